@@ -1,0 +1,79 @@
+# Every verb of the project. Each one sets up what it needs, so any of them may be the first.
+
+PYTHON ?= python3
+VENV := .venv
+ifeq ($(OS),Windows_NT)
+BIN := $(VENV)/Scripts
+else
+BIN := $(VENV)/bin
+endif
+TOOLS := $(VENV)/.tools
+STAMP := $(VENV)/.project
+
+# The parts of the project that hold Python. Those that do not exist yet are left out.
+CODE := $(wildcard src tests bench examples)
+
+# The locker lives outside of .venv: it is needed only by whoever changes a dependency.
+# `make lock LOCK_FLAGS=--upgrade` takes the newest versions; without it, what is locked stays.
+UV_VERSION := 0.13.7
+LOCKER := build/lock
+LOCK_FLAGS ?=
+COMPILE = uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --quiet --custom-compile-command "make lock" $(LOCK_FLAGS)
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test check demo bench conformance interop lock clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## make .venv with the locked tools and the project itself
+
+# Two steps, so that a change in pyproject.toml costs a second and only a change of versions costs more.
+$(TOOLS): requirements/dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Bridgehead needs Python 3.11 or newer, and '$(PYTHON)' is not that." \
+			"Name another one: make setup PYTHON=python3.12" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(STAMP): $(TOOLS) pyproject.toml src/bridgehead/__init__.py
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --no-index --editable .
+	@touch $@
+
+test: $(STAMP) ## run the tests, child processes measured too; fails below 95 % coverage
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
+check: $(STAMP) ## lint, format, types, layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy $(CODE)
+	$(BIN)/lint-imports --no-logo
+
+demo: $(STAMP) ## see a bridge at work in the terminal
+	$(BIN)/python examples/demo.py
+
+bench: $(STAMP) ## measure the engine beside its peers
+	$(BIN)/python -m bench
+
+conformance: $(STAMP) ## run the official conformance suite (needs Node)
+	$(BIN)/python -m tests.conformance
+
+interop: $(STAMP) ## talk to the official clients and the Inspector (needs Node)
+	$(BIN)/python -m tests.interop
+
+lock: ## remake requirements/ from pyproject.toml
+	@test -x $(LOCKER)/bin/uv || { $(PYTHON) -m venv $(LOCKER) && $(LOCKER)/bin/pip install --quiet uv==$(UV_VERSION); }
+	$(LOCKER)/bin/$(COMPILE) --output-file requirements/runtime.txt
+	$(LOCKER)/bin/$(COMPILE) --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt
+
+clean: ## remove everything that a verb made
+	rm -rf $(VENV) .node .bench build dist htmlcov .coverage .coverage.* .hypothesis
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,100 @@
+"""What the project's own files promise: documents that tell the truth, files that suit every machine.
+
+Owns the checks of files that no tool checks already. What ruff, mypy and import-linter hold is not repeated
+here.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = (".ci", "bench", "docs", "examples", "requirements", "src", "tests")
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+
+FIRST_SCREEN = 30  # lines
+REGISTRY_ADDRESS = re.compile(r"https?://[\w.-]*(?:pypi|pythonhosted|npmjs|debian)\b")
+MACHINE_PATH = re.compile(r"(?<![\w.:}$])/(?:home|Users|root|work)/\w|\b[A-Z]:\\Users\\")
+LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+PIN = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
+REQUIREMENT_NAME = re.compile(r"[\w.-]+")
+
+
+def project_texts() -> Iterator[tuple[str, str]]:
+    """Every text file of the project, by its path from the root."""
+    files = [path for path in ROOT.iterdir() if path.is_file() and not path.name.startswith(".coverage")]
+    files += [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]
+    for path in sorted(files):
+        try:
+            yield path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+
+
+def lines_that_match(pattern: re.Pattern[str]) -> list[str]:
+    return [
+        f"{name}:{number}: {line.strip()}"
+        for name, text in project_texts()
+        for number, line in enumerate(text.splitlines(), start=1)
+        if pattern.search(line)
+    ]
+
+
+def pins(name: str) -> dict[str, str]:
+    return dict(PIN.findall((ROOT / "requirements" / name).read_text(encoding="utf-8")))
+
+
+def names(requirements: list[str]) -> set[str]:
+    return {match.group() for line in requirements if (match := REQUIREMENT_NAME.match(line))}
+
+
+@pytest.mark.parametrize("words", ["`bitburner`", "`aoc`", "`mercury`", "make demo", "make test"])
+def test_the_first_screen_of_the_readme_says_what_this_is_and_what_to_type(words: str) -> None:
+    first_screen = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:FIRST_SCREEN]
+
+    assert words in "\n".join(first_screen)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_link_to_a_file_leads_to_one(document: Path) -> None:
+    links = LINK.findall(document.read_text(encoding="utf-8"))
+
+    assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_make_verb_that_a_document_names_exists(document: Path) -> None:
+    verbs = set(re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = set(re.findall(r"(?:^|`)make ([a-z]+)", document.read_text(encoding="utf-8"), re.MULTILINE))
+
+    assert named - verbs == set()
+
+
+def test_no_file_names_the_address_of_a_package_registry() -> None:
+    assert lines_that_match(REGISTRY_ADDRESS) == []
+
+
+def test_no_file_names_a_path_that_only_one_machine_has() -> None:
+    assert lines_that_match(MACHINE_PATH) == []
+
+
+def test_what_pyproject_asks_for_is_locked() -> None:
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    runtime = names(pyproject["project"]["dependencies"])
+    development = names(pyproject["dependency-groups"]["dev"])
+
+    assert runtime - pins("runtime.txt").keys() == set()
+    assert development - pins("dev.txt").keys() == set()
+
+
+def test_tests_run_with_the_versions_that_users_get() -> None:
+    assert pins("runtime.txt").items() <= pins("dev.txt").items()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no executable bit")
+def test_the_ci_script_can_be_executed() -> None:
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
