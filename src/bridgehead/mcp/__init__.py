@@ -1,0 +1,72 @@
+"""The protocol engine: MCP itself, for servers. Knows no bridge.
+
+Declare a `Bridge` with its tools, resources and prompts; serve it with `bridgehead.mcp.stdio.run` or as the
+ASGI application of `bridgehead.mcp.http`; test it with `bridgehead.mcp.memory`. This package imports nothing
+else of the project and could be lifted out of it.
+"""
+
+from .bridge import Bridge, Implementation
+from .content import (
+    Annotations,
+    Audio,
+    BlobResource,
+    Content,
+    Embedded,
+    Icon,
+    Image,
+    Link,
+    PromptMessage,
+    Text,
+    TextResource,
+)
+from .context import Context
+from .errors import Dialect, ProtocolError, ToolError
+from .limits import Limits
+from .questions import (
+    Elicited,
+    Question,
+    Root,
+    Sampled,
+    SamplingMessage,
+    elicitation,
+    elicitation_by_url,
+    list_roots,
+    sampling,
+)
+from .resources import ResourceItem
+from .tools import Answer, Arguments, CallResult, NoArguments
+
+__all__ = [
+    "Annotations",
+    "Answer",
+    "Arguments",
+    "Audio",
+    "BlobResource",
+    "Bridge",
+    "CallResult",
+    "Content",
+    "Context",
+    "Dialect",
+    "Elicited",
+    "Embedded",
+    "Icon",
+    "Image",
+    "Implementation",
+    "Limits",
+    "Link",
+    "NoArguments",
+    "PromptMessage",
+    "ProtocolError",
+    "Question",
+    "ResourceItem",
+    "Root",
+    "Sampled",
+    "SamplingMessage",
+    "Text",
+    "TextResource",
+    "ToolError",
+    "elicitation",
+    "elicitation_by_url",
+    "list_roots",
+    "sampling",
+]

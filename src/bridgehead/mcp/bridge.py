@@ -1,0 +1,203 @@
+"""Bridge: the declaration of one MCP server. What it is called, what it offers, how its failures look.
+
+A bridge is written once, at import, with decorators; nothing runs until a transport serves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Generic, Literal, TypeVar
+
+from msgspec import field
+
+from .changes import Changes
+from .content import Icon, Wire
+from .context import Context, State
+from .errors import Dialect
+from .prompts import Prompt
+from .resources import Resource, ResourceItem, Template, TemplateItem
+from .tools import Tool, ToolHints
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Completer = Callable[[str, dict[str, str], Context[Any]], "list[str] | Awaitable[list[str]]"]
+ResourceLister = Callable[[Context[Any]], "list[ResourceItem] | Awaitable[list[ResourceItem]]"]
+Changing = Literal["tools", "prompts", "resources"]
+
+
+class Implementation(Wire, frozen=True):
+    """A server's name, version and looks, as clients see them."""
+
+    name: str
+    version: str
+    title: str | None = None
+    description: str | None = None
+    website_url: str | None = None
+    icons: tuple[Icon, ...] | None = None
+    meta: dict[str, Any] | None = field(default=None, name="_meta")
+
+
+class Bridge(Generic[State]):
+    """One MCP server, declared."""
+
+    def __init__(
+        self,
+        name: str,
+        version: str,
+        *,
+        title: str | None = None,
+        description: str | None = None,
+        website_url: str | None = None,
+        icons: tuple[Icon, ...] = (),
+        instructions: str | None = None,
+        lifespan: Callable[[], AbstractAsyncContextManager[State]] | None = None,
+        dialect: Dialect | None = None,
+        changing: frozenset[Changing] | set[Changing] = frozenset(),
+        subscribable: bool = False,
+        logging: bool = True,
+        page_size: int = 100,
+        list_ttl_ms: int = 60_000,
+        read_ttl_ms: int = 0,
+        cache_scope: Literal["public", "private"] = "private",
+    ) -> None:
+        self.info = Implementation(name, version, title, description, website_url, icons or None)
+        self.instructions = instructions
+        self.lifespan = lifespan
+        self.dialect = dialect or Dialect()
+        self.changing = frozenset(changing)
+        """The lists whose changes are announced."""
+        self.subscribable = subscribable
+        """Whether clients can subscribe to single resources."""
+        self.logging = logging
+        self.page_size = page_size
+        self.list_ttl_ms = list_ttl_ms
+        self.read_ttl_ms = read_ttl_ms
+        self.cache_scope = cache_scope
+        self.changed = Changes()
+        self.tools: dict[str, Tool] = {}
+        self.resources: dict[str, Resource] = {}
+        self.templates: dict[str, Template] = {}
+        self.prompts: dict[str, Prompt] = {}
+        self.completers: dict[tuple[str, str], Completer] = {}
+        self.list_resources: ResourceLister | None = None
+
+    @property
+    def has_resources(self) -> bool:
+        """Tell whether there is anything to read."""
+        return bool(self.resources or self.templates or self.list_resources)
+
+    def tool(
+        self,
+        description: str,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        read_only: bool | None = None,
+        destructive: bool | None = None,
+        idempotent: bool | None = None,
+        open_world: bool | None = None,
+        icons: tuple[Icon, ...] = (),
+        input_schema: dict[str, Any] | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> Callable[[Function], Function]:
+        """Declare a tool. A plain `def` must not block; what waits is `async def`."""
+        hints = ToolHints(None, read_only, destructive, idempotent, open_world)
+
+        def declare(handler: Function) -> Function:
+            tool = Tool(
+                handler,
+                description,
+                name=name,
+                title=title,
+                hints=hints,
+                icons=icons,
+                input_schema=input_schema,
+                meta=meta,
+            )
+            self._add(self.tools, tool.name, tool)
+            return handler
+
+        return declare
+
+    def resource(
+        self,
+        uri: str,
+        *,
+        name: str,
+        title: str | None = None,
+        description: str | None = None,
+        mime_type: str | None = None,
+        size: int | None = None,
+        icons: tuple[Icon, ...] = (),
+    ) -> Callable[[Function], Function]:
+        """Declare a resource with a fixed URI; the handler returns text, bytes or contents."""
+        item = ResourceItem(uri, name, title, description, mime_type, size=size, icons=icons or None)
+
+        def declare(handler: Function) -> Function:
+            self._add(self.resources, uri, Resource(item, handler))
+            return handler
+
+        return declare
+
+    def template(
+        self,
+        uri_template: str,
+        *,
+        name: str,
+        title: str | None = None,
+        description: str | None = None,
+        mime_type: str | None = None,
+        icons: tuple[Icon, ...] = (),
+    ) -> Callable[[Function], Function]:
+        """Declare resources by a URI template; the handler gets the variables' values."""
+        item = TemplateItem(uri_template, name, title, description, mime_type, icons=icons or None)
+
+        def declare(handler: Function) -> Function:
+            self._add(self.templates, uri_template, Template(item, handler))
+            return handler
+
+        return declare
+
+    def resource_list(self, lister: ResourceLister) -> ResourceLister:
+        """Declare a function that lists resources beside the declared ones; a template reads them."""
+        self.list_resources = lister
+        return lister
+
+    def prompt(
+        self,
+        description: str,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        icons: tuple[Icon, ...] = (),
+    ) -> Callable[[Function], Function]:
+        """Declare a prompt; the handler returns its text or its messages."""
+
+        def declare(handler: Function) -> Function:
+            prompt = Prompt(handler, description, name=name, title=title, icons=icons)
+            self._add(self.prompts, prompt.name, prompt)
+            return handler
+
+        return declare
+
+    def complete_prompt(self, prompt: str, argument: str) -> Callable[[Function], Function]:
+        """Declare how an argument of a prompt is completed."""
+        return self._complete(prompt, argument)
+
+    def complete_template(self, uri_template: str, variable: str) -> Callable[[Function], Function]:
+        """Declare how a variable of a resource template is completed."""
+        return self._complete(uri_template, variable)
+
+    def _complete(self, subject: str, argument: str) -> Callable[[Function], Function]:
+        def declare(handler: Function) -> Function:
+            self._add(self.completers, (subject, argument), handler)
+            return handler
+
+        return declare
+
+    @staticmethod
+    def _add(table: dict[Any, Any], key: Any, value: Any) -> None:
+        if key in table:
+            message = f"{key!r} is declared twice"
+            raise ValueError(message)
+        table[key] = value

@@ -1,0 +1,89 @@
+"""Changes: how a bridge says that something changed, and how each client hears of it.
+
+`Changes` is the bridge's side: say what changed. A `Listener` is one client's side: what it wants to hear and
+what it has not heard yet. What waits is coalesced, so that a client that does not read costs no more memory
+than the number of things it listens to. Call only from the event loop's thread. No I/O here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+TOOLS = "notifications/tools/list_changed"
+PROMPTS = "notifications/prompts/list_changed"
+RESOURCES = "notifications/resources/list_changed"
+UPDATED = "notifications/resources/updated"
+
+Change = tuple[str, str | None]
+"""A notification's method, and the resource's URI where it is about one resource."""
+
+
+class Listener:
+    """What one client listens to, and the changes that wait for it."""
+
+    def __init__(self, lists: set[str], uris: set[str]) -> None:
+        self.lists = lists
+        self.uris = uris
+        self._waiting: dict[Change, None] = {}
+        self._wake = asyncio.Event()
+        self._closed = False
+
+    def close(self) -> None:
+        """End: whoever waits hears nothing more."""
+        self._closed = True
+        self._wake.set()
+
+    def offer(self, change: Change) -> None:
+        """Keep a change for the client if it wants to hear of it."""
+        method, uri = change
+        if (uri in self.uris) if uri is not None else (method in self.lists):
+            self._waiting[change] = None
+            self._wake.set()
+
+    async def heard(self) -> list[Change]:
+        """Wait until there is something to tell, and take it; nothing means that it is over."""
+        await self._wake.wait()
+        if not self._closed:
+            self._wake.clear()
+        changes = list(self._waiting)
+        self._waiting.clear()
+        return changes
+
+
+class Changes:
+    """Where a bridge announces that its lists or resources changed."""
+
+    def __init__(self) -> None:
+        self._listeners: set[Listener] = set()
+        self.generation = 0
+        """Grows with every change of a list, so that what was made from the lists can be made again."""
+
+    def listen(self, listener: Listener) -> None:
+        """Start telling a listener."""
+        self._listeners.add(listener)
+
+    def leave(self, listener: Listener) -> None:
+        """Stop telling a listener."""
+        self._listeners.discard(listener)
+
+    def tools(self) -> None:
+        """Say that the list of tools changed."""
+        self._announce_list(TOOLS)
+
+    def prompts(self) -> None:
+        """Say that the list of prompts changed."""
+        self._announce_list(PROMPTS)
+
+    def resources(self) -> None:
+        """Say that the list of resources or templates changed."""
+        self._announce_list(RESOURCES)
+
+    def resource(self, uri: str) -> None:
+        """Say that the contents of one resource changed."""
+        for listener in tuple(self._listeners):
+            listener.offer((UPDATED, uri))
+
+    def _announce_list(self, method: str) -> None:
+        self.generation += 1
+        for listener in tuple(self._listeners):
+            listener.offer((method, None))

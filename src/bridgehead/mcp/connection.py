@@ -1,0 +1,188 @@
+"""Connection: one client's channel, its requests in flight and our questions to it.
+
+A stdio process has one for its whole life, an HTTP session of the handshake era has one, and a stateless HTTP
+request has one of its own. No I/O here: what is to be sent goes to an `Outlet` that the transport supplies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct
+
+from . import jsonrpc
+from .errors import INVALID_REQUEST, OVERLOADED, ProtocolError, ToolError
+from .versions import Revision
+
+if TYPE_CHECKING:
+    from .changes import Listener
+    from .context import Context
+    from .limits import Limits
+
+
+class Outlet(Protocol):
+    """Where a transport takes messages that are not the answer itself: notifications, our requests."""
+
+    async def send(self, message: bytes) -> None:
+        """Send a message, waiting while the client is slow to read."""
+
+    async def close_stream(self) -> None:
+        """Let go of the response stream where there is one; the client comes back for the rest."""
+
+
+class Client(Struct):
+    """Who is at the other end, as it says itself, and what it can do."""
+
+    revision: Revision
+    capabilities: dict[str, Any]
+    info: dict[str, Any]
+    log_level: str | None = "info"
+
+
+class Connection:
+    """The state of one client's channel."""
+
+    __slots__ = (
+        "_last_question",
+        "client",
+        "in_flight",
+        "limits",
+        "listener",
+        "parked",
+        "principal",
+        "questions",
+        "room_made",
+        "waiting",
+    )
+
+    def __init__(self, limits: Limits, principal: str | None = None) -> None:
+        self.limits = limits
+        self.principal = principal
+        self.client: Client | None = None
+        self.in_flight: dict[jsonrpc.RequestId, Context] = {}
+        self.parked = 0
+        """Requests in flight that do no work: they wait for the client's answer, or listen for changes."""
+        self.waiting: deque[jsonrpc.Message | jsonrpc.Batch] = deque()
+        """Requests that came in while there was no room for them."""
+        self.room_made: Callable[[], None] = _nobody_waits
+        """Called when a request in flight is parked, so that a waiting one may take its place."""
+        self.questions: dict[jsonrpc.RequestId, asyncio.Future[Any]] = {}
+        self.listener: Listener | None = None
+        """What a client of the handshake era hears of; made by its `initialize`."""
+        self._last_question = 0
+
+    @property
+    def is_busy(self) -> bool:
+        """Tell whether there is no room for another request."""
+        return len(self.in_flight) - self.parked >= self.limits.requests_in_flight
+
+    def enter(self, context: Context) -> None:
+        """Take a request in. Its id must not be that of one still being served."""
+        request_id = context.request_id
+        if request_id in self.in_flight:
+            raise ProtocolError(INVALID_REQUEST, f"Invalid request: id {request_id!r} is already in flight")
+        self.in_flight[request_id] = context
+
+    def leave(self, context: Context) -> None:
+        """Forget a request that is answered."""
+        self.in_flight.pop(context.request_id, None)
+
+    def cancel(self, request_id: jsonrpc.RequestId) -> None:
+        """Stop a request's work, or never begin it; one that is unknown or answered already is left alone."""
+        context = self.in_flight.get(request_id)
+        if context is not None:
+            context.cancel()
+            return
+        for message in self.waiting:
+            if isinstance(message, jsonrpc.Message) and message.id == request_id:
+                self.waiting.remove(message)
+                return
+
+    @contextmanager
+    def parking(self) -> Iterator[None]:
+        """Count a request as one that does no work meanwhile: it waits for the client."""
+        self.parked += 1
+        self.room_made()
+        try:
+            yield
+        finally:
+            self.parked -= 1
+
+    def cancel_from(self, outlet: Outlet) -> None:
+        """Stop the requests that speak through an outlet whose client is gone."""
+        for context in tuple(self.in_flight.values()):
+            if context.outlet is outlet:
+                context.cancel()
+
+    def cancel_all(self) -> None:
+        """Stop everything in flight."""
+        for context in tuple(self.in_flight.values()):
+            context.cancel()
+
+    async def ask(self, outlet: Outlet, method: str, params: Any) -> Any:
+        """Send the client a request of ours and wait, for a bounded time, for its answer."""
+        if len(self.questions) >= self.limits.client_requests:
+            raise ToolError("Too many questions are waiting for the client's answer. Answer those first.")
+        self._last_question += 1
+        question_id = f"bridgehead-{self._last_question}"
+        answer = asyncio.get_running_loop().create_future()
+        self.questions[question_id] = answer
+        try:
+            with self.parking():
+                await outlet.send(jsonrpc.request(question_id, method, params))
+                return await asyncio.wait_for(answer, self.limits.ask_seconds)
+        except TimeoutError:
+            await outlet.send(_withdrawn(question_id))
+            message = f"The client did not answer {method} within {self.limits.ask_seconds:g} s."
+            raise ToolError(message) from None
+        except asyncio.CancelledError:
+            await outlet.send(_withdrawn(question_id))
+            raise
+        finally:
+            del self.questions[question_id]
+
+    def answered(self, message: jsonrpc.Message) -> None:
+        """Hand a client's answer to whoever asked; an answer to nothing is ignored."""
+        waiting = self.questions.get(message.id) if message.id else None
+        if waiting is None or waiting.done():
+            return
+        try:
+            waiting.set_result(_result_of(message))
+        except ToolError as refusal:
+            waiting.set_exception(refusal)
+
+    def abandon_questions(self) -> None:
+        """Give up on every question: the client can no longer answer."""
+        for waiting in tuple(self.questions.values()):
+            if not waiting.done():
+                waiting.set_exception(ToolError("The client left before it answered."))
+
+
+class _Refusal(Struct):
+    code: int
+    message: str
+
+
+def _result_of(message: jsonrpc.Message) -> Any:
+    try:
+        if message.error:
+            refusal = jsonrpc.decode_as(message.error, _Refusal)
+            raise ToolError(f"The client refused: {refusal.message} ({refusal.code})")
+        return jsonrpc.decode_value(message.result)
+    except jsonrpc.UNDECODABLE as error:
+        raise ToolError("The client's answer could not be read.") from error
+
+
+def _nobody_waits() -> None:
+    """Stands in where a transport keeps nothing waiting."""
+
+
+def _withdrawn(question_id: str) -> bytes:
+    return jsonrpc.notification("notifications/cancelled", {"requestId": question_id})
+
+
+OVERLOAD = ProtocolError(OVERLOADED, "Too many requests are in flight. Wait for answers, then try again.")

@@ -1,0 +1,65 @@
+"""What can go wrong on the wire: protocol errors, tool errors, and the dialect that words them.
+
+The engine knows two kinds of failure. A *protocol error* is a JSON-RPC error; a *tool error* is a result
+with `isError`, which the model reads and can act on. Which of the two a bridge's own exceptions become,
+and how they are worded, is the bridge's `Dialect`; swap it by passing another one to `Bridge`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+RESOURCE_NOT_FOUND = -32002
+OVERLOADED = -32000
+HEADER_MISMATCH = -32020
+MISSING_CAPABILITY = -32021
+UNSUPPORTED_VERSION = -32022
+
+
+class ProtocolError(Exception):
+    """Becomes the `error` member of a JSON-RPC answer, exactly as given."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class MalformedRequest(ProtocolError):
+    """The request itself is broken (not just its arguments); HTTP answers it with status 400."""
+
+
+class ToolError(Exception):
+    """Becomes a tool result with `isError`; the message is for the model and should say what to do next."""
+
+    def __init__(self, message: str, structured: Any = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.structured = structured
+
+
+Failure = ProtocolError | ToolError
+
+
+class Dialect:
+    """How a bridge's failures look. The default tells the model everything that it can act on."""
+
+    def invalid_arguments(self, tool: str, problem: str) -> Failure:
+        """Arguments that do not fit the tool's input."""
+        return ToolError(f"Invalid arguments for {tool}: {problem}")
+
+    def translate(self, error: Exception) -> Failure | None:
+        """Turn a handler's exception into a failure; None means it is a bug and its text stays here."""
+        return error if isinstance(error, ProtocolError | ToolError) else None
+
+    def bug(self, reference: str) -> Failure:
+        """Word an unexpected error; `reference` is also in the log, beside the traceback."""
+        return ProtocolError(
+            INTERNAL_ERROR, f"Internal error (reference {reference}). The server's log has the details."
+        )

@@ -1,0 +1,69 @@
+"""Lifespan: what a bridge holds open while it serves (a connection to its far side, a watcher, a pool).
+
+It starts after the first answer or with the first call that needs it, whichever is earlier, so that it never
+delays the handshake. It is entered and left in one task of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+log = logging.getLogger("bridgehead.mcp")
+
+
+class Lifespan:
+    """One run of a bridge's lifespan."""
+
+    def __init__(self, factory: Callable[[], AbstractAsyncContextManager[Any]] | None) -> None:
+        self._factory = factory
+        self._task: asyncio.Task[None] | None = None
+        self._entered = asyncio.Event()
+        self._leave = asyncio.Event()
+        self._failure: Exception | None = None
+        self.ready = factory is None
+        """True once `value` can be taken without waiting."""
+        self.value: Any = None
+
+    def start(self) -> None:
+        """Begin to enter; doing it again does nothing."""
+        if self._factory is not None and self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run(self._factory))
+
+    async def entered(self) -> None:
+        """Wait until the lifespan is entered; raises what entering it raised."""
+        if self.ready:
+            return
+        self.start()
+        await self._entered.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    async def stop(self, within: float) -> None:
+        """Leave, within a bounded time."""
+        if self._task is None:
+            return
+        self._leave.set()
+        done, _ = await asyncio.wait({self._task}, timeout=within)
+        if not done:
+            self._task.cancel()
+            await asyncio.wait({self._task}, timeout=within)
+
+    async def _run(self, factory: Callable[[], AbstractAsyncContextManager[Any]]) -> None:
+        try:
+            async with factory() as self.value:
+                self.ready = True
+                self._entered.set()
+                await self._leave.wait()
+        except asyncio.CancelledError:
+            self._failure = RuntimeError("the bridge's lifespan was ended while it began")
+            raise
+        except Exception as error:
+            if self.ready:
+                log.warning("the bridge's lifespan did not end well", exc_info=error)
+            self._failure = error
+        finally:
+            self._entered.set()

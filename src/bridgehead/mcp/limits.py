@@ -1,0 +1,47 @@
+"""Every bound of the engine, by name.
+
+A limit that is reached gives a clear error, or makes the other side wait; nothing grows without one of these.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """The engine's limits. Sizes are in bytes, times in seconds."""
+
+    message_bytes: int = 16 * 1024 * 1024
+    """One incoming message: a line on stdin, or an HTTP body."""
+    requests_in_flight: int = 1024
+    """Requests of one connection being served at once; stdio stops reading, HTTP answers 503."""
+    client_requests: int = 64
+    """Questions to one client (elicitation, sampling, roots) waiting for an answer at once."""
+    ask_seconds: float = 600.0
+    """How long a question to the client waits for its answer."""
+    listen_streams: int = 1024
+    """`subscriptions/listen` streams open at once, over all clients."""
+    subscriptions: int = 1024
+    """Resources that one client may be subscribed to."""
+    output_bytes: int = 1024 * 1024
+    """Answers that a slow reader has not taken yet; above this no more input is read."""
+    shutdown_seconds: float = 5.0
+    """How long requests in flight may take to finish when the server ends."""
+    request_state_seconds: float = 900.0
+    """How long a client may take to answer an `input_required` result."""
+    sessions: int = 1000
+    """HTTP sessions of the handshake era alive at once."""
+    session_idle_seconds: float = 1800.0
+    """An HTTP session without any request or stream for this long is forgotten."""
+    http_requests_in_flight: int = 4096
+    """HTTP requests being served at once, over all clients of one endpoint."""
+    resume_events: int = 256
+    """Events kept for one stream, so that a client can resume after a dropped connection."""
+    resume_bytes: int = 4 * 1024 * 1024
+    """Bytes of events kept for one stream."""
+    resume_seconds: float = 60.0
+    """How long a dropped stream's work goes on, and its events are kept, waiting for its client."""
+    keep_alive_seconds: float = 15.0
+    """A silent event stream gets a comment this often, so that nothing on the way closes it."""
+    body_seconds: float = 30.0
+    """How long an HTTP client may take to send its body."""

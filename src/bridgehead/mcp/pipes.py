@@ -1,0 +1,338 @@
+"""Pipes: bytes in and out of file descriptors without ever blocking the event loop.
+
+Where the loop can watch a descriptor (a pipe, a socket) it does; where it cannot (a file, a terminal,
+anything on Windows) a thread does the same work. Both ways have the same interface and the same bounds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Protocol
+
+CHUNK = 256 * 1024
+
+
+class Input(Protocol):
+    """Where bytes come from. The callbacks run in the loop's thread; an empty chunk is the end."""
+
+    def start(self, received: Callable[[bytes], None]) -> None:
+        """Begin to read."""
+
+    def pause(self) -> None:
+        """Read no more until `resume`."""
+
+    def resume(self) -> None:
+        """Read on."""
+
+    def close(self) -> None:
+        """Stop for good."""
+
+
+class Output(Protocol):
+    """Where bytes go."""
+
+    is_broken: bool
+    """True once the reader is gone; what is written then is dropped."""
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes wait to be taken by the reader."""
+
+    def write(self, data: bytes) -> None:
+        """Keep bytes for the reader."""
+
+    def flush(self) -> None:
+        """Hand over what can be handed over without waiting."""
+
+    async def drained(self, below: int) -> None:
+        """Wait until no more than this many bytes wait, or the reader is gone."""
+
+    async def close(self, within: float) -> None:
+        """Wait, for a bounded time, until everything is handed over, and stop."""
+
+
+def is_watchable(descriptor: int) -> bool:
+    """Tell whether the event loop can watch a descriptor."""
+    mode = os.fstat(descriptor).st_mode
+    return sys.platform != "win32" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
+
+
+def open_input(descriptor: int) -> Input:
+    """Read a descriptor in the way that suits it."""
+    return WatchedInput(descriptor) if is_watchable(descriptor) else ThreadedInput(descriptor)
+
+
+def open_output(descriptor: int) -> Output:
+    """Write to a descriptor in the way that suits it."""
+    return WatchedOutput(descriptor) if is_watchable(descriptor) else ThreadedOutput(descriptor)
+
+
+class WatchedInput:
+    """A pipe or socket that the event loop watches."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._loop = asyncio.get_running_loop()
+        self._received: Callable[[bytes], None] | None = None
+        self._watching = False
+
+    def start(self, received: Callable[[bytes], None]) -> None:
+        """Begin to read."""
+        self._received = received
+        self.resume()
+
+    def pause(self) -> None:
+        """Read no more until `resume`."""
+        if self._watching:
+            self._watching = False
+            self._loop.remove_reader(self._descriptor)
+
+    def resume(self) -> None:
+        """Read on."""
+        if not self._watching and self._received is not None:
+            self._watching = True
+            self._loop.add_reader(self._descriptor, self._readable)
+
+    def close(self) -> None:
+        """Stop for good."""
+        self.pause()
+        self._received = None
+
+    def _readable(self) -> None:
+        try:
+            chunk = os.read(self._descriptor, CHUNK)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            chunk = b""
+        if not chunk:
+            self.pause()
+        if self._received is not None:
+            self._received(chunk)
+
+
+class ThreadedInput:
+    """A file, a terminal, or a Windows pipe, read by a thread, one chunk at a time."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._loop = asyncio.get_running_loop()
+        self._received: Callable[[bytes], None] | None = None
+        self._may_read = threading.Event()
+        self._is_taken = threading.Event()
+
+    def start(self, received: Callable[[bytes], None]) -> None:
+        """Begin to read."""
+        self._received = received
+        self._may_read.set()
+        threading.Thread(target=self._run, name="stdin reader", daemon=True).start()
+
+    def pause(self) -> None:
+        """Read no more until `resume`; a read that has begun may still bring a chunk."""
+        self._may_read.clear()
+
+    def resume(self) -> None:
+        """Read on."""
+        self._may_read.set()
+
+    def close(self) -> None:
+        """Stop for good; a thread that still waits for input ends with the process."""
+        self._received = None
+        self._may_read.set()
+        self._is_taken.set()
+
+    def _run(self) -> None:
+        chunk = b"?"
+        while chunk and self._may_read.wait() and self._received is not None:
+            try:
+                chunk = os.read(self._descriptor, CHUNK)
+            except OSError:
+                chunk = b""
+            self._is_taken.clear()
+            with suppress(RuntimeError):  # the loop has ended, and with it the wish for more
+                self._loop.call_soon_threadsafe(self._hand_over, chunk)
+                self._is_taken.wait()
+
+    def _hand_over(self, chunk: bytes) -> None:
+        if self._received is not None:
+            self._received(chunk)
+        self._is_taken.set()
+
+
+class _Waiters:
+    """Those who wait until an output has room again."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+
+    async def wait(self, below: int) -> None:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((below, future))
+        await future
+
+    def wake(self, size: int) -> None:
+        if not self._waiting:
+            return
+        staying = []
+        for below, future in self._waiting:
+            if size > below:
+                staying.append((below, future))
+            elif not future.done():
+                future.set_result(None)
+        self._waiting = staying
+
+
+class WatchedOutput:
+    """A pipe or socket that the event loop watches; writes what fits and waits for the rest."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._loop = asyncio.get_running_loop()
+        self._was_blocking = os.get_blocking(descriptor)
+        os.set_blocking(descriptor, False)
+        self._parts: list[bytes] = []
+        self._pending = memoryview(b"")
+        self._waiters = _Waiters()
+        self._watching = False
+        self.size = 0
+        self.is_broken = False
+
+    def write(self, data: bytes) -> None:
+        """Keep bytes for the reader."""
+        if not self.is_broken:
+            self._parts.append(data)
+            self.size += len(data)
+
+    def flush(self) -> None:
+        """Hand over what can be handed over without waiting."""
+        if not self._watching:
+            self._write()
+
+    async def drained(self, below: int) -> None:
+        """Wait until no more than this many bytes wait, or the reader is gone."""
+        self.flush()
+        if self.size > below:
+            await self._waiters.wait(below)
+
+    async def close(self, within: float) -> None:
+        """Wait, for a bounded time, until everything is handed over, and stop."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.drained(0), within)
+        self._unwatch()
+        with suppress(OSError):
+            os.set_blocking(self._descriptor, self._was_blocking)
+
+    def _write(self) -> None:
+        try:
+            while self._pending or self._parts:
+                if not self._pending:
+                    self._pending = memoryview(b"".join(self._parts))
+                    self._parts.clear()
+                written = os.write(self._descriptor, self._pending)
+                self._pending = self._pending[written:]
+                self.size -= written
+            self._unwatch()
+        except (BlockingIOError, InterruptedError):
+            self._watch()
+        except OSError:
+            self._break()
+        self._waiters.wake(self.size)
+
+    def _break(self) -> None:
+        self.is_broken = True
+        self._parts.clear()
+        self._pending = memoryview(b"")
+        self.size = 0
+        self._unwatch()
+
+    def _watch(self) -> None:
+        if not self._watching:
+            self._watching = True
+            self._loop.add_writer(self._descriptor, self._write)
+
+    def _unwatch(self) -> None:
+        if self._watching:
+            self._watching = False
+            self._loop.remove_writer(self._descriptor)
+
+
+class ThreadedOutput:
+    """A file, a terminal, or a Windows pipe, written by a thread."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._loop = asyncio.get_running_loop()
+        self._parts: list[bytes] = []
+        self._waiters = _Waiters()
+        self._work = threading.Condition()
+        self._chunks: list[bytes] = []
+        self._closed = False
+        self._thread: threading.Thread | None = None
+        self.size = 0
+        self.is_broken = False
+
+    def write(self, data: bytes) -> None:
+        """Keep bytes for the reader."""
+        if not self.is_broken:
+            self._parts.append(data)
+            self.size += len(data)
+
+    def flush(self) -> None:
+        """Hand over what was written to the thread."""
+        if not self._parts:
+            return
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="stdout writer", daemon=True)
+            self._thread.start()
+        with self._work:
+            self._chunks.append(b"".join(self._parts))
+            self._work.notify()
+        self._parts.clear()
+
+    async def drained(self, below: int) -> None:
+        """Wait until no more than this many bytes wait, or the reader is gone."""
+        self.flush()
+        if self.size > below:
+            await self._waiters.wait(below)
+
+    async def close(self, within: float) -> None:
+        """Wait, for a bounded time, until everything is handed over, and stop."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.drained(0), within)
+        with self._work:
+            self._closed = True
+            self._work.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._work:
+                self._work.wait_for(lambda: self._chunks or self._closed)
+                if not self._chunks:
+                    return
+                data, self._chunks = b"".join(self._chunks), []
+            failed = not self._write_all(data)
+            with suppress(RuntimeError):  # the loop has ended; nobody waits any more
+                self._loop.call_soon_threadsafe(self._written, len(data), failed)
+
+    def _write_all(self, data: bytes) -> bool:
+        view = memoryview(data)
+        try:
+            while view:
+                view = view[os.write(self._descriptor, view) :]
+        except OSError:
+            return False
+        return True
+
+    def _written(self, count: int, failed: bool) -> None:  # noqa: FBT001  (a callback's plain argument)
+        self.size -= count
+        if failed:
+            self.is_broken = True
+            self._parts.clear()
+            self.size = 0
+        self._waiters.wake(self.size)

@@ -1,0 +1,37 @@
+"""Process: runs a server's main coroutine and ends in bounded time, whatever its handlers still do.
+
+`asyncio.run` waits without limit for tasks that ignore their cancellation and for threads that never return;
+a server that is told to end must not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+LoopFactory = Callable[[], asyncio.AbstractEventLoop]
+
+
+def run_to_end(main: Coroutine[Any, Any, None], loop_factory: LoopFactory | None, within: float) -> None:
+    """Run a coroutine on a loop of its own, and leave; threads that hang are given this many seconds."""
+    loop = (loop_factory or asyncio.new_event_loop)()
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_until_complete(main)
+    finally:
+        _leave(loop, within)
+
+
+def _leave(loop: asyncio.AbstractEventLoop, within: float) -> None:
+    if not asyncio.all_tasks(loop):
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+    if any(not thread.daemon and thread is not threading.main_thread() for thread in threading.enumerate()):
+        sys.stderr.flush()
+        end = threading.Timer(within, os._exit, (0,))
+        end.daemon = True
+        end.start()

@@ -1,0 +1,92 @@
+"""Resources: single ones, templates, and lists that a bridge makes up as it goes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from msgspec import field
+
+from .content import Annotations, BlobResource, Icon, TextResource, Wire
+from .uri_template import UriTemplate
+
+if TYPE_CHECKING:
+    from .context import Context
+
+Contents = str | bytes | list[TextResource | BlobResource]
+
+
+class ResourceItem(Wire, frozen=True):
+    """A resource as it is listed."""
+
+    uri: str
+    name: str
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    annotations: Annotations | None = None
+    size: int | None = None
+    icons: tuple[Icon, ...] | None = None
+    meta: dict[str, Any] | None = field(default=None, name="_meta")
+
+
+class TemplateItem(Wire, frozen=True):
+    """A resource template as it is listed."""
+
+    uri_template: str
+    name: str
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    annotations: Annotations | None = None
+    icons: tuple[Icon, ...] | None = None
+    meta: dict[str, Any] | None = field(default=None, name="_meta")
+
+
+class Resource:
+    """One resource with a fixed URI."""
+
+    def __init__(
+        self, item: ResourceItem, read: Callable[[Context[Any]], Contents | Awaitable[Contents]]
+    ) -> None:
+        self.item = item
+        self._read = read
+
+    async def read(self, context: Context[Any]) -> list[TextResource | BlobResource]:
+        """Read it."""
+        value = self._read(context)
+        return contents(
+            self.item.uri, self.item.mime_type, await value if inspect.isawaitable(value) else value
+        )
+
+
+class Template:
+    """Resources whose URIs follow a pattern."""
+
+    def __init__(
+        self,
+        item: TemplateItem,
+        read: Callable[[dict[str, str], Context[Any]], Contents | Awaitable[Contents]],
+    ) -> None:
+        self.item = item
+        self.uri = UriTemplate(item.uri_template)
+        self._read = read
+
+    async def read(
+        self, uri: str, variables: dict[str, str], context: Context[Any]
+    ) -> list[TextResource | BlobResource]:
+        """Read the resource with these variables."""
+        value = self._read(variables, context)
+        return contents(uri, self.item.mime_type, await value if inspect.isawaitable(value) else value)
+
+
+def contents(uri: str, mime_type: str | None, value: Contents) -> list[TextResource | BlobResource]:
+    """Wrap what a reader returned: text, bytes, or ready-made contents."""
+    if isinstance(value, list):
+        return value
+    if isinstance(value, str):
+        return [TextResource(uri, value, mime_type)]
+    import base64  # only binary resources need it
+
+    return [BlobResource(uri, base64.b64encode(value).decode(), mime_type)]

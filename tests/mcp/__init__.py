@@ -1,0 +1,1 @@
+"""Tests of the protocol engine, one noun a file, as in `bridgehead.mcp`."""

@@ -1,0 +1,230 @@
+"""The dispatcher: eras, what comes before initialize, ids in flight, and batches."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from bridgehead.mcp import Arguments, Bridge, Context, Limits, NoArguments, ProtocolError
+from bridgehead.mcp.jsonrpc import Message, decode
+from bridgehead.mcp.params import META_PREFIX
+from bridgehead.mcp.versions import HANDSHAKE, V2025_03_26, V2025_11_25, Revision
+from tests.support.checked import STATELESS, connect
+
+STATELESS_META = {META_PREFIX + "protocolVersion": "2026-07-28", META_PREFIX + "clientCapabilities": {}}
+
+
+class Number(Arguments):
+    number: int
+
+
+class Gate:
+    """Holds a tool until a test lets it go."""
+
+    def __init__(self) -> None:
+        self.reached = asyncio.Event()
+        self.open = asyncio.Event()
+        self.bridge: Bridge[None] = Bridge("gate", "1")
+
+        @self.bridge.tool("Wait at the gate.")
+        async def wait(args: NoArguments, ctx: Context[None]) -> str:
+            self.reached.set()
+            await self.open.wait()
+            return "through"
+
+        @self.bridge.tool("Double a number.")
+        def double(args: Number, ctx: Context[None]) -> str:
+            return str(2 * args.number)
+
+
+def encoded(*messages: Any) -> bytes:
+    return msgspec.json.encode(messages[0] if len(messages) == 1 else messages)
+
+
+def asked(request_id: Any, method: str, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
+
+
+@pytest.mark.parametrize("method", ["tools/list", "tools/call", "logging/setLevel", "nonsense"])
+async def test_a_request_before_initialize_is_told_what_to_send_first(method: str) -> None:
+    async with connect(Gate().bridge, revision=STATELESS) as client:
+        error = (await client.raw(encoded(asked(1, method))))["error"]
+
+    assert error["code"] == -32600
+    assert "initialize" in error["message"]
+
+
+async def test_ping_is_answered_with_nothing_before_and_after_initialize() -> None:
+    async with connect(Gate().bridge, revision=STATELESS) as client:
+        assert (await client.raw(encoded(asked(1, "ping"))))["result"] == {}
+        await client.raw(encoded(asked(2, "initialize")))
+        assert (await client.raw(encoded(asked(3, "ping"))))["result"] == {}
+
+
+@pytest.mark.parametrize(
+    "method", ["ping", "initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"]
+)
+async def test_a_method_of_the_handshake_era_does_not_exist_in_the_stateless_one(method: str) -> None:
+    bridge: Bridge[None] = Bridge("all", "1", subscribable=True)
+    async with connect(bridge, revision=STATELESS) as client:
+        assert (await client.error(method, {"uri": "a:b", "level": "info"}))["code"] == -32601
+
+
+@pytest.mark.parametrize("method", ["server/discover", "subscriptions/listen"])
+async def test_a_method_of_the_stateless_era_does_not_exist_after_a_handshake(method: str) -> None:
+    async with connect(Gate().bridge) as client:
+        assert (await client.error(method, {"notifications": {}}))["code"] == -32601
+
+
+@pytest.mark.parametrize(
+    ("meta", "missing"),
+    [
+        ({}, "protocolVersion"),
+        ({META_PREFIX + "clientCapabilities": {}}, "protocolVersion"),
+        ({META_PREFIX + "protocolVersion": "2026-07-28"}, "clientCapabilities"),
+    ],
+)
+async def test_discovery_names_what_its_meta_lacks(meta: dict[str, Any], missing: str) -> None:
+    async with connect(Gate().bridge, revision=STATELESS) as client:
+        error = (await client.raw(encoded(asked(1, "server/discover", _meta=meta))))["error"]
+
+    assert error["code"] == -32602
+    assert META_PREFIX + missing in error["message"]
+
+
+async def test_discovery_without_parameters_is_refused() -> None:
+    async with connect(Gate().bridge, revision=STATELESS) as client:
+        answer = await client.raw(b'{"jsonrpc":"2.0","id":1,"method":"server/discover"}')
+
+    assert answer["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "1999-01-01", "2027-01-01"])
+async def test_a_stateless_request_in_a_version_that_is_not_stateless_is_told_which_are(version: str) -> None:
+    async with connect(Gate().bridge, revision=STATELESS) as client:
+        meta = STATELESS_META | {META_PREFIX + "protocolVersion": version}
+        error = (await client.raw(encoded(asked(1, "tools/list", _meta=meta))))["error"]
+
+    assert error["code"] == -32022
+    assert error["data"] == {"supported": ["2026-07-28"], "requested": version}
+
+
+async def test_an_id_that_is_in_flight_is_refused_and_its_request_goes_on() -> None:
+    gate = Gate()
+    async with connect(gate.bridge) as client:
+        request_id, waiting = client.start("tools/call", {"name": "wait"})
+        await gate.reached.wait()
+        for method in ("ping", "tools/call"):
+            twin = await client.raw(encoded(asked(request_id, method, name="wait")))
+            assert twin["error"]["code"] == -32600
+            assert "already in flight" in twin["error"]["message"]
+        gate.open.set()
+
+        assert (await waiting)["result"]["content"][0]["text"] == "through"
+        assert not client.connection.in_flight
+
+
+async def test_a_number_and_its_text_are_different_ids() -> None:
+    gate = Gate()
+    async with connect(gate.bridge) as client:
+        request_id, waiting = client.start("tools/call", {"name": "wait"})
+        await gate.reached.wait()
+
+        assert (await client.raw(encoded(asked(str(request_id), "ping"))))["id"] == str(request_id)
+        gate.open.set()
+        assert (await waiting)["id"] == request_id
+
+
+async def test_an_id_can_be_used_again_once_it_is_answered() -> None:
+    async with connect(Gate().bridge) as client:
+        for number in (1, 2):
+            call = asked("same", "tools/call", name="double", arguments={"number": number})
+            assert (await client.raw(encoded(call)))["result"]["content"][0]["text"] == str(2 * number)
+
+
+async def test_a_batch_is_answered_with_one_array_in_its_order() -> None:
+    gate = Gate()
+    gate.open.set()
+    batch = [
+        asked("slow", "tools/call", name="wait"),
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        asked("fast", "tools/call", name="double", arguments={"number": 21}),
+        asked("hello", "initialize"),
+        asked("wrong", "nonsense"),
+        [asked("inner", "ping")],
+        17,
+    ]
+    async with connect(gate.bridge, revision=V2025_03_26) as client:
+        answers = await client.raw(encoded(batch))
+
+        assert [answer["id"] for answer in answers] == ["slow", "fast", "hello", "wrong", None, None]
+        assert answers[0]["result"]["content"][0]["text"] == "through"
+        assert answers[1]["result"]["content"][0]["text"] == "42"
+        assert [answer["error"]["code"] for answer in answers[2:]] == [-32600, -32601, -32600, -32600]
+        assert not client.connection.in_flight
+
+
+async def test_a_batch_of_notifications_gets_no_answer() -> None:
+    async with connect(Gate().bridge, revision=V2025_03_26) as client:
+        batch = [{"jsonrpc": "2.0", "method": "notifications/initialized"}] * 2
+
+        assert await client.raw(encoded(batch)) is None
+
+
+async def test_a_request_of_a_batch_that_is_cancelled_is_left_out_of_the_array() -> None:
+    gate = Gate()
+    async with connect(gate.bridge, revision=V2025_03_26) as client:
+        batch = [asked("held", "tools/call", name="wait"), asked("other", "ping")]
+        waiting = asyncio.ensure_future(client.raw(encoded(batch)))
+        await gate.reached.wait()
+        await client.notify("notifications/cancelled", {"requestId": "held"})
+
+        assert [answer["id"] for answer in await waiting] == ["other"]
+        assert not client.connection.in_flight
+
+
+async def test_a_batch_whose_requests_are_all_cancelled_gets_no_answer() -> None:
+    gate = Gate()
+    async with connect(gate.bridge, revision=V2025_03_26) as client:
+        waiting = asyncio.ensure_future(client.raw(encoded([asked("held", "tools/call", name="wait")])))
+        await gate.reached.wait()
+        await client.notify("notifications/cancelled", {"requestId": "held"})
+
+        assert await waiting is None
+
+
+async def test_a_batch_has_no_more_messages_than_requests_may_be_in_flight() -> None:
+    async with connect(Gate().bridge, revision=V2025_03_26, limits=Limits(requests_in_flight=2)) as client:
+        answer = await client.raw(encoded([asked(number, "ping") for number in range(3)]))
+
+        assert (answer["id"], answer["error"]["code"]) == (None, -32600)
+        assert "2 messages" in answer["error"]["message"]
+        assert len(await client.raw(encoded([asked(number, "ping") for number in range(2)]))) == 2
+
+
+@pytest.mark.parametrize("revision", [r for r in HANDSHAKE.values() if r != V2025_03_26], ids=str)
+async def test_a_batch_is_refused_where_the_revision_has_none(revision: Revision) -> None:
+    async with connect(Gate().bridge, revision=revision) as client:
+        answer = await client.raw(encoded([asked(1, "ping"), asked(2, "ping")]))
+
+    assert (answer["id"], answer["error"]["code"]) == (None, -32600)
+    assert "2025-03-26" in answer["error"]["message"]
+
+
+async def test_a_batch_before_initialize_and_in_the_stateless_era_is_refused() -> None:
+    async with connect(Gate().bridge, revision=STATELESS) as client:
+        answer = await client.raw(encoded([asked(1, "tools/list", _meta=STATELESS_META)]))
+
+    assert (answer["id"], answer["error"]["code"]) == (None, -32600)
+
+
+async def test_a_transport_that_was_told_the_stateless_era_holds_the_request_to_it() -> None:
+    async with connect(Gate().bridge) as client:
+        message = decode(encoded(asked(1, "tools/list")))
+        assert isinstance(message, Message)
+        request = client.dispatcher.read(message)
+        with pytest.raises(ProtocolError, match="_meta needs"):
+            client.dispatcher.serve(request, client.connection, client, expected=STATELESS)
+
+        assert client.dispatcher.serve(request, client.connection, client, expected=V2025_11_25)

@@ -1,0 +1,151 @@
+"""What a stdio server has imported when it answers `initialize`: asyncio, msgspec, uvloop and our own.
+
+Every further module delays the first answer of every server. What the interpreter itself loads, and what
+asyncio, msgspec and uvloop bring along, is found out in a clean process and taken off.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+PROBE = Path(__file__).parents[1] / "support" / "import_probe.py"
+FOUNDATION = "import asyncio, msgspec, sys\ntry:\n import uvloop\nexcept ImportError:\n pass\n"
+INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
+
+OURS = {
+    "bridgehead",
+    "bridgehead.mcp",
+    "bridgehead.mcp.bridge",
+    "bridgehead.mcp.changes",
+    "bridgehead.mcp.connection",
+    "bridgehead.mcp.content",
+    "bridgehead.mcp.context",
+    "bridgehead.mcp.dispatch",
+    "bridgehead.mcp.errors",
+    "bridgehead.mcp.jsonrpc",
+    "bridgehead.mcp.lifespan",
+    "bridgehead.mcp.limits",
+    "bridgehead.mcp.lines",
+    "bridgehead.mcp.methods",
+    "bridgehead.mcp.params",
+    "bridgehead.mcp.pipes",
+    "bridgehead.mcp.process",
+    "bridgehead.mcp.prompts",
+    "bridgehead.mcp.questions",
+    "bridgehead.mcp.resources",
+    "bridgehead.mcp.schema",
+    "bridgehead.mcp.stdio",
+    "bridgehead.mcp.tools",
+    "bridgehead.mcp.uri_template",
+    "bridgehead.mcp.versions",
+}
+FURTHER: set[str] = set()
+"""Modules of the standard library that the handshake may load beyond its foundation. Each one costs time."""
+
+FORBIDDEN = [
+    "argparse",
+    "bridgehead.mcp.http",
+    "bridgehead.mcp.memory",
+    "bridgehead.mcp.seal",
+    "email",
+    "hashlib",
+    "hmac",
+    "http",
+    "http.client",
+    "httptools",
+    "json",
+    "mcp",
+    "mcp_types",
+    "pydantic",
+    "secrets",
+    "urllib.parse",
+    "urllib.request",
+    "uvicorn",
+    "websockets",
+]
+
+
+def environment() -> dict[str, str]:
+    """Give the environment without what would measure the child and so load modules into it."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+
+
+@cache
+def foundation() -> frozenset[str]:
+    program = FOUNDATION + "print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=60,
+        check=True,
+    )
+    return frozenset(done.stdout.split())
+
+
+def probed(*command: str) -> frozenset[str]:
+    """Give the modules that the probe had loaded when its answer to `initialize` was out."""
+    with subprocess.Popen(
+        [sys.executable, "-P", *command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(json.dumps(INITIALIZE) + "\n")
+        process.stdin.flush()
+        answer = json.loads(process.stdout.readline())
+        modules = process.stderr.readline().split()
+        process.stdin.close()
+        assert process.wait(timeout=30) == 0
+    assert answer["result"]["protocolVersion"] == "2025-11-25"
+    return frozenset(modules) - {"__main__"}
+
+
+@cache
+def loaded() -> frozenset[str]:
+    return probed(str(PROBE))
+
+
+def test_the_handshake_loads_only_what_is_on_the_list() -> None:
+    further = {name for name in loaded() - foundation() if not name.startswith("bridgehead")}
+
+    assert further <= FURTHER, (
+        f"each of these delays every server's first answer: {sorted(further - FURTHER)}"
+    )
+
+
+def test_the_handshake_loads_only_those_of_our_modules_that_it_needs() -> None:
+    ours = {name for name in loaded() if name.split(".")[0] == "bridgehead"}
+
+    assert ours == OURS
+
+
+@pytest.mark.parametrize("name", FORBIDDEN)
+def test_the_handshake_does_not_load(name: str) -> None:
+    assert name not in loaded() - foundation()
+
+
+def test_the_list_has_no_module_that_is_not_needed_any_more() -> None:
+    assert loaded() >= FURTHER
+    assert not foundation() & FURTHER
+
+
+def test_a_server_does_without_the_development_tools() -> None:
+    program = (
+        "import runpy, sys\n"
+        "sys.modules.update(dict.fromkeys(['typing_extensions', 'pydantic', 'mcp', 'mcp_types'], None))\n"
+        f"runpy.run_path({str(PROBE)!r}, run_name='__main__')"
+    )
+
+    assert probed("-c", program) >= OURS

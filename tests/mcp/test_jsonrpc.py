@@ -1,0 +1,138 @@
+"""Envelopes: ids that come back as they were sent, and bytes that are no message."""
+
+import pytest
+
+from bridgehead.mcp import Arguments, Bridge, Context
+from tests.support.checked import STATELESS, connect
+
+
+class Said(Arguments):
+    text: str
+
+
+bridge: Bridge[None] = Bridge("envelopes", "1")
+
+
+@bridge.tool("Say it back.")
+async def echo(args: Said, ctx: Context[None]) -> str:
+    return args.text
+
+
+@pytest.mark.parametrize("sent", ["1", "0", "-7", "9007199254740993", '"1"', '""', '"ä \\"quoted\\" 𝄞"'])
+@pytest.mark.parametrize("method", ["ping", "tools/list", "nonsense"])
+async def test_an_id_comes_back_exactly_as_it_was_sent(sent: str, method: str) -> None:
+    async with connect(bridge) as client:
+        reply = client.dispatcher.receive(
+            f'{{"jsonrpc":"2.0","id":{sent},"method":"{method}"}}'.encode(), client.connection, client
+        )
+
+    assert isinstance(reply, bytes)
+    assert f'"id":{sent},'.encode() in reply.replace(b"\\u00e4", "ä".encode())
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"nonsense",
+        b'{"jsonrpc":"2.0","id":1,"method":"ping"',
+        b'{"jsonrpc":"2.0","id":1,"method":"ping"} and more',
+        b'{"jsonrpc":"2.0","id":1,"method":"\xff\xfe"}',
+        b"\x00\x01\x02",
+        b"[" * 100_000,
+        b"[" * 100_000 + b"]" * 100_000,
+    ],
+)
+async def test_bytes_that_are_not_json_are_answered_with_a_parse_error_and_id_null(data: bytes) -> None:
+    async with connect(bridge) as client:
+        answer = await client.raw(data)
+
+    assert answer["id"] is None
+    assert answer["error"]["code"] == -32700
+    assert answer["error"]["message"].startswith("Parse error")
+
+
+@pytest.mark.parametrize(
+    ("data", "request_id"),
+    [
+        (b"42", None),
+        (b'"ping"', None),
+        (b"null", None),
+        (b"{}", None),
+        (b"[]", None),
+        (b'{"id":5,"method":"ping"}', 5),
+        (b'{"jsonrpc":"1.0","id":"a","method":"ping"}', "a"),
+        (b'{"jsonrpc":"2.0","id":6}', 6),
+        (b'{"jsonrpc":"2.0","id":7,"method":5}', 7),
+        (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', None),
+        (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', None),
+        (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', None),
+        (b'{"jsonrpc":"2.0","id":[1],"method":"ping"}', None),
+    ],
+)
+async def test_json_that_is_no_message_is_an_invalid_request_with_the_id_where_there_is_one(
+    data: bytes, request_id: object
+) -> None:
+    async with connect(bridge) as client:
+        answer = await client.raw(data)
+
+    assert answer["id"] == request_id
+    assert answer["error"]["code"] == -32600
+    assert answer["error"]["message"].startswith("Invalid request: ")
+
+
+@pytest.mark.parametrize("params", ["5", '"text"', "[]", "true"])
+async def test_parameters_that_are_no_object_are_refused(params: str) -> None:
+    async with connect(bridge) as client:
+        answer = await client.raw(
+            f'{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{params}}}'.encode()
+        )
+
+    assert answer["error"]["code"] == -32602
+    assert "tools/list" in answer["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"jsonrpc":"2.0","method":"notifications/initialized"}',
+        b'{"jsonrpc":"2.0","method":"notifications/unheard/of","params":{"a":1}}',
+        b'{"jsonrpc":"2.0","method":"notifications/cancelled"}',
+        b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":[]}}',
+        b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"unknown"}}',
+        b'{"jsonrpc":"2.0","method":"tools/list"}',
+        b'{"jsonrpc":"2.0","id":99,"result":{}}',
+        b'{"jsonrpc":"2.0","id":"","result":{}}',
+        b'{"jsonrpc":"2.0","id":99,"error":{"code":1,"message":"no"}}',
+        b'{"jsonrpc":"2.0","error":{"code":1,"message":"no"}}',
+        b'{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"no"}}',
+    ],
+)
+async def test_notifications_and_answers_are_never_answered(data: bytes) -> None:
+    async with connect(bridge) as client:
+        before = len(client.sent)
+
+        assert await client.raw(data) is None
+        assert len(client.sent) == before
+
+
+async def test_half_a_surrogate_pair_is_refused_with_the_id_of_its_request() -> None:
+    params = r'{"name":"echo","arguments":{"text":"half an emoji: \ud83d"}}'
+    async with connect(bridge) as client:
+        answer = await client.raw(
+            f'{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params}}}'.encode()
+        )
+
+    assert answer["id"] == 7
+    assert answer["error"]["code"] in (-32700, -32600, -32602)
+
+
+@pytest.mark.parametrize(
+    "method", ["tools/call", "prompts/list", "resources/list", "completion/complete", "x"]
+)
+async def test_a_method_that_the_bridge_does_not_offer_is_not_found(method: str) -> None:
+    empty: Bridge[None] = Bridge("empty", "1", logging=False)
+    async with connect(empty) as client, connect(empty, revision=STATELESS) as stateless:
+        for one in (client, stateless):
+            assert (await one.error(method))["code"] == -32601
+            assert method in (await one.error(method))["message"]

@@ -1,0 +1,159 @@
+"""Shutdown: a real process ends with code 0, in time, and answers first what it can."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.messages import call, initialize, request, stateless, text
+from tests.support.stdio_peer import Peer, piped
+
+SOON = {"shutdown_seconds": 0.5}
+IN_TIME = 8.0
+"""Enough for the half second above, a slow machine, and the process's own end; far from for ever."""
+
+ENDS = ["end of input", "SIGTERM", "SIGINT"]
+
+
+def end(peer: Peer, how: str) -> None:
+    """Tell the process to end; only the end of input closes it."""
+    if how == "end of input":
+        peer.close_input()
+    else:
+        os.kill(peer.process.pid, getattr(signal, how))
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_an_idle_process_ends_at_once(client: Peer, errors: Path, how: str) -> None:
+    began = time.monotonic()
+    end(client, how)
+    assert client.rest() == []
+    assert client.exit_code() == 0
+    assert time.monotonic() - began < 4
+    assert errors.read_bytes() == b""
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_a_call_in_flight_is_answered_first(client: Peer, tmp_path: Path, how: str) -> None:
+    file = tmp_path / "file"
+    client.send(request("tools/call", call("wait_for_file", {"file": str(file)}, progress=1), 1))
+    assert client.receive()["method"] == "notifications/progress"
+    end(client, how)
+    file.touch()
+    assert [text(answer) for answer in client.rest()] == ["it is there"]
+    assert client.exit_code() == 0
+
+
+@pytest.mark.parametrize("how", ENDS)
+@pytest.mark.parametrize("tool", ["wait", "stuck", "stubborn"])
+def test_a_call_that_never_ends_does_not_keep_the_process(errors: Path, tool: str, how: str) -> None:
+    with piped(errors, SOON) as peer:
+        peer.shake_hands()
+        peer.send(request("tools/call", call(tool, progress=1), 1))
+        assert peer.receive()["method"] == "notifications/progress"
+        end(peer, how)
+        assert peer.exit_code(IN_TIME) == 0
+        assert peer.rest() == []
+
+
+def test_an_abandoned_call_still_reaches_its_finally(errors: Path, tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    with piped(errors, SOON) as peer:
+        peer.shake_hands()
+        peer.send(request("tools/call", call("wait", {"marker": str(marker)}, progress=1), 1))
+        assert peer.receive()["method"] == "notifications/progress"
+        peer.close_input()
+        assert peer.exit_code(IN_TIME) == 0
+    assert marker.exists()
+
+
+def test_everything_that_was_said_before_the_end_of_input_is_answered(errors: Path) -> None:
+    with piped(errors, {"requests_in_flight": 3}) as peer:
+        calls = [request("tools/call", call("echo", {"text": str(n)}), n) for n in range(500)]
+        peer.send(initialize(), *calls)
+        peer.close_input()
+        answers = peer.rest()
+        assert peer.exit_code() == 0
+    assert [answer["id"] for answer in answers] == ["hello", *range(500)]
+
+
+@pytest.mark.parametrize("tool", ["big", "sync_big"])
+def test_large_answers_are_all_handed_over_after_the_end_of_input(peer: Peer, tool: str) -> None:
+    calls = [request("tools/call", call(tool, {"size": 600_000}), n) for n in range(20)]
+    peer.send(initialize(), *calls)
+    peer.close_input()
+    began = time.monotonic()
+    answers = peer.rest()
+    assert sorted(answer["id"] for answer in answers[1:]) == list(range(20))
+    assert {len(text(answer)) for answer in answers[1:]} == {600_000}
+    assert peer.exit_code() == 0
+    assert time.monotonic() - began < 4
+
+
+def test_a_question_that_can_no_longer_be_answered_ends_its_call(peer: Peer) -> None:
+    peer.shake_hands(capabilities={"elicitation": {}})
+    peer.send(request("tools/call", call("ask"), 1))
+    assert peer.receive()["method"] == "elicitation/create"
+    peer.close_input()
+    (answer,) = [message for message in peer.rest() if message.get("id") == 1]
+    assert answer["result"]["isError"] is True
+    assert peer.exit_code() == 0
+
+
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGINT"])
+def test_a_listen_stream_ends_in_good_order_at_a_signal(peer: Peer, how: str) -> None:
+    peer.send(stateless("subscriptions/listen", {"notifications": {"toolsListChanged": True}}, 1))
+    assert peer.receive()["method"] == "notifications/subscriptions/acknowledged"
+    end(peer, how)
+    (answer,) = peer.rest()
+    assert answer["result"]["resultType"] == "complete"
+    assert peer.exit_code() == 0
+
+
+def test_a_client_that_reads_no_more_ends_the_process_and_its_work(peer: Peer, tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    peer.send(initialize(), request("tools/call", call("wait", {"marker": str(marker)}, progress=1), 1))
+    said = b""
+    while b"notifications/progress" not in said:
+        said += peer.read_little(1000)
+    peer.close_output()
+    peer.send(request("ping", None, 2))
+    assert peer.exit_code(IN_TIME) == 0
+    assert marker.exists()
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_client_gone_in_the_middle_of_a_long_answer_ends_the_process(
+    peer: Peer, errors: Path, count: int
+) -> None:
+    calls = (request("tools/call", call("big", {"size": 5_000_000}), n) for n in range(count))
+    peer.send(initialize(), *calls)
+    peer.let_pipe_fill()
+    peer.close_output()
+    assert peer.exit_code(IN_TIME) == 0
+    assert errors.read_bytes() == b""
+
+
+def test_an_end_while_the_reader_sleeps_is_bounded(errors: Path) -> None:
+    with piped(errors, SOON) as peer:
+        peer.send(
+            initialize(), *(request("tools/call", call("big", {"size": 3_000_000}), n) for n in range(9))
+        )
+        assert peer.read_little(100)
+        end(peer, "SIGTERM")
+        assert peer.exit_code(IN_TIME) == 0
+
+
+def test_a_signal_leaves_what_was_not_begun(errors: Path) -> None:
+    with piped(errors, {"requests_in_flight": 1, **SOON}) as peer:
+        peer.shake_hands()
+        peer.send(
+            request("tools/call", call("wait", progress=1), 1),
+            request("tools/call", call("echo", {"text": "never begun"}), 2),
+        )
+        assert peer.receive()["method"] == "notifications/progress"
+        end(peer, "SIGTERM")
+        assert peer.rest() == []
+        assert peer.exit_code(IN_TIME) == 0

@@ -1,0 +1,1 @@
+"""What tests share: the oracle, checked clients, and bridges and far sides made of plain values."""
