@@ -1,0 +1,17 @@
+"""HTTP: a bridge served as an ASGI application, to any number of clients of every revision.
+
+`application` makes it: Streamable HTTP at `/mcp`, and beside it the older HTTP+SSE transport at `/sse` and
+`/messages`. `run` serves it with uvicorn until the process is told to end. Importing this package does not
+import uvicorn.
+"""
+
+from .application import Application, application
+
+__all__ = ["Application", "application", "run"]
+
+
+def run(app: Application, host: str = "127.0.0.1", port: int = 3000) -> None:
+    """Serve the application until the process is told to end."""
+    from .server import run as serve
+
+    serve(app, host, port)

@@ -1,0 +1,96 @@
+"""Application: the ASGI application of one bridge, and a way to run it.
+
+Routes three paths and turns refusals into responses. Middleware (authentication, metrics) goes around it and
+may set `scope["state"]["principal"]` to the name of the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..bridge import Bridge
+from ..dispatch import Dispatcher, log
+from ..limits import Limits
+from .endpoint import Endpoint
+from .exchange import Exchange, Gone, Receive, Refused, Scope, Send
+from .guard import LOOPBACK, Guard
+from .legacy import LegacyTransport
+
+
+class Application:
+    """One bridge over HTTP."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        guard: Guard,
+        *,
+        path: str = "/mcp",
+        sse_path: str = "/sse",
+        messages_path: str = "/messages",
+        retry_ms: int = 1000,
+    ) -> None:
+        self.dispatcher = dispatcher
+        self.endpoint = Endpoint(dispatcher, guard, retry_ms=retry_ms)
+        self._legacy = LegacyTransport(dispatcher, guard, messages_path)
+        self._routes = {
+            path: self.endpoint.serve,
+            sse_path: self._legacy.open,
+            messages_path: self._legacy.post,
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one ASGI scope."""
+        if scope["type"] != "http":
+            await self._serve_other(scope, receive, send)
+            return
+        exchange = Exchange(scope, receive, send)
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        try:
+            await self._routes.get(path, _nothing_there)(exchange)
+        except Refused as refusal:
+            await exchange.refuse(refusal)
+        except Gone:
+            log.debug("a client hung up before it had sent its request")
+
+    async def _serve_other(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1000})
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while True:
+            event = await receive()
+            if event["type"] == "lifespan.startup":
+                self.dispatcher.lifespan.start()
+                await send({"type": "lifespan.startup.complete"})
+            elif event["type"] == "lifespan.shutdown":
+                self.endpoint.close()
+                await self.dispatcher.lifespan.stop(self.dispatcher.limits.shutdown_seconds)
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+    def end_streams(self) -> None:
+        """End what would never end by itself, because the server is going; calls are still answered."""
+        self.endpoint.end_streams()
+        self._legacy.end_streams()
+
+
+async def _nothing_there(exchange: Exchange) -> None:
+    raise Refused(404, f"There is nothing at {exchange.scope['path']}")
+
+
+def application(
+    bridge: Bridge[Any],
+    *,
+    limits: Limits | None = None,
+    allowed_hosts: Iterable[str] = LOOPBACK,
+    allowed_origins: Iterable[str] = (),
+    state_key: bytes | None = None,
+    retry_ms: int = 1000,
+) -> Application:
+    """Make the ASGI application of a bridge, safe for a browser's neighbourhood by default."""
+    dispatcher = Dispatcher(bridge, limits=limits, state_key=state_key)
+    return Application(dispatcher, Guard(allowed_hosts, allowed_origins), retry_ms=retry_ms)

@@ -1,0 +1,188 @@
+"""Exchange: one HTTP request and its response, as ASGI gives them.
+
+Owns the words of ASGI; the rest of the package speaks of headers, bodies, answers and events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from .. import jsonrpc
+from ..errors import (
+    HEADER_MISMATCH,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    MISSING_CAPABILITY,
+    OVERLOADED,
+    UNSUPPORTED_VERSION,
+    MalformedRequest,
+    ProtocolError,
+)
+from ..limits import Limits
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+HeaderPairs = list[tuple[bytes, bytes]]
+
+NO_CONTENT = 204
+_MOST_DIGITS = 20
+JSON = (b"content-type", b"application/json")
+EVENTS: HeaderPairs = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+]
+
+_STATUS = {
+    METHOD_NOT_FOUND: 404,
+    HEADER_MISMATCH: 400,
+    MISSING_CAPABILITY: 400,
+    UNSUPPORTED_VERSION: 400,
+    OVERLOADED: 503,
+}
+
+
+class Refused(Exception):
+    """An HTTP request that is turned away: the status, and what to tell the client."""
+
+    def __init__(
+        self, status: int, message: str, *, code: int = INVALID_REQUEST, headers: HeaderPairs | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.error = ProtocolError(code, message)
+        self.headers = headers or []
+
+
+class Exchange:
+    """One request and its response."""
+
+    __slots__ = (
+        "_deadline",
+        "_is_late",
+        "_is_long",
+        "_receive",
+        "_send",
+        "_when_long",
+        "headers",
+        "principal",
+        "scope",
+    )
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.scope = scope
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.principal: str | None = scope["state"].get("principal") if "state" in scope else None
+        self._receive = receive
+        self._send = send
+        self._when_long: Callable[[], None] | None = None
+        self._is_long = False
+        self._is_late = False
+        self._deadline: asyncio.TimerHandle | None = None
+
+    def took_long(self) -> None:
+        """Hear from the watch that this is not a quick one."""
+        self._is_long = True
+        if self._when_long is not None:
+            self._when_long()
+
+    def when_long(self, act: Callable[[], None]) -> None:
+        """Do something if and when what goes on now has taken long."""
+        self._when_long = act
+        if self._is_long:
+            act()
+
+    async def body(self, limits: Limits) -> bytes:
+        """Read the whole body, up to a size and within a time."""
+        declared = self.headers.get(b"content-length", b"")
+        if declared.isdigit() and int(declared[:_MOST_DIGITS]) > limits.message_bytes:
+            raise _too_large(limits)
+        task = asyncio.current_task()
+        self.when_long(lambda: self._set_deadline(limits.body_seconds, task))
+        try:
+            return await self._read(limits)
+        except asyncio.CancelledError:
+            if not self._is_late:
+                raise
+            raise Refused(408, f"The body did not arrive within {limits.body_seconds:g} s") from None
+        finally:
+            self._when_long = None
+            if self._deadline is not None:
+                self._deadline.cancel()
+
+    def _set_deadline(self, seconds: float, task: asyncio.Task[Any] | None) -> None:
+        self._deadline = asyncio.get_running_loop().call_later(seconds, self._give_up, task)
+
+    def _give_up(self, task: asyncio.Task[Any] | None) -> None:
+        self._is_late = True
+        if task is not None:
+            task.cancel()
+            task.uncancel()
+
+    async def _read(self, limits: Limits) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            event = await self._receive()
+            if event["type"] != "http.request":
+                raise Gone
+            part: bytes = event.get("body", b"")
+            size += len(part)
+            if size > limits.message_bytes:
+                raise _too_large(limits)
+            if not event.get("more_body"):
+                return b"".join([*parts, part]) if parts else part
+            parts.append(part)
+
+    async def gone(self) -> None:
+        """Wait until the client has hung up."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    async def respond(self, status: int, body: bytes = b"", headers: HeaderPairs | None = None) -> None:
+        """Send a whole response."""
+        pairs = [] if status == NO_CONTENT else [(b"content-length", b"%d" % len(body)), *(headers or ())]
+        await self._send({"type": "http.response.start", "status": status, "headers": pairs})
+        await self._send({"type": "http.response.body", "body": body})
+
+    def answer(self, body: bytes, status: int = 200, headers: HeaderPairs | None = None) -> Awaitable[None]:
+        """Send one JSON-RPC message."""
+        return self.respond(status, body, [JSON, *headers] if headers else [JSON])
+
+    async def refuse(self, refusal: Refused) -> None:
+        """Turn the request away, in JSON-RPC words."""
+        await self.answer(jsonrpc.error(None, refusal.error), refusal.status, refusal.headers)
+
+    async def open_events(self, headers: HeaderPairs | None = None) -> None:
+        """Begin an event stream."""
+        await self._send(
+            {"type": "http.response.start", "status": 200, "headers": [*EVENTS, *(headers or ())]}
+        )
+
+    async def event(self, data: bytes) -> None:
+        """Send a piece of an event stream, waiting while the client is slow."""
+        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+
+    async def close_events(self) -> None:
+        """End an event stream."""
+        await self._send({"type": "http.response.body", "body": b""})
+
+
+class Gone(Exception):
+    """The client hung up before it had said everything."""
+
+
+def status_of(failure: ProtocolError, *, stateless: bool) -> int:
+    """Return the HTTP status that goes with a JSON-RPC error."""
+    if isinstance(failure, MalformedRequest):
+        return 400
+    if failure.code == OVERLOADED or stateless:
+        return _STATUS.get(failure.code, 200)
+    return 200
+
+
+def _too_large(limits: Limits) -> Refused:
+    return Refused(413, f"A message may have {limits.message_bytes} bytes")

@@ -1,0 +1,140 @@
+"""Sessions: the clients of the handshake era that an endpoint knows, bounded in number and in idleness."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from ..connection import Connection
+from ..limits import Limits
+from .events import EventStream
+from .exchange import Exchange, Refused
+
+GENERAL = "general"
+_NUMBER = re.compile("[0-9]{1,12}")
+_MOST_ENDED_STREAMS = 32
+
+
+class Session:
+    """One client: its connection, and the streams on which it is told things."""
+
+    def __init__(self, limits: Limits, principal: str | None) -> None:
+        self.id = secrets.token_urlsafe(24)
+        self.connection = Connection(limits, principal)
+        self.general = EventStream(GENERAL, limits)
+        """What belongs to no request: delivered on the client's GET stream."""
+        self.streams: dict[str, EventStream] = {GENERAL: self.general}
+        self.announcer: asyncio.Task[None] | None = None
+        """Feeds the general stream with changes, while somebody delivers it."""
+        self.in_use = 0
+        self.idle_since = 0.0
+        self._limits = limits
+        self._last_stream = 0
+
+    def open_stream(self) -> EventStream:
+        """Begin the stream of one request. Streams that ended long ago make room."""
+        ended = [name for name, stream in self.streams.items() if stream.has_ended]
+        for name in ended[: max(0, len(ended) - _MOST_ENDED_STREAMS)]:
+            del self.streams[name]
+        self._last_stream += 1
+        stream = self.streams[str(self._last_stream)] = EventStream(str(self._last_stream), self._limits)
+        return stream
+
+    def position(self, last_event_id: str) -> tuple[EventStream, int]:
+        """Find the stream and the place in it that a client wants to go on from."""
+        name, _, number = last_event_id.rpartition("/")
+        stream = self.streams.get(name)
+        if stream is None or _NUMBER.fullmatch(number) is None:
+            raise Refused(400, f"Event {last_event_id!r} is not known, or no longer")
+        return stream, int(number)
+
+
+class Sessions:
+    """The sessions of one endpoint."""
+
+    def __init__(self, limits: Limits, ended: Callable[[Session], None]) -> None:
+        self._limits = limits
+        self._ended = ended
+        self._sessions: dict[str, Session] = {}
+        self._sweep: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def open(self, principal: str | None) -> Session:
+        """Begin a session, if there is room for one."""
+        self._sweep_idle()
+        if len(self._sessions) >= self._limits.sessions:
+            raise Refused(
+                503, "Too many sessions are open; try again later", headers=[(b"retry-after", b"30")]
+            )
+        session = Session(self._limits, principal)
+        session.idle_since = asyncio.get_running_loop().time()
+        self._sessions[session.id] = session
+        return session
+
+    def of(self, exchange: Exchange) -> Session:
+        """Find the session that a request belongs to; another principal's session does not exist for it."""
+        session_id = exchange.headers.get(b"mcp-session-id")
+        if session_id is None:
+            raise Refused(
+                400, "Mcp-Session-Id is missing: send initialize first and use the id it answers with"
+            )
+        session = self._sessions.get(session_id.decode("latin-1"))
+        if session is None or session.connection.principal != exchange.principal:
+            raise Refused(404, "The session is not known, or no longer: start again with initialize")
+        return session
+
+    @contextmanager
+    def using(self, session: Session) -> Iterator[None]:
+        """Keep a session from being idle meanwhile."""
+        session.in_use += 1
+        try:
+            yield
+        finally:
+            self.released(session)
+
+    @staticmethod
+    def released(session: Session) -> None:
+        """Note that one use of a session has ended."""
+        session.in_use -= 1
+        session.idle_since = asyncio.get_running_loop().time()
+
+    def close(self, session: Session) -> None:
+        """End a session and everything done for it."""
+        self._sessions.pop(session.id, None)
+        for stream in session.streams.values():
+            stream.end()
+        self._ended(session)
+
+    def end_general_streams(self) -> None:
+        """End every GET stream in good order; requests go on."""
+        for session in self._sessions.values():
+            session.general.end()
+
+    def close_all(self) -> None:
+        """End every session."""
+        if self._sweep is not None:
+            self._sweep.cancel()
+            self._sweep = None
+        for session in tuple(self._sessions.values()):
+            self.close(session)
+
+    def _sweep_idle(self) -> None:
+        """Forget idle sessions now, and look again later as long as there are any."""
+        loop = asyncio.get_running_loop()
+        oldest = loop.time() - self._limits.session_idle_seconds
+        for session in tuple(self._sessions.values()):
+            if not session.in_use and session.idle_since < oldest:
+                self.close(session)
+        if self._sweep is not None:
+            self._sweep.cancel()
+        self._sweep = loop.call_later(max(1.0, self._limits.session_idle_seconds / 4), self._sweep_again)
+
+    def _sweep_again(self) -> None:
+        self._sweep = None
+        if self._sessions:
+            self._sweep_idle()

@@ -1,0 +1,146 @@
+"""Connections: what becomes of one when its client idles, its server is full, or its application fails."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.support.http_client import Headers, HttpClient, Response
+from tests.support.http_server import JSON_POST, App, serving
+from tests.support.messages import encode, initialize, notification
+
+H2C: Headers = {
+    "Connection": "Upgrade, HTTP2-Settings",
+    "Upgrade": "h2c",
+    "HTTP2-Settings": "AAMAAABkAAQAoAAA",
+}
+
+
+async def test_an_idle_connection_is_closed() -> None:
+    async with serving(settings={"timeout_keep_alive": 0}) as server:
+        response = await server.post(initialize())
+        await response.body()
+        assert await response.closed_by_server()
+        half, _ = await server.http.begin(b"POST /mcp HT")
+        assert await half.closed_by_server()
+
+
+async def test_a_connection_in_use_is_not_idle() -> None:
+    async with serving(settings={"timeout_keep_alive": 0}) as server:
+        session = await server.session()
+        stream = await server.listen(session)
+        idle, _ = await server.http.begin(b"")
+        assert await idle.closed_by_server()
+        server.bridge.changed.tools()
+        assert (await stream.message())["method"] == "notifications/tools/list_changed"
+
+
+async def test_a_connection_too_many_is_refused() -> None:
+    async with serving(settings={"limit_concurrency": 1}) as server:
+        first = await server.post(initialize())
+        assert first.status == 200
+        await first.body()
+        second = await server.http.request("GET")
+        assert second.status == 503
+        assert await second.body() == b"Too many connections"
+        assert await second.closed_by_server()
+
+
+def failing_early(_app: App) -> App:
+    async def fail(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            raise RuntimeError("too early")
+
+    return fail
+
+
+def failing_late(_app: App) -> App:
+    async def fail(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            await send({"type": "http.response.start", "status": 200})
+            await send({"type": "http.response.body", "body": b"half of it", "more_body": True})
+            raise RuntimeError("too late")
+
+    return fail
+
+
+def failing_silently(_app: App) -> App:
+    async def fail(scope: Any, receive: Any, send: Any) -> None:
+        """Return without a word."""
+
+    return fail
+
+
+async def test_an_application_that_fails_before_its_answer_is_an_internal_error() -> None:
+    settings = {"lifespan": "off"}
+    async with serving(wrap=failing_early, complaint="failed", settings=settings) as server:
+        response = await server.http.request("GET")
+        assert (response.status, await response.body()) == (500, b"")
+        assert await response.closed_by_server()
+    async with serving(wrap=failing_silently, settings=settings) as server:
+        response = await server.http.request("GET")
+        assert (response.status, await response.body()) == (500, b"")
+
+
+async def test_an_application_that_fails_within_its_answer_does_not_make_it_look_whole() -> None:
+    async with serving(wrap=failing_late, complaint="failed", settings={"lifespan": "off"}) as server:
+        response = await server.http.request("GET")
+        with pytest.raises(asyncio.IncompleteReadError):
+            await response.body()
+
+
+async def begun(http: HttpClient, headers: Headers, body: bytes) -> tuple[Response, asyncio.StreamWriter]:
+    head = http.head("POST", "/mcp", {**JSON_POST, **H2C, **headers})
+    return await http.begin(head + body)
+
+
+async def test_a_request_that_offers_an_upgrade_may_come_in_pieces() -> None:
+    async with serving() as server:
+        body = encode(initialize())
+        server.checker.asked(initialize())
+        response, writer = await begun(server.http, {"Content-Length": str(len(body))}, body[:10])
+        for byte in body[10:]:
+            writer.write(bytes([byte]))
+            await writer.drain()
+        await response.begin()
+        assert "result" in await server.json(response)
+        writer.write(server.http.head("PUT", "/mcp", {}))
+        again = Response(response._reader, response._writer)  # noqa: SLF001  (the same connection)
+        await again.begin()
+        await server.refused(again, 405)
+
+
+async def test_a_request_that_offers_an_upgrade_may_have_no_body() -> None:
+    async with serving() as server:
+        response = await server.http.request("GET", headers={**H2C, "Content-Length": None})
+        await server.refused(response, 400)
+
+
+async def test_a_request_that_offers_an_upgrade_must_say_how_long_it_is() -> None:
+    async with serving() as server:
+        body = encode(notification("x"))
+        chunked = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+        response, _ = await begun(server.http, {"Transfer-Encoding": "chunked"}, chunked)
+        assert await response.closed_by_server()
+        assert await server.is_alive()
+
+
+async def test_a_websocket_is_refused() -> None:
+    async with serving(settings={"ws": "none"}) as server:
+        offer: Headers = {
+            "Connection": "Upgrade",
+            "Upgrade": "websocket",
+            "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+            "Sec-WebSocket-Version": "13",
+        }
+        await server.refused(await server.http.request("GET", headers=offer), 400)
+        sent: list[Any] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "websocket.connect"}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await server.app({"type": "websocket"}, receive, send)
+        assert sent == [{"type": "websocket.close", "code": 1000}]

@@ -1,0 +1,114 @@
+"""Process: a real HTTP server process, and its end while clients are being served."""
+
+import asyncio
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support.http_client import PATIENCE, Headers, HttpClient, Response
+from tests.support.http_server import JSON_POST, mirrored
+from tests.support.messages import Json, call, encode, initialize, request, stateless, text
+from tests.support.stdio_peer import ROOT
+
+
+class Process:
+    """A server process and a client of it."""
+
+    def __init__(self, process: subprocess.Popen[bytes], port: int) -> None:
+        self.process = process
+        self.http = HttpClient(port)
+
+    async def post(self, message: Json, headers: Headers | None = None) -> Response:
+        return await self.http.request("POST", "/mcp", {**JSON_POST, **(headers or {})}, encode(message))
+
+    async def stateless(self, message: Json) -> Response:
+        return await self.post(message, mirrored(message))
+
+    async def session(self) -> Headers:
+        response = await self.post(initialize())
+        return {"Mcp-Session-Id": response.headers["mcp-session-id"]}
+
+    async def exit_code(self, within: float) -> int:
+        return await asyncio.to_thread(self.process.wait, within)
+
+
+@asynccontextmanager
+async def running(limits: Json, errors: Path) -> AsyncIterator[Process]:
+    """Start a server on a free port and wait until it listens; end it by its own id at the latest."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "tests.support.http_bridge", str(port), encode(limits).decode()]
+    with errors.open("wb") as stderr:
+        process = subprocess.Popen(command, cwd=ROOT, stderr=stderr)
+    one = Process(process, port)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while not await _listens(port):
+                assert process.poll() is None
+                await asyncio.sleep(0.02)
+        yield one
+    finally:
+        await one.http.close()
+        if process.poll() is None:
+            process.kill()
+        process.wait(PATIENCE)
+
+
+async def _listens(port: int) -> bool:
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except ConnectionRefusedError:
+        return False
+    writer.close()
+    await writer.wait_closed()
+    return True
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_answers_the_calls_ends_the_streams_and_exits_with_zero(
+    errors: Path, tmp_path: Path, how: signal.Signals
+) -> None:
+    file = tmp_path / "file"
+    waiting = call("wait_for_file", {"file": str(file)}, progress=1)
+    async with running({}, errors) as server:
+        session = await server.session()
+        in_session = await server.post(request("tools/call", waiting, 1), session)
+        alone = await server.stateless(stateless("tools/call", waiting, 1))
+        listening = await server.stateless(stateless("subscriptions/listen", {"notifications": {}}, 2))
+        old = await server.http.request("GET", "/sse")
+        general = await server.http.request("GET", headers={**session, "Accept": "text/event-stream"})
+        for stream in (in_session, alone, listening, old):
+            assert await stream.event() is not None
+        server.process.send_signal(how)
+        assert [message["id"] for message in await listening.messages()] == [2]
+        assert await old.messages() == []
+        assert await general.messages() == []
+        file.touch()
+        for stream in (in_session, alone):
+            assert text((await stream.messages())[-1]) == "it is there"
+        assert await server.exit_code(8.0) == 0
+    assert errors.read_bytes() == b""
+
+
+@pytest.mark.parametrize("tool", ["wait", "stuck", "stubborn"])
+async def test_a_call_that_never_ends_does_not_keep_the_process(errors: Path, tool: str) -> None:
+    async with running({"shutdown_seconds": 1.0}, errors) as server:
+        response = await server.stateless(stateless("tools/call", call(tool, progress=1), 1))
+        assert (await response.message())["method"] == "notifications/progress"
+        server.process.send_signal(signal.SIGTERM)
+        assert await server.exit_code(10.0) == 0
+
+
+async def test_an_idle_process_ends_at_once(errors: Path) -> None:
+    async with running({}, errors) as server:
+        await server.session()
+        server.process.send_signal(signal.SIGTERM)
+        assert await server.exit_code(4.0) == 0
+    assert errors.read_bytes() == b""

@@ -1,0 +1,137 @@
+"""Sessions: how a client of the handshake era gets one, keeps it, and loses it."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from bridgehead.mcp import Limits
+from tests.support.http_client import Headers
+from tests.support.http_server import App, Server, serving
+from tests.support.messages import call, initialize, notification, request, text
+
+
+async def test_initialize_opens_a_session_whose_id_is_visible_ascii(server: Server) -> None:
+    response = await server.post(initialize())
+    assert (await server.json(response))["result"]["protocolVersion"] == "2025-11-25"
+    session_id = response.headers["mcp-session-id"]
+    assert len(session_id) >= 24
+    assert all("!" <= character <= "~" for character in session_id)
+    other = await server.post(initialize())
+    assert other.headers["mcp-session-id"] != session_id
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+async def test_every_revision_of_the_handshake_era_works_in_a_session(server: Server, version: str) -> None:
+    session = await server.session(version)
+    response = await server.post(request("tools/call", call("echo", {"text": "a"})), session)
+    assert text(await server.json(response)) == "a"
+
+
+async def test_a_request_without_a_session_is_a_bad_request(server: Server) -> None:
+    for message in (request("ping"), notification("notifications/initialized")):
+        assert "Mcp-Session-Id" in await server.refused(await server.post(message), 400)
+    assert "Mcp-Session-Id" in await server.refused(await server.listen({}), 400)
+    assert "Mcp-Session-Id" in await server.refused(await server.http.request("DELETE"), 400)
+
+
+@pytest.mark.parametrize("session_id", ["unheard-of", "", "ä", "x" * 5000])
+async def test_an_unknown_session_is_not_found(server: Server, session_id: str) -> None:
+    session: Headers = {"Mcp-Session-Id": session_id}
+    assert "initialize" in await server.refused(await server.post(request("ping"), session), 404)
+    assert "initialize" in await server.refused(await server.listen(session), 404)
+
+
+async def test_a_deleted_session_is_gone_with_its_streams_and_calls(server: Server) -> None:
+    session = await server.session()
+    stream = await server.listen(session)
+    running = await server.post(request("tools/call", call("wait", progress=1), 1), session)
+    assert (await running.message())["method"] == "notifications/progress"
+    response = await server.http.request("DELETE", headers=session)
+    assert (response.status, await response.body()) == (204, b"")
+    assert await stream.messages() == []
+    assert await running.messages() == []
+    assert server.work.cancelled == 1
+    await server.refused(await server.post(request("ping"), session), 404)
+    await server.refused(await server.http.request("DELETE", headers=session), 404)
+
+
+async def test_sessions_have_a_limit_and_room_is_made_by_ending_one() -> None:
+    async with serving(Limits(sessions=2)) as server:
+        first = await server.session()
+        await server.session()
+        refused = await server.post(initialize())
+        assert refused.headers["retry-after"] == "30"
+        await server.refused(refused, 503)
+        await (await server.http.request("DELETE", headers=first)).body()
+        await server.session()
+
+
+async def test_an_initialize_that_fails_leaves_no_session(server: Server) -> None:
+    response = await server.post(request("initialize", {"protocolVersion": 7}))
+    answer = await server.json(response)
+    assert answer["error"]["code"] == -32602
+    assert "mcp-session-id" not in response.headers
+    assert len(server.app.endpoint.sessions) == 0
+
+
+async def test_an_idle_session_is_forgotten_and_one_in_use_is_not() -> None:
+    async with serving(Limits(session_idle_seconds=0.1)) as server:
+        idle = await server.session()
+        used = await server.session()
+        stream = await server.listen(used)
+        async with asyncio.timeout(20):
+            while len(server.app.endpoint.sessions) > 1:
+                await asyncio.sleep(0.05)
+        await server.refused(await server.post(request("ping"), idle), 404)
+        assert (await server.json(await server.post(request("ping"), used)))["result"] == {}
+        await stream.hang_up()
+        async with asyncio.timeout(20):
+            while len(server.app.endpoint.sessions):
+                await asyncio.sleep(0.05)
+
+
+async def test_the_session_of_another_principal_does_not_exist() -> None:
+    async with serving(wrap=by_header) as server:
+        response = await server.post(initialize(), {"X-Caller": "ada"})
+        await response.body()
+        session: Headers = {"Mcp-Session-Id": response.headers["mcp-session-id"]}
+        ping = request("ping")
+        assert (await server.post(ping, {**session, "X-Caller": "ada"})).status == 200
+        for caller in ("eve", None):
+            asked: Headers = {**session, "X-Caller": caller}
+            await server.refused(await server.post(ping, asked), 404)
+            await server.refused(await server.listen(asked), 404)
+            await server.refused(await server.http.request("DELETE", headers=asked), 404)
+        assert (await server.post(ping, {**session, "X-Caller": "ada"})).status == 200
+
+
+def by_header(app: App) -> App:
+    """Take the caller's name from a header, as a middleware that knows it would do."""
+
+    async def wrapped(scope: Any, receive: Any, send: Any) -> None:
+        caller = dict(scope.get("headers", ())).get(b"x-caller")
+        if caller is not None:
+            scope.setdefault("state", {})["principal"] = caller.decode()
+        await app(scope, receive, send)
+
+    return wrapped
+
+
+@pytest.mark.parametrize("version", ["1999-01-01", "", "2025-11-25x", "ä"])
+async def test_an_unknown_version_header_is_a_bad_request(server: Server, version: str) -> None:
+    session = await server.session()
+    asked: Headers = {**session, "MCP-Protocol-Version": version}
+    for response in (
+        await server.post(notification("x"), asked),
+        await server.listen(asked),
+        await server.post(request("ping"), asked),
+    ):
+        answer = await server.json(response, 400)
+        assert "error" in answer
+
+
+async def test_a_client_of_an_old_revision_need_not_send_a_version_header(server: Server) -> None:
+    session = await server.session("2025-03-26")
+    assert set(session) == {"Mcp-Session-Id"}
+    assert (await server.json(await server.post(request("ping"), session)))["result"] == {}
