@@ -1,0 +1,1 @@
+"""The official conformance suites against a server of ours that offers every fixture they drive."""

@@ -1,0 +1,1 @@
+"""Official clients against real server processes of ours, over stdio and HTTP."""

@@ -1,0 +1,56 @@
+"""A server process: owns starting one on a free loopback port, and ending it by its own process id."""
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.interop.node import ROOT
+
+HOST = "127.0.0.1"
+SECONDS_TO_START = 20.0
+SECONDS_TO_END = 10.0
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind((HOST, 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+@contextmanager
+def serving(module: str, option: str) -> Iterator[str]:
+    """Run `python -m module option PORT`, and give the address it listens at."""
+    port = free_port()
+    process = subprocess.Popen([sys.executable, "-m", module, option, str(port)], cwd=ROOT)
+    try:
+        _wait_until_listening(process, port)
+        yield f"http://{HOST}:{port}"
+    finally:
+        _end(process)
+
+
+def _wait_until_listening(process: subprocess.Popen[bytes], port: int) -> None:
+    deadline = time.monotonic() + SECONDS_TO_START
+    while process.poll() is None:
+        try:
+            with socket.create_connection((HOST, port), timeout=1):
+                return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+    raise RuntimeError(f"the server ended with status {process.returncode} before it listened")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(SECONDS_TO_END)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        raise
