@@ -1,0 +1,1 @@
+"""The benchmark: one echo tool, served by Bridgehead and by its peers, measured the same way."""

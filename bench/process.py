@@ -1,0 +1,100 @@
+"""A server process under measurement: how it is started, watched and ended."""
+
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Timer
+from types import TracebackType
+from typing import Self
+
+
+class NotRunning(Exception):
+    """A server that did not start, or stopped answering; the text says why, in plain words."""
+
+
+class Process:
+    """One server process with pipes for stdin and stdout. It is killed, by its pid, when it is left."""
+
+    def __init__(self, command: tuple[str, ...]) -> None:
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        self.started = time.perf_counter()
+        self._child = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, bufsize=0
+        )
+        assert self._child.stdin is not None
+        assert self._child.stdout is not None
+        self.stdin = self._child.stdin.fileno()
+        self.stdout = self._child.stdout.fileno()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._child.kill()
+        self._child.wait()
+        for pipe in (self._child.stdin, self._child.stdout, self._errors):
+            if pipe is not None:
+                pipe.close()
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """Kill the process if the block takes longer than this; its pipes then end the wait."""
+        watch = Timer(seconds, self._child.kill)
+        watch.daemon = True
+        watch.start()
+        try:
+            yield
+        except BrokenPipeError:
+            raise NotRunning(self.complaint()) from None
+        finally:
+            watch.cancel()
+
+    @contextmanager
+    def beside_us(self) -> Iterator[None]:
+        """Keep the server on one core with us, so that nobody waits for a sleeping core to wake up."""
+        cores = os.sched_getaffinity(0)
+        try:
+            self._stay_on({max(cores)})
+            yield
+        finally:
+            self._stay_on(cores)
+
+    def _stay_on(self, cores: set[int]) -> None:
+        """Let every thread of the server, and this one, run on these cores only."""
+        os.sched_setaffinity(0, cores)
+        for thread in Path(f"/proc/{self._child.pid}/task").glob("*"):
+            with suppress(ProcessLookupError):
+                os.sched_setaffinity(int(thread.name), cores)
+
+    def finish(self, seconds: float) -> None:
+        """Close stdin and wait for the process to end by itself."""
+        assert self._child.stdin is not None
+        self._child.stdin.close()
+        self._child.wait(seconds)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process is still there."""
+        return self._child.poll() is None
+
+    def memory(self) -> float:
+        """Return the resident memory of the process, in MB."""
+        for line in Path(f"/proc/{self._child.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) / 1024
+        raise NotRunning(self.complaint())
+
+    def complaint(self) -> str:
+        """Return the last line the process wrote to stderr, or that it said nothing."""
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        return lines[-1][:200] if lines else "it stopped answering and left no message"

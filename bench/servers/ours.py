@@ -1,0 +1,38 @@
+"""The echo server on Bridgehead, over stdio or HTTP."""
+
+import sys
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from bridgehead.mcp import Arguments, Bridge, Context
+
+
+class Echo(Arguments):
+    """What the tool is called with."""
+
+    text: Annotated[str, Meta(description="What to say back")]
+
+
+bridge: Bridge[None] = Bridge("echo", "1.0.0")
+
+
+@bridge.tool("Says back what it is told.", read_only=True)
+async def echo(args: Echo, ctx: Context[Any]) -> str:
+    """Answer with the text that came in."""
+    return args.text
+
+
+def serve_http(port: int) -> None:
+    """Serve the bridge on loopback."""
+    from bridgehead.mcp.http import application, run
+
+    run(application(bridge), port=port)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "stdio":
+        from bridgehead.mcp.stdio import run
+
+        sys.exit(run(bridge))
+    serve_http(int(sys.argv[2]))
