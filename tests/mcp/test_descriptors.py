@@ -2,6 +2,7 @@
 
 import os
 import pty
+import signal
 import socket
 import tty
 from collections.abc import Callable, Iterator
@@ -69,13 +70,18 @@ def test_one_socket_can_be_both_input_and_output(errors: Path) -> None:
     with disposed(Peer(process, outgoing, os.dup(outgoing))) as peer:
         peer.shake_hands()
         assert len(text(peer.request("tools/call", call("big", {"size": 3_000_000})))) == 3_000_000
+        os.kill(process.pid, signal.SIGTERM)
+        assert peer.exit_code() == 0
 
 
 def test_one_terminal_can_be_both_input_and_output(errors: Path) -> None:
     ours, theirs = a_terminal(write=True)
-    with disposed(Peer(start(theirs, os.dup(theirs), errors), ours, os.dup(ours))) as peer:
+    process = start(theirs, os.dup(theirs), errors)
+    with disposed(Peer(process, ours, os.dup(ours))) as peer:
         peer.shake_hands()
         assert text(peer.request("tools/call", call("echo", {"text": "typed"}))) == "typed"
+        os.kill(process.pid, signal.SIGTERM)
+        assert peer.exit_code() == 0
 
 
 @pytest.mark.parametrize("tool", ["big", "sync_big"])

@@ -5,10 +5,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import UNSET
 
 from bridgehead.mcp import Arguments, Bridge, Context, Limits, NoArguments, ProtocolError
-from bridgehead.mcp.jsonrpc import Message, decode
 from bridgehead.mcp.params import META_PREFIX
+from bridgehead.mcp.request import read
 from bridgehead.mcp.versions import HANDSHAKE, V2025_03_26, V2025_11_25, Revision
 from tests.support.checked import STATELESS, connect
 
@@ -221,9 +222,7 @@ async def test_a_batch_before_initialize_and_in_the_stateless_era_is_refused() -
 
 async def test_a_transport_that_was_told_the_stateless_era_holds_the_request_to_it() -> None:
     async with connect(Gate().bridge) as client:
-        message = decode(encoded(asked(1, "tools/list")))
-        assert isinstance(message, Message)
-        request = client.dispatcher.read(message)
+        request = read(1, "tools/list", UNSET)
         with pytest.raises(ProtocolError, match="_meta needs"):
             client.dispatcher.serve(request, client.connection, client, expected=STATELESS)
 

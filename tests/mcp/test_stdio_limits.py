@@ -96,11 +96,15 @@ def test_answers_larger_than_the_output_limit_keep_coming(errors: Path, tool: st
         assert peer.request("ping")["result"] == {}
 
 
-def test_progress_waits_for_a_slow_reader(errors: Path) -> None:
+@pytest.mark.parametrize("n", [1000, 2000, 3000, 4000, 5000])
+def test_progress_waits_for_a_slow_reader_and_then_the_process_reads_on(errors: Path, n: int) -> None:
     with piped(errors, {"output_bytes": 1000}) as peer:
-        peer.send(initialize(), request("tools/call", call("count", {"n": 5000}, progress=1), 1))
+        peer.send(initialize(), request("tools/call", call("count", {"n": n}, progress=1), 1))
         peer.let_pipe_fill()
         peer.answer_to("hello")
-        said = [peer.receive() for _ in range(5001)]
-        assert [message["params"]["progress"] for message in said[:-1]] == list(range(1, 5001))
-        assert text(said[-1]) == "counted to 5000"
+        said = [peer.receive() for _ in range(n + 1)]
+        assert [message["params"]["progress"] for message in said[:-1]] == list(range(1, n + 1))
+        assert text(said[-1]) == f"counted to {n}"
+        assert peer.request("ping")["result"] == {}
+        peer.close_input()
+        assert peer.exit_code() == 0

@@ -189,7 +189,9 @@ class Peer:
 
     def dispose(self) -> None:
         """End the process, by force if it does not go, and let go of everything."""
-        if self._writer is None:
+        if self._writer is not None:
+            self._writer.join(GRACE)
+        if self._writer is None or not self._writer.is_alive():
             self.close_input()
         try:
             self.process.wait(GRACE)
@@ -198,7 +200,7 @@ class Peer:
             self.process.wait(PATIENCE)
         if self._writer is not None:
             self._writer.join(PATIENCE)
-            self.close_input()
+        self.close_input()
         if self._reader is not None:
             self._reader.join(PATIENCE)
         self.close_output()

@@ -40,6 +40,13 @@ LOG_LEVELS = {
 }
 
 
+def checked_level(level: str) -> str:
+    """Refuse a log level that does not exist."""
+    if level not in LOG_LEVELS:
+        raise ProtocolError(INVALID_PARAMS, f"Unknown log level {level!r}; one of {', '.join(LOG_LEVELS)}")
+    return level
+
+
 class InputRequired(BaseException):
     """Unwinds a handler of the stateless era whose questions have no answers yet.
 

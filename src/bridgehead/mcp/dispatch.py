@@ -1,8 +1,8 @@
 """Dispatch: the core. A message comes in, messages come out; no I/O.
 
-The dispatcher decides which era a request belongs to, finds its method, runs it, and puts the result into the
-envelope of the client's revision. Transports call `receive` (or, where they need to look in between, `read`
-and `serve`) and move the bytes that come back.
+The dispatcher runs a request's method and puts the result into the envelope of the client's revision.
+Transports call `receive` (or, where they need to look in between, `request.read` and `serve`) and move the
+bytes that come back.
 """
 
 from __future__ import annotations
@@ -14,45 +14,28 @@ from contextlib import contextmanager
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET
 
 from . import changes, jsonrpc
 from .bridge import Bridge
 from .changes import Listener
 from .connection import Client, Connection, Outlet
 from .context import Context, InputRequired
-from .errors import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    UNSUPPORTED_VERSION,
-    Failure,
-    MalformedRequest,
-    ProtocolError,
-    ToolError,
-)
+from .errors import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, Failure, ProtocolError, ToolError
 from .lifespan import Lifespan
 from .limits import Limits
-from .methods import METHODS, Body, Method, checked_level, fitted_info
-from .params import EMPTY, META_PREFIX, NULL, AnswerableParams, CancelledParams, Params, RequestMeta
+from .opening import fitted_info
+from .params import META_PREFIX, CancelledParams
+from .request import Request, client_of, read
+from .results import Body
+from .rounds import Rounds
 from .tools import encoded, error_result
-from .versions import NEWEST_HANDSHAKE, STATELESS, V2026_07_28, Revision
+from .versions import V2026_07_28, Revision
 
 log = logging.getLogger("bridgehead.mcp")
 
 Reply = bytes | Coroutine[Any, Any, bytes | None] | None
 """An answer, work that will give one (or none, if it is cancelled), or nothing to say."""
-
-
-class Request(Struct):
-    """A request as read: its method, its parameters, or what is wrong with them."""
-
-    id: jsonrpc.RequestId
-    name: str
-    method: Method | None
-    params: Params
-    problem: ProtocolError | None = None
 
 
 class Dispatcher:
@@ -66,9 +49,7 @@ class Dispatcher:
         self.lifespan = Lifespan(bridge.lifespan)
         self.streams: set[Listener] = set()
         """The open `subscriptions/listen` streams."""
-        self._state_key = state_key
-        self._seal: Any = None
-        self._decoders: dict[str, Callable[[Raw], Params]] = {}
+        self.rounds = Rounds(state_key, self.limits.request_state_seconds)
         self._memory: dict[Any, Body] = {}
         self._memory_generation = 0
         self._server_meta = {META_PREFIX + "serverInfo": fitted_info(self, V2026_07_28)}
@@ -102,7 +83,7 @@ class Dispatcher:
             self.notified(message, connection)
             return None
         try:
-            request = self.read(message)
+            request = read(message.id, message.method, message.params)
             work = self.serve(request, connection, outlet)
         except ProtocolError as failure:
             return jsonrpc.error(message.id, failure)
@@ -140,12 +121,11 @@ class Dispatcher:
             return jsonrpc.error(item.id, failure)
         return self.take(item, connection, outlet)
 
-    async def _collected(self, replies: list[Reply]) -> bytes | None:
-        running = [
-            reply if reply is None or isinstance(reply, bytes) else asyncio.ensure_future(reply)
-            for reply in replies
-        ]
-        answers = [await item if isinstance(item, asyncio.Future) else item for item in running]
+    @staticmethod
+    async def _collected(replies: list[Reply]) -> bytes | None:
+        work = [reply for reply in replies if reply is not None and not isinstance(reply, bytes)]
+        results = iter(await asyncio.gather(*work))
+        answers = [reply if reply is None or isinstance(reply, bytes) else next(results) for reply in replies]
         given = [answer for answer in answers if answer is not None]
         return b"[%b]" % b",".join(given) if given else None
 
@@ -160,39 +140,6 @@ class Dispatcher:
 
     # --- requests ------------------------------------------------------------------------------------------
 
-    def read(self, message: jsonrpc.Message) -> Request:
-        """Find a request's method and decode its parameters, without judging either yet."""
-        name: str = message.method  # type: ignore[assignment]
-        method = METHODS.get(name)
-        raw = EMPTY if message.params is UNSET else message.params
-        try:
-            params = self._decoder(name, method)(raw)
-        except jsonrpc.UNDECODABLE as error:
-            return self._read_broken(message, name, method, raw, error)
-        return Request(message.id, name, method, params)  # type: ignore[arg-type]
-
-    def _read_broken(
-        self, message: jsonrpc.Message, name: str, method: Method | None, raw: Raw, error: Exception
-    ) -> Request:
-        if bytes(raw) == NULL:
-            return self.read(jsonrpc.Message("2.0", message.id, name))
-        problem: ProtocolError = ProtocolError(INVALID_PARAMS, f"Invalid params for {name}: {error}")
-        try:
-            params = msgspec.json.decode(raw, type=Params)
-        except jsonrpc.UNDECODABLE:
-            params, problem = Params(), MalformedRequest(INVALID_PARAMS, problem.message)
-        return Request(message.id, name, method, params, problem)  # type: ignore[arg-type]
-
-    def _decoder(self, name: str, method: Method | None) -> Callable[[Raw], Params]:
-        if method is None:
-            name, kind = "", Params
-        else:
-            kind = method.params
-        decoder = self._decoders.get(name)
-        if decoder is None:
-            decoder = self._decoders[name] = msgspec.json.Decoder(kind).decode
-        return decoder
-
     def serve(
         self,
         request: Request,
@@ -204,7 +151,7 @@ class Dispatcher:
 
         `expected` is the revision that the transport was told beside the message, where it was.
         """
-        client = self._client_of(request, connection, expected)
+        client = client_of(request, connection, expected)
         method = request.method
         if (
             method is None
@@ -255,41 +202,7 @@ class Dispatcher:
             context.connection.leave(context)
         return None if context.cancelled else answer
 
-    # --- eras ----------------------------------------------------------------------------------------------
-
-    def _client_of(self, request: Request, connection: Connection, expected: Revision | None) -> Client:
-        meta = request.params.meta
-        declared = UNSET if meta is None else meta.protocol_version
-        if declared is not UNSET or (expected is not None and expected.stateless):
-            return self._stateless_client(meta)
-        if connection.client is not None:
-            return connection.client
-        if request.name in ("initialize", "ping"):
-            return Client(NEWEST_HANDSHAKE, {}, {})
-        if request.name == "server/discover":
-            return self._stateless_client(meta)
-        raise MalformedRequest(
-            INVALID_REQUEST,
-            "Not initialized: send initialize first, or give protocolVersion and clientCapabilities in _meta",
-        )
-
-    @staticmethod
-    def _stateless_client(meta: RequestMeta | None) -> Client:
-        meta = meta or RequestMeta()
-        if isinstance(meta.protocol_version, UnsetType):
-            raise _missing_meta("protocolVersion")
-        if isinstance(meta.client_capabilities, UnsetType):
-            raise _missing_meta("clientCapabilities")
-        revision = STATELESS.get(meta.protocol_version)
-        if revision is None:
-            raise ProtocolError(
-                UNSUPPORTED_VERSION,
-                "Unsupported protocol version",
-                {"supported": list(STATELESS), "requested": meta.protocol_version},
-            )
-        level = None if meta.log_level is UNSET else checked_level(meta.log_level)
-        info = {} if isinstance(meta.client_info, UnsetType) else meta.client_info
-        return Client(revision, meta.client_capabilities, info, level)
+    # --- clients -------------------------------------------------------------------------------------------
 
     def adopt(self, connection: Connection, client: Client) -> None:
         """Make a client of the handshake era known on its connection, and let it hear of changes."""
@@ -357,11 +270,15 @@ class Dispatcher:
         tail = b"}" if encoded_body == b"{}" else b"," + encoded_body[1:]
         return jsonrpc.result(context.request_id, head + tail)
 
+    def _asking(self, context: Context[Any], questions: dict[str, Any]) -> bytes:
+        body = {"resultType": "input_required", "_meta": self._server_meta, **questions}
+        return jsonrpc.result(context.request_id, jsonrpc.encode(body))
+
     def _unwound(self, context: Context[Any], request: Request, error: Exception | InputRequired) -> bytes:
         """Answer for a handler that did not return: it asks the client something, or it failed."""
         try:
             if isinstance(error, InputRequired):
-                return self._asking(context, request, error)
+                return self._asking(context, self.rounds.pause(context, request.params, error))
             return self._failed(context, self.bridge.dialect.translate(error), error)
         except ProtocolError:
             raise
@@ -377,59 +294,6 @@ class Dispatcher:
         if isinstance(failure, ToolError):
             failure = ProtocolError(INTERNAL_ERROR, failure.message)
         raise failure from cause
-
-    # --- questions in the stateless era --------------------------------------------------------------------
-
-    def bring_answers(
-        self, context: Context[Any], params: AnswerableParams, subject: str, arguments: Raw = EMPTY
-    ) -> None:
-        """Give a retried request the answers that came with it."""
-        if not context.revision.stateless or (
-            params.input_responses is UNSET and params.request_state is UNSET
-        ):
-            return
-        answers: dict[str, Any] = {}
-        if params.request_state is not UNSET:
-            request = _fingerprint(context.method, subject, arguments)
-            answers = self._sealer().open(params.request_state, request, context.principal)
-        if params.input_responses is not UNSET:
-            answers |= params.input_responses
-        context.bring(answers)
-
-    def _asking(self, context: Context[Any], request: Request, unanswered: InputRequired) -> bytes:
-        params: Any = request.params
-        subject = getattr(params, "uri", None) or params.name
-        fingerprint = _fingerprint(context.method, subject, getattr(params, "arguments", EMPTY))
-        state = self._sealer().close(
-            context.used_answers, fingerprint, context.principal, self.limits.request_state_seconds
-        )
-        body = {
-            "resultType": "input_required",
-            "_meta": self._server_meta,
-            "inputRequests": {
-                key: {"method": question.method, "params": question.params_in(context.revision)}
-                for key, question in unanswered.questions.items()
-            },
-            "requestState": state,
-        }
-        return jsonrpc.result(context.request_id, jsonrpc.encode(body))
-
-    def _sealer(self) -> Any:
-        if self._seal is None:
-            from .seal import Seal  # hashing is not needed for a handshake
-
-            self._seal = Seal(self._state_key)
-        return self._seal
-
-
-def _missing_meta(what: str) -> MalformedRequest:
-    return MalformedRequest(INVALID_PARAMS, f"Invalid params: _meta needs {META_PREFIX}{what}")
-
-
-def _fingerprint(method: str, subject: str, arguments: Raw) -> bytes:
-    from .seal import fingerprint  # hashing is not needed for a handshake
-
-    return fingerprint(method, subject, arguments)
 
 
 def _logged(context: Context[Any], error: Exception) -> str:

@@ -11,6 +11,7 @@ import os
 import stat
 import sys
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
@@ -165,41 +166,14 @@ class ThreadedInput:
         self._is_taken.set()
 
 
-class _Waiters:
-    """Those who wait until an output has room again."""
-
-    def __init__(self) -> None:
-        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
-
-    async def wait(self, below: int) -> None:
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((below, future))
-        await future
-
-    def wake(self, size: int) -> None:
-        if not self._waiting:
-            return
-        staying = []
-        for below, future in self._waiting:
-            if size > below:
-                staying.append((below, future))
-            elif not future.done():
-                future.set_result(None)
-        self._waiting = staying
-
-
-class WatchedOutput:
-    """A pipe or socket that the event loop watches; writes what fits and waits for the rest."""
+class _BufferedOutput(ABC):
+    """What both kinds of output have in common: what waits to go out, and who waits for that."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._loop = asyncio.get_running_loop()
-        self._was_blocking = os.get_blocking(descriptor)
-        os.set_blocking(descriptor, False)
         self._parts: list[bytes] = []
-        self._pending = memoryview(b"")
-        self._waiters = _Waiters()
-        self._watching = False
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self.size = 0
         self.is_broken = False
 
@@ -209,21 +183,62 @@ class WatchedOutput:
             self._parts.append(data)
             self.size += len(data)
 
+    @abstractmethod
     def flush(self) -> None:
         """Hand over what can be handed over without waiting."""
-        if not self._watching:
-            self._write()
+
+    @abstractmethod
+    def _stop(self) -> None:
+        """Let go of the descriptor."""
 
     async def drained(self, below: int) -> None:
         """Wait until no more than this many bytes wait, or the reader is gone."""
         self.flush()
         if self.size > below:
-            await self._waiters.wait(below)
+            future: asyncio.Future[None] = self._loop.create_future()
+            self._waiting.append((below, future))
+            await future
 
     async def close(self, within: float) -> None:
         """Wait, for a bounded time, until everything is handed over, and stop."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self.drained(0), within)
+        self._stop()
+
+    def _break(self) -> None:
+        self.is_broken = True
+        self._parts.clear()
+        self.size = 0
+
+    def _wake(self) -> None:
+        """Let those go on who waited for the room that there is now."""
+        if not self._waiting:
+            return
+        staying = []
+        for below, future in self._waiting:
+            if self.size > below:
+                staying.append((below, future))
+            elif not future.done():
+                future.set_result(None)
+        self._waiting = staying
+
+
+class WatchedOutput(_BufferedOutput):
+    """A pipe or socket that the event loop watches; writes what fits and waits for the rest."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(descriptor)
+        self._was_blocking = os.get_blocking(descriptor)
+        os.set_blocking(descriptor, False)
+        self._pending = memoryview(b"")
+        self._watching = False
+
+    def flush(self) -> None:
+        """Hand over what can be handed over without waiting."""
+        if not self._watching:
+            self._write()
+
+    def _stop(self) -> None:
         self._unwatch()
         with suppress(OSError):
             os.set_blocking(self._descriptor, self._was_blocking)
@@ -241,15 +256,10 @@ class WatchedOutput:
         except (BlockingIOError, InterruptedError):
             self._watch()
         except OSError:
+            self._pending = memoryview(b"")
             self._break()
-        self._waiters.wake(self.size)
-
-    def _break(self) -> None:
-        self.is_broken = True
-        self._parts.clear()
-        self._pending = memoryview(b"")
-        self.size = 0
-        self._unwatch()
+            self._unwatch()
+        self._wake()
 
     def _watch(self) -> None:
         if not self._watching:
@@ -262,26 +272,15 @@ class WatchedOutput:
             self._loop.remove_writer(self._descriptor)
 
 
-class ThreadedOutput:
+class ThreadedOutput(_BufferedOutput):
     """A file, a terminal, or a Windows pipe, written by a thread."""
 
     def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._loop = asyncio.get_running_loop()
-        self._parts: list[bytes] = []
-        self._waiters = _Waiters()
+        super().__init__(descriptor)
         self._work = threading.Condition()
         self._chunks: list[bytes] = []
-        self._closed = False
+        self._is_closed = False
         self._thread: threading.Thread | None = None
-        self.size = 0
-        self.is_broken = False
-
-    def write(self, data: bytes) -> None:
-        """Keep bytes for the reader."""
-        if not self.is_broken:
-            self._parts.append(data)
-            self.size += len(data)
 
     def flush(self) -> None:
         """Hand over what was written to the thread."""
@@ -295,30 +294,21 @@ class ThreadedOutput:
             self._work.notify()
         self._parts.clear()
 
-    async def drained(self, below: int) -> None:
-        """Wait until no more than this many bytes wait, or the reader is gone."""
-        self.flush()
-        if self.size > below:
-            await self._waiters.wait(below)
-
-    async def close(self, within: float) -> None:
-        """Wait, for a bounded time, until everything is handed over, and stop."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self.drained(0), within)
+    def _stop(self) -> None:
         with self._work:
-            self._closed = True
+            self._is_closed = True
             self._work.notify()
 
     def _run(self) -> None:
         while True:
             with self._work:
-                self._work.wait_for(lambda: self._chunks or self._closed)
+                self._work.wait_for(lambda: self._chunks or self._is_closed)
                 if not self._chunks:
                     return
                 data, self._chunks = b"".join(self._chunks), []
-            failed = not self._write_all(data)
+            is_written = self._write_all(data)
             with suppress(RuntimeError):  # the loop has ended; nobody waits any more
-                self._loop.call_soon_threadsafe(self._written, len(data), failed)
+                self._loop.call_soon_threadsafe(self._written, len(data) if is_written else None)
 
     def _write_all(self, data: bytes) -> bool:
         view = memoryview(data)
@@ -329,10 +319,9 @@ class ThreadedOutput:
             return False
         return True
 
-    def _written(self, count: int, failed: bool) -> None:  # noqa: FBT001  (a callback's plain argument)
-        self.size -= count
-        if failed:
-            self.is_broken = True
-            self._parts.clear()
-            self.size = 0
-        self._waiters.wake(self.size)
+    def _written(self, count: int | None) -> None:
+        if count is None:
+            self._break()
+        else:
+            self.size -= count
+        self._wake()

@@ -205,7 +205,8 @@ class StdioServer:
         self._dispatcher.lifespan.start()
 
     async def _drain(self) -> None:
-        await self._output.drained(self._limits.output_bytes // 2)
+        while self._output.size > self._limits.output_bytes:  # whoever waits in `send` may have written again
+            await self._output.drained(self._limits.output_bytes // 2)
         self._drainer = None
         self._progress.set()
         if self._output.is_broken:
@@ -242,6 +243,7 @@ class StdioServer:
     async def _abandon_work(self) -> None:
         self._waiting.clear()
         self._dispatcher.disconnect(self._connection)
+        await asyncio.sleep(0)  # what has not begun yet sees that it is cancelled, and does not begin
         remaining = {*self._tasks, *(task for task in (self._announcer, self._drainer) if task is not None)}
         for task in remaining:
             task.cancel()

@@ -16,8 +16,9 @@ from msgspec import UNSET
 
 from .. import jsonrpc
 from ..connection import OVERLOAD, Connection
-from ..dispatch import Dispatcher, Request
+from ..dispatch import Dispatcher
 from ..errors import ProtocolError
+from ..request import Request, read
 from ..versions import HANDSHAKE, STATELESS, V2026_07_28
 from .events import KEEP_ALIVE, EventStream
 from .exchange import Exchange, Refused, status_of
@@ -98,7 +99,7 @@ class Endpoint:
             return True
         if message.params is UNSET or b"io.modelcontextprotocol/protocolVersion" not in bytes(message.params):
             return False
-        meta = self._dispatcher.read(message).params.meta
+        meta = read(message.id, message.method, message.params).params.meta
         return meta is not None and meta.protocol_version is not UNSET
 
     # --- the stateless era ---------------------------------------------------------------------------------
@@ -113,7 +114,7 @@ class Endpoint:
             return
         connection = Connection(self._limits, exchange.principal)
         response = Response(exchange, connection)
-        request = self._dispatcher.read(message)
+        request = read(message.id, message.method, message.params)
         try:
             check_mirrored(request, exchange.headers, self._dispatcher.bridge)
             work = self._dispatcher.serve(request, connection, response, V2026_07_28)
@@ -139,7 +140,8 @@ class Endpoint:
                 self._dispatcher.take(message, session.connection, _Nowhere())
                 await exchange.respond(202)
             else:
-                await self._serve_in_session(exchange, session, self._dispatcher.read(message), headers)
+                request = read(message.id, message.method, message.params)
+                await self._serve_in_session(exchange, session, request, headers)
         finally:
             self.sessions.released(session)
 

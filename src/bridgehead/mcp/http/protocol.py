@@ -9,14 +9,13 @@ there. Parsing is httptools'. ASGI in, ASGI out, so any application runs on it.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
-from collections.abc import MutableMapping
-from http import HTTPStatus
 from typing import Any
 from urllib.parse import unquote
 
 import httptools
+
+from .cycle import STATUS_LINES, Cycle
 
 MOST_HEADER_BYTES = 64 * 1024
 MOST_HEADERS = 128
@@ -25,10 +24,7 @@ MOST_UNREAD_BYTES = 256 * 1024
 MOST_UNWRITTEN_BYTES = 64 * 1024
 SWEEP_SECONDS = 1.0
 
-log = logging.getLogger("bridgehead.mcp.http")
-
-_STATUS_LINES = {s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\n".encode() for s in HTTPStatus}
-_NO_BODY = frozenset({204, 304})
+_ASGI = {"version": "3.0", "spec_version": "2.4"}
 
 
 class Http1Protocol(asyncio.Protocol):
@@ -53,6 +49,8 @@ class Http1Protocol(asyncio.Protocol):
         self._url = b""
         self._headers: list[tuple[bytes, bytes]] = []
         self._header_bytes = 0
+        self._head_since: float | None = None
+        """Since when a request's head has been coming in, and is not there yet."""
         self._incoming: Cycle | None = None
         self._plain_body_left = 0
         self._is_reading = True
@@ -92,8 +90,9 @@ class Http1Protocol(asyncio.Protocol):
             cycle.keep_alive = False
 
     def close_if_idle(self, before: float) -> None:
-        """Close a connection that has sent nothing for too long, or only half a request."""
-        if self.last_active < before and (not self._queue or self._queue[-1].more_body):
+        """Close a connection that has sent nothing for too long, or has not come to the end of a head."""
+        is_silent = self.last_active < before and (not self._queue or self._queue[-1].more_body)
+        if is_silent or (self._head_since is not None and self._head_since < before):
             self.transport.close()
 
     # --- in ------------------------------------------------------------------------------------------------
@@ -148,6 +147,7 @@ class Http1Protocol(asyncio.Protocol):
         self._url = b""
         self._headers = []
         self._header_bytes = 0
+        self._head_since = self.last_active
 
     def on_url(self, url: bytes) -> None:
         """Take a piece of the request's target."""
@@ -191,6 +191,7 @@ class Http1Protocol(asyncio.Protocol):
             },
             keep_alive=version != "1.0" and parser.should_keep_alive(),
         )
+        self._head_since = None
         self._incoming = cycle
         self._queue.append(cycle)
 
@@ -283,160 +284,8 @@ class Http1Protocol(asyncio.Protocol):
         """Say what is wrong in plain text, and close."""
         if not self._queue:
             length = b"content-length: %d\r\nconnection: close\r\n\r\n" % len(reason)
-            self._outgoing.append(_STATUS_LINES[status] + b"content-type: text/plain\r\n" + length + reason)
+            self._outgoing.append(STATUS_LINES[status] + b"content-type: text/plain\r\n" + length + reason)
         self.close()
-
-
-_ASGI = {"version": "3.0", "spec_version": "2.4"}
-
-
-class Cycle:
-    """One request and its response: the application's `receive` and `send`."""
-
-    __slots__ = (
-        "_body",
-        "_expects_continue",
-        "_gone",
-        "_has_begun",
-        "_is_body_taken",
-        "_is_chunked",
-        "_is_finished",
-        "_is_started",
-        "_protocol",
-        "_scope",
-        "_waiter",
-        "keep_alive",
-        "more_body",
-    )
-
-    def __init__(self, protocol: Http1Protocol, scope: dict[str, Any], *, keep_alive: bool) -> None:
-        self._protocol = protocol
-        self._scope = scope
-        self.keep_alive = keep_alive
-        self.more_body = True
-        self._body = b""
-        self._is_body_taken = False
-        self._is_started = False
-        self._is_finished = False
-        self._gone = False
-        self._has_begun = False
-        self._is_chunked = False
-        self._waiter: asyncio.Future[None] | None = None
-        self._expects_continue = (b"expect", b"100-continue") in scope["headers"]
-
-    def start(self) -> None:
-        """Run the application for this request; doing it again does nothing."""
-        if not self._is_started:
-            self._is_started = True
-            tasks = self._protocol.state.tasks
-            task = self._protocol.loop.create_task(self._run())
-            tasks.add(task)
-            task.add_done_callback(tasks.discard)
-
-    async def _run(self) -> None:
-        protocol = self._protocol
-        try:
-            await protocol.config.loaded_app(self._scope, self.receive, self.send)
-        except Exception:
-            log.exception("the application failed")
-        if self._is_finished:
-            return
-        if not self._has_begun and not self._gone:
-            self.keep_alive = False
-            protocol.write(_STATUS_LINES[500] + b"content-length: 0\r\nconnection: close\r\n\r\n")
-        elif not self._gone:
-            protocol.close()  # a broken response must not look like a whole one
-        self._finish()
-
-    # --- the request's body --------------------------------------------------------------------------------
-
-    def take(self, body: bytes) -> int:
-        """Keep a piece of the body; returns how much is unread."""
-        self._body = self._body + body if self._body else body
-        self._wake()
-        return len(self._body)
-
-    def complete(self) -> None:
-        """Note that the body has ended."""
-        self.more_body = False
-        self._wake()
-
-    def hang_up(self) -> None:
-        """Note that the client is gone."""
-        self._gone = True
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
-
-    async def receive(self) -> MutableMapping[str, Any]:
-        """Give the application the next piece of the body, or the news that the client is gone."""
-        while True:
-            if self._gone or self._is_finished:
-                return {"type": "http.disconnect"}
-            if self._body or not (self.more_body or self._is_body_taken):
-                break
-            await self._more()
-        body, self._body = self._body, b""
-        self._is_body_taken = not self.more_body
-        self._protocol.resume_reading()
-        return {"type": "http.request", "body": body, "more_body": self.more_body}
-
-    async def _more(self) -> None:
-        if self._expects_continue and self.more_body and not self._has_begun:
-            self._expects_continue = False
-            self._protocol.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        self._waiter = self._protocol.loop.create_future()
-        await self._waiter
-
-    # --- the response --------------------------------------------------------------------------------------
-
-    async def send(self, message: MutableMapping[str, Any]) -> None:
-        """Take one ASGI message of the response, waiting while the client is slow to read."""
-        if self._gone or self._is_finished:
-            return
-        if message["type"] == "http.response.start":
-            self._begin(message["status"], message.get("headers", ()))
-            return
-        more = message.get("more_body", False)
-        body = self._framed(message.get("body", b""), more=more)
-        if body:
-            self._protocol.write(body)
-        if not more:
-            self._finish()
-        elif self._protocol.writable is not None:
-            await asyncio.shield(self._protocol.writable)
-
-    def _begin(self, status: int, headers: Any) -> None:
-        self._has_begun = True
-        has_length = status in _NO_BODY
-        parts = [_STATUS_LINES[status], self._protocol.default_headers()]
-        for name, value in headers:
-            parts.append(b"%b: %b\r\n" % (name, value))
-            has_length = has_length or name == b"content-length"
-        if not has_length:
-            self._is_chunked = self._scope["http_version"] == "1.1"
-            self.keep_alive = self.keep_alive and self._is_chunked
-        if self._is_chunked:
-            parts.append(b"transfer-encoding: chunked\r\n")
-        if not self.keep_alive:
-            parts.append(b"connection: close\r\n")
-        parts.append(b"\r\n")
-        self._protocol.write(b"".join(parts))
-
-    def _framed(self, body: bytes, *, more: bool) -> bytes:
-        if self._scope["method"] == "HEAD":
-            return b""
-        if not self._is_chunked:
-            return body
-        chunk = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
-        return chunk if more else chunk + b"0\r\n\r\n"
-
-    def _finish(self) -> None:
-        self._is_finished = True
-        self._wake()
-        self._protocol.finished(self)
 
 
 def _sweep(loop: asyncio.AbstractEventLoop, state: Any, timeout: float) -> None:
