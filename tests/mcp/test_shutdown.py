@@ -35,6 +35,23 @@ def test_an_idle_process_ends_at_once(client: Peer, errors: Path, how: str) -> N
     assert errors.read_bytes() == b""
 
 
+def catches_signals(peer: Peer) -> bool:
+    """Tell whether the process has begun to catch SIGTERM."""
+    status = Path(f"/proc/{peer.process.pid}/status").read_text()
+    caught = int(status.split("SigCgt:")[1].split()[0], 16)
+    return bool(caught >> (signal.SIGTERM - 1) & 1)
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_a_process_that_was_told_nothing_yet_ends_with_zero_too(peer: Peer, errors: Path, how: str) -> None:
+    until = time.monotonic() + IN_TIME
+    while not catches_signals(peer):
+        assert time.monotonic() < until
+    end(peer, how)
+    assert peer.exit_code() == 0
+    assert errors.read_bytes() == b""
+
+
 @pytest.mark.parametrize("how", ENDS)
 def test_a_call_in_flight_is_answered_first(client: Peer, tmp_path: Path, how: str) -> None:
     file = tmp_path / "file"

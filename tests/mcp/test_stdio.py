@@ -116,6 +116,33 @@ def test_a_message_of_64_megabytes_is_refused_and_costs_no_memory(client: Peer) 
     assert client.resident() - before < 30 * MEGABYTE
 
 
+BEGINNINGS = {
+    "in two pieces": [encode(initialize())[:20], encode(initialize())[20:] + b"\n"],
+    "with what follows": [encode(initialize()) + b"\n" + encode(request("ping", None, 7)) + b"\n"],
+    "with half of what follows": [
+        encode(initialize()) + b"\n" + b'{"jsonrpc":"2.0",',
+        b'"id":7,"method":"ping"}\n',
+    ],
+    "after a blank line": [b"\n\r\n" + encode(initialize()) + b"\n"],
+    "after a notification": [
+        encode(notification("notifications/initialized")) + b"\n",
+        encode(initialize()) + b"\n",
+    ],
+}
+
+
+@pytest.mark.parametrize("pieces", BEGINNINGS.values(), ids=BEGINNINGS)
+def test_a_conversation_may_begin_in_any_way(peer: Peer, pieces: list[bytes]) -> None:
+    peer.checker.asked(initialize())
+    peer.checker.asked(request("ping", None, 7))
+    for piece in pieces:
+        peer.send_bytes(piece)
+    assert peer.receive()["result"]["protocolVersion"] == "2025-11-25"
+    if b'"ping"' in b"".join(pieces):
+        assert peer.receive() == {"jsonrpc": "2.0", "id": 7, "result": {}}
+    assert text(peer.request("tools/call", call("echo", {"text": "hello"}))) == "hello"
+
+
 def test_a_message_just_under_the_limit_is_taken(errors: Path) -> None:
     with piped(errors, {"message_bytes": 2000}) as peer:
         peer.shake_hands()

@@ -1,7 +1,8 @@
 """A stdio server that tells, on standard error, which modules it had loaded when its first answer went out.
 
-Its lifespan begins right after the first answer was written, so that is the moment at which it looks. Run as
-a process of its own; it declares what an ordinary bridge declares and imports no more than that needs.
+The event loop's part of the server is imported right after the first answer was written, so that is the
+moment at which it looks. Run as a process of its own; it declares what an ordinary bridge declares and loads
+no more than that needs.
 """
 
 import sys
@@ -13,15 +14,22 @@ from msgspec import Meta, Struct
 
 from bridgehead.mcp import Arguments, Bridge, Context, stdio
 
+FIRST_AFTER_THE_ANSWER = "bridgehead.mcp.process"
+
+
+def look(event: str, arguments: tuple[object, ...]) -> None:
+    """Hear of every import; at the first one after the answer, tell what there is."""
+    if event == "import" and arguments[0] == FIRST_AFTER_THE_ANSWER:
+        sys.stderr.write(" ".join(sorted(sys.modules)) + "\n")
+        sys.stderr.flush()
+
 
 @asynccontextmanager
-async def looking() -> AsyncIterator[None]:
-    sys.stderr.write(" ".join(sorted(sys.modules)) + "\n")
-    sys.stderr.flush()
+async def lifespan() -> AsyncIterator[None]:
     yield None
 
 
-bridge: Bridge[None] = Bridge("probe", "1", lifespan=looking, instructions="Look.", subscribable=True)
+bridge: Bridge[None] = Bridge("probe", "1", lifespan=lifespan, instructions="Look.", subscribable=True)
 
 
 class Greet(Arguments):
@@ -53,4 +61,5 @@ def prompt(args: Greet, ctx: Context[None]) -> str:
 
 
 if __name__ == "__main__":
+    sys.addaudithook(look)
     raise SystemExit(stdio.run(bridge))

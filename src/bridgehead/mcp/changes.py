@@ -7,7 +7,12 @@ than the number of things it listens to. Call only from the event loop's thread.
 
 from __future__ import annotations
 
-import asyncio
+from typing import TYPE_CHECKING
+
+from .later import asyncio
+
+if TYPE_CHECKING:
+    from asyncio import Event
 
 TOOLS = "notifications/tools/list_changed"
 PROMPTS = "notifications/prompts/list_changed"
@@ -25,26 +30,30 @@ class Listener:
         self.lists = lists
         self.uris = uris
         self._waiting: dict[Change, None] = {}
-        self._wake = asyncio.Event()
+        self._wake: Event | None = None
         self._closed = False
 
     def close(self) -> None:
         """End: whoever waits hears nothing more."""
         self._closed = True
-        self._wake.set()
+        self._rouse()
 
     def offer(self, change: Change) -> None:
         """Keep a change for the client if it wants to hear of it."""
         method, uri = change
         if (uri in self.uris) if uri is not None else (method in self.lists):
             self._waiting[change] = None
+            self._rouse()
+
+    def _rouse(self) -> None:
+        if self._wake is not None:
             self._wake.set()
 
     async def heard(self) -> list[Change]:
         """Wait until there is something to tell, and take it; nothing means that it is over."""
-        await self._wake.wait()
-        if not self._closed:
-            self._wake.clear()
+        if not (self._waiting or self._closed):
+            self._wake = asyncio.Event()
+            await self._wake.wait()
         changes = list(self._waiting)
         self._waiting.clear()
         return changes

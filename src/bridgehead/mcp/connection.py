@@ -6,7 +6,6 @@ request has one of its own. No I/O here: what is to be sent goes to an `Outlet` 
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from msgspec import Struct
 
 from . import jsonrpc
 from .errors import INVALID_REQUEST, OVERLOADED, ProtocolError, ToolError
+from .later import asyncio
 from .versions import Revision
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ where a revision has no such thing, nothing is sent.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -15,6 +14,7 @@ from msgspec import UNSET, Struct
 
 from . import jsonrpc
 from .errors import INVALID_PARAMS, MISSING_CAPABILITY, ProtocolError, ToolError
+from .later import asyncio
 from .questions import Elicited, Question, Root, Sampled, SamplingMessage, elicitation, list_roots, sampling
 
 if TYPE_CHECKING:

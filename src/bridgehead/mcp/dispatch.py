@@ -7,8 +7,6 @@ bytes that come back.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -22,6 +20,7 @@ from .changes import Listener
 from .connection import Client, Connection, Outlet
 from .context import Context, InputRequired
 from .errors import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, Failure, ProtocolError, ToolError
+from .later import asyncio, logging
 from .lifespan import Lifespan
 from .limits import Limits
 from .opening import fitted_info
@@ -31,8 +30,6 @@ from .results import Body
 from .rounds import Rounds
 from .tools import encoded, error_result
 from .versions import V2026_07_28, Revision
-
-log = logging.getLogger("bridgehead.mcp")
 
 Reply = bytes | Coroutine[Any, Any, bytes | None] | None
 """An answer, work that will give one (or none, if it is cancelled), or nothing to say."""
@@ -300,5 +297,6 @@ def _logged(context: Context[Any], error: Exception) -> str:
     import secrets  # only a bug needs it
 
     reference = secrets.token_hex(4)
+    log = logging.getLogger("bridgehead.mcp")
     log.error("bug %s in %s (request %r)", reference, context.method, context.request_id, exc_info=error)
     return reference

@@ -6,13 +6,11 @@ delays the handshake. It is entered and left in one task of its own.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-log = logging.getLogger("bridgehead.mcp")
+from .later import asyncio, logging
 
 
 class Lifespan:
@@ -21,8 +19,8 @@ class Lifespan:
     def __init__(self, factory: Callable[[], AbstractAsyncContextManager[Any]] | None) -> None:
         self._factory = factory
         self._task: asyncio.Task[None] | None = None
-        self._entered = asyncio.Event()
-        self._leave = asyncio.Event()
+        self._entered: asyncio.Event
+        self._leave: asyncio.Event
         self._failure: Exception | None = None
         self.ready = factory is None
         """True once `value` can be taken without waiting."""
@@ -31,6 +29,7 @@ class Lifespan:
     def start(self) -> None:
         """Begin to enter; doing it again does nothing."""
         if self._factory is not None and self._task is None:
+            self._entered, self._leave = asyncio.Event(), asyncio.Event()
             self._task = asyncio.get_running_loop().create_task(self._run(self._factory))
 
     async def entered(self) -> None:
@@ -61,9 +60,11 @@ class Lifespan:
         except asyncio.CancelledError:
             self._failure = RuntimeError("the bridge's lifespan was ended while it began")
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  (each call that needs the lifespan reports it)
             if self.ready:
-                log.warning("the bridge's lifespan did not end well", exc_info=error)
+                logging.getLogger("bridgehead.mcp").warning(
+                    "the bridge's lifespan did not end well", exc_info=error
+                )
             self._failure = error
         finally:
             self._entered.set()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ from . import jsonrpc
 from .content import fitted
 from .context import Context
 from .errors import INVALID_PARAMS, ProtocolError
+from .handlers import settled
 from .params import PageParams
 from .results import Body
 
@@ -76,8 +76,7 @@ async def list_resources(server: Dispatcher, context: Context[Any], params: Page
     items = [resource.item for resource in server.bridge.resources.values()]
     if server.bridge.list_resources is not None:
         await server.lifespan.entered()
-        found = server.bridge.list_resources(context)
-        items += await found if inspect.isawaitable(found) else found
+        items += await settled(server.bridge.list_resources(context))
     return page(
         server, context, "resources", [fitted(item, context.revision) for item in items], params.cursor
     )

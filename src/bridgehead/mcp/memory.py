@@ -17,6 +17,7 @@ from .bridge import Bridge
 from .connection import Connection
 from .dispatch import Dispatcher
 from .errors import ProtocolError
+from .handlers import settled
 from .limits import Limits
 from .params import META_PREFIX
 from .versions import NEWEST_HANDSHAKE, Revision
@@ -59,9 +60,7 @@ class MemoryClient:
         """There is no stream to let go of."""
 
     async def _answer(self, answering: Answering, question: dict[str, Any]) -> None:
-        result = answering(question["method"], question.get("params"))
-        if asyncio.iscoroutine(result):
-            result = await result
+        result = await settled(answering(question["method"], question.get("params")))
         await self.raw(jsonrpc.result(question["id"], jsonrpc.encode(result)))
 
     def _kept(self, message: bytes) -> dict[str, Any]:

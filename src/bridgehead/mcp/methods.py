@@ -6,7 +6,6 @@ result body with its `_meta`, or a coroutine that will. Eras, ids, envelopes and
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from . import jsonrpc
 from .content import BlobResource, TextResource, fitted
 from .context import Context
 from .errors import INVALID_PARAMS, ProtocolError, ToolError
+from .handlers import settled
 from .listening import listen, subscribe, unsubscribe
 from .listing import cache_hints, list_prompts, list_resources, list_templates, list_tools
 from .opening import discover, initialize, ping, set_level
@@ -123,8 +123,7 @@ async def complete(server: Dispatcher, context: Context[Any], params: CompletePa
     values: list[str] = []
     if completer is not None:
         await server.lifespan.entered()
-        found = completer(params.argument.value, params.context.arguments, context)
-        values = await found if inspect.isawaitable(found) else found
+        values = await settled(completer(params.argument.value, params.context.arguments, context))
     completion = {
         "values": values[:MOST_COMPLETIONS],
         "total": len(values),

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-import stat
-import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
-CHUNK = 256 * 1024
+from .descriptors import is_watchable
+
+CHUNK = 64 * 1024
+"""What is read at once: as much as a pipe holds, and little enough that no pages are mapped for it."""
 
 
 class Input(Protocol):
@@ -56,12 +57,6 @@ class Output(Protocol):
 
     async def close(self, within: float) -> None:
         """Wait, for a bounded time, until everything is handed over, and stop."""
-
-
-def is_watchable(descriptor: int) -> bool:
-    """Tell whether the event loop can watch a descriptor."""
-    mode = os.fstat(descriptor).st_mode
-    return sys.platform != "win32" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
 
 
 def open_input(descriptor: int) -> Input:

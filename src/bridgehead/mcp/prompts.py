@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -13,6 +12,7 @@ from msgspec import Raw, Struct, field
 from . import jsonrpc
 from .content import Content, Icon, PromptMessage, Text, Wire, fitted, fitted_block
 from .errors import INVALID_PARAMS, ProtocolError
+from .handlers import input_type, settled
 from .params import EMPTY, NULL
 from .schema import described
 
@@ -70,9 +70,7 @@ class Prompt:
     @cached_property
     def input_type(self) -> type[Struct]:
         """The struct of the handler's first parameter."""
-        first = next(iter(inspect.signature(self.handler).parameters))
-        kind: type[Struct] = get_type_hints(self.handler)[first]
-        return kind
+        return input_type(self.handler)
 
     def item(self, revision: Revision) -> PromptItem:
         """Give the prompt as it is listed for a revision."""
@@ -96,8 +94,7 @@ class Prompt:
 
     async def messages(self, arguments: Any, context: Context[Any]) -> PromptResult:
         """Make the messages."""
-        value = self.handler(arguments, context)
-        made = await value if inspect.isawaitable(value) else value
+        made: Messages = await settled(self.handler(arguments, context))
         if isinstance(made, str):
             made = [PromptMessage("user", Text(made))]
         return PromptResult([_fitted_message(m, context.revision) for m in made], self.description)

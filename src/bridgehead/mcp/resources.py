@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import field
 
 from .content import Annotations, BlobResource, Icon, TextResource, Wire
+from .handlers import settled
 from .uri_template import UriTemplate
 
 if TYPE_CHECKING:
@@ -55,10 +55,7 @@ class Resource:
 
     async def read(self, context: Context[Any]) -> list[TextResource | BlobResource]:
         """Read it."""
-        value = self._read(context)
-        return contents(
-            self.item.uri, self.item.mime_type, await value if inspect.isawaitable(value) else value
-        )
+        return contents(self.item.uri, self.item.mime_type, await settled(self._read(context)))
 
 
 class Template:
@@ -77,8 +74,7 @@ class Template:
         self, uri: str, variables: dict[str, str], context: Context[Any]
     ) -> list[TextResource | BlobResource]:
         """Read the resource with these variables."""
-        value = self._read(variables, context)
-        return contents(uri, self.item.mime_type, await value if inspect.isawaitable(value) else value)
+        return contents(uri, self.item.mime_type, await settled(self._read(variables, context)))
 
 
 def contents(uri: str, mime_type: str | None, value: Contents) -> list[TextResource | BlobResource]:

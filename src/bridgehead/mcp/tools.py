@@ -6,7 +6,6 @@ or a struct with a schema. Schemas and decoders are made on first use, never at 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
@@ -18,6 +17,7 @@ from msgspec.structs import replace
 from . import jsonrpc
 from .content import Content, Icon, Text, Wire, fitted, fitted_block, json_text
 from .errors import INVALID_PARAMS, ProtocolError, ToolError
+from .handlers import input_type, is_async
 from .params import EMPTY, NULL
 from .schema import flat_schema, mirrored_headers
 
@@ -99,21 +99,16 @@ class Tool:
         self.name = name or handler.__name__
         self.description = description
         self.title = title
-        self.is_async = inspect.iscoroutinefunction(handler)
+        self.is_async = is_async(handler)
         self._hints = hints
         self._icons = icons
         self._input_schema = input_schema
         self._meta = meta
 
     @cached_property
-    def _types(self) -> dict[str, Any]:
-        return get_type_hints(self.handler)
-
-    @cached_property
     def input_type(self) -> type[Struct]:
         """The struct of the handler's first parameter."""
-        first = next(iter(inspect.signature(self.handler).parameters))
-        kind: type[Struct] = self._types[first]
+        kind = input_type(self.handler)
         if not kind.__struct_config__.forbid_unknown_fields:
             message = (
                 f"The input of tool {self.name} must be an Arguments struct, which refuses what is unknown"
@@ -134,7 +129,7 @@ class Tool:
     @cached_property
     def output_schema(self) -> dict[str, Any] | None:
         """The JSON Schema of the structured output; None where the tool answers only content."""
-        kind = self._types.get("return")
+        kind = get_type_hints(self.handler).get("return")
         if get_origin(kind) is Answer:
             (kind,) = get_args(kind)
         if not (isinstance(kind, type) and issubclass(kind, Struct)) or issubclass(kind, Wire):

@@ -6,16 +6,19 @@ may set `scope["state"]["principal"]` to the name of the caller.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Any
 
 from ..bridge import Bridge
-from ..dispatch import Dispatcher, log
+from ..dispatch import Dispatcher
 from ..limits import Limits
 from .endpoint import Endpoint
 from .exchange import Exchange, Gone, Receive, Refused, Scope, Send
 from .guard import LOOPBACK, Guard
 from .legacy import LegacyTransport
+
+log = logging.getLogger("bridgehead.mcp.http")
 
 
 class Application:
