@@ -6,11 +6,15 @@ here.
 
 import os
 import re
+import sys
 import tomllib
+import types
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from bridgehead.mcp.memory import connect
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = (".ci", "bench", "docs", "examples", "requirements", "src", "tests")
@@ -98,3 +102,41 @@ def test_tests_run_with_the_versions_that_users_get() -> None:
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no executable bit")
 def test_the_ci_script_can_be_executed() -> None:
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def example(document: str) -> str:
+    """The first Python program of a document."""
+    return (ROOT / document).read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+
+
+async def test_the_example_of_the_readme_does_what_it_says() -> None:
+    module = types.ModuleType("example")
+    sys.modules["example"] = module  # where the types that it names are looked up
+    exec(compile(example("README.md"), "README.md", "exec"), module.__dict__)  # noqa: S102  (our own text)
+
+    async with connect(module.__dict__["bridge"]) as client:
+        result = await client.call("greet", {"name": "Ada"})
+
+    assert result["content"] == [{"type": "text", "text": "Hello, Ada!"}]
+
+
+async def test_the_pieces_of_the_engine_page_make_a_bridge() -> None:
+    page = (ROOT / "docs" / "engine.md").read_text(encoding="utf-8")
+    pieces = [piece.split("```")[0] for piece in page.split("```python\n")[1:]]
+    module = types.ModuleType("pieces")
+    sys.modules["pieces"] = module
+    for piece in pieces:
+        if piece.startswith(("from", "@bridge")) and "run(" not in piece and "connect" not in piece:
+            exec(compile(piece, "docs/engine.md", "exec"), module.__dict__)  # noqa: S102  (our own text)
+
+    async with connect(module.__dict__["bridge"]) as client:
+        fine = await client.call("forecast", {"place": "Oslo", "days": 2})
+        drowned = await client.call("forecast", {"place": "Atlantis"})
+        wrong = await client.call("forecast", {"place": "Oslo", "days": 11})
+        prompts = await client.request("prompts/list")
+
+    assert fine["structuredContent"] == {"highs": [21, 21]}
+    assert drowned["isError"]
+    assert "search_places" in drowned["content"][0]["text"]
+    assert "$.days" in wrong["content"][0]["text"]
+    assert [prompt["name"] for prompt in prompts["prompts"]] == ["plan"]

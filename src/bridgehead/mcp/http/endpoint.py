@@ -69,7 +69,7 @@ class Endpoint:
     # --- POST ----------------------------------------------------------------------------------------------
 
     async def _post(self, exchange: Exchange) -> None:
-        check_json(exchange.headers)
+        exchange.prefers_events = check_json(exchange.headers).prefers_events
         if self._in_flight >= self._limits.http_requests_in_flight:
             raise Refused(503, OVERLOAD.message, code=OVERLOAD.code, headers=[(b"retry-after", b"1")])
         self._in_flight += 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from typing import Any, TypeVar
 
 from .. import jsonrpc
 from ..errors import (
@@ -64,10 +64,12 @@ class Exchange:
         "_deadline",
         "_is_late",
         "_is_long",
+        "_reader",
         "_receive",
         "_send",
         "_when_long",
         "headers",
+        "prefers_events",
         "principal",
         "scope",
     )
@@ -76,21 +78,28 @@ class Exchange:
         self.scope = scope
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.principal: str | None = scope["state"].get("principal") if "state" in scope else None
+        self.prefers_events = False
+        """Whether the client would rather have an event stream than plain JSON."""
         self._receive = receive
         self._send = send
         self._when_long: Callable[[], None] | None = None
         self._is_long = False
         self._is_late = False
+        self._reader: tuple[asyncio.Task[Any] | None, float] | None = None
+        """The task that reads the body, and how long that may take."""
         self._deadline: asyncio.TimerHandle | None = None
 
     def took_long(self) -> None:
         """Hear from the watch that this is not a quick one."""
         self._is_long = True
-        if self._when_long is not None:
+        if self._reader is not None:
+            task, seconds = self._reader
+            self._deadline = asyncio.get_running_loop().call_later(seconds, self._give_up, task)
+        elif self._when_long is not None:
             self._when_long()
 
     def when_long(self, act: Callable[[], None]) -> None:
-        """Do something if and when what goes on now has taken long."""
+        """Do something if and when the work on the answer has taken long."""
         self._when_long = act
         if self._is_long:
             act()
@@ -100,21 +109,21 @@ class Exchange:
         declared = self.headers.get(b"content-length", b"")
         if declared.isdigit() and int(declared[:_MOST_DIGITS]) > limits.message_bytes:
             raise _too_large(limits)
-        task = asyncio.current_task()
-        self.when_long(lambda: self._set_deadline(limits.body_seconds, task))
+        self._reader = (asyncio.current_task(), limits.body_seconds)
         try:
-            return await self._read(limits)
+            event = await self._receive()
+            if event["type"] == "http.request" and not event.get("more_body"):
+                body: bytes = event.get("body", b"")
+                return _within(limits, body)
+            return await self._long_body(event, limits)
         except asyncio.CancelledError:
             if not self._is_late:
                 raise
             raise Refused(408, f"The body did not arrive within {limits.body_seconds:g} s") from None
         finally:
-            self._when_long = None
+            self._reader = None
             if self._deadline is not None:
                 self._deadline.cancel()
-
-    def _set_deadline(self, seconds: float, task: asyncio.Task[Any] | None) -> None:
-        self._deadline = asyncio.get_running_loop().call_later(seconds, self._give_up, task)
 
     def _give_up(self, task: asyncio.Task[Any] | None) -> None:
         self._is_late = True
@@ -122,20 +131,16 @@ class Exchange:
             task.cancel()
             task.uncancel()
 
-    async def _read(self, limits: Limits) -> bytes:
-        parts: list[bytes] = []
-        size = 0
-        while True:
-            event = await self._receive()
-            if event["type"] != "http.request":
-                raise Gone
-            part: bytes = event.get("body", b"")
-            size += len(part)
-            if size > limits.message_bytes:
-                raise _too_large(limits)
+    async def _long_body(self, event: MutableMapping[str, Any], limits: Limits) -> bytes:
+        """Read a body that comes in several pieces, of which the first is there."""
+        body = bytearray()
+        while event["type"] == "http.request":
+            body += event.get("body", b"")
+            _within(limits, body)
             if not event.get("more_body"):
-                return b"".join([*parts, part]) if parts else part
-            parts.append(part)
+                return bytes(body)
+            event = await self._receive()
+        raise Gone
 
     async def gone(self) -> None:
         """Wait until the client has hung up."""
@@ -182,6 +187,15 @@ def status_of(failure: ProtocolError, *, stateless: bool) -> int:
     if failure.code == OVERLOADED or stateless:
         return _STATUS.get(failure.code, 200)
     return 200
+
+
+_Bytes = TypeVar("_Bytes", bytes, bytearray)
+
+
+def _within(limits: Limits, body: _Bytes) -> _Bytes:
+    if len(body) > limits.message_bytes:
+        raise _too_large(limits)
+    return body
 
 
 def _too_large(limits: Limits) -> Refused:

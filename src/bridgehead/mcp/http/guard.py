@@ -87,7 +87,7 @@ def _weight(parameters: list[bytes]) -> float:
     return 1.0
 
 
-def check_json(headers: dict[bytes, bytes]) -> None:
+def check_json(headers: dict[bytes, bytes]) -> Accepted:
     """Refuse a body that is not declared as JSON, and a client that cannot read both kinds of answer."""
     kind = headers.get(b"content-type", b"")
     if kind != b"application/json" and kind.split(b";")[0].strip().lower() != b"application/json":
@@ -95,3 +95,4 @@ def check_json(headers: dict[bytes, bytes]) -> None:
     answers = accepted(headers.get(b"accept"))
     if not (answers.json and answers.events):
         raise Refused(406, "Accept must list application/json and text/event-stream")
+    return answers

@@ -9,14 +9,13 @@ client to come back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
 from ..connection import Connection
 from .events import KEEP_ALIVE, EventStream, event, priming
 from .exchange import Exchange, HeaderPairs
-from .guard import accepted
 
 OK = 200
 
@@ -142,22 +141,17 @@ class Response:
             if stream.reader is None:
                 return
 
-    async def finish(self, answer: bytes | None, status: int = OK) -> None:
+    def finish(self, answer: bytes | None, status: int = OK) -> Awaitable[None]:
         """Send the answer; None means that there is none, because the request was cancelled."""
-        if not self._is_streaming and status == OK and self._prefers_events:
-            await self._begin()
-        if self._is_streaming:
-            await self._finish_stream(answer)
-        elif answer is None:
-            await self._exchange.respond(202)
-        else:
-            await self._exchange.answer(answer, status, self._headers)
-
-    @property
-    def _prefers_events(self) -> bool:
-        return accepted(self._exchange.headers.get(b"accept")).prefers_events
+        if self._is_streaming or (status == OK and self._exchange.prefers_events):
+            return self._finish_stream(answer)
+        if answer is None:
+            return self._exchange.respond(202)
+        return self._exchange.answer(answer, status, self._headers)
 
     async def _finish_stream(self, answer: bytes | None) -> None:
+        if not self._is_streaming:
+            await self._begin()
         if self._keep_alive is not None:
             self._keep_alive.cancel()
         if answer is not None:
