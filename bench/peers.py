@@ -35,7 +35,8 @@ def line_up() -> list[Peer]:
     """Install what is missing and return all servers, ours first."""
     ours = str(_install_ours())
     return [
-        _python("ours", "Bridgehead", ours, "ours.py"),
+        _python("ours", "Bridgehead, plain function", ours, "ours.py"),
+        _python("ours_coroutine", "Bridgehead, coroutine", ours, "ours.py", "coroutine"),
         *_python_peers(),
         _typescript(),
         Peer(
@@ -51,9 +52,9 @@ def line_up() -> list[Peer]:
     ]
 
 
-def _python(key: str, title: str, python: str, file: str) -> Peer:
+def _python(key: str, title: str, python: str, file: str, *words: str) -> Peer:
     """Describe a server that is one Python file."""
-    start = (python, str(SERVERS / file))
+    start = (python, str(SERVERS / file), *words)
     return Peer(key, title, stdio=(*start, "stdio"), http=(*start, "http"))
 
 

@@ -49,6 +49,11 @@ def _notes(plan: Plan, peers: list[Peer], results: Results) -> list[str]:
             "cold start: from spawning the process to having read its answer to `initialize`, "
             f"{plan.stdio.starts} times a round"
         ),
+        (
+            "every echo is written in the fastest way its library has: for ours a plain function, because it "
+            "waits for nothing; most tools of a bridge wait, and are coroutines like those of the other "
+            "servers, so that is shown too"
+        ),
         "calls: each server is started once, warmed up, and then takes its turn in every round",
         (
             "stdio, one at a time: client and server share one core, because waking another one takes longer "

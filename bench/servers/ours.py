@@ -17,10 +17,19 @@ class Echo(Arguments):
 bridge: Bridge[None] = Bridge("echo", "1.0.0")
 
 
-@bridge.tool("Says back what it is told.", read_only=True)
-async def echo(args: Echo, ctx: Context[Any]) -> str:
-    """Answer with the text that came in."""
+def plain(args: Echo, ctx: Context[Any]) -> str:
+    """Answer with the text that came in: nothing to wait for, so a plain function."""
     return args.text
+
+
+async def coroutine(args: Echo, ctx: Context[Any]) -> str:
+    """Do the same as a coroutine, which gets a task of its own."""
+    return args.text
+
+
+bridge.tool("Says back what it is told.", name="echo", read_only=True)(
+    coroutine if "coroutine" in sys.argv else plain
+)
 
 
 def serve_http(port: int) -> None:
@@ -31,8 +40,8 @@ def serve_http(port: int) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "stdio":
+    if sys.argv[-1] == "stdio":
         from bridgehead.mcp.stdio import run
 
         sys.exit(run(bridge))
-    serve_http(int(sys.argv[2]))
+    serve_http(int(sys.argv[-1]))
