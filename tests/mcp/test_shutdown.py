@@ -36,7 +36,7 @@ def test_an_idle_process_ends_at_once(client: Peer, errors: Path, how: str) -> N
 
 
 def listens(peer: Peer) -> bool:
-    """Tell whether the process has taken its standard input for the protocol, and left nothing in its place."""
+    """Tell whether the process has taken its standard input for the protocol."""
     return Path(f"/proc/{peer.process.pid}/fd/0").readlink() == Path(os.devnull)
 
 

@@ -43,36 +43,45 @@ def run(
     The standard loop answers a single call on a pipe sooner than uvloop does; a bridge that lives on sockets
     may pass another one.
     """
-    try:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, _end)
-        incoming, outgoing = _claimed()
-        dispatcher = Dispatcher(bridge, limits=limits, state_key=state_key)
-        connection = Connection(dispatcher.limits)
-        received = _first_chunk(incoming)
-        if received is not None:
-            received = _opened(received, outgoing, lambda m: dispatcher.take(m, connection, _Nobody()))
+    ending = _Ending()
+    incoming, outgoing = _claimed()
+    dispatcher = Dispatcher(bridge, limits=limits, state_key=state_key)
+    connection = Connection(dispatcher.limits)
+    received = _first_chunk(incoming, ending)
+    if received is not None:
+        received = _opened(received, outgoing, lambda m: dispatcher.take(m, connection, _Nobody()))
 
-        from .process import run_to_end
-        from .stdio_server import serve
+    from .process import run_to_end
+    from .stdio_server import serve
 
-        serving = serve(dispatcher, connection, incoming, outgoing, received)
-        run_to_end(serving, loop_factory, dispatcher.limits.shutdown_seconds)
-    except _Ended:
-        pass
+    serving = serve(dispatcher, connection, (incoming, outgoing), received, lambda: ending.is_due)
+    run_to_end(serving, loop_factory, dispatcher.limits.shutdown_seconds)
     return 0
 
 
-def _first_chunk(incoming: int) -> bytes | None:
-    """Wait for the client to speak, or for a signal; None where a descriptor cannot be waited for."""
+class _Ending:
+    """Notes a signal that ends the process, until there is an event loop that can hear it."""
+
+    def __init__(self) -> None:
+        self.is_due = False
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._note)
+
+    def _note(self, *_: object) -> None:
+        self.is_due = True
+
+
+def _first_chunk(incoming: int, ending: _Ending) -> bytes | None:
+    """Wait for the client to speak, or for a signal; None where nothing was read."""
     if not is_watchable(incoming):
         return None
     woken, waking = os.pipe()
     os.set_blocking(waking, False)
-    signal.set_wakeup_fd(waking)  # or a signal just before the wait would not be noticed in it
+    signal.set_wakeup_fd(waking)  # so that a signal just before the wait ends it too
     try:
-        select.select([incoming, woken], [], [])
-        return os.read(incoming, FIRST_READ)
+        if not ending.is_due:
+            select.select([incoming, woken], [], [])
+        return None if ending.is_due else os.read(incoming, FIRST_READ)
     finally:
         signal.set_wakeup_fd(-1)
         os.close(woken)
@@ -112,14 +121,6 @@ class _Nobody:
 
     async def close_stream(self) -> None:
         """There is no stream to let go of."""
-
-
-class _Ended(BaseException):
-    """The process was told to end before it had begun to serve."""
-
-
-def _end(*_: object) -> None:
-    raise _Ended
 
 
 def _claimed() -> tuple[int, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from . import jsonrpc
@@ -20,9 +20,17 @@ from .pipes import Input, Output, open_input, open_output
 
 
 async def serve(
-    dispatcher: Dispatcher, connection: Connection, incoming: int, outgoing: int, received: bytes | None
+    dispatcher: Dispatcher,
+    connection: Connection,
+    descriptors: tuple[int, int],
+    received: bytes | None,
+    is_end_due: Callable[[], bool],
 ) -> None:
-    """Serve a connection on two descriptors; `received` is what was already read, None if nothing was."""
+    """Serve a connection on two descriptors, of which something may have been received already.
+
+    `is_end_due` tells whether a signal came before this could hear it.
+    """
+    incoming, outgoing = descriptors
     server = StdioServer(dispatcher, connection, open_input(incoming), open_output(outgoing))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -30,6 +38,8 @@ async def serve(
             loop.add_signal_handler(number, server.stop)
         except NotImplementedError:  # Windows
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(server.stop))
+    if is_end_due():
+        server.stop()
     await server.serve(received)
 
 
