@@ -1,0 +1,24 @@
+"""Command line: argparse with errors of one line that say what would be right."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any, NoReturn
+
+WRONG_USAGE = 2
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose help keeps its line breaks and whose errors are one line."""
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        options.setdefault("allow_abbrev", False)
+        super().__init__(**options)
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and what would be right, in one line, and leave."""
+        right = " ".join(self.format_usage().removeprefix("usage: ").split())
+        sys.stderr.write(f"{self.prog}: {message}; right would be: {right}\n")
+        raise SystemExit(WRONG_USAGE)

@@ -1,0 +1,55 @@
+"""Errors: what a bridge raises when something outside of its code went wrong.
+
+Every error is written for the agent that reads it: what happened, and what to do next. How it looks on the
+wire is decided once for each bridge, in its dialect; nothing here knows the protocol.
+"""
+
+from __future__ import annotations
+
+
+class BridgeError(Exception):
+    """Something went wrong, and here is what an agent needs to know about it."""
+
+    code = "error"
+    """What a program can tell the error by."""
+    is_transient = False
+    """Whether trying the same again can help."""
+
+    def __init__(self, message: str, *, next_step: str = "", retry_after: float | None = None) -> None:
+        super().__init__(f"{message} {next_step}" if next_step else message)
+        self.message = message
+        self.next_step = next_step
+        self.retry_after = retry_after
+        """In how many seconds trying again makes sense, where that is known."""
+
+
+class InvalidArgument(BridgeError):
+    """What was asked for cannot be asked for like this."""
+
+    code = "invalid_argument"
+
+
+class NotFound(BridgeError):
+    """What was asked for is not there."""
+
+    code = "not_found"
+
+
+class Unavailable(BridgeError):
+    """The far side is not there right now."""
+
+    code = "unavailable"
+    is_transient = True
+
+
+class TimedOut(BridgeError):
+    """The far side did not answer in time."""
+
+    code = "timeout"
+    is_transient = True
+
+
+class StorageError(BridgeError):
+    """A file of ours cannot be read or written; what was in it is still there."""
+
+    code = "storage"

@@ -1,0 +1,102 @@
+"""Metrics: plain numbers that hot paths add to, and that are read only when somebody asks.
+
+A `Metrics` belongs to one running bridge. Exposition formats are not its business.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from typing import TypeVar
+
+Labels = tuple[str, ...]
+
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+"""Bounds for how long something took."""
+
+
+class Counter:
+    """Something that only grows, by label."""
+
+    kind = "counter"
+
+    def __init__(self, name: str, about: str, labels: Labels = ()) -> None:
+        self.name = name
+        self.about = about
+        self.labels = labels
+        self.values: dict[Labels, float] = {}
+
+    def add(self, *labels: str, by: float = 1) -> None:
+        """Count one more, or several."""
+        self.values[labels] = self.values.get(labels, 0) + by
+
+
+class Gauge:
+    """Something that goes up and down; it is asked for its values when somebody looks."""
+
+    kind = "gauge"
+
+    def __init__(
+        self, name: str, about: str, read: Callable[[], dict[Labels, float]], labels: Labels = ()
+    ) -> None:
+        self.name = name
+        self.about = about
+        self.labels = labels
+        self._read = read
+
+    @property
+    def values(self) -> dict[Labels, float]:
+        """What it is right now."""
+        return self._read()
+
+
+class Histogram:
+    """How often something was how large, by label."""
+
+    kind = "histogram"
+
+    def __init__(
+        self, name: str, about: str, labels: Labels = (), bounds: tuple[float, ...] = SECONDS
+    ) -> None:
+        self.name = name
+        self.about = about
+        self.labels = labels
+        self.bounds = bounds
+        self.counts: dict[Labels, list[int]] = {}
+        self.sums: dict[Labels, float] = {}
+
+    def observe(self, value: float, *labels: str) -> None:
+        """Take one value in."""
+        counts = self.counts.get(labels)
+        if counts is None:
+            counts = self.counts[labels] = [0] * (len(self.bounds) + 1)
+            self.sums[labels] = 0.0
+        counts[bisect_left(self.bounds, value)] += 1
+        self.sums[labels] += value
+
+
+Metric = Counter | Gauge | Histogram
+M = TypeVar("M", Counter, Gauge, Histogram)
+
+
+class Metrics:
+    """Everything that one bridge counts, in the order in which it was declared."""
+
+    def __init__(self) -> None:
+        self.all: list[Metric] = []
+
+    def counter(self, name: str, about: str, *labels: str) -> Counter:
+        """Declare something to count."""
+        return self._declared(Counter(name, about, labels))
+
+    def gauge(self, name: str, about: str, read: Callable[[], dict[Labels, float]], *labels: str) -> Gauge:
+        """Declare something to look at."""
+        return self._declared(Gauge(name, about, read, labels))
+
+    def histogram(self, name: str, about: str, *labels: str) -> Histogram:
+        """Declare something to measure, in seconds."""
+        return self._declared(Histogram(name, about, labels))
+
+    def _declared(self, metric: M) -> M:
+        self.all.append(metric)
+        return metric

@@ -1,0 +1,200 @@
+"""Settings: what the environment says, read once, checked, and documented where it is declared.
+
+    class Example(Settings):
+        year = Setting("EXAMPLE_YEAR", whole(2015, 2099), 2025, "The event that is served.")
+
+    Example({"EXAMPLE_YEAR": "2024"}).year  # 2024
+
+A variable that is not set, or set to nothing, takes its default. A bad one raises `SettingError`, which names
+the variable, the value and what would be right. The declarations are also what the documents, `.env.example`
+and `doctor` are made from.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar, overload
+
+from .errors import BridgeError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+_SIZES = {"b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "kib": 1024, "mib": 1024**2, "gib": 1024**3}
+_TRUE = ("1", "true", "yes", "on")
+_FALSE = ("0", "false", "no", "off")
+
+
+class SettingError(BridgeError):
+    """A setting cannot be used as it is."""
+
+    code = "setting"
+
+    def __init__(self, name: str, value: str, wanted: str, *, is_secret: bool = False) -> None:
+        shown = "is set to something else" if is_secret else f"is {value!r}"
+        super().__init__(f"{name} {shown}: it must be {wanted}.")
+        self.name = name
+
+
+class Kind(NamedTuple, Generic[T_co]):
+    """How the text of a variable becomes a value, and what to say of a text that does not."""
+
+    parse: Callable[[str], T_co]
+    """Raises ValueError where the text is not of this kind."""
+    wanted: str
+
+
+class Setting(Generic[T]):
+    """One variable: its name, its kind, its default, and a sentence for whoever sets it."""
+
+    def __init__(
+        self,
+        name: str,
+        kind: Kind[T],
+        default: T,
+        about: str,
+        *,
+        secret: bool = False,
+        shown: str | None = None,
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.default = default
+        self.about = about
+        self.is_secret = secret
+        self.shown_default = shown if shown is not None else _shown(default)
+
+    def read(self, environment: Mapping[str, str]) -> T:
+        """Return the value that an environment gives to this setting."""
+        text = environment.get(self.name, "").strip()
+        if not text:
+            return self.default
+        try:
+            return self.kind.parse(text)
+        except ValueError:
+            raise SettingError(self.name, text, self.kind.wanted, is_secret=self.is_secret) from None
+
+    @overload
+    def __get__(self, settings: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, settings: Settings, owner: type) -> T: ...
+    def __get__(self, settings: Settings | None, owner: type) -> Self | T:
+        if settings is None:
+            return self
+        value: T = settings.values[self.name]
+        return value
+
+    def __set__(self, settings: Settings, value: T) -> None:
+        raise AttributeError(f"{self.name} is read once and stays as it is")
+
+
+class Settings:
+    """The settings of one part of the product, read from an environment."""
+
+    declared: ClassVar[tuple[Setting[Any], ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        own = tuple(value for value in vars(cls).values() if isinstance(value, Setting))
+        cls.declared = (*cls.declared, *own)
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self.values = {setting.name: setting.read(environment) for setting in self.declared}
+        self.given = frozenset(name for name in self.values if environment.get(name, "").strip())
+        """The names that the environment sets; all others have their default."""
+        self.check()
+
+    def check(self) -> None:
+        """Refuse values that do not go together; raises SettingError."""
+
+    def summary(self) -> Iterator[tuple[str, str]]:
+        """Give each name with its value as a person may see it: secrets are masked."""
+        for setting in self.declared:
+            value = self.values[setting.name]
+            yield setting.name, "(set)" if setting.is_secret and value else _shown(value)
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, tuple | list | frozenset):
+        return ",".join(str(item) for item in value)
+    return str(value)
+
+
+def whole(least: int = 0, most: int = 2**53) -> Kind[int]:
+    """Accept a whole number in a range; 1_000_000 may be written so."""
+
+    def parse(text: str) -> int:
+        return _within(int(text), least, most)
+
+    return Kind(parse, f"a whole number from {least} to {most}")
+
+
+def number(least: float, most: float) -> Kind[float]:
+    """Accept a number in a range."""
+
+    def parse(text: str) -> float:
+        return _within(float(text), least, most)
+
+    return Kind(parse, f"a number from {least:g} to {most:g}")
+
+
+N = TypeVar("N", int, float)
+
+
+def _within(value: N, least: float, most: float) -> N:
+    if not least <= value <= most:
+        raise ValueError(value)
+    return value
+
+
+def choice(*words: str) -> Kind[str]:
+    """Accept one of a few words, in any case."""
+
+    def parse(text: str) -> str:
+        return words[words.index(text.lower())]
+
+    return Kind(parse, "one of " + ", ".join(words))
+
+
+def _flag(text: str) -> bool:
+    if text.lower() in _TRUE:
+        return True
+    if text.lower() in _FALSE:
+        return False
+    raise ValueError(text)
+
+
+def _bytes(text: str) -> int:
+    digits = text.rstrip("bBkKmMgGiI ").strip()
+    unit = text[len(digits) :].strip().lower() or "b"
+    if unit not in _SIZES:
+        raise ValueError(unit)
+    return _within(int(float(digits) * _SIZES[unit]), 1, 2**53)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word for word in (piece.strip() for piece in text.split(",")) if word)
+
+
+def _path(text: str) -> Path | None:
+    from pathlib import Path
+
+    return Path(os.path.expanduser(text)).absolute()  # noqa: PTH111 - Path.expanduser raises other errors
+
+
+def _text(text: str) -> str | None:
+    return text
+
+
+FLAG = Kind(_flag, "1 or 0 (also true or false, yes or no, on or off)")
+BYTES = Kind(_bytes, "a size such as 65536, 64kb or 1mb")
+WORDS = Kind(_words, "words separated by commas")
+PATH = Kind(_path, "a path")
+TEXT = Kind(_text, "a text")
