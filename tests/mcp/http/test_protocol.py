@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.support.http_client import Headers, Response
-from tests.support.http_server import JSON_POST, Server, mirrored, serving
+from tests.support.http_server import JSON_POST, Server, mirrored, serving, uvicorn_server
 from tests.support.messages import call, encode, initialize, request, stateless, text
 
 
@@ -234,9 +234,9 @@ async def test_a_slow_reader_makes_the_server_wait_and_then_gets_everything(serv
     assert [message["params"]["progress"] for message in messages[:-1]] == list(range(1, 50_001))
 
 
-async def test_the_application_runs_on_the_protocols_of_uvicorn_too() -> None:
+async def test_the_application_runs_on_another_server_too() -> None:
     for protocol in ("httptools", "h11"):
-        async with serving(settings={"http": protocol}) as server:
+        async with serving(run=uvicorn_server, settings={"http": protocol}) as server:
             session = await server.session()
             asked = request("tools/call", call("count", {"n": 3}, progress=1), 1)
             messages = await (await server.post(asked, session)).messages()

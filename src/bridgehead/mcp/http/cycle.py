@@ -28,12 +28,12 @@ class Cycle:
         "_is_body_taken",
         "_is_chunked",
         "_is_finished",
-        "_is_started",
         "_protocol",
         "_scope",
         "_waiter",
         "keep_alive",
         "more_body",
+        "task",
     )
 
     def __init__(self, protocol: Http1Protocol, scope: dict[str, Any], *, keep_alive: bool) -> None:
@@ -41,9 +41,10 @@ class Cycle:
         self._scope = scope
         self.keep_alive = keep_alive
         self.more_body = True
+        self.task: asyncio.Task[None] | None = None
+        """What runs the application for this request, once it has started."""
         self._body = b""
         self._is_body_taken = False
-        self._is_started = False
         self._is_finished = False
         self._gone = False
         self._has_begun = False
@@ -53,17 +54,13 @@ class Cycle:
 
     def start(self) -> None:
         """Run the application for this request; doing it again does nothing."""
-        if not self._is_started:
-            self._is_started = True
-            tasks = self._protocol.state.tasks
-            task = self._protocol.loop.create_task(self._run())
-            tasks.add(task)
-            task.add_done_callback(tasks.discard)
+        if self.task is None:
+            self.task = self._protocol.loop.create_task(self._run())
 
     async def _run(self) -> None:
         protocol = self._protocol
         try:
-            await protocol.config.loaded_app(self._scope, self.receive, self.send)
+            await protocol.connections.app(self._scope, self.receive, self.send)
         except Exception:
             log.exception("the application failed")
         if self._is_finished:
@@ -138,7 +135,7 @@ class Cycle:
     def _begin(self, status: int, headers: Any) -> None:
         self._has_begun = True
         has_length = status in _NO_BODY
-        parts = [STATUS_LINES[status], self._protocol.default_headers()]
+        parts = [STATUS_LINES[status], self._protocol.connections.date()]
         for name, value in headers:
             parts.append(b"%b: %b\r\n" % (name, value))
             has_length = has_length or name == b"content-length"

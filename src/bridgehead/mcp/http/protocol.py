@@ -1,8 +1,6 @@
-"""Protocol: HTTP/1.1 on one connection, for uvicorn, lean enough not to be what a call spends its time on.
+"""Protocol: HTTP/1.1 on one connection, lean enough not to be what a call spends its time on.
 
-uvicorn keeps everything around it: sockets, TLS, signals, workers, the graceful end. This class replaces only
-its HTTP protocol (`uvicorn.Config(http=Http1Protocol)`), which alone costs more than a whole call here: a
-response goes out in one write, no timer is set for a request, and a request's task starts when its body is
+A response goes out in one write, no timer is set for a request, and a request's task starts when its body is
 there. Parsing is httptools'. ASGI in, ASGI out, so any application runs on it.
 """
 
@@ -10,19 +8,21 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import httptools
 
 from .cycle import STATUS_LINES, Cycle
 
+if TYPE_CHECKING:
+    from .connections import Connections
+
 MOST_HEADER_BYTES = 64 * 1024
 MOST_HEADERS = 128
 MOST_LENGTH_DIGITS = 18
 MOST_UNREAD_BYTES = 256 * 1024
 MOST_UNWRITTEN_BYTES = 64 * 1024
-SWEEP_SECONDS = 1.0
 
 _ASGI = {"version": "3.0", "spec_version": "2.4"}
 
@@ -30,17 +30,9 @@ _ASGI = {"version": "3.0", "spec_version": "2.4"}
 class Http1Protocol(asyncio.Protocol):
     """One connection: parses requests, runs the application for one after the other, writes responses."""
 
-    def __init__(
-        self,
-        config: Any,
-        server_state: Any,
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
-    ) -> None:
-        self.config = config
-        self.state = server_state
-        self.app_state = app_state
-        self.loop = _loop or asyncio.get_running_loop()
+    def __init__(self, connections: Connections) -> None:
+        self.connections = connections
+        self.loop = connections.loop
         self.transport: asyncio.Transport
         self.last_active = self.loop.time()
         self._parser = httptools.HttpRequestParser(self)
@@ -56,8 +48,6 @@ class Http1Protocol(asyncio.Protocol):
         self._is_reading = True
         self.writable: asyncio.Future[None] | None = None
         """What to wait for before writing more; None while the client reads."""
-        self._default_pairs: list[tuple[bytes, bytes]] | None = None
-        self._default_headers = b""
         self._outgoing: list[bytes] = []
         self._outgoing_bytes = 0
 
@@ -66,17 +56,22 @@ class Http1Protocol(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take a connection in, if there is room for it."""
         self.transport = transport  # type: ignore[assignment]
-        connections = self.state.connections
-        if self.config.limit_concurrency is not None and len(connections) >= self.config.limit_concurrency:
+        self._peers = {
+            "scheme": "http" if transport.get_extra_info("sslcontext") is None else "https",
+            "client": transport.get_extra_info("peername"),
+            "server": transport.get_extra_info("sockname"),
+        }
+        if not self.connections.enter(self):
             self._refuse(503, b"Too many connections")
-            return
-        connections.add(self)
-        if len(connections) == 1:
-            self.loop.call_later(SWEEP_SECONDS, _sweep, self.loop, self.state, self.config.timeout_keep_alive)
+
+    @property
+    def running(self) -> asyncio.Task[None] | None:
+        """What runs for this client."""
+        return self._queue[0].task if self._queue else None
 
     def connection_lost(self, _exc: Exception | None) -> None:
         """Tell whoever is being served that the client is gone."""
-        self.state.connections.discard(self)
+        self.connections.leave(self, self.running)
         for cycle in self._queue:
             cycle.hang_up()
         self._queue.clear()
@@ -152,17 +147,17 @@ class Http1Protocol(asyncio.Protocol):
     def on_url(self, url: bytes) -> None:
         """Take a piece of the request's target."""
         self._url += url
-        self._count(url)
+        self._count(len(url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take one header; what comes behind a body is not one of the request's."""
         if self._incoming is not None:
             return
         self._headers.append((name.lower(), value))
-        self._count(name + value)
+        self._count(len(name) + len(value))
 
-    def _count(self, piece: bytes) -> None:
-        self._header_bytes += len(piece)
+    def _count(self, length: int) -> None:
+        self._header_bytes += length
         if self._header_bytes > MOST_HEADER_BYTES or len(self._headers) > MOST_HEADERS:
             raise OverflowError  # which the parser passes on as an error of its own
 
@@ -179,15 +174,13 @@ class Http1Protocol(asyncio.Protocol):
                 "asgi": _ASGI,
                 "http_version": version,
                 "method": parser.get_method().decode("latin-1"),
-                "scheme": "http" if self.transport.get_extra_info("sslcontext") is None else "https",
                 "path": unquote(decoded) if "%" in decoded else decoded,
                 "raw_path": path,
                 "query_string": query,
-                "root_path": self.config.root_path,
+                "root_path": "",
                 "headers": self._headers,
-                "client": self.transport.get_extra_info("peername"),
-                "server": self.transport.get_extra_info("sockname"),
-                "state": self.app_state.copy(),
+                "state": self.connections.state.copy(),
+                **self._peers,
             },
             keep_alive=version != "1.0" and parser.should_keep_alive(),
         )
@@ -260,7 +253,6 @@ class Http1Protocol(asyncio.Protocol):
 
     def finished(self, cycle: Cycle) -> None:
         """Go on to the next request after a response, or close."""
-        self.state.total_requests += 1
         if self._queue and self._queue[0] is cycle:
             self._queue.popleft()
         if not cycle.keep_alive or cycle.more_body:
@@ -272,26 +264,9 @@ class Http1Protocol(asyncio.Protocol):
         else:
             self.resume_reading()
 
-    def default_headers(self) -> bytes:
-        """Return the headers that uvicorn puts on every response, such as the date; it makes them anew."""
-        pairs = self.state.default_headers
-        if pairs is not self._default_pairs:
-            self._default_pairs = pairs
-            self._default_headers = b"".join([b"%b: %b\r\n" % pair for pair in pairs])
-        return self._default_headers
-
     def _refuse(self, status: int, reason: bytes) -> None:
         """Say what is wrong in plain text, and close."""
         if not self._queue:
             length = b"content-length: %d\r\nconnection: close\r\n\r\n" % len(reason)
             self._outgoing.append(STATUS_LINES[status] + b"content-type: text/plain\r\n" + length + reason)
         self.close()
-
-
-def _sweep(loop: asyncio.AbstractEventLoop, state: Any, timeout: float) -> None:
-    """Close what is idle, and look again later as long as there are connections."""
-    before = loop.time() - timeout
-    for connection in tuple(state.connections):
-        connection.close_if_idle(before)
-    if state.connections:
-        loop.call_later(SWEEP_SECONDS, _sweep, loop, state, timeout)
