@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 
-from .exchange import Receive, Scope, Send
+from .exchange import Outcome, Receive, Scope, Send
 
 if TYPE_CHECKING:
     from .protocol import Http1Protocol
@@ -20,6 +20,7 @@ ABANDON_SECONDS = 1.0
 """How long a request that is cancelled may take to let go."""
 
 AsgiApplication = Callable[[Scope, Receive, Send], Awaitable[None]]
+AtOnce = Callable[[Scope, bytes, Receive, Send], Outcome | None]
 
 
 class Connections:
@@ -34,6 +35,8 @@ class Connections:
         keep_alive_seconds: float = 75.0,
     ) -> None:
         self.app = app
+        self.at_once: AtOnce | None = getattr(app, "at_once", None)
+        """The application's entrance for requests that are there whole, where it has one."""
         self.loop = loop
         self.state: dict[str, Any] = {}
         """What the application's lifespan has for its requests."""

@@ -1,7 +1,8 @@
 """Protocol: HTTP/1.1 on one connection, lean enough not to be what a call spends its time on.
 
-A response goes out in one write, no timer is set for a request, and a request's task starts when its body is
-there. Parsing is httptools'. ASGI in, ASGI out, so any application runs on it.
+A response goes out in one write, no timer is set for a request, and an application that has an entrance for
+requests that are there whole (`Application.at_once`) answers most of them without a task. Parsing is
+httptools'. ASGI in, ASGI out, so any application runs on it.
 """
 
 from __future__ import annotations
@@ -18,13 +19,17 @@ from .cycle import STATUS_LINES, Cycle
 if TYPE_CHECKING:
     from .connections import Connections
 
-MOST_HEADER_BYTES = 64 * 1024
+MOST_HEAD_BYTES = 64 * 1024
 MOST_HEADERS = 128
 MOST_LENGTH_DIGITS = 18
 MOST_UNREAD_BYTES = 256 * 1024
 MOST_UNWRITTEN_BYTES = 64 * 1024
 
 _ASGI = {"version": "3.0", "spec_version": "2.4"}
+
+
+class _HeadTooLarge(Exception):
+    """Raised to the parser, which passes it on as the context of an error of its own."""
 
 
 class Http1Protocol(asyncio.Protocol):
@@ -40,12 +45,15 @@ class Http1Protocol(asyncio.Protocol):
         """The request being served, and pipelined ones behind it."""
         self._url = b""
         self._headers: list[tuple[bytes, bytes]] = []
-        self._header_bytes = 0
+        self._head_bytes = 0
+        """How much of a head came in after the piece of data that it began in."""
+        self._piece_bytes = 0
         self._head_since: float | None = None
         """Since when a request's head has been coming in, and is not there yet."""
         self._incoming: Cycle | None = None
         self._plain_body_left = 0
         self._is_reading = True
+        self._is_serving = False
         self.writable: asyncio.Future[None] | None = None
         """What to wait for before writing more; None while the client reads."""
         self._outgoing: list[bytes] = []
@@ -95,15 +103,29 @@ class Http1Protocol(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Parse, and start what has come in whole."""
         self.last_active = self.loop.time()
+        self._piece_bytes = len(data)
+        if self._head_since is not None:
+            self._head_bytes += len(data)
+            if self._head_bytes > MOST_HEAD_BYTES:
+                self._refuse(431, b"Too many header fields")
+                return
         try:
             self._parse(data)
-        except httptools.HttpParserError:
-            if self._header_bytes > MOST_HEADER_BYTES or len(self._headers) > MOST_HEADERS:
+        except httptools.HttpParserError as problem:
+            if isinstance(problem.__context__, _HeadTooLarge):
                 self._refuse(431, b"Too many header fields")
             else:
                 self._refuse(400, b"Not a valid HTTP request")
-        if self._queue:
-            self._queue[0].start()
+        self._serve()
+
+    def _serve(self) -> None:
+        """Serve what has come in, one request after the other, as far as that takes no waiting."""
+        if self._is_serving:
+            return
+        self._is_serving = True
+        while self._queue and not self.transport.is_closing() and self._queue[0].start():
+            pass
+        self._is_serving = False
 
     def _parse(self, data: bytes) -> None:
         if self._plain_body_left:
@@ -141,28 +163,29 @@ class Http1Protocol(asyncio.Protocol):
         """Begin a request."""
         self._url = b""
         self._headers = []
-        self._header_bytes = 0
+        self._head_bytes = 0
         self._head_since = self.last_active
 
     def on_url(self, url: bytes) -> None:
         """Take a piece of the request's target."""
         self._url += url
-        self._count(len(url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take one header; what comes behind a body is not one of the request's."""
         if self._incoming is not None:
             return
         self._headers.append((name.lower(), value))
-        self._count(len(name) + len(value))
-
-    def _count(self, length: int) -> None:
-        self._header_bytes += length
-        if self._header_bytes > MOST_HEADER_BYTES or len(self._headers) > MOST_HEADERS:
-            raise OverflowError  # which the parser passes on as an error of its own
+        if len(self._headers) > MOST_HEADERS:
+            raise _HeadTooLarge
 
     def on_headers_complete(self) -> None:
         """Queue the request; it starts when its body is there, or when there is more of it than fits."""
+        if (
+            self._piece_bytes
+            > MOST_HEAD_BYTES
+            < len(self._url) + sum(len(n) + len(v) for n, v in self._headers)
+        ):
+            raise _HeadTooLarge
         parser = self._parser
         path, _, query = self._url.partition(b"?")
         decoded = path.decode("latin-1")
@@ -187,6 +210,11 @@ class Http1Protocol(asyncio.Protocol):
         self._head_since = None
         self._incoming = cycle
         self._queue.append(cycle)
+
+    def _check_head(self) -> None:
+        """Refuse a head that came in all at once and is too large."""
+        if len(self._url) + sum(len(name) + len(value) for name, value in self._headers) > MOST_HEAD_BYTES:
+            raise _HeadTooLarge
 
     def on_body(self, body: bytes) -> None:
         """Take a piece of the body, and no more from the client while too much of it is unread."""
@@ -260,7 +288,7 @@ class Http1Protocol(asyncio.Protocol):
             return
         self.last_active = self.loop.time()
         if self._queue:
-            self._queue[0].start()
+            self._serve()
         else:
             self.resume_reading()
 
