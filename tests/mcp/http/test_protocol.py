@@ -1,6 +1,7 @@
 """Protocol: HTTP/1.1 on one connection, as clients of every manner speak it."""
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 
@@ -197,6 +198,28 @@ async def test_too_many_headers_are_refused(server: Server, headers: Headers) ->
     await response.begin()
     assert response.status == 431
     assert await server.is_alive()
+
+
+async def test_a_header_that_never_ends_is_refused_before_it_is_kept(server: Server) -> None:
+    response, writer = await server.http.begin(b"GET /mcp HTTP/1.1\r\nX-Endless: ")
+    with suppress(ConnectionError):
+        for _ in range(1000):
+            writer.write(b"y" * 8192)
+            await writer.drain()
+    assert await response.closed_by_server()
+    assert await server.is_alive()
+
+
+async def test_a_large_body_that_comes_with_the_end_of_its_head_is_no_large_head(server: Server) -> None:
+    asked = request("tools/call", call("echo", {"text": "z" * 200_000}), 7)
+    session = await server.session()
+    whole = wire(server, encode(asked), session)
+    response, writer = await server.http.begin(whole[:30])
+    assert await server.is_alive()
+    writer.write(whole[30:])
+    server.checker.asked(asked)
+    await response.begin()
+    assert len(text(await server.json(response))) == 200_000
 
 
 async def test_a_target_that_is_too_long_is_refused(server: Server) -> None:

@@ -104,11 +104,6 @@ class Http1Protocol(asyncio.Protocol):
         """Parse, and start what has come in whole."""
         self.last_active = self.loop.time()
         self._piece_bytes = len(data)
-        if self._head_since is not None:
-            self._head_bytes += len(data)
-            if self._head_bytes > MOST_HEAD_BYTES:
-                self._refuse(431, b"Too many header fields")
-                return
         try:
             self._parse(data)
         except httptools.HttpParserError as problem:
@@ -116,6 +111,10 @@ class Http1Protocol(asyncio.Protocol):
                 self._refuse(431, b"Too many header fields")
             else:
                 self._refuse(400, b"Not a valid HTTP request")
+        if self._head_since is not None:
+            self._head_bytes += len(data)
+            if self._head_bytes > MOST_HEAD_BYTES:
+                self._refuse(431, b"Too many header fields")
         self._serve()
 
     def _serve(self) -> None:
@@ -163,7 +162,7 @@ class Http1Protocol(asyncio.Protocol):
         """Begin a request."""
         self._url = b""
         self._headers = []
-        self._head_bytes = 0
+        self._head_bytes = -self._piece_bytes  # which is added when all of the piece is parsed
         self._head_since = self.last_active
 
     def on_url(self, url: bytes) -> None:
