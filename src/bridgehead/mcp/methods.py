@@ -6,7 +6,8 @@ result body with its `_meta`, or a coroutine that will. Eras, ids, envelopes and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -32,7 +33,7 @@ from .params import (
     SubscribeParams,
 )
 from .results import Body, Outcome
-from .tools import InvalidArguments, Tool, encoded, error_result, unknown_tool
+from .tools import InvalidArguments, Returned, Tool, encoded, error_result, unknown_tool
 from .versions import Revision
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Method(Struct, frozen=True):
 
 
 def call_tool(server: Dispatcher, context: Context[Any], params: CallToolParams) -> Outcome:
-    """Call a tool. A plain function answers at once; a coroutine is handed back to be run."""
+    """Call a tool. A plain function answers at once, or hands back the coroutine that will."""
     tool = server.bridge.tools.get(params.name)
     if tool is None:
         raise unknown_tool(params.name, list(server.bridge.tools))
@@ -66,14 +67,23 @@ def call_tool(server: Dispatcher, context: Context[Any], params: CallToolParams)
     server.rounds.resume(context, params, params.name, params.arguments)
     if tool.is_async or not server.lifespan.ready:
         return _call_later(server, context, tool, arguments)
-    return encoded(tool.handler(arguments, context), context.revision)  # type: ignore[arg-type]
+    returned: Any = tool.handler(arguments, context)
+    if isinstance(returned, CoroutineType):
+        return _encoded_later(context, returned)
+    return encoded(returned, context.revision)
 
 
 async def _call_later(server: Dispatcher, context: Context[Any], tool: Tool, arguments: Any) -> Body:
     if not server.lifespan.ready:
         await server.lifespan.entered()
     returned: Any = tool.handler(arguments, context)
-    return encoded(await returned if tool.is_async else returned, context.revision)
+    if tool.is_async or isinstance(returned, CoroutineType):
+        returned = await returned
+    return encoded(returned, context.revision)
+
+
+async def _encoded_later(context: Context[Any], work: Coroutine[Any, Any, Returned]) -> Body:
+    return encoded(await work, context.revision)
 
 
 async def read_resource(server: Dispatcher, context: Context[Any], params: ReadResourceParams) -> Body:
