@@ -146,4 +146,4 @@ async def connect(
         dispatcher.disconnect(client.connection)
         if announcer is not None:
             await announcer
-        await dispatcher.lifespan.stop(dispatcher.limits.shutdown_seconds)
+        await dispatcher.stop()

@@ -23,6 +23,7 @@ from .params import EMPTY, NULL
 from .schema import flat_schema, mirrored_headers
 
 if TYPE_CHECKING:
+    from .bridge import Bridge
     from .versions import Revision
 
 
@@ -89,6 +90,7 @@ class Tool:
         handler: Handler,
         description: str,
         *,
+        home: Bridge[Any],
         name: str | None = None,
         title: str | None = None,
         hints: ToolHints,
@@ -97,6 +99,8 @@ class Tool:
         meta: dict[str, Any] | None = None,
     ) -> None:
         self.handler = handler
+        self.home = home
+        """The bridge that declared it, whose state and dialect are its own wherever it is offered."""
         self.name = name or handler.__name__
         self.description = description
         self.title = title
@@ -105,6 +109,11 @@ class Tool:
         self._icons = icons
         self._input_schema = input_schema
         self._meta = meta
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether it says of itself that it changes nothing."""
+        return self._hints.read_only_hint is True
 
     @cached_property
     def input_type(self) -> type[Struct]:

@@ -86,11 +86,11 @@ class Application:
         while True:
             event = await receive()
             if event["type"] == "lifespan.startup":
-                self.dispatcher.lifespan.start()
+                self.dispatcher.start()
                 await send({"type": "lifespan.startup.complete"})
             elif event["type"] == "lifespan.shutdown":
                 self.endpoint.close()
-                await self.dispatcher.lifespan.stop(self.dispatcher.limits.shutdown_seconds)
+                await self.dispatcher.stop()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 
