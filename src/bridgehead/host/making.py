@@ -1,0 +1,114 @@
+"""Making: puts the host's application together from settings, and says what would be missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from bridgehead.mcp import Limits
+from bridgehead.mcp.http.guard import Guard
+from bridgehead.runtime import logs, places
+from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.hosting import Factory
+
+from . import request_ids, routes
+from .access_log import AccessLog
+from .accounts import Accounts
+from .admission import Admission
+from .app import HostApplication
+from .auth import FromFile, GateKeeper, Issuer
+from .forwarded import Proxies
+from .pages import Pages
+from .registry import Registry
+from .settings import HostSettings
+from .throttle import Throttle
+from .token_watch import TokenWatch
+from .tokens import TokenFile, Tokens
+from .tracing import Tracer
+from .views import Views
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .oauth import AuthorisationServer
+
+
+def tokens_path(settings: HostSettings) -> Path:
+    """Return where the file of tokens is."""
+    return settings.tokens_file or places.state(settings, "host") / "tokens.json"
+
+
+def open_tokens(settings: HostSettings, clock: Clock) -> Tokens | None:
+    """Read the tokens that let callers in; None where nobody is asked. Raises BridgeError where none is there."""
+    if not settings.needs_auth:
+        return None
+    file = TokenFile(tokens_path(settings))
+    if not file.read().tokens and not settings.oauth_issuer:
+        raise BridgeError(
+            f"Others may reach this server (MCP_SERVER_HOST is {settings.host!r}), and there is no token yet.",
+            next_step="Make one with bridgehead token add NAME, or set BRIDGEHEAD_OAUTH_ISSUER; or listen on "
+            "localhost.",
+        )
+    tokens = Tokens(file, clock)
+    tokens.refresh()
+    return tokens
+
+
+def make_application(
+    settings: HostSettings,
+    factories: Mapping[str, Factory],
+    environment: Mapping[str, str],
+    clock: Clock,
+    *,
+    state_key: bytes,
+    tracer: Tracer | None = None,
+) -> HostApplication:
+    """Make the application of one process."""
+    logs.also(request_ids.logged)
+    tokens = open_tokens(settings, clock)
+    server = _authorisation_server(settings, clock)
+    issuers: list[Issuer] = [] if tokens is None else [FromFile(tokens, clock)]
+    if server is not None:
+        issuers.append(server)
+    registry = Registry(factories, environment, tracer=tracer)
+    guard = Guard(settings.hosts, settings.allowed_origins)
+    accounts = Accounts()
+    limits = Limits(
+        message_bytes=settings.body_limit,
+        body_seconds=settings.body_seconds,
+        shutdown_seconds=settings.shutdown_seconds,
+    )
+    return HostApplication(
+        registry,
+        Views(registry, settings.offering, guard, limits, state_key),
+        Admission(
+            routes.table(factories, with_oauth=server is not None),
+            guard,
+            GateKeeper(issuers, clock, accounts.auth_failures.add),
+            Throttle(clock.monotonic),
+            *([] if server is None else [server.challenge]),
+        ),
+        Pages(registry, accounts, None if server is None else server.metadata),
+        proxies=Proxies(settings.trusted_proxies),
+        accounts=accounts,
+        access_log=AccessLog(settings.access_log, clock),
+        clock=clock,
+        watch=TokenWatch(tokens, clock),
+        shutdown_seconds=settings.shutdown_seconds,
+    )
+
+
+def _authorisation_server(settings: HostSettings, clock: Clock) -> AuthorisationServer | None:
+    if not settings.oauth_issuer or not settings.oauth_audience:
+        return None
+    from .oauth import AuthorisationServer, fetched
+
+    return AuthorisationServer(
+        settings.oauth_issuer,
+        settings.oauth_audience,
+        settings.oauth_jwks_url,
+        public_url=settings.public_url,
+        clock=clock,
+        fetch=fetched,
+    )
