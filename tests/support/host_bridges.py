@@ -1,7 +1,7 @@
 """Stand-in bridges for the host: small, each with a far side that a test takes away and gives back."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
@@ -34,7 +34,7 @@ class Far:
         """What keeps the bridge from beginning."""
 
 
-def make_bridge(name: str, far: Far) -> Bridge[Far]:
+def make_bridge(name: str, far: Far) -> Bridge[Far]:  # noqa: C901 - a list of small functions
     """Make a stand-in whose tools, resources and prompts are named after it."""
 
     @asynccontextmanager
@@ -46,7 +46,12 @@ def make_bridge(name: str, far: Far) -> Bridge[Far]:
         far.ended += 1
 
     bridge: Bridge[Far] = Bridge(
-        name, "1.0.0", lifespan=lifespan, changing={"resources"}, subscribable=True, instructions=f"I am {name}."
+        name,
+        "1.0.0",
+        lifespan=lifespan,
+        changing={"resources"},
+        subscribable=True,
+        instructions=f"I am {name}.",
     )
 
     def crossed(ctx: Context[Far]) -> None:
@@ -102,7 +107,7 @@ class StandIns:
         self.unmakeable: dict[str, Exception] = {}
         self.alone: dict[str, str] = {}
 
-    def factories(self, wanted: Iterable[str] = ()) -> Mapping[str, Factory]:
+    def factories(self, wanted: Collection[str] = ()) -> Mapping[str, Factory]:
         """Give the factories as the host takes them."""
         return {name: self._factory(name) for name in wanted or self.far}
 
@@ -122,5 +127,3 @@ class StandIns:
             return Hosted(bridge, StandInSettings(environment), metrics, far_side, self.alone.get(name, ""))
 
         return make
-
-

@@ -1,4 +1,4 @@
-"""`bridgehead serve` with stand-in bridges, in a process of its own: `python -m tests.support.host_process`."""
+"""`bridgehead serve` with stand-in bridges, as a process: `python -m tests.support.host_process`."""
 
 import os
 import sys

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from bridgehead.mcp.http.exchange import Refused
 from bridgehead.mcp.http.guard import Guard
 
+from . import scopes
 from .auth import GateKeeper
 from .grants import Grant
-from .refusals import Refusal, nothing_there, too_often
+from .refusals import Refusal, challenged, nothing_there, too_often
 from .routes import Route
 from .throttle import Throttle
 from .visit import Visit
@@ -69,10 +70,21 @@ class Admission:
             wait = self._throttle.take(grant.name or "", grant.per_minute)
             if wait:
                 raise too_often(f"{grant.name} may make {grant.per_minute} requests a minute", wait, "limit")
-        if route.is_mcp:
-            if route.bridge is not None and not grant.may_read(route.bridge):
-                raise Refusal(403, f"This token does not open {route.bridge}", "grant")
-            if grant.name is not None:
-                visit.scope["state"]["principal"] = grant.name
-        elif not grant.metrics:
-            raise Refusal(403, "This token does not open the metrics", "grant")
+        if not _opens(grant, route):
+            raise self._not_opened(visit, route)
+        if grant.name is not None:
+            visit.scope["state"]["principal"] = grant.name
+
+    def _not_opened(self, visit: Visit, route: Route) -> Refusal:
+        what = (route.bridge or "any bridge") if route.is_mcp else "metrics"
+        wanted = scopes.WORD if what == "any bridge" else f"{scopes.WORD}:{what}"
+        details = f', error="insufficient_scope", scope="{wanted}"{self._challenge(visit)}'
+        return Refusal(403, f"This token does not open {what}", "grant", headers=(challenged(details),))
+
+
+def _opens(grant: Grant, route: Route) -> bool:
+    if not route.is_mcp:
+        return grant.metrics
+    if route.bridge is None:
+        return bool(grant.full or grant.reading)
+    return grant.may_read(route.bridge)

@@ -119,7 +119,9 @@ class HostApplication:
         if route.door != "open" and cors.is_preflight(visit.method, visit.headers):
             return cors.preflight(visit.headers)
         if route.door == "closed":
-            self._admission.let_in(visit, route, self._admission.grant(visit) or await self._admission.ask(visit))
+            self._admission.let_in(
+                visit, route, self._admission.grant(visit) or await self._admission.ask(visit)
+            )
         elif route.door == "open":
             visit.grant = self._admission.prober(visit)
         if not route.is_mcp:
@@ -153,7 +155,8 @@ class HostApplication:
         if status in REASONS and not visit.reason:
             visit.reason = REASONS[status]
             self._accounts.refusals.add(visit.reason)
-        self._accounts.answered(visit.counted_as, status, seconds, visit.grant and visit.grant.name)
+        name = None if visit.grant is None else visit.grant.name
+        self._accounts.answered(visit.counted_as, status, seconds, name)
         self._access_log.note(visit, status, seconds)
 
     async def _waiting(self, visit: Visit, work: Coroutine[Any, Any, Whole | None]) -> Whole | None:

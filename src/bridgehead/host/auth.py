@@ -14,12 +14,15 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.clock import Clock
 
 from .grants import ANYONE, Grant
-from .refusals import Refusal, too_often
+from .refusals import Refusal, challenged, too_often
 from .throttle import Throttle
 from .tokens import Tokens
 
 FAILURES_PER_MINUTE = 20
 """Failures that one address hears of as such; further ones are told to wait."""
+
+EXPIRED = "token_expired"
+UNKNOWN = "token_unknown"
 
 log = logs.logger("host.auth")
 
@@ -60,9 +63,9 @@ class FromFile:
         """Look the token up."""
         grant = self._tokens.grant_of(token)
         if grant is None:
-            raise NotAccepted("The token is not known here, or was revoked.", "token_unknown")
+            raise NotAccepted("The token is not known here, or was revoked.", UNKNOWN)
         if grant.expires is not None and grant.expires <= self._clock.now():
-            raise NotAccepted("The token has expired. Ask whoever runs the server for a new one.", "token_expired")
+            raise NotAccepted("The token has expired. Ask who runs the server for a new one.", EXPIRED)
         return grant
 
     async def ask(self, token: str) -> Grant:
@@ -73,9 +76,7 @@ class FromFile:
 class GateKeeper:
     """Lets callers in, or words why not."""
 
-    def __init__(
-        self, issuers: Sequence[Issuer], clock: Clock, failed: Callable[[str], None] = lambda reason: None
-    ) -> None:
+    def __init__(self, issuers: Sequence[Issuer], clock: Clock, failed: Callable[[str], None]) -> None:
         self._issuers = issuers
         self._failures = Throttle(clock.monotonic)
         self._failed = failed
@@ -97,7 +98,7 @@ class GateKeeper:
         for issuer in self._issuers:
             if issuer.knows(token):
                 return issuer
-        raise NotAccepted("The token is not one that is accepted here.", "token_unknown")
+        raise NotAccepted("The token is not one that is accepted here.", UNKNOWN)
 
     async def ask(self, headers: dict[bytes, bytes], address: str, challenge: str) -> Grant:
         """Do the same, with waiting."""
@@ -121,8 +122,7 @@ class GateKeeper:
             return too_often("Too many requests from your address had no good token.", wait, "auth_failures")
         log.warn("a caller was not let in", reason=failure.reason, client=address)
         problem = "" if failure.reason == "token_missing" else ', error="invalid_token"'
-        header = f'Bearer realm="bridgehead"{problem}{challenge}'.encode("latin-1", "replace")
-        return Refusal(401, str(failure), failure.reason, headers=((b"www-authenticate", header),))
+        return Refusal(401, str(failure), failure.reason, headers=(challenged(problem + challenge),))
 
 
 def _bearer(headers: dict[bytes, bytes]) -> str:

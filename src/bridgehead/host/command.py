@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import argparse
     import socket
 
-Factories = Callable[[Iterable[str]], Mapping[str, Factory]]
+Factories = Callable[[Collection[str]], Mapping[str, Factory]]
 
 log = logs.logger("host")
 
@@ -42,15 +42,13 @@ Everything else is a setting: see docs/operations.md.
 """
 
 
-def main(
-    arguments: list[str], environment: Mapping[str, str], factories: Factories = installed
-) -> int:
+def main(arguments: list[str], environment: Mapping[str, str], factories: Factories = installed) -> int:
     """Serve until told to end, and return the exit status."""
     given = _parser().parse_args(arguments)
     settings = HostSettings.of(environment, **vars(given))
     settings.configure_logs()
     wanted = factories(settings.bridges)
-    open_tokens(settings, SystemClock())  # so that what is missing is said before anything is bound
+    open_tokens(settings)  # so that what is missing is said before anything is bound
     listening = _bound(settings)
     _serve(settings, wanted, environment, listening)
     return 0

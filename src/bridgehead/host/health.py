@@ -1,7 +1,7 @@
 """Health: whether the process lives, and which bridges can serve. For probes, and for people.
 
-A probe shows no token, so where auth is on it learns which bridges are ready and nothing more; what a far side
-says is for callers who may use that bridge.
+A probe shows no token, so where auth is on it learns which bridges are ready and nothing more; what a far
+side says is for callers who may use that bridge.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from bridgehead.mcp import Limits
@@ -39,18 +39,18 @@ def tokens_path(settings: HostSettings) -> Path:
     return settings.tokens_file or places.state(settings, "host") / "tokens.json"
 
 
-def open_tokens(settings: HostSettings, clock: Clock) -> Tokens | None:
-    """Read the tokens that let callers in; None where nobody is asked. Raises BridgeError where none is there."""
+def open_tokens(settings: HostSettings) -> Tokens | None:
+    """Read the tokens that let callers in; None where nobody is asked. Raises BridgeError where none is."""
     if not settings.needs_auth:
         return None
     file = TokenFile(tokens_path(settings))
     if not file.read().tokens and not settings.oauth_issuer:
         raise BridgeError(
-            f"Others may reach this server (MCP_SERVER_HOST is {settings.host!r}), and there is no token yet.",
-            next_step="Make one with bridgehead token add NAME, or set BRIDGEHEAD_OAUTH_ISSUER; or listen on "
-            "localhost.",
+            f"Callers of this server (MCP_SERVER_HOST is {settings.host!r}) need a token, and there is none.",
+            next_step="Make one with bridgehead token add NAME, or set BRIDGEHEAD_OAUTH_ISSUER. Without "
+            "either, the server can only listen on localhost.",
         )
-    tokens = Tokens(file, clock)
+    tokens = Tokens(file)
     tokens.refresh()
     return tokens
 
@@ -66,8 +66,8 @@ def make_application(
 ) -> HostApplication:
     """Make the application of one process."""
     logs.also(request_ids.logged)
-    tokens = open_tokens(settings, clock)
-    server = _authorisation_server(settings, clock)
+    tokens = open_tokens(settings)
+    server = _authorisation_server(settings, factories, clock)
     issuers: list[Issuer] = [] if tokens is None else [FromFile(tokens, clock)]
     if server is not None:
         issuers.append(server)
@@ -99,15 +99,19 @@ def make_application(
     )
 
 
-def _authorisation_server(settings: HostSettings, clock: Clock) -> AuthorisationServer | None:
+def _authorisation_server(
+    settings: HostSettings, bridges: Iterable[str], clock: Clock
+) -> AuthorisationServer | None:
     if not settings.oauth_issuer or not settings.oauth_audience:
         return None
-    from .oauth import AuthorisationServer, fetched
+    from .keys import fetched
+    from .oauth import AuthorisationServer
 
     return AuthorisationServer(
         settings.oauth_issuer,
         settings.oauth_audience,
         settings.oauth_jwks_url,
+        bridges=bridges,
         public_url=settings.public_url,
         clock=clock,
         fetch=fetched,

@@ -1,4 +1,4 @@
-"""Refusals: why a request is turned away before it reaches a bridge, in one vocabulary for logs and metrics."""
+"""Refusals: why a request is turned away before it reaches a bridge, in words that logs and metrics share."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ class Refusal(Refused):
     ) -> None:
         super().__init__(status, message, code=code, headers=headers)
         self.reason = reason
+
+
+def challenged(details: str) -> tuple[bytes, bytes]:
+    """Make the header that says how a caller has to show who it is."""
+    return b"www-authenticate", f'Bearer realm="bridgehead"{details}'.encode("latin-1", "replace")
 
 
 def nothing_there(path: str) -> Refusal:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -84,16 +84,15 @@ class Registry:
         while True:
             try:
                 await self.lifespans[bridge].entered()
+                standing.problem = ""
             except Exception as failure:  # noqa: BLE001  (whatever it is, it is this bridge's alone)
                 standing.problem = _reason(failure)
-                log.error("a bridge could not begin", bridge=standing.name, problem=standing.problem)
-            else:
-                standing.problem = ""
-                log.info("a bridge has begun", bridge=standing.name, tries=attempt + 1)
             if not first.done():
                 first.set_result(None)
             if not standing.problem:
+                log.info("a bridge has begun", bridge=standing.name, tries=attempt + 1)
                 return
+            log.error("a bridge could not begin", bridge=standing.name, problem=standing.problem)
             await asyncio.sleep(AGAIN.delay(attempt, self._draw))
             attempt += 1
             del self.lifespans[bridge]  # a lifespan is entered once; the next one is a new one
@@ -112,11 +111,11 @@ class Registry:
         try:
             return standing.hosted.far_side(lifespan.value if lifespan.ready else None)
         except Exception as failure:  # noqa: BLE001  (a health page never fails for a bridge)
-            log.error("a bridge could not tell of its far side", bridge=standing.name, problem=repr(failure))
+            log.warn("a bridge could not tell of its far side", bridge=standing.name, problem=repr(failure))
             return FarSide(is_there=False, says="The bridge cannot tell; the log says why.")
 
 
-def installed(names: Iterable[str] = ()) -> dict[str, Factory]:
+def installed(names: Collection[str] = ()) -> dict[str, Factory]:
     """Return how to make each bridge that is wanted; all of them where none is named."""
     wanted = tuple(names) or NAMES
     for name in wanted:
@@ -133,14 +132,13 @@ def _loading(name: str) -> Factory:
     return make
 
 
-def _standing(
-    name: str, factory: Factory, environment: Mapping[str, str], tracer: Tracer | None
-) -> Standing:
-    metrics = Metrics()
+def _standing(name: str, factory: Factory, environment: Mapping[str, str], tracer: Tracer | None) -> Standing:
+    metrics, problem = Metrics(), ""
     try:
-        hosted = factory(environment, metrics)
+        hosted: Hosted | None = factory(environment, metrics)
     except Exception as failure:  # noqa: BLE001  (whatever it is, it is this bridge's alone)
-        problem = _reason(failure)
+        hosted, problem = None, _reason(failure)
+    if hosted is None:
         log.error("a bridge cannot be served", bridge=name, problem=problem)
         return Standing(name, None, problem)
     Meter(metrics, tracer).watch(hosted.bridge)
@@ -153,5 +151,5 @@ def _reason(failure: Exception) -> str:
         return str(failure)
     if isinstance(failure, OSError) and failure.strerror:
         return f"The bridge could not begin: {failure.strerror}."
-    logs.logger("host.bridges").error("unexpected", problem=repr(failure))
+    log.error("unexpected", problem=repr(failure))
     return f"The bridge could not begin ({type(failure).__name__}); the host's log has the details."

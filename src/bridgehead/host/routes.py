@@ -1,4 +1,4 @@
-"""Routes: which path leads where. The few paths that there are, and the names under which they are counted."""
+"""Routes: which path leads where. The few paths that there are, and the names they are counted under."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def _url(text: str) -> str:
     is_near = parts.hostname in {"localhost", "127.0.0.1", "::1"}
     if not parts.netloc or not (parts.scheme == "https" or (parts.scheme == "http" and is_near)):
         raise ValueError(text)
-    return text.rstrip("/")
+    return text
 
 
 NETWORKS = Kind(_networks, "addresses or networks separated by commas, such as 10.0.0.0/8,192.168.1.7")
@@ -111,7 +111,9 @@ class HostSettings(OAuthSettings, OfferingSettings, PlaceSettings):
     trusted_proxies = Setting(
         "BRIDGEHEAD_TRUSTED_PROXIES", NETWORKS, (), "Proxies whose forwarded headers are believed."
     )
-    tls_cert = Setting("BRIDGEHEAD_TLS_CERT", PATH, None, "Certificate chain (PEM); with it, https is spoken.")
+    tls_cert = Setting(
+        "BRIDGEHEAD_TLS_CERT", PATH, None, "Certificate chain (PEM); with it, https is spoken."
+    )
     tls_key = Setting("BRIDGEHEAD_TLS_KEY", PATH, None, "The certificate's key, where it has its own file.")
     body_limit = Setting(
         "BRIDGEHEAD_BODY_LIMIT", BYTES, 16 * 1024 * 1024, "The largest request body.", shown="16mib"

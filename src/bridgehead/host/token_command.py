@@ -14,7 +14,7 @@ from bridgehead.runtime.errors import InvalidArgument
 from .making import tokens_path
 from .registry import NAMES
 from .settings import HostSettings
-from .tokens import Token, TokenFile, made
+from .tokens import NO_BRIDGE, Token, TokenFile, made
 
 if TYPE_CHECKING:
     import argparse
@@ -28,7 +28,6 @@ examples:
   bridgehead token revoke alice
 """
 _DAY = timedelta(days=1).total_seconds()
-NO_BRIDGE = "none"
 
 
 def main(arguments: list[str], environment: Mapping[str, str], clock: Clock | None = None) -> int:

@@ -21,12 +21,12 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from bridgehead.runtime import durable
-from bridgehead.runtime.clock import Clock
 from bridgehead.runtime.errors import InvalidArgument, NotFound, StorageError
 
 from .grants import EVERYTHING, Grant
 
 PREFIX = "bh"
+NO_BRIDGE = "none"
 NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _LOCK_SECONDS = 10.0
 _NOBODY = sha256(b"nobody").hexdigest()
@@ -43,7 +43,7 @@ class Token(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True,
     hash: Hash
     created: float
     bridges: tuple[str, ...] = ()
-    """None is all of them."""
+    """None given means all of them; `none` stands for no bridge."""
     read_only: bool = False
     metrics: bool = False
     per_minute: Annotated[int, Meta(ge=0)] = 0
@@ -51,7 +51,7 @@ class Token(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True,
 
     def grant(self) -> Grant:
         """Give what it opens."""
-        bridges = frozenset(self.bridges or (EVERYTHING,))
+        bridges = frozenset(self.bridges or (EVERYTHING,)) - {NO_BRIDGE}
         return Grant(
             self.name,
             frozenset() if self.read_only else bridges,
@@ -116,7 +116,7 @@ class TokenFile:
             if any(other.name == token.name for other in tokens):
                 raise InvalidArgument(
                     f"There is a token for {token.name} already.",
-                    next_step=f"Revoke it first with bridgehead token revoke {token.name}, or take another name.",
+                    next_step=f"Revoke it with bridgehead token revoke {token.name}, or take another name.",
                 )
             tokens.append(token)
 
@@ -157,25 +157,15 @@ class TokenFile:
 class Tokens:
     """The tokens as they are now: the file is looked at again when it may have changed."""
 
-    LOOK_SECONDS = 0.5
-
-    def __init__(self, file: TokenFile, clock: Clock) -> None:
+    def __init__(self, file: TokenFile) -> None:
         self._file = file
-        self._clock = clock
         self._by_id: dict[str, tuple[str, Grant]] = {}
         self._seen: tuple[int, ...] | None = None
-        self._look_at = 0.0
         self.problem = ""
         """Why the file cannot be read any more; what it said before goes on holding."""
-        self.generation = 0
-        """Grows whenever the file has been read again."""
 
     def refresh(self) -> bool:
-        """Read the file if it has changed; tells whether it had. Looks at most twice a second."""
-        now = self._clock.monotonic()
-        if now < self._look_at:
-            return False
-        self._look_at = now + self.LOOK_SECONDS
+        """Read the file if it has changed, and tell whether it had."""
         seen = _signature(self._file.path)
         if seen == self._seen:
             return False
@@ -187,7 +177,6 @@ class Tokens:
             return True
         self.problem = ""
         self._by_id = {token.id: (token.hash, token.grant()) for token in book.tokens}
-        self.generation += 1
         return True
 
     def __len__(self) -> int:

@@ -35,9 +35,7 @@ class Visit:
         "task",
     )
 
-    def __init__(
-        self, scope: Scope, headers: dict[bytes, bytes], request_id: str, started: float
-    ) -> None:
+    def __init__(self, scope: Scope, headers: dict[bytes, bytes], request_id: str, started: float) -> None:
         self.scope = scope
         self.headers = headers
         self.id = request_id

@@ -1,6 +1,6 @@
 """Hosting: what a bridge shows of itself to whoever serves it, and to `doctor`.
 
-Each bridge has `hosted.py` with `hosted(environment, metrics) -> Hosted`. A host knows a bridge by this alone.
+Each bridge has `hosted.py` with `hosted(environment, metrics) -> Hosted`. A host knows no more of it.
 """
 
 from __future__ import annotations
