@@ -1,0 +1,56 @@
+"""Edit: puts entries into the text of a configuration file, whatever its format, and proves each change.
+
+Every change is read again before it counts: our entries are as asked, and everything else is as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import ModuleType
+from typing import Any, Literal
+
+from . import json_edit, toml_edit
+from .failure import InstallError
+
+Format = Literal["json", "toml"]
+_EDITORS: dict[Format, ModuleType] = {"json": json_edit, "toml": toml_edit}
+_BOM = "\ufeff"
+
+
+def servers(text: str | None, form: Format, section: str) -> dict[str, Any]:
+    """Return the servers that a text has; raises Malformed."""
+    found: dict[str, Any] = _EDITORS[form].servers((text or "").removeprefix(_BOM), section)
+    return found
+
+
+def put(text: str | None, form: Format, section: str, entries: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """Return a text with these servers in it; no text is a file that is not there."""
+    bom, edited = _split(text)
+    for name, entry in entries.items():
+        edited = _EDITORS[form].put(edited, section, name, entry)
+    result = None if edited is None else bom + edited
+    _prove(servers(text, form, section) | dict(entries), servers(result, form, section))
+    return result
+
+
+def take(text: str | None, form: Format, section: str, names: Iterable[str]) -> str | None:
+    """Return a text without these servers; None where nothing is left of a file that came with them."""
+    wanted = set(names)
+    bom, edited = _split(text)
+    for name in wanted:
+        edited = edited if edited is None else _EDITORS[form].take(edited, section, name)
+    result = None if edited is None else bom + edited
+    old = servers(text, form, section)
+    _prove({name: old[name] for name in old if name not in wanted}, servers(result, form, section))
+    return result
+
+
+def _split(text: str | None) -> tuple[str, str | None]:
+    if text is None or not text.startswith(_BOM):
+        return "", text
+    return _BOM, text.removeprefix(_BOM)
+
+
+def _prove(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    if not json_edit.same(wanted, found):
+        raise InstallError("The change would have altered more than it should.", next_step="Nothing was written.")
