@@ -1,9 +1,9 @@
 """Bundle: a `.mcpb` file, which a desktop client installs by a double click and asks the settings for.
 
-Of the format's server types this is `uv`: the client's own uv installs the wheel in the bundle with the locked
-versions of what it needs, for any system. The type `python` would have to carry compiled modules for every
-Python and every system. One bundle for each bridge, because nobody wants to be asked for the settings of the
-others. The format: manifest version 0.4 of MCP Bundles.
+Of the format's server types this is `uv`: the client's own uv installs the wheel in the bundle, with the
+locked versions of what it needs, on any system. The type `python` would have to carry compiled modules for
+every Python and every system. One bundle for each bridge, because nobody wants to be asked for the settings
+of the others. The format: manifest version 0.4 of MCP Bundles.
 """
 
 import json
@@ -11,10 +11,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from bridgehead.runtime.settings import Setting
 from release import bundle_main, packed
 from release.bridges import Field, Released, settings
-
-from bridgehead.runtime.settings import Setting
 
 MANIFEST_VERSION = "0.4"
 ENTRY_POINT = "server/main.py"
@@ -22,7 +21,9 @@ SYSTEMS = ["darwin", "linux", "win32"]
 PIN = re.compile(r"^([\w.-]+==[^\s\\]+(?: ;[^\\\n]+(?<! ))?)", re.MULTILINE)
 
 
-def make(target: Path, bridge: Released, wheel: Path, locked: str, project: dict[str, Any], moment: int) -> Path:
+def make(
+    target: Path, bridge: Released, wheel: Path, locked: str, project: dict[str, Any], moment: int
+) -> Path:
     """Make the bundle of one bridge around the wheel, with the locked versions of a requirements file."""
     version = project["version"]
     contents = {
@@ -92,7 +93,8 @@ def _default(field: Field, setting: Setting[Any]) -> str | float | bool:
 def _environment(bridge: str, version: str, wheel: str, locked: str, project: dict[str, Any]) -> str:
     pins = "".join(f"    {json.dumps(pin)},\n" for pin in PIN.findall(locked))
     return f"""\
-# What uv installs before it runs the bridge: the wheel beside this file, and exactly the versions it was tested with.
+# What uv installs before it runs the bridge: the wheel beside this file, with the versions it was
+# tested with.
 [project]
 name = "bridgehead-{bridge}-bundle"
 version = "{version}"

@@ -20,7 +20,7 @@ class Client:
     """One server process that is asked over standard input and output."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
-        self._log = TemporaryFile()
+        self._log = TemporaryFile()  # noqa: SIM115 - it lives as long as the process
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

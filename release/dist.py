@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from release import archive, archive_main, bridges, bundle, server_json
-
 from bridgehead import __version__
+from release import archive, archive_main, bridges, bundle, server_json
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCKED = ROOT / "requirements" / "runtime.txt"

@@ -34,7 +34,11 @@ def simulated_api(
 ) -> Iterator[dict[str, str]]:
     """The simulated API that the distribution comes with."""
     process = subprocess.Popen(
-        [*command, "mercury", "simulate"], stdout=subprocess.PIPE, text=True, env=dict(environment), cwd=folder
+        [*command, "mercury", "simulate"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=dict(environment),
+        cwd=folder,
     )
     too_late = Timer(PATIENCE, process.kill)
     too_late.start()

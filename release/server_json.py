@@ -8,13 +8,12 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from release.bridges import Released, settings
-
 from bridgehead.runtime.settings import Setting
+from release.bridges import Released, settings
 
 SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 NAMESPACE = "io.github.bridgehead"
-"""The registry gives a name to whoever can sign in to its namespace, and finds the same name in the README."""
+"""Whoever publishes signs in to this namespace, and the README names the server as `mcp-name:`."""
 STDIO = {"type": "stdio"}
 
 

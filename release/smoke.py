@@ -7,12 +7,12 @@ import venv
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from bridgehead import __version__
 from release import bridges, bundle, dist, far_sides
 from release.client import Client
-
-from bridgehead import __version__
 
 KEPT = ("PATH", "SYSTEMROOT", "TEMP", "TMP", "LANG")
 SCRIPTS, SUFFIX = ("Scripts", ".exe") if os.name == "nt" else ("bin", "")
@@ -51,18 +51,18 @@ class Way:
 
 
 def smoke(built: dist.Built, folder: Path) -> bool:
-    """Try everything that was built in an empty folder, print a line for each check, and tell if all was well."""
+    """Try everything that was built, in an empty folder, and tell whether all was well."""
     wheel, archive = installed(built.wheel, folder / "wheel"), copied(built.archive, folder / "archive")
     outcomes = [passes(way.name, what, check) for way in (wheel, archive) for what, check in checks(way)]
     python = str(Path(wheel.command[0]).with_name(f"python{SUFFIX}"))
     for name, path in built.bundles.items():
         way = unpacked(path, folder / f"bundle-{name}", python)
-        outcomes.append(passes(way.name, name, lambda way=way, name=name: use(way, name, way.command, wheel)))
+        outcomes.append(passes(way.name, name, partial(use, way, name, way.command, wheel)))
     print(f"{outcomes.count(True)} passed, {outcomes.count(False)} failed", flush=True)
     return all(outcomes)
 
 
-# --- having it -------------------------------------------------------------------------------------------------
+# --- having it --------------------------------------------------------------------------------------------
 
 
 def installed(wheel: Path, folder: Path) -> Way:
@@ -85,7 +85,7 @@ def copied(archive: Path, folder: Path) -> Way:
 
 
 def unpacked(path: Path, folder: Path, python: str) -> Way:
-    """Unpack a bundle, and take a Python that has what its `pyproject.toml` asks for, as uv would make one."""
+    """Unpack a bundle, and take a Python that has what it asks for, as uv would make one."""
     with zipfile.ZipFile(path) as packed:
         packed.extractall(folder / "content")
     return Way("bundle", (python, str(folder / "content" / bundle.ENTRY_POINT)), _home(folder))
@@ -97,19 +97,19 @@ def _home(folder: Path) -> Path:
     return home
 
 
-# --- using it --------------------------------------------------------------------------------------------------
+# --- using it ---------------------------------------------------------------------------------------------
 
 
 def checks(way: Way) -> list[tuple[str, Callable[[], None]]]:
     """Everything that the command must do."""
     offered = [bridge.name for bridge in bridges.offered()]
     listed: list[tuple[str, Callable[[], None]]] = [
-        ("--version", lambda: version(way)),
-        ("--help", lambda: help_text(way, offered)),
+        ("--version", partial(version, way)),
+        ("--help", partial(help_text, way, offered)),
     ]
-    listed += [(name, lambda name=name: use(way, name, (*way.command, name), way)) for name in offered]
+    listed += [(name, partial(use, way, name, (*way.command, name), way)) for name in offered]
     if _names("doctor", way.run("--help").stdout):
-        listed.append(("doctor", lambda: doctor(way)))
+        listed.append(("doctor", partial(doctor, way)))
     return listed
 
 
