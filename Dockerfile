@@ -2,11 +2,13 @@
 ARG PYTHON=3.13-slim-bookworm
 
 FROM python:${PYTHON} AS build
+# `team` instead of `runtime` adds what OAuth and traces need.
+ARG REQUIREMENTS=runtime
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /build
-COPY requirements/runtime.txt requirements/build.txt requirements/
+COPY requirements/ requirements/
 RUN python -m venv /opt/bridgehead \
-    && /opt/bridgehead/bin/pip install --require-hashes --requirement requirements/runtime.txt \
+    && /opt/bridgehead/bin/pip install --require-hashes --requirement "requirements/${REQUIREMENTS}.txt" \
     && pip install --require-hashes --requirement requirements/build.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY src/ src/

@@ -38,7 +38,9 @@ def main() -> int:
             )
             return WRONG_USAGE
     sys.path.insert(0, content)
-    # What this process starts with the same Python finds the same content.
+    # How this process was started, for whoever writes it into a configuration; and what it starts itself with
+    # the same Python finds the same content.
+    os.environ["BRIDGEHEAD_ARCHIVE"] = os.path.abspath(sys.argv[0])
     others = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = f"{content}{os.pathsep}{others}" if others else content
     from bridgehead.cli import main as command

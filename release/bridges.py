@@ -92,9 +92,10 @@ def offered() -> tuple[Released, ...]:
 def settings(bridge: Released) -> dict[str, Setting[Any]]:
     """Give the settings of a bridge by their variables."""
     module = import_module(f"bridgehead.{bridge.name}.settings")
-    (declared,) = [
-        found
-        for found in vars(module).values()
-        if isinstance(found, type) and issubclass(found, Settings) and found.__module__ == module.__name__
+    found = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, Settings) and value.__module__ == module.__name__
     ]
-    return {setting.name: setting for setting in declared.declared}
+    declared = max(found, key=lambda one: len(one.declared)).declared
+    return {setting.name: setting for setting in declared}

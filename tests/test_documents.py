@@ -17,7 +17,7 @@ import pytest
 from bridgehead.mcp.memory import connect
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = (".ci", "bench", "docs", "examples", "requirements", "src", "tests")
+FOLDERS = (".ci", "bench", "deploy", "docs", "examples", "release", "requirements", "src", "tests")
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 FIRST_SCREEN = 30  # lines

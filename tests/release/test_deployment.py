@@ -55,7 +55,7 @@ def unit() -> configparser.ConfigParser:
 
 
 def test_both_stages_start_from_one_base_with_a_version() -> None:
-    (argument,) = [rest for word, rest in instructions() if word == "ARG"]
+    argument = next(rest for word, rest in instructions() if word == "ARG")
     bases = [rest.split()[0] for word, rest in instructions() if word == "FROM"]
 
     assert bases == ["python:${PYTHON}"] * 2
@@ -82,10 +82,14 @@ def test_the_image_serves_and_lets_a_person_run_other_commands() -> None:
 
 
 def test_the_image_takes_only_locked_versions() -> None:
-    installs = re.findall(r"pip (?:install|wheel) ([^&]+)", "\n".join(rest for _, rest in instructions()))
+    installs = re.findall(r"pip (?:install|wheel) ([^&\n]+)", "\n".join(rest for _, rest in instructions()))
 
     assert [one for one in installs if "--require-hashes" not in one and "--no-index" not in one] == []
-    assert len([one for one in installs if "--require-hashes" in one]) == 2
+    assert [one.split()[-1] for one in installs if "--require-hashes" in one] == [
+        '"requirements/${REQUIREMENTS}.txt"',
+        "requirements/build.txt",
+    ]
+    assert all((ROOT / "requirements" / f"{name}.txt").exists() for name in ("runtime", "team", "build"))
 
 
 def test_everything_that_the_image_copies_is_there_and_not_ignored() -> None:
