@@ -19,8 +19,7 @@ _BOM = "\ufeff"
 
 def servers(text: str | None, form: Format, section: str) -> dict[str, Any]:
     """Return the servers that a text has; raises Malformed."""
-    found: dict[str, Any] = _EDITORS[form].servers((text or "").removeprefix(_BOM), section)
-    return found
+    return _read(text, form, section)[1]
 
 
 def put(text: str | None, form: Format, section: str, entries: Mapping[str, Mapping[str, Any]]) -> str | None:
@@ -29,20 +28,29 @@ def put(text: str | None, form: Format, section: str, entries: Mapping[str, Mapp
     for name, entry in entries.items():
         edited = _EDITORS[form].put(edited, section, name, entry)
     result = None if edited is None else bom + edited
-    _prove(servers(text, form, section) | dict(entries), servers(result, form, section))
+    others, old = _read(text, form, section)
+    _prove((others, old | dict(entries)), _read(result, form, section))
     return result
 
 
 def take(text: str | None, form: Format, section: str, names: Iterable[str]) -> str | None:
     """Return a text without these servers; None where nothing is left of a file that came with them."""
-    wanted = set(names)
+    wanted = tuple(names)
     bom, edited = _split(text)
     for name in wanted:
         edited = edited if edited is None else _EDITORS[form].take(edited, section, name)
     result = None if edited is None else bom + edited
-    old = servers(text, form, section)
-    _prove({name: old[name] for name in old if name not in wanted}, servers(result, form, section))
+    others, old = _read(text, form, section)
+    left = {name: entry for name, entry in old.items() if name not in wanted}
+    _prove((others, left), _read(result, form, section))
     return result
+
+
+def _read(text: str | None, form: Format, section: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return everything but the servers, and the servers."""
+    data: dict[str, Any] = dict(_EDITORS[form].read((text or "").removeprefix(_BOM), section))
+    found: dict[str, Any] = data.pop(section, {})
+    return data, found
 
 
 def _split(text: str | None) -> tuple[str, str | None]:
@@ -51,6 +59,6 @@ def _split(text: str | None) -> tuple[str, str | None]:
     return _BOM, text.removeprefix(_BOM)
 
 
-def _prove(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+def _prove(wanted: Any, found: Any) -> None:
     if not json_edit.same(wanted, found):
-        raise InstallError("The change would have altered more than it should.", next_step="Nothing was written.")
+        raise InstallError("The change would have altered more than it should; nothing was written.")

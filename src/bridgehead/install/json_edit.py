@@ -1,8 +1,8 @@
 """JSON edit: puts one member into an object of a JSON text, and takes it out again, touching nothing else.
 
-Taking out is the inverse of putting in, to the byte, and needs nothing but the text. Where an object was empty
-before, the space that stood in it says so: it is kept behind our member, after a blank that no one else writes
-there (`_tail`). Where it was not there at all, no blank is written, and it goes away with our member.
+Taking out is the inverse of putting in, to the byte, and needs nothing but the text. Where an object was
+empty before, the space that stood in it says so: it is kept behind our member, after a blank that no one else
+writes there (`_tail`). Where it was not there at all, there is no such blank, and it goes with our member.
 """
 
 from __future__ import annotations
@@ -19,19 +19,15 @@ _UNIT = "  "
 _BREAK = re.compile(r"\r\n|\r|\n")
 
 
-def servers(text: str, section: str) -> dict[str, Any]:
-    """Return what a text has in a section of its root."""
-    return dict(_section(parse(text), section))
-
-
-def _section(document: Document, section: str) -> dict[str, Any]:
+def read(text: str, section: str) -> dict[str, Any]:
+    """Return what a text says; its root has to be an object, and so has a section of it, if it is there."""
+    document = parse(text)
     if document.root is None:
         return {}
     holder = _find(_members(document, document.root), section)
-    if holder is None:
-        return {}
-    _members(document, holder.value)
-    data: dict[str, Any] = holder.value.data
+    if holder is not None:
+        _members(document, holder.value)
+    data: dict[str, Any] = document.root.data
     return data
 
 
@@ -72,7 +68,11 @@ def take(text: str, section: str, name: str) -> str | None:
 
 def same(one: Any, other: Any) -> bool:
     """Tell whether two values are the same JSON; Python takes true for 1."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    return _canonical(one) == _canonical(other)
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)  # TOML has dates
 
 
 def _find(members: tuple[Member, ...], key: str) -> Member | None:
@@ -118,7 +118,9 @@ class _Page:
         return line[: len(line) - len(line.lstrip(" \t"))]
 
     def comments(self, start: int, end: int) -> list[Comment]:
-        return [comment for comment in self.document.comments if start <= comment.start and comment.end <= end]
+        return [
+            comment for comment in self.document.comments if start <= comment.start and comment.end <= end
+        ]
 
     def render(self, value: Any, indent: str, *, is_inline: bool = False) -> str:
         """Write a value: one member a line, lists on one line."""
@@ -187,7 +189,8 @@ class _Page:
         if len(members) == 1:
             return self._empty(owner, member, start)
         if member.comma is not None:
-            return self._close_gap(start, member, self.text[end : member.comma] + self.text[member.comma + 1 :])
+            after = self.text[end : member.comma] + self.text[member.comma + 1 :]
+            return self._close_gap(start, member, after)
         comma = members[index - 1].comma or 0
         return self.text[:comma] + self.text[comma + 1 : start] + self.text[end:]
 
@@ -201,8 +204,10 @@ class _Page:
     def _empty(self, owner: Value, member: Member, start: int) -> str | None:
         """Return the text without the only member of an object."""
         stop, end = owner.end - 1, member.value.end
-        behind = self.text[end:stop] if member.comma is None else (
-            self.text[end : member.comma] + self.text[member.comma + 1 : stop]
+        behind = (
+            self.text[end:stop]
+            if member.comma is None
+            else (self.text[end : member.comma] + self.text[member.comma + 1 : stop])
         )
         outer = self.indent(owner.start)
         if self.comments(end, stop):

@@ -37,17 +37,20 @@ class _Span(Struct, frozen=True):
     end: int
 
 
-def servers(text: str, section: str) -> dict[str, Any]:
-    """Return what a text has in a table of its root."""
-    found = _load(text).get(section, {})
-    if not isinstance(found, dict):
+def read(text: str, section: str) -> dict[str, Any]:
+    """Return what a text says; a section of its root has to be a table, if it is there."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as failure:
+        raise _malformed(str(failure), text) from None
+    if not isinstance(data.get(section, {}), dict):
         raise malformed(f"{section} was expected to be a table", text, 0)
-    return found
+    return data
 
 
 def put(text: str | None, section: str, name: str, entry: Mapping[str, Any]) -> str:
     """Return a text with an entry in a table of its root; no text is a file that is not there."""
-    old = servers(text or "", section).get(name)
+    old = read(text or "", section).get(section, {}).get(name)
     style = newline(text or "")
     block = _table(section, name, entry, style)
     if text is None:
@@ -60,7 +63,7 @@ def put(text: str | None, section: str, name: str, entry: Mapping[str, Any]) -> 
 
 def take(text: str, section: str, name: str) -> str | None:
     """Return a text without an entry; None is a file that was not there before the entry came."""
-    if name not in servers(text, section):
+    if name not in read(text, section).get(section, {}):
         return text
     style = newline(text)
     for span in reversed(_spans(text, section, name)):
@@ -69,13 +72,6 @@ def take(text: str, section: str, name: str) -> str | None:
         if is_all:
             return None
     return text
-
-
-def _load(text: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as failure:
-        raise _malformed(str(failure), text) from None
 
 
 def _malformed(said: str, text: str) -> Malformed:
@@ -135,15 +131,12 @@ def _headers(text: str) -> list[tuple[int, tuple[str, ...]]]:
     """Return where each table begins, and its path."""
     found, depth, line = [], 0, 0
     for token in _TOKEN.finditer(text):
-        match token.group():
-            case "\n":
-                line = token.end()
-            case "[" | "{" as opening:
-                if opening == "[" and depth == 0 and not text[line : token.start()].strip():
-                    found.append((line, _path(text[line:].split("\n", 1)[0].rstrip("\r"))))
-                depth += 1
-            case "]" | "}":
-                depth -= 1
+        sign, before = token.group(), text[line : token.start()]
+        if sign == "[" and depth == 0 and not before.strip():
+            found.append((line, _path(text[line:].split("\n", 1)[0].rstrip("\r"))))
+        if sign == "\n":
+            line = token.end()
+        depth += (sign in ("[", "{")) - (sign in ("]", "}"))
     return found
 
 
@@ -157,8 +150,8 @@ def _path(header: str) -> tuple[str, ...]:
 
 
 def _table(section: str, name: str, entry: Mapping[str, Any], style: str) -> str:
-    lines = [f"[{_key(section)}.{_key(name)}]", *(f"{_key(key)} = {_toml(item)}" for key, item in entry.items())]
-    return "".join(line + style for line in lines)
+    lines = [f"{_key(key)} = {_toml(item)}" for key, item in entry.items()]
+    return "".join(line + style for line in (f"[{_key(section)}.{_key(name)}]", *lines))
 
 
 def _key(text: str) -> str:
