@@ -57,7 +57,7 @@ class HostApplication:
         self._registry = registry
         self._views = views
         self._admission = admission
-        self._pages = pages
+        self.pages = pages
         self._proxies = proxies
         self._accounts = accounts
         self._access_log = access_log
@@ -125,7 +125,7 @@ class HostApplication:
         elif route.door == "open":
             visit.grant = self._admission.prober(visit)
         if not route.is_mcp:
-            outcome = self._pages.answer(visit, route)
+            outcome = self.pages.answer(visit, route)
             return outcome if isinstance(outcome, Whole) else await outcome
         assert visit.grant is not None  # noqa: S101 - it was let in
         await self._view(route, visit.grant)(visit.scope, receive, visit.through(send))

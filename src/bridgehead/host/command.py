@@ -1,35 +1,28 @@
-"""Command: `bridgehead serve`. Reads the settings, binds the port, serves until told to end."""
+"""Command: `bridgehead serve`. Reads the settings, binds the port, and lets one process or several serve."""
 
 from __future__ import annotations
 
-import asyncio
 import secrets
-import signal
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
-from bridgehead.mcp.http.server import Server, bound, loop_factory
-from bridgehead.mcp.process import run_to_end
-from bridgehead.runtime import logs
-from bridgehead.runtime.clock import SystemClock
+from bridgehead.mcp.http.server import bound
 from bridgehead.runtime.command_line import Parser
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.hosting import Factory
 
-from . import tls
-from .making import make_application, open_tokens
+from . import process, tls, workers
+from .making import open_tokens
+from .process import Job, Post
 from .registry import installed
 from .settings import HostSettings
-from .tracing import Tracer
+from .siblings import Siblings
 
 if TYPE_CHECKING:
     import argparse
     import socket
 
 Factories = Callable[[Collection[str]], Mapping[str, Factory]]
-
-log = logs.logger("host")
 
 _EXAMPLES = """\
 examples:
@@ -48,9 +41,16 @@ def main(arguments: list[str], environment: Mapping[str, str], factories: Factor
     settings = HostSettings.of(environment, **vars(given))
     settings.configure_logs()
     wanted = factories(settings.bridges)
-    open_tokens(settings)  # so that what is missing is said before anything is bound
-    listening = _bound(settings)
-    _serve(settings, wanted, environment, listening)
+    open_tokens(settings)  # what is missing is said before anything is bound
+    tls.context(settings)
+    if settings.workers > 1:
+        workers.refuse_alone(wanted, environment, settings.workers)
+    with _bound(settings) as listening:
+        job = Job(settings, wanted, environment, listening, secrets.token_bytes(32))
+        if settings.workers > 1:
+            _serve_together(job)
+        else:
+            process.serve(job)
     return 0
 
 
@@ -80,68 +80,11 @@ def _bound(settings: HostSettings) -> socket.socket:
         ) from failure
 
 
-def _serve(
-    settings: HostSettings,
-    factories: Mapping[str, Factory],
-    environment: Mapping[str, str],
-    listening: socket.socket,
-) -> None:
-    """Serve in this process."""
-    tracer = Tracer(settings.otel_endpoint) if settings.otel_endpoint else None
-    app = make_application(
-        settings,
-        factories,
-        environment,
-        SystemClock(),
-        state_key=secrets.token_bytes(32),
-        tracer=tracer,
+def _serve_together(job: Job) -> None:
+    """Serve with several processes, which reach each other on ports of their own."""
+    inner = [bound("127.0.0.1", 0) for _ in range(job.settings.workers)]
+    ports = tuple(one.getsockname()[1] for one in inner)
+    secret = secrets.token_hex(32).encode()
+    workers.run(
+        len(inner), lambda index: process.serve(job, Post(Siblings(index, ports, secret), inner[index]))
     )
-
-    async def serving() -> None:
-        server = Server(
-            app,
-            most_connections=settings.connections,
-            keep_alive_seconds=settings.idle_seconds,
-            shutdown_seconds=settings.shutdown_seconds,
-            end_streams=app.end_streams,
-        )
-        with _told_to_end() as told:
-            await server.start(listening, tls.context(settings))
-            log.info("serving", **_address(settings, listening, factories))
-            await told.wait()
-            log.info("ending")
-            await server.stop()
-
-    run_to_end(serving(), loop_factory(), settings.shutdown_seconds)
-    if tracer is not None:
-        tracer.close()
-    log.info("ended")
-
-
-def _address(
-    settings: HostSettings, listening: socket.socket, factories: Mapping[str, Factory]
-) -> dict[str, object]:
-    scheme = "https" if settings.tls_cert else "http"
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    return {
-        "url": f"{scheme}://{host}:{listening.getsockname()[1]}/mcp",
-        "bridges": list(factories),
-        "auth": "on" if settings.needs_auth else "off",
-    }
-
-
-@contextmanager
-def _told_to_end() -> Iterator[asyncio.Event]:
-    """Give an event that is set when a signal comes that ends a process."""
-    told = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def hear(*_: object) -> None:
-        loop.call_soon_threadsafe(told.set)
-
-    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield told
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

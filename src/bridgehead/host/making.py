@@ -22,6 +22,7 @@ from .forwarded import Proxies
 from .pages import Pages
 from .registry import Registry
 from .settings import HostSettings
+from .siblings import Siblings
 from .throttle import Throttle
 from .token_watch import TokenWatch
 from .tokens import TokenFile, Tokens
@@ -55,6 +56,15 @@ def open_tokens(settings: HostSettings) -> Tokens | None:
     return tokens
 
 
+def limits_of(settings: HostSettings) -> Limits:
+    """Return the engine's limits as the settings have them."""
+    return Limits(
+        message_bytes=settings.body_limit,
+        body_seconds=settings.body_seconds,
+        shutdown_seconds=settings.shutdown_seconds,
+    )
+
+
 def make_application(
     settings: HostSettings,
     factories: Mapping[str, Factory],
@@ -63,6 +73,7 @@ def make_application(
     *,
     state_key: bytes,
     tracer: Tracer | None = None,
+    siblings: Siblings | None = None,
 ) -> HostApplication:
     """Make the application of one process."""
     logs.also(request_ids.logged)
@@ -74,14 +85,9 @@ def make_application(
     registry = Registry(factories, environment, tracer=tracer)
     guard = Guard(settings.hosts, settings.allowed_origins)
     accounts = Accounts()
-    limits = Limits(
-        message_bytes=settings.body_limit,
-        body_seconds=settings.body_seconds,
-        shutdown_seconds=settings.shutdown_seconds,
-    )
     return HostApplication(
         registry,
-        Views(registry, settings.offering, guard, limits, state_key),
+        Views(registry, settings.offering, guard, limits_of(settings), state_key),
         Admission(
             routes.table(factories, with_oauth=server is not None),
             guard,
@@ -89,7 +95,7 @@ def make_application(
             Throttle(clock.monotonic),
             *([] if server is None else [server.challenge]),
         ),
-        Pages(registry, accounts, None if server is None else server.metadata),
+        Pages(registry, accounts, None if server is None else server.metadata, siblings),
         proxies=Proxies(settings.trusted_proxies),
         accounts=accounts,
         access_log=AccessLog(settings.access_log, clock),

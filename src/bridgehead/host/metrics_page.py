@@ -16,6 +16,8 @@ from .registry import Registry
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 
+_HELP = b"# HELP "
+
 Given = tuple[tuple[str, str], ...]
 """Labels that every value of a metric gets."""
 
@@ -61,13 +63,28 @@ def _escaped(text: str, *, quotes: bool = True) -> str:
     return plain.replace('"', r"\"") if quotes else plain
 
 
-def sources(registry: Registry, accounts: Accounts) -> Iterator[tuple[Given, Metrics]]:
+def sources(registry: Registry, accounts: Accounts, given: Given = ()) -> Iterator[tuple[Given, Metrics]]:
     """Give everything that is counted in this process: the host's own, and each bridge's under its name."""
-    yield (), accounts.metrics
-    yield (), _state(registry)
+    yield given, accounts.metrics
+    yield given, _state(registry)
     for name, standing in registry.standings.items():
         if standing.hosted is not None:
-            yield (("bridge", name),), standing.hosted.metrics
+            yield (*given, ("bridge", name)), standing.hosted.metrics
+
+
+def joined(texts: Iterable[bytes]) -> bytes:
+    """Make one text of those of several processes: each family once, with the values of all."""
+    families: dict[bytes, bytes] = {}
+    for text in texts:
+        for family in text.split(_HELP)[1:]:
+            name = family.split(b" ", 1)[0]
+            head = families.get(name)
+            families[name] = _HELP + family if head is None else head + _without_head(family)
+    return b"".join(families.values())
+
+
+def _without_head(family: bytes) -> bytes:
+    return b"".join(family.splitlines(keepends=True)[2:])
 
 
 def _state(registry: Registry) -> Metrics:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from bridgehead.mcp.http.exchange import Outcome, Whole
@@ -11,6 +12,7 @@ from .accounts import Accounts
 from .refusals import wrong_method
 from .registry import Registry
 from .routes import ALIVE, METRICS, READY, RESOURCE, Route
+from .siblings import Siblings
 from .visit import Visit
 
 Page = Callable[[Visit, Route], Outcome]
@@ -20,11 +22,16 @@ class Pages:
     """The pages by the name of their route."""
 
     def __init__(
-        self, registry: Registry, accounts: Accounts, resource: Callable[[Visit], Whole] | None = None
+        self,
+        registry: Registry,
+        accounts: Accounts,
+        resource: Callable[[Visit], Whole] | None = None,
+        siblings: Siblings | None = None,
     ) -> None:
         self._registry = registry
         self._accounts = accounts
         self._resource = resource
+        self._siblings = siblings
 
     def answer(self, visit: Visit, route: Route) -> Outcome:
         """Answer a request to a page."""
@@ -43,9 +50,17 @@ class Pages:
             return health.ready(self._registry, visit.grant)
         return health.ready_bridge(self._registry, route.bridge, visit.grant)
 
-    def _metrics(self, _visit: Visit, _route: Route) -> Whole:
-        body = metrics_page.written(metrics_page.sources(self._registry, self._accounts))
-        return Whole(200, body, ((b"content-type", metrics_page.CONTENT_TYPE),))
+    def own_metrics(self) -> bytes:
+        """Write what this process counts."""
+        given = () if self._siblings is None else (("worker", str(self._siblings.index)),)
+        return metrics_page.written(metrics_page.sources(self._registry, self._accounts, given))
+
+    async def _metrics(self, _visit: Visit, _route: Route) -> Whole:
+        texts = [self.own_metrics()]
+        if self._siblings is not None:
+            asked = (self._siblings.metrics(number) for number in self._siblings.others)
+            texts += await asyncio.gather(*asked)
+        return Whole(200, metrics_page.joined(texts), ((b"content-type", metrics_page.CONTENT_TYPE),))
 
     def _about_resource(self, visit: Visit, _route: Route) -> Whole:
         assert self._resource is not None  # noqa: S101 - the route is there only where it is
