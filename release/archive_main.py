@@ -38,13 +38,14 @@ def main() -> int:
             )
             return WRONG_USAGE
     sys.path.insert(0, content)
-    # How this process was started, for whoever writes it into a configuration; and what it starts itself with
-    # the same Python finds the same content.
-    os.environ["BRIDGEHEAD_ARCHIVE"] = os.path.abspath(sys.argv[0])
+    # What this process starts with the same Python finds the same content.
     others = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = f"{content}{os.pathsep}{others}" if others else content
+    import bridgehead
     from bridgehead.cli import main as command
 
+    # Tells where the package came from, as the loader of a zip file does: that is what a client has to start.
+    bridgehead.__spec__.loader.archive = os.path.abspath(sys.argv[0])  # type: ignore[union-attr]
     return command()
 
 

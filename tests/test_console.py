@@ -12,6 +12,7 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -48,12 +49,16 @@ SERVING = ("serve", "mercury simulate", "bitburner simulate")
 FINDING = ("doctor", "check")
 """What may end with 1, because it found something."""
 PATIENCE = 60
+RECORD = """\
+{"day": 1, "entries": [{"llm": "fox", "phase": 1, "speedMs": 12, "timestamp": "2025-12-01T10:30:00.000Z"}]}
+"""
 
 
 def commands(document: Path) -> list[str]:
     """The commands of a document, each in one line."""
     blocks = "".join(BLOCK.findall(document.read_text(encoding="utf-8"))).replace("\\\n", "")
-    return [line.removeprefix("$ ").strip() for line in blocks.splitlines() if line.startswith("$ ")]
+    lines = [line.removeprefix("$ ") for line in blocks.splitlines() if line.startswith("$ ")]
+    return [line.partition("  #")[0].strip() for line in lines]
 
 
 def offered() -> set[str]:
@@ -98,15 +103,30 @@ def run_until_it_speaks(arguments: str, settings: dict[str, str], home: Path) ->
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     ) as process:
+        too_late = Timer(PATIENCE, process.kill)
+        too_late.start()
         assert process.stdout is not None
-        assert process.stdout.readline()
+        assert process.stdout.readline(), f"bridgehead {arguments}: it said nothing"
+        too_late.cancel()
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=PATIENCE)
         return process.returncode
 
 
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """The home of a person who has an invented puzzle and has solved it once."""
+    (tmp_path / "instructions").mkdir()
+    (tmp_path / "instructions" / "Day01_phase1.md").write_text(
+        "How many lanterns are lit?\n", encoding="utf-8"
+    )
+    (tmp_path / "speeds").mkdir()
+    (tmp_path / "speeds" / "day01.json").write_text(RECORD, encoding="utf-8")
+    return tmp_path
+
+
 @pytest.mark.parametrize("document", [one for one in DOCUMENTS if commands(one)], ids=lambda path: path.name)
-def test_every_command_of_a_document_does_what_it_should(document: Path, tmp_path: Path) -> None:
+def test_every_command_of_a_document_does_what_it_should(document: Path, home: Path) -> None:
     there = offered()
     for command in commands(document):
         ours = OURS.fullmatch(command)
@@ -117,7 +137,7 @@ def test_every_command_of_a_document_does_what_it_should(document: Path, tmp_pat
         word = arguments.split(" ")[0]
         assert word in there | ARRIVING, f"{command}: there is no such command"
         if word in there:
-            check_run(arguments, dict(pair.split("=", 1) for pair in ours["settings"].split()), tmp_path)
+            check_run(arguments, dict(pair.split("=", 1) for pair in ours["settings"].split()), home)
 
 
 def check_run(arguments: str, settings: dict[str, str], home: Path) -> None:

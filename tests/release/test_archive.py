@@ -19,6 +19,8 @@ def main():
     if sys.argv[1:] == ["child"]:
         program = "import bridgehead.cli; print(bridgehead.cli.__file__)"
         subprocess.run([sys.executable, "-c", program], check=True)
+    if sys.argv[1:] == ["origin"]:
+        print(sys.modules["bridgehead"].__spec__.loader.archive)
     return 7
 """
 
@@ -81,6 +83,12 @@ def test_what_the_command_starts_finds_the_same_content(made: Path, tmp_path: Pa
     done = run(made, "child", cache=tmp_path / "cache")
 
     assert done.stdout.split() == [done.stdout.split()[0], "child", done.stdout.split()[0]]
+
+
+def test_the_package_knows_the_archive_that_it_came_from(made: Path, tmp_path: Path) -> None:
+    done = run(made, "origin", cache=tmp_path / "cache")
+
+    assert done.stdout.splitlines()[1:] == [str(made)]
 
 
 def test_another_python_is_told_which_one_is_needed(
