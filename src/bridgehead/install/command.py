@@ -144,7 +144,11 @@ def _request(options: argparse.Namespace, client: Client, world: World) -> plan.
     command: tuple[str, ...] = ()
     if not options.remove and not options.url:
         named = options.command
-        command = executable.named(named, is_windows=world.is_windows) if named else executable.installed()
+        command = (
+            executable.named(named, is_windows=world.is_windows)
+            if named is not None
+            else executable.installed()
+        )
     return plan.Request(
         client=client,
         bridges=tuple(dict.fromkeys(options.bridge)),

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 from . import json_edit, toml_edit
-from .failure import InstallError
+from .failure import InstallError, Malformed
 
 Format = Literal["json", "toml"]
 _EDITORS: dict[Format, ModuleType] = {"json": json_edit, "toml": toml_edit}
@@ -29,7 +29,7 @@ def put(text: str | None, form: Format, section: str, entries: Mapping[str, Mapp
         edited = _EDITORS[form].put(edited, section, name, entry)
     result = None if edited is None else bom + edited
     others, old = _read(text, form, section)
-    _prove((others, old | dict(entries)), _read(result, form, section))
+    _prove((others, old | dict(entries)), result, form, section)
     return result
 
 
@@ -42,7 +42,7 @@ def take(text: str | None, form: Format, section: str, names: Iterable[str]) -> 
     result = None if edited is None else bom + edited
     others, old = _read(text, form, section)
     left = {name: entry for name, entry in old.items() if name not in wanted}
-    _prove((others, left), _read(result, form, section))
+    _prove((others, left), result, form, section)
     return result
 
 
@@ -59,6 +59,13 @@ def _split(text: str | None) -> tuple[str, str | None]:
     return _BOM, text.removeprefix(_BOM)
 
 
-def _prove(wanted: Any, found: Any) -> None:
-    if not json_edit.same(wanted, found):
-        raise InstallError("The change would have altered more than it should; nothing was written.")
+def _prove(wanted: tuple[Any, Any], result: str | None, form: Format, section: str) -> None:
+    try:
+        if json_edit.same(wanted, _read(result, form, section)):
+            return
+    except Malformed:
+        pass  # such as a table beside one that is written in braces, to which nothing can be added
+    raise InstallError(
+        f"The way in which {section} is written leaves no room for a safe change. Nothing was written.",
+        next_step="Write each server as an object or a table of its own, and run this again.",
+    )

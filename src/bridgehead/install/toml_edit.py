@@ -107,7 +107,7 @@ def _spans(text: str, section: str, name: str) -> list[_Span]:
     headers = _headers(text)
     ends = [start for start, _ in headers[1:]] + [len(text)]
     spans: list[_Span] = []
-    for (start, path), end in zip(headers, ends, strict=True):
+    for (start, path), end in zip(headers, ends, strict=False):
         if path[:2] != (section, name):
             continue
         span = _Span(start, _last_line(text, start, end))
