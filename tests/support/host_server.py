@@ -106,7 +106,11 @@ class Host:
 
     async def try_call(self, path: str, tool: str, headers: Headers | None = None) -> Response:
         """Call a tool with a text in the stateless era, whatever comes of it."""
-        message = stateless("tools/call", call(tool, {"text": "hello"}))
+        return await self.post_call(path, call(tool, {"text": "hello"}), headers)
+
+    async def post_call(self, path: str, params: Json, headers: Headers | None = None) -> Response:
+        """Call a tool in the stateless era, whatever comes of it."""
+        message = stateless("tools/call", params)
         return await self.post(path, message, {**mirrored(message), **(headers or {})})
 
     async def tools(self, path: str, headers: Headers | None = None) -> list[str]:
