@@ -17,6 +17,8 @@ class Aoc(Settings):
 
 class Mercury(PlaceSettings):
     api_key = Setting("MERCURY_API_KEY", TEXT, "", "The key.", secret=True)
+    key_file = Setting("MERCURY_API_KEY_FILE", PATH, None, "A file with the key.")
+    proxy = Setting("HTTPS_PROXY", TEXT, "", "May hold a password.", secret=True)
     model = Setting("MERCURY_MODEL", TEXT, "mercury-coder-small", "The model.")
     transport = Setting("MCP_TRANSPORT", choice("stdio", "http"), "stdio", "How clients reach it.")
 

@@ -98,6 +98,21 @@ def test_all_bridges_are_installed_where_none_is_named(desk: Desk) -> None:
     assert list(servers(cursor(desk))) == ["bitburner", "aoc", "mercury"]
     assert [line.split()[1] for line in said.out.splitlines()[1:4]] == ["added"] * 3
     assert "MERCURY_API_KEY is not set" in said.out
+    assert "HTTPS_PROXY" not in said.out
+
+
+def test_options_and_bridges_may_be_mixed(desk: Desk) -> None:
+    said = desk.install("cursor", "--dry-run", "aoc", "--name", "puzzles", environment={"AOC_YEAR": "2024"})
+
+    assert said.status == 0
+    assert '+    "puzzles": {' in said.out
+
+
+def test_a_key_in_a_file_is_no_missing_key(desk: Desk) -> None:
+    said = desk.install("cursor", environment={"MERCURY_API_KEY_FILE": "/run/key"})
+
+    assert servers(cursor(desk))["mercury"]["env"] == {"MERCURY_API_KEY_FILE": "/run/key"}
+    assert "is not set" not in said.out
 
 
 def test_a_server_is_given_what_is_set_and_not_the_default(desk: Desk) -> None:

@@ -52,7 +52,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
 def run(arguments: list[str], world: World, settings_of: Callable[[str], type[Settings]]) -> int:
     """Do what the arguments say in a world, and return the exit status."""
     parser = _parser()
-    options = parser.parse_args(arguments)
+    options = parser.parse_intermixed_args(arguments)
     if options.list:
         return _list(world)
     _check(parser, options)

@@ -109,12 +109,12 @@ def _local(
         wanted[name] = entries.local(
             request.client, (*request.command, bridge), need, write_secrets=request.write_secrets
         )
-        notes += _about(request, need, _variables(old.get(name)))
+        notes += _about(request, bridge, need, _variables(old.get(name)))
         hidden += need.secrets.values()
-    return wanted, tuple(notes), tuple(hidden)
+    return wanted, tuple(dict.fromkeys(notes)), tuple(hidden)
 
 
-def _about(request: Request, need: Needs, old: Mapping[str, Any]) -> Iterator[str]:
+def _about(request: Request, bridge: str, need: Needs, old: Mapping[str, Any]) -> Iterator[str]:
     """Say of each secret where it is, or has to come from."""
     title = request.client.title
     for name in need.secrets:
@@ -127,7 +127,7 @@ def _about(request: Request, need: Needs, old: Mapping[str, Any]) -> Iterator[st
         else:
             yield f"{name} is not in the file: {_instead(request.client)}"
     for name in need.missing:
-        if name not in old:
+        if name not in old and name.startswith(f"{bridge.upper()}_") and f"{name}_FILE" not in need.variables:
             yield f"{name} is not set, so nothing was written for it. Set it, and run this again."
 
 
