@@ -24,6 +24,8 @@ FIRST_SCREEN = 30  # lines
 REGISTRY_ADDRESS = re.compile(r"https?://[\w.-]*(?:pypi|pythonhosted|npmjs|debian)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.:}$])/(?:home|Users|root|work)/\w|\b[A-Z]:\\Users\\")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+SETTING = re.compile(r"`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b")
+BRIDGES = ("aoc", "bitburner", "mercury")
 PIN = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
 REQUIREMENT_NAME = re.compile(r"[\w.-]+")
 
@@ -84,6 +86,18 @@ def test_no_file_names_the_address_of_a_package_registry() -> None:
 
 def test_no_file_names_a_path_that_only_one_machine_has() -> None:
     assert lines_that_match(MACHINE_PATH) == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_setting_that_a_document_names_exists(document: Path) -> None:
+    if not all((ROOT / "src" / "bridgehead" / bridge).is_dir() for bridge in BRIDGES):
+        pytest.skip("the bridges that the documents speak of have not all arrived")
+    code = "".join(
+        text for name, text in project_texts() if name.startswith(("src/", "release/", "Makefile"))
+    )
+    named = set(SETTING.findall(document.read_text(encoding="utf-8")))
+
+    assert [name for name in sorted(named) if not re.search(rf"\b{name}\b", code)] == []
 
 
 def test_what_pyproject_asks_for_is_locked() -> None:
