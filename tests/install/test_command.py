@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .desk import Desk, everything
+from .desk import CONFIGURATIONS, Desk, everything
 from .stand_ins import KEY
 
 RIGHT = "right would be: bridgehead install CLIENT [BRIDGE ...] [options], or bridgehead install --list\n"
@@ -316,6 +316,45 @@ def test_a_server_may_move_from_here_to_a_team_and_back(desk: Desk) -> None:
 
     assert set(far) == {"url", "headers"}
     assert servers(cursor(desk))["aoc"] == {"type": "stdio", "command": str(desk.program), "args": ["aoc"]}
+
+
+def test_the_servers_of_others_are_not_listed_as_ours(desk: Desk) -> None:
+    path = desk.home / ".gemini" / "settings.json"
+    path.parent.mkdir()
+    path.write_bytes((CONFIGURATIONS / "gemini.json").read_bytes())
+    (desk.home / ".cursor").mkdir()
+    cursor(desk).write_text('{"mcpServers": {"odd": null, "x": {"url": "http://[y"}}}', encoding="utf-8")
+
+    listed = desk.install("--list").out
+
+    assert listed.count(" found      no bridges") == 2
+
+
+def test_a_server_of_all_bridges_may_have_any_name(desk: Desk) -> None:
+    arguments = ("cursor", "--url", "https://b.example.com/mcp", "--name", "team")
+    desk.install(*arguments)
+    said = desk.install(*arguments)
+    desk.install("cursor", "--remove", "--name", "team")
+
+    assert "already there" in said.out
+    assert not cursor(desk).exists()
+
+
+def test_what_codex_was_told_to_pass_on_is_kept(desk: Desk) -> None:
+    path = desk.home / ".codex" / "config.toml"
+    desk.install("codex", "mercury", environment={"MERCURY_API_KEY": KEY})
+    before = path.read_bytes()
+
+    said = desk.install("codex", "mercury")
+    kept = path.read_bytes()
+    desk.install("codex", "mercury", "--write-secrets", environment={"MERCURY_API_KEY": KEY})
+    written = path.read_text(encoding="utf-8")
+    desk.install("codex", "mercury", environment={"MERCURY_API_KEY": KEY})
+
+    assert kept == before
+    assert "is not set" not in said.out
+    assert "env_vars" not in written
+    assert path.read_bytes() == before
 
 
 def test_the_list_shows_who_is_here_and_what_each_has(desk: Desk) -> None:

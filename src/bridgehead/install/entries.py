@@ -75,24 +75,48 @@ def merged(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, A
         return dict(new)
     entry = dict(new)
     if "command" in old and "command" in new:
-        variables = {**_mapping(old.get("env")), **_mapping(new.get("env"))}
-        given = _mapping(new.get("env_vars") and dict.fromkeys(new["env_vars"]))
-        if variables := {name: value for name, value in variables.items() if name not in given}:
-            entry["env"] = variables
+        names = list(dict.fromkeys([*_list(old, "env_vars"), *_list(new, "env_vars")]))
+        variables = {**mapping(old, "env"), **mapping(new, "env")}
+        entry |= {
+            "env": {name: value for name, value in variables.items() if name not in _list(new, "env_vars")}
+        }
+        entry |= {"env_vars": [name for name in names if name not in mapping(new, "env")]}
+        entry = {name: value for name, value in entry.items() if value or name in new}
     return entry | {name: value for name, value in old.items() if name not in _OURS}
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def variables_of(entry: Any) -> set[str]:
+    """Return the names of the variables that an entry gives to its server."""
+    return {*mapping(entry, "env"), *_list(entry, "env_vars")}
+
+
+def mapping(entry: Any, field: str) -> Mapping[str, Any]:
+    """Return what a field of an entry holds; nothing where it is not what it should be."""
+    value = entry.get(field) if isinstance(entry, Mapping) else None
     return value if isinstance(value, Mapping) else {}
 
 
-def is_ours(entry: Any) -> bool:
+def _list(entry: Any, field: str) -> list[str]:
+    value = entry.get(field) if isinstance(entry, Mapping) else None
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def is_ours(name: str, entry: Any) -> bool:
     """Tell whether an entry starts a bridge, or reaches one that is served."""
     if not isinstance(entry, Mapping):
         return False
     if isinstance(entry.get("command"), str):
-        arguments = [part for part in entry.get("args") or () if isinstance(part, str)]
+        arguments = _list(entry, "args")
         programs = [PureWindowsPath(part).name.lower() for part in (entry["command"], *arguments)]
-        return bool({*arguments[-1:]} & {*NAMES}) or any(name.startswith(ALL) for name in programs)
+        return bool({*arguments[-1:]} & {*NAMES}) or any(program.startswith(ALL) for program in programs)
+    # Many servers are at /mcp; only our own name says that it is all of ours.
+    ends = tuple(f"/{bridge}/mcp" for bridge in NAMES) + (("/mcp",) if name == ALL else ())
     urls = [entry[field] for field in _URLS if isinstance(entry.get(field), str)]
-    return any(urlsplit(url).path.endswith("/mcp") for url in urls)
+    return any(_path(url).endswith(ends) for url in urls)
+
+
+def _path(url: str) -> str:
+    try:
+        return urlsplit(url).path.rstrip("/")
+    except ValueError:  # someone else's, with a variable in it
+        return ""

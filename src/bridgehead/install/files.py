@@ -18,11 +18,9 @@ _PRIVATE = 0o600
 def choose(places: Iterable[PurePath]) -> Path:
     """Return the first place with a file, or else with a folder, or else the last."""
     candidates = [found for place in places for found in _expand(place)]
-    for exists in (Path.is_file, lambda path: path.parent.is_dir()):
-        for path in candidates:
-            if exists(path):
-                return path
-    return candidates[-1]
+    with_file = [path for path in candidates if path.is_file()]
+    with_folder = [path for path in candidates if path.parent.is_dir()]
+    return [*with_file, *with_folder, candidates[-1]][0]
 
 
 def exists(place: PurePath) -> bool:

@@ -64,7 +64,7 @@ def install(
     else:
         wanted, notes, hidden = _local(request, environment, settings_of, old)
     _refuse_strangers(request, old, wanted)
-    new = {name: entries.merged(_entry(old.get(name)), entry) for name, entry in wanted.items()}
+    new = {name: entries.merged(_ours(request, old, name), entry) for name, entry in wanted.items()}
     changes = {name: _change(old, name, entry) for name, entry in new.items()}
     after = edit.put(text, client.form, client.section, new)
     return Plan(text, after, changes, notes, (*hidden, *_secrets(old, new)))
@@ -79,7 +79,7 @@ def remove(text: str | None, request: Request) -> Plan:
     for name in names:
         if name not in old:
             changes[name] = "not there"
-        elif request.force or entries.is_ours(old[name]):
+        elif request.force or entries.is_ours(_known_as(request, name), old[name]):
             changes[name] = "removed"
         else:
             changes[name] = "left alone: it starts something else (--force removes it too)"
@@ -109,12 +109,12 @@ def _local(
         wanted[name] = entries.local(
             request.client, (*request.command, bridge), need, write_secrets=request.write_secrets
         )
-        notes += _about(request, bridge, need, _variables(old.get(name)))
+        notes += _about(request, bridge, need, entries.variables_of(old.get(name)))
         hidden += need.secrets.values()
     return wanted, tuple(dict.fromkeys(notes)), tuple(hidden)
 
 
-def _about(request: Request, bridge: str, need: Needs, old: Mapping[str, Any]) -> Iterator[str]:
+def _about(request: Request, bridge: str, need: Needs, old: set[str]) -> Iterator[str]:
     """Say of each secret where it is, or has to come from."""
     title = request.client.title
     for name in need.secrets:
@@ -188,7 +188,8 @@ def _addresses(request: Request) -> dict[str, str]:
 
 def _refuse_strangers(request: Request, old: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     for name, entry in wanted.items():
-        if name in old and not request.force and not (entries.is_ours(old[name]) or same(old[name], entry)):
+        is_ours = name in old and entries.is_ours(_known_as(request, name), old[name])
+        if name in old and not request.force and not is_ours and not same(old[name], entry):
             raise InstallError(
                 f"There is a server named {name} that starts something else.",
                 next_step="Choose another name with --name, or replace it with --force.",
@@ -201,19 +202,22 @@ def _change(old: Mapping[str, Any], name: str, entry: Mapping[str, Any]) -> str:
     return "already there" if same(old[name], entry) else "updated"
 
 
+def _known_as(request: Request, name: str) -> str:
+    """Whoever names a server with --name says that it is one of ours."""
+    return entries.ALL if request.name else name
+
+
+def _ours(request: Request, old: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+    found = old.get(name)
+    return found if entries.is_ours(_known_as(request, name), found) else None
+
+
 def _secrets(old: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
     """Give what entries of before hold and no one should see on a screen."""
-    for entry in (old[name] for name in names if isinstance(old.get(name), Mapping)):
-        headers = [entry.get(field) for field in ("headers", "http_headers")]
-        values = [value for header in headers if isinstance(header, Mapping) for value in header.values()]
-        values += [value for name, value in _variables(entry).items() if _SECRET.search(name)]
+    for entry in (old[name] for name in names if name in old):
+        values = [
+            *entries.mapping(entry, "headers").values(),
+            *entries.mapping(entry, "http_headers").values(),
+        ]
+        values += [value for name, value in entries.mapping(entry, "env").items() if _SECRET.search(name)]
         yield from (value for value in values if isinstance(value, str) and value and "${" not in value)
-
-
-def _entry(value: Any) -> Mapping[str, Any] | None:
-    return value if isinstance(value, Mapping) and entries.is_ours(value) else None
-
-
-def _variables(value: Any) -> Mapping[str, Any]:
-    found = value.get("env") if isinstance(value, Mapping) else None
-    return found if isinstance(found, Mapping) else {}

@@ -44,5 +44,5 @@ def _look(client: Client, scope: Scope, path: Path, *, is_there: bool) -> Found:
         return Found(client, scope, path, is_there, problem=f"broken at {failure}")
     except InstallError as failure:
         return Found(client, scope, path, is_there, problem=str(failure))
-    ours = tuple(name for name, entry in servers.items() if entries.is_ours(entry))
+    ours = tuple(name for name, entry in servers.items() if entries.is_ours(name, entry))
     return Found(client, scope, path, is_there, ours)
