@@ -1,8 +1,8 @@
 """Archive: one executable file with the command and everything it needs, for one Python on one system.
 
-A zip application of our own rather than shiv's, because it starts in the time of an installed command (shiv's
-adds half as much again: it imports more than the bridge does, and reads the list of every packed file), tells
-which Python it was made for, and needs nothing to be made.
+A zip application of our own rather than shiv's. Up to the first answer of a bridge, measured together: 64 ms
+installed, 76 ms out of this archive, 120 ms out of shiv's, which imports more than the bridge does and reads
+the list of every packed file. This one also tells which Python it was made for, and needs nothing to be made.
 """
 
 import hashlib
