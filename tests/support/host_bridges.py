@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from bridgehead.mcp import Arguments, Bridge, Context, NoArguments, ToolError
+from bridgehead.runtime import logs
 from bridgehead.runtime.hosting import Factory, FarSide, Hosted
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.settings import TEXT, Setting, Settings
@@ -69,6 +70,12 @@ def make_bridge(name: str, far: Far) -> Bridge[Far]:  # noqa: C901 - a list of s
     async def later(args: Say, ctx: Context[Far]) -> str:
         crossed(ctx)
         await asyncio.sleep(0.001)
+        return args.text
+
+    @bridge.tool("Says it in a moment, and logs that it has begun.", name=f"{name}_soon", read_only=True)
+    async def soon(args: Say, ctx: Context[Far]) -> str:
+        logs.logger("stand_in").info(f"{name}_soon has begun")
+        await asyncio.sleep(0.3)
         return args.text
 
     @bridge.tool("Writes something down.", name=f"{name}_write", destructive=True)
