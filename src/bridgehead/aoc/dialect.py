@@ -33,7 +33,7 @@ class AocDialect(Dialect):
 
 
 def _worded(error: ProtocolError) -> ProtocolError:
-    """Word what the engine refuses; where a revision has -32002 for a missing resource, the contract has -1."""
+    """Word what the engine refuses; a missing resource, -32002 in some revisions, is the contract's -1."""
     if error.code == RESOURCE_NOT_FOUND:
         return ProtocolError(APPLICATION_ERROR, _NOT_LOADED + error.message, error.data)
     if error.code == INVALID_PARAMS and not error.message.startswith(_INVALID):

@@ -84,6 +84,13 @@ class Event:
         self._boards[filters] = state, board
         return board
 
+    def runs_now(self, filters: Filters) -> dict[str, list[int]]:
+        """Give all times of each LLM; may block."""
+        from .leaderboard import tallied
+
+        records = {day: found.times for day, found in self.records.times().items()}
+        return {llm: tally.times for llm, tally in tallied(records, filters, self.aliases().of).items()}
+
     async def history(self, filters: Filters, limit: int, older: int | None) -> Page:
         """Give single runs, the newest first."""
         return await asyncio.to_thread(self._history, filters, limit, older)

@@ -46,6 +46,18 @@ class _Legacy(Struct):
     phase2: str | None = None
 
 
+def read_file(folder: str, name: str, day: int) -> None:
+    """Read one file of a day only to see that it can be read."""
+    path = os.path.join(folder, name)
+    stored = disk.read(path, MOST_BYTES)
+    if stored is None:
+        return
+    if name == days.legacy(day):
+        _from_legacy(path, day, stored.data)
+    else:
+        _decoded(path, stored.data)
+
+
 def read(folder: str, day: int) -> Instruction:
     """Read a day's instructions; raises `NotFound` or `StorageError`, which name the file."""
     phase1 = _markdown(folder, day, 1)
@@ -61,10 +73,12 @@ def read(folder: str, day: int) -> Instruction:
 def _markdown(folder: str, day: int, phase: int) -> str | None:
     path = os.path.join(folder, days.markdown(day, phase))
     stored = disk.read(path, MOST_BYTES)
-    if stored is None:
-        return None
+    return None if stored is None else _decoded(path, stored.data)
+
+
+def _decoded(path: str, data: bytes) -> str:
     try:
-        return with_line_feeds(stored.data.removeprefix(_BYTE_ORDER_MARK).decode())
+        return with_line_feeds(data.removeprefix(_BYTE_ORDER_MARK).decode())
     except UnicodeDecodeError as error:
         raise StorageError(
             f"{path} is not UTF-8 text: {error.reason} at byte {error.start}.", next_step="Save it as UTF-8."

@@ -56,7 +56,9 @@ class Board(Struct, frozen=True):
     """Whether all rows stand on the same puzzles."""
 
 
-class _Tally(Struct):
+class Tally(Struct):
+    """The times of one LLM, and the puzzles that they are of."""
+
     times: list[int]
     puzzles: set[Puzzle]
 
@@ -66,20 +68,28 @@ def ranked(records: Mapping[int, Times], filters: Filters, name_of: Callable[[st
 
     With a filter for one LLM its rank and its ratio are still those among all.
     """
-    tallies: dict[str, _Tally] = {}
-    for puzzle, name, times in _chosen(records, filters):
-        llm = name_of(name)
-        tally = tallies.get(llm)
-        if tally is None:
-            tally = tallies[llm] = _Tally([], set())
-        tally.times += times
-        tally.puzzles.add(puzzle)
+    tallies = tallied(records, filters, name_of)
     is_even = len({frozenset(tally.puzzles) for tally in tallies.values()}) <= 1
     rows = _rows({llm: (figures(tally.times), len(tally.puzzles)) for llm, tally in tallies.items()})
     if filters.llm is not None:
         wanted = name_of(filters.llm)
         rows = [row for row in rows if row.llm == wanted]
     return Board(rows, is_even)
+
+
+def tallied(
+    records: Mapping[int, Times], filters: Filters, name_of: Callable[[str], str]
+) -> dict[str, Tally]:
+    """Gather the times of each LLM on the day and phase that the filters name."""
+    tallies: dict[str, Tally] = {}
+    for puzzle, name, times in _chosen(records, filters):
+        llm = name_of(name)
+        tally = tallies.get(llm)
+        if tally is None:
+            tally = tallies[llm] = Tally([], set())
+        tally.times += times
+        tally.puzzles.add(puzzle)
+    return tallies
 
 
 def _chosen(records: Mapping[int, Times], filters: Filters) -> Iterator[tuple[Puzzle, str, list[int]]]:

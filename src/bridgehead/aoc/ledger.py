@@ -53,7 +53,7 @@ class _Writer:
         self.task: asyncio.Task[None] | None = None
 
     async def add(self, entry: NewEntry) -> Recorded:
-        """Hand in a record and wait until it is written; if nobody waits any more, it may still be written."""
+        """Hand in a record and wait until it is written; it may be written even if nobody waits any more."""
         loop = asyncio.get_running_loop()
         waiting = _Waiting(entry, loop.create_future())
         self._waiting.append(waiting)

@@ -17,9 +17,30 @@ from .instructions import Instruction
 from .leaderboard import filters
 from .wording import board_text
 
-LANGUAGES = tuple(
-    "C C# C++ Clojure Elixir F# Go Haskell Java JavaScript Julia Kotlin Lua "
-    "OCaml Perl PHP Python Ruby Rust Scala Swift TypeScript Zig".split()
+LANGUAGES = (
+    "C",
+    "C#",
+    "C++",
+    "Clojure",
+    "Elixir",
+    "F#",
+    "Go",
+    "Haskell",
+    "Java",
+    "JavaScript",
+    "Julia",
+    "Kotlin",
+    "Lua",
+    "OCaml",
+    "Perl",
+    "PHP",
+    "Python",
+    "Ruby",
+    "Rust",
+    "Scala",
+    "Swift",
+    "TypeScript",
+    "Zig",
 )
 MOST_ROWS = 30
 
