@@ -16,7 +16,6 @@ from msgspec import Raw, Struct
 from bridgehead.runtime.errors import BridgeError
 
 from . import aliases, days, disk, instructions, speeds
-from .day_file import MOST_BYTES
 from .entries import Entry, is_control
 from .folders import Folders
 
@@ -86,7 +85,7 @@ def _speeds(folder: str, name: str) -> Iterator[str]:
         yield "is never read: names are day01.json to day25.json"
         return
     try:
-        stored = disk.read(os.path.join(folder, name), MOST_BYTES)
+        stored = disk.read(os.path.join(folder, name), speeds.MOST_BYTES)
     except BridgeError as error:
         yield str(error)
         return

@@ -26,10 +26,8 @@ from bridgehead.runtime.errors import StorageError, Unavailable
 from . import days, disk, speeds
 from .entries import NewEntry
 from .figures import Figures, Runs
-from .speeds import NotSpeeds, Sheet, Times
+from .speeds import MOST_BYTES, NotSpeeds, Sheet, Times, refused
 
-MOST_BYTES = 64 * 1024 * 1024
-"""The largest file of a day, some hundred thousand records."""
 _POLL_SECONDS = 0.002
 _READABLE = 0o666
 """What the user's umask leaves of this is who may read a new file."""
@@ -79,7 +77,7 @@ class DayFile:
         self._clock = clock
         self._path = os.path.join(folder, days.speeds(day))
         self._page: _Page | None = None
-        self._is_ready = False
+        self._is_swept = False
 
     def append(self, entries: list[NewEntry]) -> list[Recorded]:
         """Write records, given from the oldest to the newest: all of them, or none and an error."""
@@ -91,7 +89,6 @@ class DayFile:
                 self._replace(page.sheet.data)
                 page.identity = disk.identity_of(self._path)
         except OSError as failure:
-            self._is_ready = False  # the folder may be gone
             raise StorageError(
                 f"{self._path} cannot be written: {failure.strerror or failure}. Nothing was recorded.",
                 next_step="Make room or give this user the right to write there, then record again.",
@@ -119,11 +116,11 @@ class DayFile:
             held.release()
 
     def _prepare(self) -> None:
-        """Once, before the first lock: make the folder, and remove what killed writers left in it."""
-        if not self._is_ready:
-            durable.make_folder(Path(self._folder))
+        """Make the folder where there is none; the first time, remove what killed writers left in it."""
+        durable.make_folder(Path(self._folder))
+        if not self._is_swept:
             durable.sweep(Path(self._folder), self._clock.now())
-            self._is_ready = True
+            self._is_swept = True
 
     def _current(self) -> _Page:
         """Give the page as the disk has it, read again only where somebody else wrote."""
@@ -151,11 +148,3 @@ class DayFile:
         except FileNotFoundError:
             mode = _READABLE
         durable.replace(path, data, mode=mode)
-
-
-def refused(path: str, problem: NotSpeeds) -> StorageError:
-    """Say that a file is not what its name says; it stays as it is."""
-    return StorageError(
-        f"{path} is corrupt and was left as it is: {problem}.",
-        next_step="Repair it or move it away; `bridgehead aoc check` lists every problem.",
-    )

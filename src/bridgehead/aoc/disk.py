@@ -4,7 +4,7 @@ Nothing that stands in the place of a file can make a reader wait or run out of 
 read, up to a size. Every failure is a `StorageError` that names the file and what to do.
 """
 
-# ruff: noqa: PTH116, PTH123 - pathlib would delay the server's first answer
+# ruff: noqa: PTH116 - pathlib would delay the server's first answer
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from typing import NamedTuple
 from bridgehead.runtime.errors import StorageError
 
 _OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+_CHUNK = 1024 * 1024
 
 
 class Identity(NamedTuple):
@@ -54,16 +57,24 @@ def read(path: str, most: int) -> Stored | None:
         return None
     except OSError as failure:
         raise unreadable(path, failure.strerror or str(failure)) from failure
-    with open(descriptor, "rb", buffering=0) as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise unreadable(path, "it is not a file but a folder or a device")
-        if status.st_size > most:
-            raise unreadable(path, f"it has {status.st_size:,} bytes, and {most:,} are the most that is read")
-        try:
-            return Stored(file.read(), _identity(status))
-        except OSError as failure:
-            raise unreadable(path, failure.strerror or str(failure)) from failure
+    try:
+        return _read(descriptor, most)
+    except OSError as failure:
+        raise unreadable(path, failure.strerror or str(failure)) from failure
+    finally:
+        os.close(descriptor)
+
+
+def _read(descriptor: int, most: int) -> Stored:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError("it is not a file but a folder or something else")
+    if status.st_size > most:
+        raise OSError(f"it has {status.st_size:,} bytes, and {most:,} are the most that is read")
+    data = os.read(descriptor, status.st_size + 1)
+    while more := os.read(descriptor, _CHUNK):  # it grew meanwhile, or came in pieces
+        data += more
+    return Stored(data, _identity(status))
 
 
 def unreadable(path: str, problem: str) -> StorageError:

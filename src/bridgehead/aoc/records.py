@@ -9,9 +9,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from . import days, disk, speeds
-from .day_file import MOST_BYTES, refused
 from .entries import Entry
-from .speeds import NotSpeeds, Times
+from .speeds import MOST_BYTES, NotSpeeds, Times, refused
 
 
 class DayTimes(NamedTuple):

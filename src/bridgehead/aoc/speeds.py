@@ -13,8 +13,12 @@ import re
 import msgspec
 from msgspec import Raw, Struct
 
+from bridgehead.runtime.errors import StorageError
+
 from .entries import Entry, NewEntry, Run
 
+MOST_BYTES = 64 * 1024 * 1024
+"""The largest file of a day, some hundred thousand records."""
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _HEAD = b'{\n  "day": %d,\n  "entries": ['
@@ -28,6 +32,14 @@ _BYTE = re.compile(r"\(byte (\d+)\)")
 
 class NotSpeeds(Exception):
     """Bytes that are not the records of this day; the text says why and where."""
+
+
+def refused(path: str, problem: NotSpeeds) -> StorageError:
+    """Say that a file is not what its name says; it stays as it is."""
+    return StorageError(
+        f"{path} is corrupt and was left as it is: {problem}.",
+        next_step="Repair it or move it away; `bridgehead aoc check` lists every problem.",
+    )
 
 
 class _Entries(Struct):
@@ -129,7 +141,17 @@ def grouped(runs: list[Entry] | list[Run]) -> Times:
 def _check(data: bytes, found: int, day: int) -> None:
     if found != day:
         raise NotSpeeds(f"it is of day {found}, by its name it should be of day {day} - at `$.day`")
+    if not data.isascii():
+        _check_unicode(data)
     _inside(data)
+
+
+def _check_unicode(data: bytes) -> None:
+    """Refuse bytes that are no text also where no key of ours looks at them."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        raise NotSpeeds(str(error)) from error
 
 
 def _inside(data: bytes) -> int:
