@@ -133,7 +133,8 @@ def test_a_resource_that_cannot_be_loaded_is_the_contracts_error(client: Peer) -
     assert read["id"] == 3
     assert read["error"]["code"] == -1
     assert read["error"]["message"].startswith(
-        "Error loading instruction: Instruction file not found for day 7 (tried Day07_phase1.md and day07.json)"
+        "Error loading instruction: "
+        "Instruction file not found for day 7 (tried Day07_phase1.md and day07.json)"
     )
 
 
@@ -162,8 +163,8 @@ def test_the_contracts_tools_are_listed_first_and_byte_for_byte(client: Peer) ->
     assert line is not None
     assert line.startswith(
         b'{"jsonrpc":"2.0","id":5,"result":{"tools":[{"name":"fetch_instruction",'
-        b'"description":"Fetch the full puzzle instruction for a specific day","inputSchema":{"type":"object",'
-        b'"properties":{"day":{"type":"integer","description":"Day number (1-25)"}},"required":["day"]}},'
+        b'"description":"Fetch the full puzzle instruction for a specific day",'
+        b'"inputSchema":{"type":"object","properties":{"day":{"type":"integer","description":"Day number (1-25)"}},"required":["day"]}},'
         b'{"name":"record_speed",'
         b'"description":"Record the solving speed for an LLM on a specific day and phase",'
         b'"inputSchema":{"type":"object","properties":{"day":{"type":"integer","description":"Day number"},'

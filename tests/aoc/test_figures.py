@@ -16,7 +16,8 @@ TIMES = st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=60)
 def test_the_figures_are_those_of_the_standard_library(times: list[int]) -> None:
     found = figures(list(times))
 
-    assert (found.n, found.best, found.median) == (len(times), min(times), statistics.median(times))
+    assert (found.n, found.best) == (len(times), min(times))
+    assert float(found.median) == statistics.median(times)
     assert found.mean == pytest.approx(statistics.mean(times))
     if len(times) == 1:
         assert found.stdev is None

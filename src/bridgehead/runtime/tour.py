@@ -55,6 +55,8 @@ class Tour:
         assert self._process.stdin is not None  # noqa: S101 - it was asked for
         self._process.stdin.close()
         self.expect(self._process.wait(timeout=10) == 0)
+        assert self._process.stdout is not None  # noqa: S101 - it was asked for
+        self._process.stdout.close()
 
     def say(self, text: str) -> None:
         """Tell what comes next."""
