@@ -164,7 +164,8 @@ def test_the_contracts_tools_are_listed_first_and_byte_for_byte(client: Peer) ->
     assert line.startswith(
         b'{"jsonrpc":"2.0","id":5,"result":{"tools":[{"name":"fetch_instruction",'
         b'"description":"Fetch the full puzzle instruction for a specific day",'
-        b'"inputSchema":{"type":"object","properties":{"day":{"type":"integer","description":"Day number (1-25)"}},"required":["day"]}},'
+        b'"inputSchema":{"type":"object","properties":'
+        b'{"day":{"type":"integer","description":"Day number (1-25)"}},"required":["day"]}},'
         b'{"name":"record_speed",'
         b'"description":"Record the solving speed for an LLM on a specific day and phase",'
         b'"inputSchema":{"type":"object","properties":{"day":{"type":"integer","description":"Day number"},'

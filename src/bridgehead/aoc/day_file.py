@@ -25,7 +25,7 @@ from bridgehead.runtime.errors import StorageError, Unavailable
 
 from . import days, disk, speeds
 from .entries import NewEntry
-from .figures import Figures, Runs
+from .figures import Figures, Runs, figures
 from .speeds import MOST_BYTES, NotSpeeds, Sheet, Times, refused
 
 _POLL_SECONDS = 0.002
@@ -63,8 +63,8 @@ class _Page(Struct):
         runs = self.of(entry.llm, entry.phase)
         runs.add(entry.time)
         other = self.of(entry.llm, 3 - entry.phase)
-        average = (runs.total + other.total) // (len(runs) + len(other))
-        return Recorded(entry, runs.figures, average)
+        average = (runs.total + other.total) // (len(runs.ordered) + len(other.ordered))
+        return Recorded(entry, figures([runs]), average)
 
 
 class DayFile:

@@ -72,24 +72,27 @@ class Event:
         """Do the same at once; may block."""
         from .leaderboard import ranked
 
-        aliases = self.aliases()
-        records = self.records.times()
+        aliases, records = self.aliases(), self.records.runs()
         state = aliases.identity, tuple((day, found.identity) for day, found in records.items())
         known = self._boards.get(filters)
         if known is not None and known[0] == state:
             return known[1]
-        board = ranked({day: found.times for day, found in records.items()}, filters, aliases.of)
+        board = ranked({day: found.runs for day, found in records.items()}, filters, aliases.of)
         if len(self._boards) >= MOST_BOARDS:
             self._boards.clear()
         self._boards[filters] = state, board
         return board
 
-    def runs_now(self, filters: Filters) -> dict[str, list[int]]:
-        """Give all times of each LLM; may block."""
-        from .leaderboard import tallied
+    def times_now(self, filters: Filters) -> dict[str, list[int]]:
+        """Give all times of each LLM, in order; may block."""
+        from .leaderboard import all_runs, tallied
 
-        records = {day: found.times for day, found in self.records.times().items()}
-        return {llm: tally.times for llm, tally in tallied(records, filters, self.aliases().of).items()}
+        records = {day: found.runs for day, found in self.records.runs().items()}
+        tallies = tallied(records, filters, self.aliases().of)
+        return {
+            llm: sorted(time for runs in all_runs(tally) for time in runs.ordered)
+            for llm, tally in tallies.items()
+        }
 
     async def history(self, filters: Filters, limit: int, older: int | None) -> Page:
         """Give single runs, the newest first."""

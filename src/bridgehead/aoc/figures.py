@@ -1,13 +1,15 @@
 """Figures: what the times of several runs come to. Pure arithmetic, exact where whole numbers allow it.
 
-`Runs` takes times in one by one and has its figures at hand at once, for a writer that answers each record;
-`figures` looks at many times at once, for a ranking.
+`Runs` are the times of one puzzle, in order and summed up, ready for one more; `figures` looks at several of them
+as if they were one, without putting them together. So a ranking costs next to nothing for what it knows already.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import insort
+from bisect import bisect_right, insort
+from collections.abc import Sequence
+from operator import mul
 
 from msgspec import Struct
 
@@ -24,49 +26,62 @@ class Figures(Struct, frozen=True):
     mean: float
     stdev: float | None
     """Of the sample; None for a single run, which has no spread."""
-    p95: int | None = None
-
-
-def figures(times: list[int]) -> Figures:
-    """Work out the figures of at least one run; the list is sorted on the way."""
-    times.sort()
-    n = len(times)
-    mean = sum(times) / n
-    stdev = math.dist(times, [mean] * n) / math.sqrt(n - 1) if n > 1 else None
-    p95 = times[-(-n * 95 // 100) - 1] if n >= ENOUGH_FOR_P95 else None
-    return Figures(n, times[0], _median(times), mean, stdev, p95)
-
-
-def _median(ordered: list[int]) -> float:
-    middle = len(ordered) // 2
-    if len(ordered) % 2:
-        return ordered[middle]
-    both = ordered[middle - 1] + ordered[middle]
-    return both // 2 if both % 2 == 0 else both / 2
+    p95: int | None
 
 
 class Runs:
-    """Times that keep coming in."""
+    """Times in order, and their sums."""
+
+    __slots__ = ("ordered", "squares", "total")
 
     def __init__(self, times: list[int]) -> None:
-        self._ordered = sorted(times)
+        """Take over a list of times."""
+        times.sort()
+        self.ordered = times
         self.total = sum(times)
-        self._squares = sum(time * time for time in times)
-
-    def __len__(self) -> int:
-        return len(self._ordered)
+        self.squares = sum(map(mul, times, times))
 
     def add(self, time: int) -> None:
         """Take one more in."""
-        insort(self._ordered, time)
+        insort(self.ordered, time)
         self.total += time
-        self._squares += time * time
+        self.squares += time * time
 
-    @property
-    def figures(self) -> Figures:
-        """What all of them come to so far, without a look at each."""
-        n = len(self._ordered)
-        stdev = None
-        if n > 1:  # whole numbers up to the last step, so that nothing cancels out
-            stdev = math.sqrt((n * self._squares - self.total**2) / (n * (n - 1)))
-        return Figures(n, self._ordered[0], _median(self._ordered), self.total / n, stdev)
+
+def figures(parts: Sequence[Runs]) -> Figures:
+    """Work out the figures of at least one run, which may be anywhere in the parts."""
+    n = sum(len(part.ordered) for part in parts)
+    total = sum(part.total for part in parts)
+    stdev = None
+    if n > 1:  # whole numbers up to the last step, so that nothing cancels out
+        squares = sum(part.squares for part in parts)
+        stdev = math.sqrt((n * squares - total**2) / (n * (n - 1)))
+    ordered = [part.ordered for part in parts if part.ordered]
+    p95 = at_rank(ordered, -(-n * 95 // 100) - 1) if n >= ENOUGH_FOR_P95 else None
+    best = min(times[0] for times in ordered)
+    return Figures(n, best, _median(ordered, n), total / n, stdev, p95)
+
+
+def _median(ordered: list[list[int]], n: int) -> float:
+    if n % 2:
+        return at_rank(ordered, n // 2)
+    both = at_rank(ordered, n // 2 - 1) + at_rank(ordered, n // 2)
+    return both // 2 if both % 2 == 0 else both / 2
+
+
+def at_rank(ordered: list[list[int]], rank: int) -> int:
+    """Give the time that would be at a rank, counted from 0, if several ordered lists were one.
+
+    Halves the range of values until one is left; each step asks every list how many of its times are within.
+    """
+    if len(ordered) == 1:
+        return ordered[0][rank]
+    low = min(times[0] for times in ordered)
+    high = max(times[-1] for times in ordered)
+    while low < high:
+        middle = (low + high) // 2
+        if sum(bisect_right(times, middle) for times in ordered) > rank:
+            high = middle
+        else:
+            low = middle + 1
+    return low

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import UNSET, Struct, UnsetType
 
-from .figures import Figures, figures
-from .speeds import Times
+from .figures import Figures, Runs, figures
 
 Puzzle = tuple[int, int]
 """A day and a phase."""
@@ -56,50 +55,48 @@ class Board(Struct, frozen=True):
     """Whether all rows stand on the same puzzles."""
 
 
-class Tally(Struct):
-    """The times of one LLM, and the puzzles that they are of."""
+RunsByDay = Mapping[int, Mapping[int, Mapping[str, Runs]]]
+"""The runs of each day, by phase and by the name that they were recorded under."""
+Tally = dict[Puzzle, list[Runs]]
+"""The runs of one LLM, which may have several names, by puzzle."""
 
-    times: list[int]
-    puzzles: set[Puzzle]
 
-
-def ranked(records: Mapping[int, Times], filters: Filters, name_of: Callable[[str], str]) -> Board:
+def ranked(records: RunsByDay, filters: Filters, name_of: Callable[[str], str]) -> Board:
     """Rank the LLMs of all records that pass the filters; `name_of` gives the name that one counts under.
 
     With a filter for one LLM its rank and its ratio are still those among all.
     """
     tallies = tallied(records, filters, name_of)
-    is_even = len({frozenset(tally.puzzles) for tally in tallies.values()}) <= 1
-    rows = _rows({llm: (figures(tally.times), len(tally.puzzles)) for llm, tally in tallies.items()})
+    is_even = len({frozenset(tally) for tally in tallies.values()}) <= 1
+    rows = _rows({llm: (figures(all_runs(tally)), len(tally)) for llm, tally in tallies.items()})
     if filters.llm is not None:
         wanted = name_of(filters.llm)
         rows = [row for row in rows if row.llm == wanted]
     return Board(rows, is_even)
 
 
-def tallied(
-    records: Mapping[int, Times], filters: Filters, name_of: Callable[[str], str]
-) -> dict[str, Tally]:
-    """Gather the times of each LLM on the day and phase that the filters name."""
+def tallied(records: RunsByDay, filters: Filters, name_of: Callable[[str], str]) -> dict[str, Tally]:
+    """Gather the runs of each LLM on the day and phase that the filters name."""
     tallies: dict[str, Tally] = {}
-    for puzzle, name, times in _chosen(records, filters):
+    for puzzle, name, runs in _chosen(records, filters):
         llm = name_of(name)
-        tally = tallies.get(llm)
-        if tally is None:
-            tally = tallies[llm] = Tally([], set())
-        tally.times += times
-        tally.puzzles.add(puzzle)
+        tallies.setdefault(llm, {}).setdefault(puzzle, []).append(runs)
     return tallies
 
 
-def _chosen(records: Mapping[int, Times], filters: Filters) -> Iterator[tuple[Puzzle, str, list[int]]]:
+def _chosen(records: RunsByDay, filters: Filters) -> Iterator[tuple[Puzzle, str, Runs]]:
     for day, phases in records.items():
         if filters.day not in {None, day}:
             continue
         for phase, by_llm in phases.items():
             if filters.phase in {None, phase}:
-                for llm, times in by_llm.items():
-                    yield (day, phase), llm, times
+                for llm, runs in by_llm.items():
+                    yield (day, phase), llm, runs
+
+
+def all_runs(tally: Tally) -> list[Runs]:
+    """Give the runs of an LLM on all its puzzles."""
+    return [runs for of_puzzle in tally.values() for runs in of_puzzle]
 
 
 def _rows(found: dict[str, tuple[Figures, int]]) -> list[Row]:

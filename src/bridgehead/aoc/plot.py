@@ -36,11 +36,11 @@ def draw(event: Event, filters: Filters, path: str) -> str:
     if not board.rows:
         raise Unavailable(NO_RUNS)
     rows = board.rows[:MOST_MODELS]
-    runs = event.runs_now(filters)
+    times_of = event.times_now(filters)
     notes = [] if board.is_even else [UNEVEN]
     if len(board.rows) > len(rows):
         notes.append(f"The fastest {len(rows)} of {len(board.rows)} models.")
-    _save(rows, [sorted(runs[row.llm]) for row in rows], _title(event.year, filters), notes, path)
+    _save(rows, [times_of[row.llm] for row in rows], _title(event.year, filters), notes, path)
     return f"{path}: {len(rows)} models, {sum(row.n for row in rows)} runs"
 
 

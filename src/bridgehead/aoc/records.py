@@ -1,22 +1,22 @@
-"""Records: every time of every day, read again only for the days whose files have changed. May block."""
+"""Records: every run of every day, read again only for the days whose files have changed. May block."""
 
 # ruff: noqa: PTH118 - one way to write a path in this package
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from . import days, disk, speeds
 from .entries import Entry
-from .speeds import MOST_BYTES, NotSpeeds, Times, refused
+from .figures import Runs
+from .speeds import MOST_BYTES, NotSpeeds, refused
 
 
-class DayTimes(NamedTuple):
-    """The times of one day, and of which file."""
+class DayRuns(NamedTuple):
+    """The runs of one day by phase and LLM, and of which file."""
 
-    times: Times
+    runs: dict[int, dict[str, Runs]]
     identity: disk.Identity
 
 
@@ -25,14 +25,14 @@ class Records:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
-        self._read: dict[int, DayTimes] = {}
+        self._read: dict[int, DayRuns] = {}
 
-    def times(self, wanted: Iterable[int] = days.DAYS) -> dict[int, DayTimes]:
-        """Give the times of the days that have any; a corrupt file is refused."""
-        found = {day: self._of_day(day) for day in wanted}
-        return {day: times for day, times in found.items() if times is not None}
+    def runs(self) -> dict[int, DayRuns]:
+        """Give the runs of the days that have any; a corrupt file is refused."""
+        found = {day: self._of_day(day) for day in days.DAYS}
+        return {day: runs for day, runs in found.items() if runs is not None}
 
-    def _of_day(self, day: int) -> DayTimes | None:
+    def _of_day(self, day: int) -> DayRuns | None:
         path = self.path(day)
         identity = disk.identity_of(path)
         known = self._read.get(day)
@@ -42,10 +42,11 @@ class Records:
         if stored is None:
             return None
         try:
-            known = DayTimes(speeds.times(stored.data, day), stored.identity)
+            times = speeds.times(stored.data, day)
         except NotSpeeds as problem:
             raise refused(path, problem) from problem
-        self._read[day] = known
+        runs = {phase: {llm: Runs(of) for llm, of in by_llm.items()} for phase, by_llm in times.items()}
+        known = self._read[day] = DayRuns(runs, stored.identity)
         return known
 
     def entries(self, day: int) -> list[Entry]:

@@ -132,10 +132,11 @@ def grouped(runs: list[Entry] | list[Run]) -> Times:
     """Sort times by phase and by LLM."""
     from collections import defaultdict
 
-    found: Times = {1: defaultdict(list), 2: defaultdict(list)}
+    first: defaultdict[str, list[int]] = defaultdict(list)
+    second: defaultdict[str, list[int]] = defaultdict(list)
     for run in runs:
-        found[run.phase][run.llm].append(run.time)
-    return found
+        (first if run.phase == 1 else second)[run.llm].append(run.time)
+    return {1: first, 2: second}
 
 
 def _check(data: bytes, found: int, day: int) -> None:
