@@ -1,1 +1,1 @@
-"""The aoc bridge measured: recording beside rewriting, ranking beside decoding, its start beside the official SDK's."""
+"""The aoc bridge measured: recording, ranking, its start, and whether kills lose anything."""

@@ -1,7 +1,8 @@
 """Kills: several server processes record on one day while one after another is killed and started again.
 
-Whatever the moment of a kill: a record that was answered is in the file exactly once, one that was not is there at
-most once, and every file that a reader sees meanwhile is whole and has all that was answered before it looked.
+Whatever the moment of a kill: a record that was answered is in the file exactly once, one that was not is
+there at most once, and every file that a reader sees meanwhile is whole and has all that was answered before
+it looked.
 """
 
 import asyncio
@@ -76,7 +77,7 @@ class _Worker:
             await self._live()
 
     async def _live(self) -> None:
-        """Record until everything is answered or the server is gone; what it did not answer is not sent again."""
+        """Record until all is answered or the server is gone; what it did not answer is not sent again."""
         self.process = process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -131,7 +132,7 @@ async def _kill(
 ) -> None:
     """Kill some server or other at random moments, spread over the whole round."""
     for moment in sorted(draw.sample(range(1, most), kills)):
-        while len(outcome.answered) < moment:
+        while len(outcome.answered) < moment:  # noqa: ASYNC110 - what counts is how far all of them are
             await asyncio.sleep(0.001)
         await asyncio.sleep(draw.uniform(0, 0.01))
         alive = [process for worker in workers if (process := worker.process) and process.returncode is None]

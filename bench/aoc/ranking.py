@@ -1,8 +1,8 @@
 """Ranking: the leaderboard over 25 days of 10,000 records each, beside only decoding those files.
 
-Ours is the first `speed_leaderboard` call of a new server process, from writing the request to having read the
-answer, and the same call again. The yardstick is a new process that reads the files and decodes each into structs
-with just the fields that a ranking needs; only the reading and decoding is timed.
+Ours is the first `speed_leaderboard` call of a new server process, from writing the request to having read
+the answer, and the same call again. The yardstick is a new process that reads the files and decodes each into
+structs with just the fields that a ranking needs; only the reading and decoding is timed.
 """
 
 import json
@@ -14,8 +14,9 @@ import time
 from pathlib import Path
 from statistics import median
 
-from bench.aoc.recording import INITIALIZE, INITIALIZED, _answers
+from bench.aoc.recording import answers
 from bench.aoc.start import OURS
+from bench.message import INITIALIZE, INITIALIZED
 from bench.process import Process
 
 DAYS = range(1, 26)
@@ -84,7 +85,7 @@ def _ours(folder: Path) -> tuple[float, float]:
     os.environ["AOC_DATA_DIR"] = str(folder)
     with Process((sys.executable, "-c", OURS)) as process, process.within(LIMIT):
         os.write(process.stdin, INITIALIZE + b"\n" + INITIALIZED + b"\n")
-        _answers(process)
+        answers(process)
         new = _call(process)
         return new, median(_call(process) for _ in range(5))
 

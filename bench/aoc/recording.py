@@ -1,8 +1,8 @@
 """Recording: records a second, each on the disk before it counts, beside rewriting the file for each record.
 
-Ours is the real server over stdio with 1 or 64 calls on their way. The other way is called without any server in
-between, which favours it: for each record it takes the lock, reads the file, puts the record in front, writes all
-of it beside, flushes it, renames it and flushes the folder. Both begin with the same file.
+Ours is the real server over stdio with 1 or 64 calls on their way. The other way is called without any server
+in between, which favours it: for each record it takes the lock, reads the file, puts the record in front,
+writes all of it beside, flushes it, renames it and flushes the folder. Both begin with the same file.
 """
 
 import json
@@ -61,7 +61,7 @@ def _ours(folder: Path, callers: int, records: int) -> float:
     os.environ["AOC_DATA_DIR"] = str(folder)
     with Process((sys.executable, "-c", OURS)) as process, process.within(LIMIT):
         os.write(process.stdin, INITIALIZE + b"\n" + INITIALIZED + b"\n")
-        _answers(process)
+        answers(process)
         begin = time.perf_counter()
         sent = answered = 0
         while answered < records:
@@ -69,7 +69,7 @@ def _ours(folder: Path, callers: int, records: int) -> float:
             if sent < wanted:
                 os.write(process.stdin, b"".join(_call(number) for number in range(sent, wanted)))
                 sent = wanted
-            answered += _answers(process)
+            answered += answers(process)
         spent = time.perf_counter() - begin
     _check(folder, records)
     return records / spent
@@ -82,7 +82,7 @@ def _call(number: int) -> bytes:
     )
 
 
-def _answers(process: Process) -> int:
+def answers(process: Process) -> int:
     """Read whole lines, at least one; return how many."""
     data = b""
     while not data.endswith(b"\n"):

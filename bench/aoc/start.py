@@ -1,8 +1,9 @@
-"""Cold start: from spawning a server to having read its first `fetch_instruction` answer, ours beside the SDK's."""
+"""Cold start: from spawning a server to having read its first `fetch_instruction` answer."""
 
 import json
 import os
 import sys
+import time
 from pathlib import Path
 from statistics import median
 
@@ -35,8 +36,6 @@ def measured(folder: Path, rounds: int) -> tuple[float, float]:
 
 def _first_answer(command: tuple[str, ...]) -> float:
     """Start a server as a client does: shake hands, then call; return the seconds to the call's answer."""
-    import time
-
     with Process(command) as process, process.within(LIMIT):
         os.write(process.stdin, INITIALIZE + b"\n")
         rest = _line(process, b"")[1]

@@ -41,11 +41,11 @@ class Entry(Struct, gc=False):
 
 
 class Run(Struct, gc=False):
-    """The part of a record that a ranking needs; a file with older keys has to be read as entries."""
+    """The part of a record that a ranking needs, read fast; names and times are checked in bulk."""
 
-    llm: Name
+    llm: str
     phase: Phase
-    time: Milliseconds = field(name="speedMs")
+    time: int = field(name="speedMs")
 
 
 class NewEntry(Struct, frozen=True):

@@ -1,7 +1,7 @@
 """Figures: what the times of several runs come to. Pure arithmetic, exact where whole numbers allow it.
 
-`Runs` are the times of one puzzle, in order and summed up, ready for one more; `figures` looks at several of them
-as if they were one, without putting them together. So a ranking costs next to nothing for what it knows already.
+`Runs` are the times of one puzzle, in order and summed up, ready for one more; `figures` looks at several of
+them as if they were one, without putting them together. So a ranking costs little for what it knows already.
 """
 
 from __future__ import annotations
@@ -65,8 +65,17 @@ def figures(parts: Sequence[Runs]) -> Figures:
 def _median(ordered: list[list[int]], n: int) -> float:
     if n % 2:
         return at_rank(ordered, n // 2)
-    both = at_rank(ordered, n // 2 - 1) + at_rank(ordered, n // 2)
+    lower = at_rank(ordered, n // 2 - 1)
+    both = lower + _next(ordered, lower, n // 2)
     return both // 2 if both % 2 == 0 else both / 2
+
+
+def _next(ordered: list[list[int]], time: int, rank: int) -> int:
+    """Give the time at a rank, of which the one before is known."""
+    ends = [bisect_right(times, time) for times in ordered]
+    if sum(ends) > rank:
+        return time
+    return min(times[end] for times, end in zip(ordered, ends, strict=True) if end < len(times))
 
 
 def at_rank(ordered: list[list[int]], rank: int) -> int:

@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 
 from bridgehead.runtime.errors import StorageError
 
-from .entries import Entry, NewEntry, Run
+from .entries import MOST_MS, Entry, NewEntry, Run
 
 MOST_BYTES = 64 * 1024 * 1024
 """The largest file of a day, some hundred thousand records."""
@@ -57,7 +57,7 @@ _decode_runs = msgspec.json.Decoder(_Runs).decode
 _decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
 
 Times = dict[int, dict[str, list[int]]]
-"""The times of a day by phase and by the name of the LLM."""
+"""The times of a day by phase and by the name of the LLM, each in order."""
 
 
 class Sheet(Struct):
@@ -119,23 +119,31 @@ def entries(data: bytes, day: int) -> list[Entry]:
 
 
 def times(data: bytes, day: int) -> Times:
-    """Read a day's times, by phase and LLM; raises `NotSpeeds`."""
+    """Read a day's times, by phase and LLM, each in order; raises `NotSpeeds`."""
     try:
         found = _decode_runs(data)
     except UNDECODABLE:
         return grouped(entries(data, day))  # with older keys in it, or broken, which this tells better
     _check(data, found.day, day)
-    return grouped(found.entries)
+    times = grouped(found.entries)
+    are_right = all(
+        llm and ordered[0] >= 0 and ordered[-1] <= MOST_MS
+        for by_llm in times.values()
+        for llm, ordered in by_llm.items()
+    )
+    return times if are_right else grouped(entries(data, day))  # which tells what is wrong
 
 
 def grouped(runs: list[Entry] | list[Run]) -> Times:
-    """Sort times by phase and by LLM."""
+    """Group times by phase and by LLM, each group in order."""
     from collections import defaultdict
 
     first: defaultdict[str, list[int]] = defaultdict(list)
     second: defaultdict[str, list[int]] = defaultdict(list)
     for run in runs:
         (first if run.phase == 1 else second)[run.llm].append(run.time)
+    for ordered in (*first.values(), *second.values()):
+        ordered.sort()
     return {1: first, 2: second}
 
 
