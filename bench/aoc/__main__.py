@@ -90,8 +90,8 @@ def _report(rows: list[Row]) -> Iterator[str]:
         "the files and decodes them with msgspec into structs of name, phase and time, in a new process"
     )
     yield (
-        f"- kills: {PROCESSES} server processes record {RECORDS} times each on one day; in each round {KILLS} "
-        "are killed with SIGKILL at random and started again. Every answered record has to be there "
+        f"- kills: {PROCESSES} server processes record {RECORDS} times each on one day; in each round "
+        f"{KILLS} are killed with SIGKILL at random and started again. Every answered record has to be there "
         "exactly once, any other at most once, and every file that a reader looks at has to be whole"
     )
 

@@ -20,9 +20,19 @@ def checks(node: str, home: Path) -> list[Check]:
     return [
         Check(
             name=f"inspector {INSPECTOR.version}, {era}, aoc, {title}",
-            command=(*program, *AOC, *arguments, "--protocol-era", era, "--format", "json"),
+            command=(
+                *program,
+                "-e",
+                f"AOC_DATA_DIR={_data(home / f'aoc-{era}')}",
+                *AOC,
+                *arguments,
+                "--protocol-era",
+                era,
+                "--format",
+                "json",
+            ),
             judge=of_result(judge),
-            environment={"HOME": str(home), "AOC_DATA_DIR": str(_data(home / f"aoc-{era}"))},
+            environment={"HOME": str(home)},
         )
         for era in REVISIONS
         for title, arguments, judge in _calls()
