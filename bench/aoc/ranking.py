@@ -23,6 +23,7 @@ DAYS = range(1, 26)
 RECORDS = 10_000
 MODELS = 12
 LIMIT = 60.0
+PING = b'{"jsonrpc":"2.0","id":4,"method":"ping"}\n'
 CALL = (
     b'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"speed_leaderboard","arguments":{}}}\n'
 )
@@ -85,6 +86,8 @@ def _ours(folder: Path) -> tuple[float, float]:
     os.environ["AOC_DATA_DIR"] = str(folder)
     with Process((sys.executable, "-c", OURS)) as process, process.within(LIMIT):
         os.write(process.stdin, INITIALIZE + b"\n" + INITIALIZED + b"\n")
+        answers(process)
+        os.write(process.stdin, PING)  # so that the start is over, as it is in the yardstick
         answers(process)
         new = _call(process)
         return new, median(_call(process) for _ in range(5))
