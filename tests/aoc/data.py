@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bench.aoc.kills import unmeasured
 from bridgehead.aoc.bridge import make_bridge
 from bridgehead.aoc.event import Event
 from bridgehead.aoc.settings import AocSettings
@@ -65,8 +66,12 @@ class Data:
 
     @contextmanager
     def served(self, **more: Any) -> Iterator[Peer]:
-        """Serve this directory with the real command, as a process; `popen` has options for starting it."""
+        """Serve this directory with the real command, as a process; `popen` has options for starting it.
+
+        One that is cut short leaves no measured coverage behind, which would be half a file.
+        """
         options = more.pop("popen", {})
+        inherited = unmeasured() if more.pop("is_cut_short", False) else os.environ
         their_input, outgoing = os.pipe()
         incoming, their_output = os.pipe()
         process = subprocess.Popen(
@@ -74,7 +79,7 @@ class Data:
             stdin=their_input,
             stdout=their_output,
             cwd=ROOT,
-            env={**os.environ, **self.environment(**more)},
+            env={**inherited, **self.environment(**more)},
             **options,
         )
         os.close(their_input)

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +21,7 @@ def typed(data: Data, *arguments: str, **more: str) -> subprocess.CompletedProce
         text=True,
         timeout=60,
         check=False,
-        env={"COLUMNS": "100", "PATH": "", **data.environment(**more)},
+        env={**os.environ, "COLUMNS": "100", **data.environment(**more)},
     )
 
 
@@ -203,7 +204,7 @@ def test_plot_says_how_to_install_what_it_needs(filled: Data, tmp_path: Path) ->
         text=True,
         timeout=60,
         check=False,
-        env=filled.environment(),
+        env={**os.environ, **filled.environment()},
     )
 
     assert done.returncode == 2

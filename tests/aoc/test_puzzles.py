@@ -192,3 +192,13 @@ async def test_any_text_comes_back_intact(
         assert text == f"# Day 5\n\n{one}"
     else:
         assert text == f"# Day 5\n\n## Phase 1\n{one}\n\n## Phase 2\n{two}"
+
+
+async def test_a_path_that_leads_through_a_file_is_named(data: Data) -> None:
+    data.instructions.rmdir()
+    data.instructions.write_text("not a folder")
+
+    error = await refusal(data, 3)
+
+    assert error["code"] == -1
+    assert str(data.instructions / "Day03_phase1.md") in error["message"]

@@ -262,7 +262,7 @@ def test_a_full_disk_is_a_clear_error_and_leaves_the_file_as_it_was(data: Data) 
     def small_disk() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
-    with data.served(popen={"preexec_fn": small_disk}) as peer:
+    with data.served(popen={"preexec_fn": small_disk}, is_cut_short=True) as peer:
         peer.shake_hands()
         error = answer(peer)["error"]
 
@@ -295,7 +295,7 @@ async def test_a_file_system_that_cannot_be_written_to_is_a_clear_error(data: Da
 
 
 def test_a_record_is_there_after_a_kill_right_after_its_answer(data: Data) -> None:
-    with data.served() as peer:
+    with data.served(is_cut_short=True) as peer:
         peer.shake_hands()
         answer(peer)
         peer.process.send_signal(signal.SIGKILL)
