@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import logging
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ PROCESSES, RECORDS, ROUNDS, KILLS = 8, 200, 20, 3
 def main() -> int:
     """Measure and report; 1 where a target was missed."""
     options = _options()
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # a killed server's pipe is no news
     with tempfile.TemporaryDirectory(dir=options.disk) as folder:
         rows = list(_rows(Path(folder), quick=options.quick))
     text = "\n".join(_report(rows))

@@ -9,6 +9,7 @@ refused, as is one that cannot be read at all.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 
 import msgspec
 from msgspec import Raw, Struct
@@ -125,19 +126,17 @@ def times(data: bytes, day: int) -> Times:
     except UNDECODABLE:
         return grouped(entries(data, day))  # with older keys in it, or broken, which this tells better
     _check(data, found.day, day)
-    times = grouped(found.entries)
+    groups = grouped(found.entries)
     are_right = all(
         llm and ordered[0] >= 0 and ordered[-1] <= MOST_MS
-        for by_llm in times.values()
+        for by_llm in groups.values()
         for llm, ordered in by_llm.items()
     )
-    return times if are_right else grouped(entries(data, day))  # which tells what is wrong
+    return groups if are_right else grouped(entries(data, day))  # which tells what is wrong
 
 
 def grouped(runs: list[Entry] | list[Run]) -> Times:
     """Group times by phase and by LLM, each group in order."""
-    from collections import defaultdict
-
     first: defaultdict[str, list[int]] = defaultdict(list)
     second: defaultdict[str, list[int]] = defaultdict(list)
     for run in runs:
