@@ -178,6 +178,19 @@ def test_a_dry_run_never_shows_a_secret(desk: Desk) -> None:
     assert KEY not in coming.out + going.out
 
 
+def test_a_secret_with_odd_characters_is_hidden_too(desk: Desk) -> None:
+    odd = 'pass"word\\ü'
+
+    shown = [
+        desk.install(
+            client, "mercury", "--write-secrets", "--dry-run", environment={"MERCURY_API_KEY": odd}
+        ).out
+        for client in ("zed", "codex")
+    ]
+
+    assert all("(secret)" in out and "word" not in out for out in shown)
+
+
 def test_a_dry_run_of_nothing_says_so(desk: Desk) -> None:
     desk.install("cursor", "aoc")
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -187,10 +188,18 @@ def _difference(path: Path, planned: plan.Plan) -> Iterator[str]:
     lines = list(difflib.unified_diff(before, after, str(path), f"{path} (after)", lineterm=""))
     for line in lines or [f"{path}: nothing would change"]:
         shown = line
-        for secret in sorted(planned.hidden, key=len, reverse=True):
+        for secret in sorted(_spellings(planned.hidden), key=len, reverse=True):
             shown = shown.replace(secret, "(secret)")
         yield f"{shown}\n"
     yield from (f"# {note}\n" for note in planned.notes)
+
+
+def _spellings(secrets: Iterable[str]) -> set[str]:
+    """Return how secrets may stand in a file: as they are, or with escapes."""
+    forms = (
+        (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]) for secret in secrets
+    )
+    return {form for each in forms for form in each}
 
 
 def _list(world: World) -> int:

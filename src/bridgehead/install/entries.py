@@ -75,12 +75,11 @@ def merged(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, A
         return dict(new)
     entry = dict(new)
     if "command" in old and "command" in new:
-        names = list(dict.fromkeys([*_list(old, "env_vars"), *_list(new, "env_vars")]))
-        variables = {**mapping(old, "env"), **mapping(new, "env")}
-        entry |= {
-            "env": {name: value for name, value in variables.items() if name not in _list(new, "env_vars")}
-        }
-        entry |= {"env_vars": [name for name in names if name not in mapping(new, "env")]}
+        passed = _list(new, "env_vars")
+        kept = {name: value for name, value in mapping(old, "env").items() if name not in passed}
+        entry["env"] = {**kept, **mapping(new, "env")}
+        others = [item for item in _list(old, "env_vars") if item not in passed and item not in entry["env"]]
+        entry["env_vars"] = [*others, *passed]
         entry = {name: value for name, value in entry.items() if value or name in new}
     return entry | {name: value for name, value in old.items() if name not in _OURS}
 
