@@ -4,6 +4,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import jwt
 import pytest
@@ -79,7 +80,7 @@ async def test_where_the_keys_are_can_be_set(tmp_path: Path) -> None:
     ],
 )
 async def test_a_token_for_something_else_is_refused(
-    tmp_path: Path, claims: dict[str, object], reason: str
+    tmp_path: Path, claims: dict[str, Any], reason: str
 ) -> None:
     async with guarded(tmp_path) as (host, issuer):
         response = await host.try_call("/mcp", "alpha_echo", bearer(issuer.token(**claims)))
@@ -96,7 +97,7 @@ async def test_a_signature_must_be_the_issuers(tmp_path: Path) -> None:
         claims = jwt.decode(good, options={"verify_signature": False})
         forged = [
             issuer.token(signer=stranger),
-            jwt.encode(claims, None, "none", {"kid": "first"}),
+            jwt.encode(claims, "", "none", {"kid": "first"}),
             jwt.encode(claims, "a shared secret that nobody shares", "HS256", {"kid": "first"}),
             issuer.token(algorithm="RS512"),
             good[:-4] + "AAAA",
@@ -134,7 +135,7 @@ async def test_what_was_checked_a_moment_ago_still_expires(tmp_path: Path) -> No
     ],
 )
 async def test_scopes_say_what_is_open(
-    tmp_path: Path, claims: dict[str, object], alpha: int, beta: int, *, write: bool
+    tmp_path: Path, claims: dict[str, Any], alpha: int, beta: int, *, write: bool
 ) -> None:
     async with guarded(tmp_path) as (host, issuer):
         token = bearer(issuer.token(**claims))

@@ -145,17 +145,11 @@ async def test_tricks_with_a_uri_lead_nowhere(tmp_path: Path, uri: str) -> None:
 async def test_what_a_client_sends_does_not_become_a_header_or_a_line_of_the_log(tmp_path: Path) -> None:
     async with hosting(tmp_path, tokens=TOKENS) as host:
         evil = 'x"\r\n\tX-Evil: 1'
-        for headers in (
-            {"X-Request-Id": evil},
-            {"X-Forwarded-For": evil},
-            {"Authorization": f"Bearer {evil}"},
-            {"Origin": evil},
-            {"Mcp-Session-Id": evil},
-        ):
-            head = host.http.head("GET", "/mcp?\t%0d%0aX-Evil:1", headers)
+        for name in ("X-Request-Id", "X-Forwarded-For", "Authorization", "Origin", "Mcp-Session-Id"):
+            head = host.http.head("GET", "/mcp?\t%0d%0aX-Evil:1", {name: f"Bearer {evil}"})
             response, _ = await host.http.begin(head)
             await response.begin()
-            assert "x-evil" not in response.headers, headers
+            assert "x-evil" not in response.headers, name
         assert all("X-Evil: 1" not in line["event"] for line in host.log)
 
 
