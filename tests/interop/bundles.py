@@ -29,8 +29,8 @@ def checks(node: str, folder: Path) -> list[Check]:
 def _written(bridge: bridges.Released, folder: Path) -> Path:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     manifest = bundle.manifest(bridge, project | {"version": __version__})
-    path = folder / bridge.name / "manifest.json"
-    path.parent.mkdir()
+    path = folder / "bundles" / bridge.name / "manifest.json"
+    path.parent.mkdir(parents=True)
     path.write_text(json.dumps(manifest), encoding="utf-8")
     return path
 
