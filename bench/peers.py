@@ -33,7 +33,7 @@ class Peer:
 
 def line_up() -> list[Peer]:
     """Install what is missing and return all servers, ours first."""
-    ours = str(_install_ours())
+    ours = str(install_ours())
     return [
         _python("ours", "Bridgehead, plain function", ours, "ours.py"),
         _python("ours_coroutine", "Bridgehead, coroutine", ours, "ours.py", "coroutine"),
@@ -66,7 +66,7 @@ def _python_peers() -> list[Peer]:
         ("fastmcp", "FastMCP", "fastmcp_server.py"),
     )
     try:
-        python = str(_install_python())
+        python = str(install_python())
     except NotInstalled as problem:
         return [Peer(key, title, problem=str(problem)) for key, title, _ in peers]
     return [_python(key, title, python, file) for key, title, file in peers]
@@ -90,7 +90,7 @@ def python_of_peers() -> Path:
     return HOME / "venv" / "bin" / "python"
 
 
-def _install_python() -> Path:
+def install_python() -> Path:
     """Put the Python peers into their own environment, unless they are there."""
     folder, wanted = HOME / "venv", (HERE / "peers.txt").read_text()
     if not _stamped(folder, wanted):
@@ -101,7 +101,7 @@ def _install_python() -> Path:
     return python_of_peers()
 
 
-def _install_ours() -> Path:
+def install_ours() -> Path:
     """Make an environment as a user has it: what the project needs at run time, and the project itself."""
     folder, wanted = HOME / "ours", RUNTIME.read_text()
     python = folder / "bin" / "python"

@@ -1,1 +1,1 @@
-"""The host measured: calls a second with auth on beside FastMCP, and a minute of load while a far side dies."""
+"""The host measured: calls a second with auth on beside FastMCP, and a minute of load as a far side dies."""

@@ -7,7 +7,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from tests.interop import aoc, bundles, inspector, typescript
+from tests.interop import aoc, bundles, host, inspector, typescript
 from tests.interop.check import Check
 from tests.interop.node import node
 from tests.interop.server_process import serving
@@ -20,12 +20,17 @@ def main() -> int:
     )
     wanted = parser.parse_args().only
     program = node()
-    with serving("tests.interop.server", "--http") as address, tempfile.TemporaryDirectory() as home:
+    with (
+        tempfile.TemporaryDirectory() as home,
+        serving("tests.interop.server", "--http") as address,
+        host.addresses(Path(home)) as hosts,
+    ):
         checks = [
             *typescript.checks(program, address),
             *inspector.checks(program, address, Path(home)),
             *aoc.checks(program, Path(home)),
             *bundles.checks(program, Path(home)),
+            *host.checks(program, Path(home), hosts),
         ]
         outcomes = [passes(check) for check in checks if wanted in check.name]
     failed = outcomes.count(False)

@@ -1,10 +1,11 @@
 """A server process: owns starting one on a free loopback port, and ending it by its own process id."""
 
+import os
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from tests.interop.node import ROOT
@@ -22,10 +23,12 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(module: str, option: str) -> Iterator[str]:
+def serving(module: str, option: str, environment: Mapping[str, str] | None = None) -> Iterator[str]:
     """Run `python -m module option PORT`, and give the address it listens at."""
     port = free_port()
-    process = subprocess.Popen([sys.executable, "-m", module, option, str(port)], cwd=ROOT)
+    process = subprocess.Popen(
+        [sys.executable, "-m", module, option, str(port)], cwd=ROOT, env=os.environ | dict(environment or {})
+    )
     try:
         _wait_until_listening(process, port)
         yield f"http://{HOST}:{port}"
