@@ -20,6 +20,7 @@ ROOT = Path(__file__).parent.parent
 FOLDERS = (".ci", "bench", "deploy", "docs", "examples", "release", "requirements", "src", "tests")
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
+OF_THIS_MACHINE = re.compile(r"\.coverage|\.env$|\.git$")
 FIRST_SCREEN = 30  # lines
 REGISTRY_ADDRESS = re.compile(r"https?://[\w.-]*(?:pypi|pythonhosted|npmjs|debian)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.:}$])/(?:home|Users|root|work)/\w|\b[A-Z]:\\Users\\")
@@ -32,7 +33,8 @@ REQUIREMENT_NAME = re.compile(r"[\w.-]+")
 
 def project_texts() -> Iterator[tuple[str, str]]:
     """Every text file of the project, by its path from the root."""
-    files = [path for path in ROOT.iterdir() if path.is_file() and not path.name.startswith(".coverage")]
+    # What git and coverage keep there is of this machine, and in no clone.
+    files = [path for path in ROOT.iterdir() if path.is_file() and not OF_THIS_MACHINE.match(path.name)]
     files += [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]
     for path in sorted(files):
         try:
