@@ -6,7 +6,7 @@ import asyncio
 import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from msgspec import Struct
@@ -57,6 +57,7 @@ class Post(Struct, frozen=True):
 def serve(job: Job, post: Post | None = None) -> None:
     """Serve until told to end."""
     settings = job.settings
+    _open_as_many_as_allowed()
     tracer = Tracer(settings.otel_endpoint) if settings.otel_endpoint else None
     app = make_application(
         settings,
@@ -101,6 +102,15 @@ def _server(job: Job, app: Any, end_streams: Callable[[], None]) -> Server:
         shutdown_seconds=job.settings.shutdown_seconds,
         end_streams=end_streams,
     )
+
+
+def _open_as_many_as_allowed() -> None:
+    """Let this process have as many files open as the system allows it: each connection is one."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource  # not on Windows, which has no such limit
+
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _about(job: Job, post: Post | None) -> dict[str, object]:
