@@ -35,9 +35,7 @@ def test_a_level_that_is_none_is_refused_by_its_name() -> None:
     ],
 )
 def test_a_difference_is_said(
-    environment: dict[str, str],
-    said: bool,
-    monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, *, said: bool
 ) -> None:
     stream = io.StringIO()
     monkeypatch.setattr("sys.stderr", stream)

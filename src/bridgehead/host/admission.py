@@ -73,7 +73,7 @@ class Admission:
         if not _opens(grant, route):
             raise self._not_opened(visit, route)
         if grant.name is not None:
-            visit.scope["state"]["principal"] = grant.name
+            visit.scope.setdefault("state", {})["principal"] = grant.name
 
     def _not_opened(self, visit: Visit, route: Route) -> Refusal:
         what = (route.bridge or "any bridge") if route.is_mcp else "metrics"

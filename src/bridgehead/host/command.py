@@ -42,7 +42,7 @@ def main(arguments: list[str], environment: Mapping[str, str], factories: Factor
     settings.configure_logs()
     wanted = factories(settings.bridges)
     open_tokens(settings)  # what is missing is said before anything is bound
-    tls.context(settings)
+    tls.certificate(settings)
     if settings.workers > 1:
         workers.refuse_alone(wanted, environment, settings.workers)
     with _bound(settings) as listening:
