@@ -19,6 +19,9 @@ from .tokens import Tokens
 FAILURES_PER_MINUTE = 20
 """Failures that one address hears of as such; further ones are told to wait."""
 
+Challenge = Callable[[], str]
+"""What a caller without a good token is told beyond that it needs one."""
+
 MISSING = "token_missing"
 EXPIRED = "token_expired"
 UNKNOWN = "token_unknown"
@@ -78,7 +81,7 @@ class GateKeeper:
         self._failures = Throttle(clock.monotonic)
         self._failed = failed
 
-    def grant(self, headers: dict[bytes, bytes], address: str, challenge: str) -> Grant | None:
+    def grant(self, headers: dict[bytes, bytes], address: str, challenge: Challenge) -> Grant | None:
         """Give what the caller may use; None where that takes waiting. Raises Refusal."""
         try:
             return self._given(headers)
@@ -97,7 +100,7 @@ class GateKeeper:
                 return issuer
         raise NotAccepted("The token is not one that is accepted here.", UNKNOWN)
 
-    async def ask(self, headers: dict[bytes, bytes], address: str, challenge: str) -> Grant:
+    async def ask(self, headers: dict[bytes, bytes], address: str, challenge: Challenge) -> Grant:
         """Do the same, with waiting."""
         try:
             token = _bearer(headers)
@@ -112,15 +115,15 @@ class GateKeeper:
         except NotAccepted:
             return None
 
-    def _refused(self, address: str, challenge: str, failure: NotAccepted) -> Refusal:
+    def _refused(self, address: str, challenge: Challenge, failure: NotAccepted) -> Refusal:
         self._failed(failure.reason)
         if failure.reason == MISSING:  # which guesses at nothing, and is how every OAuth client begins
-            return Refusal(401, str(failure), MISSING, headers=(challenged(challenge),))
+            return Refusal(401, str(failure), MISSING, headers=(challenged(challenge()),))
         wait = self._failures.take(address, FAILURES_PER_MINUTE)
         if wait:
             return too_often("Too many requests from your address had no good token.", wait, "auth_failures")
         problem = ', error="invalid_token"'
-        return Refusal(401, str(failure), failure.reason, headers=(challenged(problem + challenge),))
+        return Refusal(401, str(failure), failure.reason, headers=(challenged(problem + challenge()),))
 
 
 def _bearer(headers: dict[bytes, bytes]) -> str:
