@@ -88,7 +88,7 @@ def _report(rows: list[Row]) -> Iterator[str]:
         "renames and flushes the folder. With 64 callers ours has 64 calls on their way, the other 64 threads"
     )
     yield (
-        "- leaderboard: 25 days of 10,000 records. Here both are new processes that time only their work; the "
+        "- leaderboard: 25 days of 10,000 records. Here both are new processes that time their work; the "
         "other reads the files and decodes them with msgspec into structs of name, phase and time, no more"
     )
     yield (
