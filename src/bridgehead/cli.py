@@ -24,7 +24,9 @@ MCP servers, called bridges, on a protocol engine of their own.
 
 A bridge's name alone serves it to an MCP client on standard input and output.
 """
-_BRIDGES: dict[str, str] = {}
+_BRIDGES: dict[str, str] = {
+    "bitburner": "files of a running game of Bitburner",
+}
 _WRONG_USAGE = 2
 
 
