@@ -90,10 +90,7 @@ class Backups:
         data = msgspec.json.encode(kept)
         version = self._version(kept)
         try:
-            if len(data) > self._most_bytes:
-                raise OSError(
-                    f"it has {len(data)} bytes, and BITBURNER_BACKUP_MAX_BYTES is {self._most_bytes}"
-                )
+            self._check_size(len(data))
             folder = self.folder
             durable.replace(folder / f"{version}{_SUFFIX}", data)
             self._prune(folder, version)

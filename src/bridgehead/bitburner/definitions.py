@@ -11,10 +11,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-_KEYWORDS = frozenset(
-    "abstract class const declare default enum export function interface let namespace public readonly static "
-    "type var".split()
-)
+_SCOPES = ("interface", "class", "namespace")
+_MODIFIERS = ("abstract", "declare", "default", "export", "public", "readonly", "static")
+_KEYWORDS = frozenset((*_SCOPES, *_MODIFIERS, "const", "enum", "function", "let", "type", "var"))
 _PUNCTUATION = str.maketrans(dict.fromkeys("(<:?;={[", " "))
 
 
@@ -107,8 +106,7 @@ def _end_of_declaration(lines: list[str], index: int, *, is_top: bool) -> tuple[
 
 
 def _has_members(line: str) -> bool:
-    words = line.split()
-    return "interface" in words or "class" in words or "namespace" in words
+    return not set(_SCOPES).isdisjoint(line.split())
 
 
 def _symbol(line: str, owner: str) -> str:

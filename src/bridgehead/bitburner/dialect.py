@@ -30,7 +30,7 @@ class BitburnerDialect(Dialect):
         self._tool_errors = tool_errors
 
     def invalid_arguments(self, tool: str, problem: str) -> Failure:
-        """Arguments that do not fit the tool's input. Such a call never reaches the tool, so it counts here."""
+        """Arguments that do not fit; such a call never reaches the tool, so it is counted here."""
         self._tool_calls.add(tool)
         self._tool_errors.add(tool)
         error = InvalidArgument(

@@ -50,13 +50,13 @@ def declare(tools: Toolbox) -> None:
     """Declare the tools of this module."""
     tools.reads(
         "Get Netscript definitions",
-        "The game's whole TypeScript definition file, about 335 KB. Use search_definitions instead, unless all "
-        "of it is needed.",
+        "The game's whole TypeScript definition file, about 335 KB. Use search_definitions instead, unless "
+        "all of it is needed.",
     )(get_netscript_definitions)
     tools.reads(
         "Search definitions",
-        "Find functions and types of the game's API (Netscript, ns.…) by symbol or text. Answers declarations "
-        "with their comments, which tell RAM costs.",
+        "Find functions and types of the game's API (Netscript, ns.…) by symbol or text. Answers "
+        "declarations with their comments, which tell RAM costs.",
     )(search_definitions)
 
 

@@ -52,8 +52,8 @@ async def write_script(args: WriteScript, ctx: Context[Session]) -> str:
     found = _unique([entry for word in sorted(words) for entry in index.find(word, 3)[0]])
     return (
         f"Write a Bitburner script {name} for this goal:\n\n{args.goal}\n\n"
-        "Export `async function main(ns)`. Keep the RAM cost low: every ns function that appears in the script "
-        "is paid for once. Look further functions up with search_definitions, write the script with "
+        "Export `async function main(ns)`. Keep the RAM cost low: every ns function that appears in the "
+        "script is paid for once. Look further functions up with search_definitions, write the script with "
         "write_file, and tell its RAM cost, which the answer brings.\n\n"
         f"{_quoted(found)}"
     )

@@ -53,8 +53,8 @@ def declare(tools: Toolbox) -> None:
     """Declare the tools of this module."""
     tools.reads(
         "Search files",
-        "Find lines in the files of a server by a regular expression. Answers filename:line: text for each, at "
-        "most max_matches.",
+        "Find lines in the files of a server by a regular expression. Answers filename:line: text for each, "
+        "at most max_matches.",
     )(search_files)
 
 

@@ -95,8 +95,8 @@ def shown(status: ConnectionStatus) -> str:
     if status.read_only:
         lines.append("Read-only: tools that write are not offered.")
     lines.append(
-        f"So far: {status.reconnects} reconnects, {status.timeouts} timeouts, {status.ignored_replies} ignored "
-        f"replies; {status.pending} exchanges pending, {status.guests} guests."
+        f"So far: {status.reconnects} reconnects, {status.timeouts} timeouts, {status.ignored_replies} "
+        f"ignored replies; {status.pending} exchanges pending, {status.guests} guests."
     )
     return "\n".join(lines)
 

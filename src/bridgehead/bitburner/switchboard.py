@@ -100,14 +100,18 @@ class Switchboard:
     async def current(self) -> Link:
         """Return the link to the game, waiting a short while for one to dial in."""
         if self.link is None:
-            try:
-                async with asyncio.timeout(self._settings.connect_wait_ms / 1000):
-                    await self._arrived.wait()
-            except TimeoutError:
-                raise self.not_connected() from None
-        if self.link is None:  # it came, and went before this call's turn
+            await self.arrival(self._settings.connect_wait_ms / 1000)
+        if self.link is None:  # none came, or it went again before this call's turn
             raise self.not_connected()
         return self.link
+
+    async def arrival(self, seconds: float) -> None:
+        """Wait until a game is there, or for as long as this."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._arrived.wait()
+        except TimeoutError:
+            return
 
     def not_connected(self) -> NotConnected:
         """Say that there is no game, and what the player must do."""
