@@ -90,6 +90,6 @@ def _filling() -> Iterator[str]:
             for field in _FIELDS
         )
         yield (
-            f"/**\n * {side} {number} of a {thing.lower()}: filling, up to the length of the game's file.\n"
+            f"/**\n * {side} {number} of the {thing.lower()}: filling, up to the length of the game's file.\n"
             f" * @public\n */\nexport interface {thing}{side}{number} {{\n{fields}}}\n\n"
         )

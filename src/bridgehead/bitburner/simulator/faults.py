@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+import msgspec
 from msgspec import Struct, field
 
 from bridgehead.runtime.errors import InvalidArgument
@@ -15,7 +16,7 @@ MEGABYTE = 1_000_000
 SHARES = ("silence", "late", "out_of_order", "drop", "garbage", "nonsense", "huge")
 
 
-class Faults(Struct, frozen=True, kw_only=True):
+class Faults(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What goes wrong. Each share is the part of the requests that it befalls, from 0 (none) to 1 (all)."""
 
     silence: float = 0.0
@@ -44,6 +45,22 @@ class Faults(Struct, frozen=True, kw_only=True):
             share = getattr(self, name)
             if not 0 <= share <= 1:
                 raise InvalidArgument(f"The share of {name} is {share}: it must be from 0 to 1.")
+
+
+def parse(text: str) -> Faults:
+    """Read faults from a text such as `late=0.3,delay=1,drop=0.05,silence`; a share left out is all of it."""
+    given: dict[str, str] = {}
+    for part in filter(None, text.replace(" ", "").split(",")):
+        name, _, value = part.partition("=")
+        given[name] = value or ("1" if name in SHARES else "")
+    try:
+        return msgspec.convert({**given}, Faults, strict=False)
+    except msgspec.ValidationError as failure:
+        known = ", ".join((*SHARES, "delay", "padding", "times"))
+        raise InvalidArgument(
+            f"The faults {text!r} cannot be read: {failure}.",
+            next_step=f"Right would be late=0.3,delay=1,drop=0.05; there are {known}.",
+        ) from failure
 
 
 class Dice:

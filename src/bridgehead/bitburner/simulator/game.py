@@ -48,15 +48,15 @@ class Game:
         *,
         seed: int = 0,
         lacking: Iterable[str] = (),
-        watcher: Callable[[Exchange], None] = lambda _exchange: None,
+        watcher: Callable[[Exchange], None] | None = None,
     ) -> None:
         self.world = World(generation, files, lacking=lacking)
         self.requests: list[Any] = []
-        """What was asked, in the order in which it came: decoded, or the raw frame where it is no JSON."""
+        """What was asked, in the order in which it came, unless a watcher takes it."""
         self.closed: Closed | None = None
         """Code and reason of how the last connection ended, or was refused; None while there is one."""
         self._dice = Dice(faults or Faults(), seed)
-        self._watcher = watcher
+        self._watcher = watcher or (lambda exchange: self.requests.append(exchange.request))
         self._connection: ClientConnection | None = None
         self._reading: asyncio.Task[None] | None = None
         self._waiting: set[asyncio.Task[None]] = set()
@@ -133,7 +133,7 @@ class Game:
         if self._connection is not None:
             self._connection.transport.resume_reading()
 
-    async def wait_closed(self, timeout: float = LIMIT) -> Closed | None:
+    async def wait_closed(self, timeout: float | None = LIMIT) -> Closed | None:
         """Wait until the connection is closed and return how; raises TimeoutError."""
         if self._reading is not None:
             async with asyncio.timeout(timeout):
@@ -163,7 +163,6 @@ class Game:
             message = decode(frame) if isinstance(frame, str) else None
         except (ValueError, RecursionError):
             message = None
-        self.requests.append(frame if message is None else message)
         if message is None:
             self._watcher(Exchange(frame, None, frozenset()))
             return
