@@ -6,6 +6,8 @@ The only place that knows these rules. They are those of both generations of the
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from bridgehead.runtime.errors import InvalidArgument
 
 HOME = "home"
@@ -16,6 +18,7 @@ FORBIDDEN = frozenset("*?[]!\\~|#\"' ")
 _TOP = (".", "..")
 
 
+@lru_cache(maxsize=1024)
 def filename(text: str) -> str:
     """Return a file's name as the game stores it; a name that the game would refuse raises here."""
     if not text.strip():
