@@ -61,7 +61,7 @@ class Screen:
             self._console.print(line, soft_wrap=True)
 
     def _whole(self) -> Group:
-        head = Panel(Text(f"{self._state}\n{self._count} requests so far"), title=self._title, expand=False)
+        head = Panel(Text(f"{self._state}\nRequests so far: {self._count}"), title=self._title, expand=False)
         return Group(head, *self._last)
 
 
