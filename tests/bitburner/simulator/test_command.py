@@ -18,7 +18,7 @@ LIMIT = 20
 
 @asynccontextmanager
 async def simulated(*arguments: str, output: int = PIPE) -> AsyncIterator[Process]:
-    """Run the command; it is ended with the test at the latest."""
+    """Run the command; it has to end with the test at the latest."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bridgehead", "bitburner", "simulate", *arguments),
         stdin=DEVNULL,
@@ -30,8 +30,8 @@ async def simulated(*arguments: str, output: int = PIPE) -> AsyncIterator[Proces
         yield process
     finally:
         if process.returncode is None:
-            process.kill()
-            await process.wait()
+            process.terminate()
+            await asyncio.wait_for(process.wait(), LIMIT)
 
 
 async def ended(process: Process) -> tuple[int, str]:
