@@ -134,7 +134,7 @@ async def test_a_program_can_never_be_deleted(play: Play) -> None:
     assert play.asked("deleteFile") == []
 
 
-# --- asking first --------------------------------------------------------------------------------------------
+# --- asking first ---
 
 
 async def test_the_user_is_asked_before_a_delete(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ async def test_nobody_is_asked_where_that_is_switched_off(tmp_path: Path) -> Non
     assert person.asked == []
 
 
-# --- if_match ------------------------------------------------------------------------------------------------
+# --- if_match ---
 
 
 @pytest.mark.parametrize("of", [lambda text: text, lambda text: hashlib.sha256(text.encode()).hexdigest()])
@@ -212,7 +212,7 @@ async def test_if_match_works_without_backups(tmp_path: Path) -> None:
         ] == "conflict"
 
 
-# --- edits ---------------------------------------------------------------------------------------------------
+# --- edits ---
 
 
 async def test_an_exact_text_is_replaced(play: Play) -> None:
@@ -266,7 +266,7 @@ async def test_edits_of_one_file_at_once_do_not_lose_each_other(play: Play) -> N
     assert play.game.servers["home"]["n.txt"] == " ".join(map(str, range(20)))
 
 
-# --- nothing is lost -----------------------------------------------------------------------------------------
+# --- nothing is lost ---
 
 
 async def test_a_write_is_refused_where_the_previous_content_cannot_be_kept(tmp_path: Path) -> None:
@@ -339,7 +339,7 @@ async def test_read_only_offers_no_tool_that_writes(tmp_path: Path) -> None:
     assert refusal["message"] == "Unknown tool: write_file"
 
 
-# --- the save ------------------------------------------------------------------------------------------------
+# --- the save ---
 
 
 async def test_the_save_is_kept_as_gzipped_json_on_this_machine(play: Play, tmp_path: Path) -> None:
