@@ -94,7 +94,9 @@ def kind(frame: str | bytes) -> str:
         return "malformed"
     if not isinstance(message, dict):
         return "no object"
-    return "unsolicited" if message.get("id") else "no reply"
+    if not message.get("id"):
+        return "no reply"
+    return "stale" if message["id"] in range(1000, 2000) else "unsolicited"
 
 
 async def test_garbage_of_every_kind_comes_before_the_right_replies() -> None:
@@ -107,7 +109,7 @@ async def test_garbage_of_every_kind_comes_before_the_right_replies() -> None:
             frames = [await connection.recv() for _ in range(2 * count)]
 
     kinds = Counter(kind(frame) for frame in frames[::2])
-    assert set(kinds) == {"binary", "malformed", "no object", "no reply", "unsolicited"}
+    assert set(kinds) == {"binary", "malformed", "no object", "no reply", "stale", "unsolicited"}
     assert [json.loads(frame)["id"] for frame in frames[1::2]] == list(range(1000, 1000 + count))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -23,6 +24,7 @@ from .world import World
 
 LIMIT = 5.0
 MOST_HELD = 8
+MOST_STALE = 16
 _ABNORMAL = 1006
 
 Closed = tuple[int, str]
@@ -61,6 +63,7 @@ class Game:
         self._reading: asyncio.Task[None] | None = None
         self._waiting: set[asyncio.Task[None]] = set()
         self._held: list[bytes] = []
+        self._stale: deque[bytes] = deque(maxlen=MOST_STALE)
 
     @property
     def servers(self) -> dict[str, dict[str, str]]:
@@ -182,8 +185,9 @@ class Game:
     ) -> None:
         """Send a reply, with what befalls it on the way."""
         if "garbage" in faults:
-            junk = garbage(self._dice.random)
+            junk = garbage(self._dice.random, message_id, self._stale)
             await connection.send(junk.content, text=junk.is_text)
+        self._stale.append(said)
         if "silence" in faults:
             return
         if "nonsense" in faults:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from random import Random
 
 import msgspec
@@ -12,7 +12,7 @@ UNSOLICITED = "never-asked"
 _MALFORMED = (b"{", b'{"jsonrpc": "2.0", "id": 1, "resu', b"", b"\xef\xbb\xbf{}", b"<html></html>", b"NaN")
 _NO_OBJECT = (b'"[object Object]"', b"[]", b"null", b"true", b"0", b'[{"id": 1, "result": "OK"}]')
 _NO_REPLY = (b"{}", b'{"jsonrpc":"2.0"}', b'{"id":null,"result":"OK"}', b'{"jsonrpc":"2.0","result":"OK"}')
-_NONSENSE = (None, 7, True, {"not": "this"}, [1, [2]], -1.5)
+_NONSENSE = (None, True, {"not": "this"}, [1, [2]])
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -22,19 +22,22 @@ class Frame(msgspec.Struct, frozen=True):
     is_text: bool = True
 
 
-def garbage(random: Random) -> Frame:
-    """Draw one frame of garbage."""
-    kinds: tuple[Callable[[Random], Frame], ...] = (_text, _unsolicited, _binary)
-    return random.choice(kinds)(random)
+def garbage(random: Random, message_id: object, stale: Sequence[bytes]) -> Frame:
+    """Draw one frame of garbage, with an eye on the id that is asked for now and the replies of before."""
+    match random.randrange(4):
+        case 0:
+            return Frame(random.choice(random.choice((_MALFORMED, _NO_OBJECT, _NO_REPLY))))
+        case 1:
+            return _unsolicited(random, message_id)
+        case 2 if stale:
+            return Frame(random.choice(stale))
+        case _:
+            return _binary(random)
 
 
-def _text(random: Random) -> Frame:
-    return Frame(random.choice(random.choice((_MALFORMED, _NO_OBJECT, _NO_REPLY))))
-
-
-def _unsolicited(random: Random) -> Frame:
-    """Make a whole reply to a request that no one made: the id is of no number and of no pattern in use."""
-    wanted = f"{UNSOLICITED}-{random.randrange(10**9)}"
+def _unsolicited(random: Random, message_id: object) -> Frame:
+    """Make a whole reply to what no one asked: its id is far off, or looks like the right one and is not."""
+    wanted = random.choice((UNSOLICITED, random.randrange(2**50, 2**53), f"{message_id}", [message_id]))
     said = random.choice(({"result": UNSOLICITED}, {"error": UNSOLICITED}, {"result": [UNSOLICITED]}))
     return Frame(msgspec.json.encode({"jsonrpc": "2.0", **said, "id": wanted}))
 
