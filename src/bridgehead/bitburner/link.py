@@ -1,14 +1,14 @@
 """Link: one WebSocket to the far side, and the calls that wait on it.
 
-Owns the ids, the map of pending calls and their time limits. A reply finds its call by id alone, whatever the
-order; what fits no call is ignored and counted. When the socket ends, everything that waits fails at once.
+Owns the map of pending calls and their time limits. A reply finds its call by id alone, whatever the order;
+what fits no call is ignored and counted. When the socket ends, everything that waits fails at once.
 Where the socket comes from, and which link is the current one, is not its business.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from msgspec import UNSET, Raw
@@ -58,14 +58,20 @@ class Link:
     """One connection, for as long as it lasts."""
 
     def __init__(
-        self, socket: Socket, *, ignored: Counter, timeouts: Counter, on_notice: Notice | None = None
+        self,
+        socket: Socket,
+        ids: Iterator[int],
+        *,
+        ignored: Counter,
+        timeouts: Counter,
+        on_notice: Notice | None = None,
     ) -> None:
         self._socket = socket
+        self._ids = ids
         self._ignored = ignored
         self._timeouts = timeouts
         self._on_notice = on_notice
         self._pending: dict[int, asyncio.Future[Raw]] = {}
-        self._last_id = 0
         self._is_over = False
         self.memory: dict[str, Any] = {}
         """What is worth remembering for as long as the same game is there."""
@@ -79,8 +85,7 @@ class Link:
         """Ask, and return the undecoded result; an error that was answered is raised as `Failed`."""
         if self._is_over:
             raise Disconnected(method)
-        self._last_id += 1
-        request_id = self._last_id
+        request_id = next(self._ids)
         loop = asyncio.get_running_loop()
         self._pending[request_id] = future = loop.create_future()
         began = loop.time()

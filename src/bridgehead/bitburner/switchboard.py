@@ -7,6 +7,8 @@ never learn how it came about.
 from __future__ import annotations
 
 import asyncio
+import itertools
+import random
 from typing import TYPE_CHECKING
 
 from bridgehead.runtime import logs
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 _log = logs.logger("bitburner.connection")
 
+_ID_BITS = 50
+"""The game counts in floating point, which is exact up to 53 bits."""
 OWNER, GUEST, DIALLER = "owner", "guest", "dialler"
 
 
@@ -48,6 +52,9 @@ class Switchboard:
         """The last dial-in that was turned away, and why."""
         self.on_change: list[Callable[[], None]] = []
         self._games = 0
+        # Ids go on from one connection to the next and start anywhere, so that a reply from an earlier
+        # connection or process, however late it comes, is never taken for an answer.
+        self._ids = itertools.count(random.getrandbits(_ID_BITS))
         self.timeouts = metrics.counter(
             "rpc_timeouts_total", "Exchanges that the game did not answer in time."
         )
@@ -59,7 +66,9 @@ class Switchboard:
 
     def make_link(self, socket: Socket, on_notice: Notice | None = None) -> Link:
         """Make a link that counts what it ignores and what takes too long."""
-        return Link(socket, ignored=self.ignored, timeouts=self.timeouts, on_notice=on_notice)
+        return Link(
+            socket, self._ids, ignored=self.ignored, timeouts=self.timeouts, on_notice=on_notice
+        )
 
     def plug(self, link: Link, game: str) -> None:
         """Make a link the current one."""
