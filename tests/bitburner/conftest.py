@@ -1,7 +1,7 @@
 """Fixtures of the bitburner bridge's tests."""
 
-import datetime
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -33,11 +33,11 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A certificate for localhost with its key in one file, good for an hour."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.datetime.now(datetime.UTC)
+    now = datetime.now(UTC)
     made = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now)
-        .not_valid_after(now + datetime.timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
         .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())

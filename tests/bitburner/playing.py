@@ -15,7 +15,7 @@ from bridgehead.bitburner.settings import BitburnerSettings
 from bridgehead.bitburner.simulator import Game
 from bridgehead.mcp.memory import Answering
 from bridgehead.mcp.versions import NEWEST_HANDSHAKE, Revision
-from bridgehead.runtime.metrics import Metrics
+from bridgehead.runtime.metrics import Counter, Metrics
 from tests.support.checked import CheckedClient, connect
 
 PATIENCE = 10.0
@@ -42,7 +42,7 @@ class Play:
     def count(self, name: str, *labels: str) -> float:
         """What a counter has come to."""
         (metric,) = [metric for metric in self._metrics.all if metric.name == name]
-        assert isinstance(metric.values, dict)
+        assert isinstance(metric, Counter)
         return metric.values.get(labels, 0)
 
     async def ok(self, tool: str, **arguments: Any) -> Any:

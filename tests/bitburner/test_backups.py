@@ -1,4 +1,4 @@
-"""Backups: bounded by count and bytes, the last version of a file the last to go, private, shared by processes."""
+"""Backups: bounded by count and bytes, private, and the last version of a file is the last to go."""
 
 from pathlib import Path
 

@@ -31,7 +31,7 @@ class Served:
 async def test_the_address_is_dialled_and_dialled_again_after_a_drop(tmp_path: Path) -> None:
     served = Served()
     async with serve(served, HOST, 0) as server:
-        url = "ws://{}:{}".format(HOST, next(iter(server.sockets)).getsockname()[1])
+        url = f"ws://{HOST}:{next(iter(server.sockets)).getsockname()[1]}"
         async with bridged(tmp_path, BITBURNER_RPC_URL=url, BITBURNER_CONNECT_WAIT_MS="5000") as play:
             assert len(json.loads((await play.ok("list_files"))[0])) == 3
             _, status = await play.ok("connection_status")
@@ -66,7 +66,7 @@ async def test_dialling_is_given_up_after_so_many_tries(tmp_path: Path) -> None:
 
 async def test_a_relay_path_that_is_not_ours_is_refused(tmp_path: Path) -> None:
     async with serve(Served(), HOST, 0) as server:
-        url = "ws://{}:{}".format(HOST, next(iter(server.sockets)).getsockname()[1])
+        url = f"ws://{HOST}:{next(iter(server.sockets)).getsockname()[1]}"
         async with bridged(tmp_path, BITBURNER_RPC_URL=url + RELAY_PATH) as play:
             await until(lambda: bool(play.session.board.problem))
             text, _ = await play.fails("list_files")
@@ -80,7 +80,7 @@ async def test_what_answers_without_speaking_websocket_is_told(tmp_path: Path) -
 
     server = await asyncio.start_server(hang_up, HOST, 0)
     async with server:
-        url = "ws://{}:{}".format(HOST, server.sockets[0].getsockname()[1])
+        url = f"ws://{HOST}:{server.sockets[0].getsockname()[1]}"
         async with bridged(tmp_path, BITBURNER_RPC_URL=url) as play:
             await until(lambda: bool(play.session.board.problem))
             text, _ = await play.fails("list_files")

@@ -31,7 +31,7 @@ async def holding(answer: bytes | None) -> AsyncIterator[str]:
 
     server = await asyncio.start_server(serve_one, "127.0.0.1", 0)
     async with server:
-        yield "127.0.0.1:{}".format(server.sockets[0].getsockname()[1])
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
 @pytest.mark.parametrize(
@@ -41,9 +41,10 @@ async def holding(answer: bytes | None) -> AsyncIterator[str]:
         (NAMELESS, "a web server"),
         (SMTP, "does not speak HTTP"),
         (b"", "does not speak HTTP"),
+        (None, "accepts connections and says nothing"),
     ],
 )
-async def test_the_error_says_what_holds_the_port(tmp_path: Path, answer: bytes, kind: str) -> None:
+async def test_the_error_says_what_holds_the_port(tmp_path: Path, answer: bytes | None, kind: str) -> None:
     async with holding(answer) as address, bridged(tmp_path, BITBURNER_LISTEN=address) as play:
         port = int(address.rpartition(":")[2])
         text, problem = await play.fails("list_files")
@@ -62,7 +63,7 @@ async def test_another_tool_for_the_game_is_recognized_as_a_websocket(tmp_path: 
         await socket.wait_closed()
 
     async with serve(tool, "127.0.0.1", 0) as server:
-        address = "127.0.0.1:{}".format(next(iter(server.sockets)).getsockname()[1])
+        address = f"127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}"
         async with bridged(tmp_path, BITBURNER_LISTEN=address) as play:
             text, _ = await play.fails("list_files")
 

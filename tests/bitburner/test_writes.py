@@ -300,7 +300,7 @@ async def test_without_backups_a_write_is_one_exchange(tmp_path: Path) -> None:
 
 
 async def test_a_write_whose_reading_fails_changes_nothing(tmp_path: Path) -> None:
-    game = Game(3, FILES, Faults(silence=1.0, only={"getFile"}))
+    game = Game(3, FILES, Faults(silence=1.0, only=frozenset({"getFile"})))
     async with played(tmp_path, game=game, RPC_TIMEOUT_MS="50") as play:
         text, problem = await play.fails("write_file", filename="hack.js", content="new")
 
@@ -311,7 +311,7 @@ async def test_a_write_whose_reading_fails_changes_nothing(tmp_path: Path) -> No
 
 
 async def test_a_write_whose_answer_is_lost_says_that_it_may_have_happened(tmp_path: Path) -> None:
-    game = Game(3, FILES, Faults(silence=1.0, only={"pushFile"}))
+    game = Game(3, FILES, Faults(silence=1.0, only=frozenset({"pushFile"})))
     async with played(tmp_path, game=game, RPC_TIMEOUT_MS="50") as play:
         text, problem = await play.fails("write_file", filename="hack.js", content="new")
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from .secret import Prover
     from .settings import BitburnerSettings
 
+_VISIT_SECONDS = 2.0
+"""Short, because calls wait to hear what holds the port, and it is on this machine."""
+
 
 class Stranger(Exception):
     """The port is held by something that is not one of ours; the text says by what kind of thing."""
@@ -39,7 +42,7 @@ async def visit(settings: BitburnerSettings, prover: Prover, url: str) -> Client
             ssl=_unverified() if url.startswith("wss") else None,
             additional_headers={**claim, TIMEOUT: str(settings.rpc_timeout_ms)},
             proxy=None,
-            **sockets.options(settings),
+            **{**sockets.options(settings), "open_timeout": _VISIT_SECONDS},
         )
     except (InvalidHandshake, TimeoutError, EOFError, ssl.SSLError) as failure:
         raise Stranger(_kind(failure)) from None

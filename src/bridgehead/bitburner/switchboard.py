@@ -66,9 +66,7 @@ class Switchboard:
 
     def make_link(self, socket: Socket, on_notice: Notice | None = None) -> Link:
         """Make a link that counts what it ignores and what takes too long."""
-        return Link(
-            socket, self._ids, ignored=self.ignored, timeouts=self.timeouts, on_notice=on_notice
-        )
+        return Link(socket, self._ids, ignored=self.ignored, timeouts=self.timeouts, on_notice=on_notice)
 
     def plug(self, link: Link, game: str) -> None:
         """Make a link the current one."""
