@@ -32,6 +32,8 @@ export async function main(ns) {
 """
 _SCOUT = 'export async function main(ns) {\n  ns.tprint(ns.scan("home"));\n}\n'
 _FILES = {"home": {"early.js": _EARLY, "lib/scout.js": _SCOUT, "notes.txt": "Buy more RAM."}, "n00dles": {}}
+_COST = 2.0
+"""What the script costs in GB once it names weaken, grow and hack."""
 _WEAKEN = "    await ns.weaken(target);\n"
 
 
@@ -113,10 +115,9 @@ def _look_around(shown: Tour) -> None:
 
 def _change(shown: Tour, game: Game) -> None:
     edit = {"filename": "early.js", "old_text": _WEAKEN, "new_text": f"{_WEAKEN}    await ns.grow(target);\n"}
-    shown.call("Let the money grow as well.", "edit_file", edit)
+    found = shown.call("Let the money grow as well; the new RAM cost comes along.", "edit_file", edit)
     shown.expect("ns.grow" in game.servers["home"]["early.js"])
-    found = shown.call("What does the script cost now, in GB?", "calculate_ram", {"filename": "early.js"})
-    shown.expect(found["content"][0]["text"] == "2")
+    shown.expect(found["structuredContent"]["ram_gb"] == _COST)
     shown.call("Gone by mistake?", "delete_file", {"filename": "lib/scout.js"})
     shown.expect("lib/scout.js" not in game.servers["home"])
     shown.call("Nothing is lost: bring it back.", "restore_file", {"filename": "lib/scout.js"})
@@ -142,7 +143,7 @@ def _have_trouble(shown: Tour, player: _Player, url: str) -> None:
     player.game.faults = Faults(drop=1, times=1)
     failed = shown.call("The connection drops in the middle of a call.", "list_files", {})
     shown.expect(failed["structuredContent"]["code"] == "disconnected")
-    shown.say("The game dials again by itself, and all is well.")
+    shown.say("The game dials again by itself.")
     shown.expect(player.do(player.game.dial(url, _PAGE)))
-    found = shown.call("How do things stand?", "connection_status", {})
+    found = shown.call("All is well again.", "connection_status", {})
     shown.expect(found["structuredContent"]["reconnects"] == 1)
