@@ -169,6 +169,7 @@ async def test_in_chaos_every_call_ends_with_its_own_answer_or_a_clear_error(
     times = {"RPC_TIMEOUT_MS": str(TIMEOUT_MS), "BITBURNER_CONNECT_WAIT_MS": str(WAIT_MS)}
     game = Game(number, FILES, TROUBLE, seed=number)
     async with played(tmp_path, game=game, MCP_LOG_LEVEL="error", **times) as play:
+        tasks = len(asyncio.all_tasks())
         outcomes = await _all_called(play)
 
         assert outcomes.total() == CALLS
@@ -182,6 +183,7 @@ async def test_in_chaos_every_call_ends_with_its_own_answer_or_a_clear_error(
         assert await play.ok("read_file", filename="read0.txt")
         assert play.session.board.link is not None
         assert play.session.board.link.pending == 0
+        await until(lambda: len(asyncio.all_tasks()) <= tasks)
 
 
 async def test_a_reply_repeated_over_a_reconnection_reaches_no_other_call(tmp_path: Path) -> None:

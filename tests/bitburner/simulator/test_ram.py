@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bridgehead.bitburner.simulator import World, answer
 
@@ -54,3 +56,8 @@ def test_a_broken_script_has_no_cost(source: str) -> None:
 
 def test_markup_may_hold_a_lone_quote() -> None:
     assert ram("a.tsx", a_tsx="export const A = () => <p>don't</p>;") == 1.6
+
+
+@given(st.text(alphabet="ab /*'\"`${}()[]\\\n.=", max_size=40))
+def test_any_text_has_a_cost_or_is_broken(source: str) -> None:
+    assert ram("a.js", a_js=source) in (1.6, "Ram cost could not be calculated")
