@@ -73,8 +73,8 @@ async def bare() -> AsyncIterator[Side]:
 
 
 @asynccontextmanager
-async def ours(through_protocol: list[Run]) -> AsyncIterator[Side]:
-    """Serve the bridge; call its handlers, and (third) its tools through the protocol engine."""
+async def ours() -> AsyncIterator[Side]:
+    """Serve the bridge, and call the handlers of its tools."""
     with tempfile.TemporaryDirectory() as state:
         environment = {
             "BITBURNER_LISTEN": "0",
@@ -104,11 +104,6 @@ async def ours(through_protocol: list[Run]) -> AsyncIterator[Side]:
                     )
                     assert all(answer.text == SMALL for answer in answers)
 
-                async def read_many_as_client() -> None:
-                    calls = (client.call("read_file", {"filename": "a.js"}) for _ in range(READS))
-                    assert all(one["content"][0]["text"] == SMALL for one in await asyncio.gather(*calls))
-
-                through_protocol.append(read_many_as_client)
                 yield Side(get_all, read_many)
 
 

@@ -123,7 +123,7 @@ async def test_an_error_object_keeps_its_message_and_code(tmp_path: Path) -> Non
         ({"error": {"reason": 1}}, "remote_error"),
         ({"error": ["odd"]}, "remote_error"),
         ({"error": {"code": True, "message": "x"}}, "remote_error"),
-        ({}, "remote_error"),
+        ({}, "odd_reply"),
         ({"result": 5}, "odd_reply"),
         ({"result": None}, "odd_reply"),
     ],

@@ -361,3 +361,12 @@ async def test_a_game_that_cannot_give_its_save_is_too_old(tmp_path: Path) -> No
 
     assert problem["code"] == "unsupported_by_game"
     assert "2.8" in text
+
+
+async def test_a_write_whose_answer_cannot_be_read_may_have_happened(tmp_path: Path) -> None:
+    game = Game(3, FILES, Faults(nonsense=1.0, only=frozenset({"pushFile"})))
+    async with played(tmp_path, game=game) as play:
+        text, problem = await play.fails("write_file", filename="hack.js", content="new")
+
+    assert problem["code"] == "odd_reply"
+    assert "not known whether" in text

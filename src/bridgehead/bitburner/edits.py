@@ -13,7 +13,7 @@ from . import paths
 from .arguments import Filename, Server
 from .session import Session
 from .toolbox import Toolbox
-from .writes import NOTHING_CHANGED, Written, check_size, rewrite
+from .writes import NOTHING_CHANGED, Written, check_size, rewrite, told_cost
 
 
 class EditFile(Arguments):
@@ -56,4 +56,4 @@ async def edit_file(args: EditFile, ctx: Context[Session]) -> Answer[Written]:
         return content
 
     written = await rewrite(ctx.state, on, name, change, because="edit_file")
-    return Answer(f"Replaced {args.count} in {name}.", written)
+    return Answer(f"Replaced {args.count} in {name}.{told_cost(written)}", written)

@@ -9,38 +9,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import UNSET, Raw
+from websockets.asyncio.connection import Connection
 from websockets.exceptions import ConnectionClosed
 
 from bridgehead.runtime import logs
 from bridgehead.runtime.metrics import Counter
 
 from . import wire
-from .errors import Disconnected, Unanswered
+from .deadlines import Deadlines
+from .errors import Disconnected, OddReply, Unanswered
+from .outbox import Outbox
 
 _log = logs.logger("bitburner.link")
-
-
-class Socket(Protocol):
-    """What a link needs of a WebSocket."""
-
-    async def send(self, message: bytes, *, text: bool | None = None) -> None:
-        """Send one frame."""
-        ...
-
-    async def recv(self, decode: Any = None) -> Any:
-        """Return the next frame."""
-        ...
-
-    async def ping(self) -> Any:
-        """Send a ping and return what waits for its pong."""
-        ...
-
-    async def close(self, code: int = 1000, reason: str = "") -> None:
-        """Close, telling why."""
-        ...
 
 
 class Failed(Exception):
@@ -59,7 +42,7 @@ class Link:
 
     def __init__(
         self,
-        socket: Socket,
+        socket: Connection,
         ids: Iterator[int],
         *,
         ignored: Counter,
@@ -67,6 +50,8 @@ class Link:
         on_notice: Notice | None = None,
     ) -> None:
         self._socket = socket
+        self._outbox = Outbox(socket)
+        self._limits = Deadlines()
         self._ids = ids
         self._ignored = ignored
         self._timeouts = timeouts
@@ -87,24 +72,24 @@ class Link:
             raise Disconnected(method)
         request_id = next(self._ids)
         loop = asyncio.get_running_loop()
-        self._pending[request_id] = future = loop.create_future()
+        future: asyncio.Future[Raw] = loop.create_future()
+        self._pending[request_id] = future
         began = loop.time()
+        self._limits.begin(future, began + timeout)
+        self._outbox.post(request_id, wire.request(request_id, method, params))
         try:
-            async with asyncio.timeout(timeout):
-                await self._socket.send(wire.request(request_id, method, params), text=True)
-                result: Raw = await future
-                return result
+            return await future
         except TimeoutError:
             self._timeouts.add()
             raise Unanswered(method, loop.time() - began) from None
-        except (ConnectionClosed, _Over):
+        except _Over:
             raise Disconnected(method) from None
+        except _NoResult:
+            raise OddReply(method, "it has neither a result nor an error") from None
         finally:
+            self._limits.end(future)
+            self._outbox.withdraw(request_id)
             del self._pending[request_id]
-            if not future.done():
-                future.cancel()
-            elif not future.cancelled():
-                future.exception()  # it was looked at, even where sending failed first
 
     async def run(self) -> None:
         """Take in what comes until the socket ends."""
@@ -142,7 +127,7 @@ class Link:
             future.set_result(reply.result)
         else:
             self._ignore("malformed", frame)
-            future.set_exception(Failed(wire.Failure("an answer without a result")))
+            future.set_exception(_NoResult())
 
     def _ignore(self, why: str, frame: bytes) -> None:
         self._ignored.add(why)
@@ -161,6 +146,10 @@ class Link:
         """Hang up, telling why."""
         self.end()
         await self._socket.close(code, reason)
+
+
+class _NoResult(Exception):
+    """The reply to a call carries nothing."""
 
 
 class _Over(Exception):

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import UNSET, Raw, Struct
+from websockets.asyncio.connection import Connection
 from websockets.exceptions import ConnectionClosed
 
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
 
 from . import relay_errors, wire
-from .link import Failed, Socket
+from .link import Failed
 from .remote import METHODS
 from .sockets import TIMEOUT
 
@@ -71,7 +72,7 @@ class Relay:
         for guest in self._guests:
             guest.begin(guest.tell_status())
 
-    async def serve(self, socket: Socket, headers: Mapping[str, str]) -> None:
+    async def serve(self, socket: Connection, headers: Mapping[str, str]) -> None:
         """Serve one guest until it goes."""
         guest = _Guest(socket, self._board, _asked_timeout(headers, self._timeout))
         self._guests.add(guest)
@@ -92,7 +93,7 @@ def _asked_timeout(headers: Mapping[str, str], default: float) -> float:
 class _Guest:
     """One process that shares the game."""
 
-    def __init__(self, socket: Socket, board: Switchboard, timeout: float) -> None:
+    def __init__(self, socket: Connection, board: Switchboard, timeout: float) -> None:
         self._socket = socket
         self._board = board
         self._timeout = timeout
@@ -155,7 +156,7 @@ class _Guest:
             return
 
 
-async def share(board: Switchboard, socket: Socket) -> None:
+async def share(board: Switchboard, socket: Connection) -> None:
     """Be a guest on a socket until it ends: the owner's game is this process's game."""
 
     def heard(message: wire.Reply) -> None:

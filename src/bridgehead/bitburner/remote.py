@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from bridgehead.runtime import logs
+from bridgehead.runtime.errors import BridgeError
 
 from . import relay_errors, wire
 from .errors import OddReply, RemoteFailure, TooOld
@@ -55,6 +56,7 @@ _HINTS = (
     (("ram", "calculate"), "Look for a syntax error, or an import of a file that is not there."),
     (("extension",), "This game may be too old for that kind of file (.css came with 3.0)."),
 )
+_NO_HINT = "Check the names with list_files and list_servers; connection_status tells the game's generation."
 
 
 class GameFile(Struct, frozen=True):
@@ -102,17 +104,19 @@ class Remote:
         """Make one exchange and return the undecoded result."""
         link = await self._board.current()
         began = self._clock.monotonic()
+        outcome = "answered"
         try:
-            result = await link.call(method, wire.encoded(params), self._timeout)
+            return await link.call(method, wire.encoded(params), self._timeout)
         except Failed as failed:
-            self._timed(method, began, "refused")
+            outcome = "refused"
             raise _named(method, failed.failure) from None
-        self._timed(method, began, "answered")
-        return result
-
-    def _timed(self, method: str, began: float, outcome: str) -> None:
-        milliseconds = round((self._clock.monotonic() - began) * 1000, 2)
-        _log.debug("exchange", method=method, outcome=outcome, ms=milliseconds)
+        except BridgeError as error:
+            outcome = error.code
+            raise
+        finally:
+            if _log.tells("debug"):
+                milliseconds = round((self._clock.monotonic() - began) * 1000, 2)
+                _log.debug("exchange", method=method, outcome=outcome, ms=milliseconds)
 
     async def _typed(self, method: str, kind: type[T], **params: Any) -> T:
         return decoded(method, await self.raw(method, **params), kind)
@@ -211,5 +215,5 @@ def _named(method: str, failure: wire.Failure) -> Exception:
             failure.code,
             next_step=f"The connected game is too old for this: it needs Bitburner {needed} or newer.",
         )
-    hint = next((hint for words, hint in _HINTS if any(word in text for word in words)), "")
+    hint = next((hint for words, hint in _HINTS if any(word in text for word in words)), _NO_HINT)
     return RemoteFailure(method, failure.message, failure.code, next_step=hint)

@@ -14,7 +14,7 @@ from . import paths
 from .arguments import Server
 from .session import Session
 from .toolbox import Toolbox
-from .writes import Written, rewrite
+from .writes import Written, rewrite, told_cost
 
 
 class RestoreFile(Arguments):
@@ -69,7 +69,7 @@ async def restore_file(args: RestoreFile, ctx: Context[Session]) -> Answer[Resto
         return Answer(_listed(listed), Restored(versions=listed))
     version, content = await asyncio.to_thread(backups.content, on, name, args.version)
     written = await rewrite(ctx.state, on, name, lambda _: content, because="restore_file")
-    return Answer(f"Restored {name} from {version}.", Restored(written))
+    return Answer(f"Restored {name} from {version}.{told_cost(written)}", Restored(written))
 
 
 def _listed(versions: list[KeptVersion]) -> str:

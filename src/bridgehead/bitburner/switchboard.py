@@ -11,12 +11,14 @@ import itertools
 import random
 from typing import TYPE_CHECKING
 
+from websockets.asyncio.connection import Connection
+
 from bridgehead.runtime import logs
 from bridgehead.runtime.metrics import Metrics
 
 from . import guide
 from .errors import NotConnected
-from .link import Link, Notice, Socket
+from .link import Link, Notice
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +66,7 @@ class Switchboard:
             "ws_connected", "Whether a game is connected.", lambda: {(): float(self.link is not None)}
         )
 
-    def make_link(self, socket: Socket, on_notice: Notice | None = None) -> Link:
+    def make_link(self, socket: Connection, on_notice: Notice | None = None) -> Link:
         """Make a link that counts what it ignores and what takes too long."""
         return Link(socket, self._ids, ignored=self.ignored, timeouts=self.timeouts, on_notice=on_notice)
 

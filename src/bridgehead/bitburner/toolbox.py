@@ -74,7 +74,8 @@ class Toolbox:
                     about = _about(name, args, ctx, began)
                     _log.warn("tool failed", code=error.code, problem=error.message, **about)
                 raise
-            _log.info("tool called", **_about(name, args, ctx, began))
+            if _log.tells("info"):
+                _log.info("tool called", **_about(name, args, ctx, began))
             return answer
 
         return watched

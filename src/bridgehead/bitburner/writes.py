@@ -17,7 +17,7 @@ from bridgehead.runtime.errors import BridgeError, InvalidArgument
 
 from . import paths, ram
 from .arguments import Filename, Server
-from .errors import Conflict, Declined, Disconnected, Unanswered, noted
+from .errors import Conflict, Declined, Disconnected, OddReply, Unanswered, noted
 from .session import Session
 from .toolbox import Toolbox
 
@@ -171,6 +171,13 @@ async def rewrite(
     return Written("OK", name, on, len(content.encode()), cost, problem, kept)
 
 
+def told_cost(written: Written) -> str:
+    """Give the RAM cost as an addition to a text; nothing for what has none."""
+    if written.ram_gb is not None:
+        return f" It costs {ram.shown(written.ram_gb)} GB of RAM."
+    return f" {written.ram_problem}" if written.ram_problem else ""
+
+
 async def _previous(remote: Remote, on: str, name: str) -> str | None:
     """Return what a file holds, or None where it is not there.
 
@@ -199,7 +206,7 @@ async def _done(exchange: Any) -> None:
     """Make the change itself; where the answer is lost, say that it may have been made all the same."""
     try:
         await exchange
-    except (Disconnected, Unanswered) as error:
+    except (Disconnected, Unanswered, OddReply) as error:
         raise noted(error, UNKNOWN) from None
     except BridgeError as error:
         raise noted(error, NOTHING_CHANGED) from None
