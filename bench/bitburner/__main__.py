@@ -117,12 +117,13 @@ def report(rows: list[Row], rounds: int) -> str:
     lines = ["| " + " | ".join(cells) + " |" for cells in table]
     lines.insert(1, "| --- | ---: | ---: | ---: | --- | --- |")
     how = (
-        f"Medians of {rounds} turns, ours and the other one after the other in the same run. The first two rows "
-        "count from the call to the handler's result; the far side is the same process for both."
+        f"Medians of {rounds} turns, ours and the other one after the other in the same run. The first two "
+        "rows count from the call to the handler's result; the far side is the same process for both."
     )
     made_with = (
-        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {os.cpu_count()} cores, Python {platform.python_version()}, "
-        f"websockets {websockets_version}, {platform.system()} {platform.machine()}."
+        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {os.cpu_count()} cores, "
+        f"Python {platform.python_version()}, websockets {websockets_version}, "
+        f"{platform.system()} {platform.machine()}."
     )
     return "\n".join(["# The bitburner bridge, measured", "", how, "", *lines, "", made_with, ""])
 
