@@ -86,7 +86,7 @@ async def ours() -> AsyncIterator[Side]:
         bridge = make_bridge(BitburnerSettings(environment))
         async with memory.connect(bridge) as client:
             await client.call("connection_status")
-            session = client.dispatcher.lifespan.value
+            session = client.dispatcher.lifespans[bridge].value
             async with dialled(f"ws://{session.board.address}"):
                 await session.board.current()
                 context = SimpleNamespace(state=session, request_id=1)

@@ -97,8 +97,9 @@ async def bridged(
         connect(bridge, revision=revision, capabilities=capabilities, answering=answering) as client,
         game or Game(3, FILES) as playing,
     ):
-        await client.dispatcher.lifespan.entered()
-        yield Play(client, client.dispatcher.lifespan.value, playing, metrics)
+        lifespan = client.dispatcher.lifespans[bridge]
+        await lifespan.entered()
+        yield Play(client, lifespan.value, playing, metrics)
 
 
 @asynccontextmanager

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,18 @@ async def test_many_calls_of_two_guests_at_once_each_get_their_own_answer(tmp_pa
         )
 
     assert [text for text, _ in answers] == [f"content {n % 100}" for n in range(300)]
+
+
+async def test_a_game_is_shared_over_wss_too(tmp_path: Path, certificate: Path) -> None:
+    trust = ssl.create_default_context(cafile=certificate)
+    secure: Any = {"BITBURNER_LISTEN": f"{HOST}:{free_port()}", "BITBURNER_TLS_CERT": str(certificate)}
+    async with bridged(tmp_path, **secure) as owner, bridged(tmp_path, **secure) as guest:
+        address = owner.session.board.address.replace(HOST, "localhost")
+        assert await owner.game.dial(f"wss://{address}", trust=trust)
+        await until(lambda: guest.session.board.link is not None)
+
+        assert (await guest.ok("list_files"))[0] == (await owner.ok("list_files"))[0]
+        assert guest.session.board.role == "guest"
 
 
 async def test_a_url_can_point_to_the_relay_of_another_bridge(tmp_path: Path) -> None:

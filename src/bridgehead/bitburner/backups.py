@@ -18,6 +18,7 @@ from msgspec import Struct
 from bridgehead.runtime import durable, places
 from bridgehead.runtime.errors import NotFound, StorageError
 
+from . import moments
 from .errors import NotKept
 from .settings import OFF
 
@@ -138,7 +139,7 @@ class Backups:
             return None
         size = len(kept.content.encode())
         name = entry.name.removesuffix(_SUFFIX)
-        return Version(name, kept.server, kept.filename, _moment(kept.at), kept.because, size)
+        return Version(name, kept.server, kept.filename, moments.shown(kept.at), kept.because, size)
 
     def _read(self, name: str) -> Kept | None:
         try:
@@ -174,9 +175,3 @@ def _entries(folder: Path) -> list[_Entry]:
 
 def _key(server: str, filename: str) -> str:
     return hashlib.sha256(f"{server}\0{filename}".encode()).hexdigest()[:_KEY_LETTERS]
-
-
-def _moment(seconds: float) -> str:
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

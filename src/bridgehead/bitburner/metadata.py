@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from bridgehead.mcp import Answer, Arguments, Context
 
-from . import paths
+from . import moments, paths
 from .arguments import Server
 from .session import Session
 from .toolbox import Toolbox
@@ -60,14 +60,5 @@ async def get_file_metadata(args: GetFileMetadata, ctx: Context[Session]) -> Ans
 
 
 def _times(one: Metadata) -> FileTimes:
-    return FileTimes(one.filename, _moment(one.btime), _moment(one.mtime), _moment(one.atime), one.size)
-
-
-def _moment(milliseconds: float) -> str:
-    from datetime import UTC, datetime
-
-    try:
-        moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
-    except (OverflowError, ValueError, OSError):
-        return f"{milliseconds:g} ms since 1970"
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    created, modified, accessed = (moments.shown(at / 1000) for at in (one.btime, one.mtime, one.atime))
+    return FileTimes(one.filename, created, modified, accessed, one.size)

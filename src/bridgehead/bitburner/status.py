@@ -9,6 +9,7 @@ from msgspec import Struct
 from bridgehead.mcp import Answer, Context, NoArguments
 from bridgehead.runtime.errors import BridgeError
 
+from . import moments
 from .session import Session
 from .toolbox import Toolbox
 
@@ -56,7 +57,7 @@ async def current(session: Session) -> ConnectionStatus:
         state="connected" if link is not None else "blocked" if board.problem else "waiting",
         role=board.role,
         address=board.address,
-        since=None if board.since is None else _moment(board.since),
+        since=None if board.since is None else moments.shown(board.since),
         game=board.game if link is not None else None,
         generation=generation,
         next_step="Nothing; go ahead." if link is not None else board.next_step(),
@@ -99,9 +100,3 @@ def shown(status: ConnectionStatus) -> str:
         f"ignored replies; {status.pending} exchanges pending, {status.guests} guests."
     )
     return "\n".join(lines)
-
-
-def _moment(seconds: float) -> str:
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
