@@ -3,7 +3,9 @@
 import json
 from pathlib import Path
 
+import jsonschema
 import msgspec
+import pytest
 
 from bridgehead.bitburner.bridge import make_bridge
 from bridgehead.bitburner.settings import BitburnerSettings
@@ -22,21 +24,21 @@ SEED = {
     "get_netscript_definitions": (set(), set()),
 }
 BUDGETS = {
-    "connection_status": 290,
-    "list_files": 150,
-    "read_file": 280,
-    "get_all_files": 360,
-    "search_files": 340,
-    "write_file": 370,
-    "delete_file": 220,
-    "edit_file": 370,
-    "restore_file": 510,
-    "calculate_ram": 170,
-    "get_netscript_definitions": 150,
-    "search_definitions": 260,
-    "list_servers": 200,
-    "get_file_metadata": 280,
-    "backup_save": 180,
+    "connection_status": 300,
+    "list_files": 160,
+    "read_file": 290,
+    "get_all_files": 370,
+    "search_files": 350,
+    "write_file": 390,
+    "delete_file": 230,
+    "edit_file": 380,
+    "restore_file": 530,
+    "calculate_ram": 180,
+    "get_netscript_definitions": 160,
+    "search_definitions": 270,
+    "list_servers": 210,
+    "get_file_metadata": 290,
+    "backup_save": 190,
 }
 PROBE = """
 import runpy, sys
@@ -87,6 +89,18 @@ async def test_the_seven_tools_keep_their_names_inputs_and_defaults() -> None:
 
 async def test_the_list_of_tools_stays_small_for_a_model(tmp_path: Path) -> None:
     await assert_lean(make_bridge(settings(tmp_path)), BUDGETS)
+
+
+def test_the_schema_of_an_answer_fits_failures_too() -> None:
+    """Some clients hold an error's structured content to the schema, and would throw the error away."""
+    problem = {"code": "timeout", "message": "m", "next_step": "n", "transient": True}
+    for tool in make_bridge(BitburnerSettings({})).tools.values():
+        schema = tool.output_schema
+        assert schema is not None
+        jsonschema.validate(problem, schema)
+        if "anyOf" in schema:
+            with pytest.raises(jsonschema.ValidationError):
+                jsonschema.validate({}, schema)
 
 
 def test_tools_with_huge_answers_point_to_those_that_search() -> None:

@@ -6,11 +6,12 @@ A call is logged with its tool, server, file and size, never with a content.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import wraps
+from functools import cached_property, wraps
 from time import monotonic
 from typing import Any, TypeVar
 
 from bridgehead.mcp import Bridge, Context
+from bridgehead.mcp.tools import Tool, ToolHints
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.metrics import Counter
@@ -20,6 +21,23 @@ from .session import Session
 _log = logs.logger("bitburner.tools")
 
 Function = TypeVar("Function", bound=Callable[..., Awaitable[Any]])
+
+
+class CandidTool(Tool):
+    """A tool whose output schema fits its failures too.
+
+    Clients hold whatever structured content they get to the schema, also that of an error; one that demanded
+    the members of a success would make them throw the error away.
+    """
+
+    @cached_property
+    def output_schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of a success, or of a `Problem`."""
+        schema = super().output_schema
+        if schema is None or "required" not in schema:
+            return schema
+        either = [{"required": schema["required"]}, {"required": ["code", "message"]}]
+        return {name: value for name, value in schema.items() if name != "required"} | {"anyOf": either}
 
 
 class Toolbox:
@@ -33,7 +51,7 @@ class Toolbox:
 
     def reads(self, title: str, description: str) -> Callable[[Function], Function]:
         """Declare a tool that changes nothing."""
-        return self._declared(self.bridge.tool(description, title=title, read_only=True, open_world=False))
+        return self._declared(title, description, ToolHints(read_only_hint=True, open_world_hint=False))
 
     def writes(
         self, title: str, description: str, *, destructive: bool, idempotent: bool
@@ -41,20 +59,18 @@ class Toolbox:
         """Declare a tool that changes something; it is not offered where nothing may be changed."""
         if self._read_only:
             return lambda handler: handler
-        return self._declared(
-            self.bridge.tool(
-                description,
-                title=title,
-                read_only=False,
-                destructive=destructive,
-                idempotent=idempotent,
-                open_world=False,
-            )
+        hints = ToolHints(
+            read_only_hint=False,
+            destructive_hint=destructive,
+            idempotent_hint=idempotent,
+            open_world_hint=False,
         )
+        return self._declared(title, description, hints)
 
-    def _declared(self, declaration: Callable[[Any], Any]) -> Callable[[Function], Function]:
+    def _declared(self, title: str, description: str, hints: ToolHints) -> Callable[[Function], Function]:
         def declare(handler: Function) -> Function:
-            declaration(self._watched(handler))
+            tool = CandidTool(self._watched(handler), description, home=self.bridge, title=title, hints=hints)
+            self.bridge.add(self.bridge.tools, tool.name, tool)
             return handler
 
         return declare
