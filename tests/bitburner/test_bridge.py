@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]  # it comes without types
 import msgspec
 import pytest
 

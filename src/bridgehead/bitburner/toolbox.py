@@ -34,7 +34,7 @@ class CandidTool(Tool):
     def output_schema(self) -> dict[str, Any] | None:
         """The JSON Schema of a success, or of a `Problem`."""
         schema = super().output_schema
-        if schema is None or "required" not in schema:
+        if schema is None or not schema.get("required"):
             return schema
         either = [{"required": schema["required"]}, {"required": ["code", "message"]}]
         return {name: value for name, value in schema.items() if name != "required"} | {"anyOf": either}
