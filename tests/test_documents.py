@@ -22,7 +22,7 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 FIRST_SCREEN = 30  # lines
 REGISTRY_ADDRESS = re.compile(r"https?://[\w.-]*(?:pypi|pythonhosted|npmjs|debian)\b")
-MACHINE_PATH = re.compile(r"(?<![\w.:}$])/(?:home|Users|root|work)/\w|\b[A-Z]:\\Users\\")
+MACHINE_PATH = re.compile(r"(?<![\w.:}$])(?<!bitburner:/)/(?:home|Users|root|work)/\w|\b[A-Z]:\\Users\\")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 PIN = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
 REQUIREMENT_NAME = re.compile(r"[\w.-]+")
@@ -31,6 +31,7 @@ REQUIREMENT_NAME = re.compile(r"[\w.-]+")
 def project_texts() -> Iterator[tuple[str, str]]:
     """Every text file of the project, by its path from the root."""
     files = [path for path in ROOT.iterdir() if path.is_file() and not path.name.startswith(".coverage")]
+    files = [path for path in files if path.name != ".git"]  # a work tree's: where its repository is
     files += [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]
     for path in sorted(files):
         try:

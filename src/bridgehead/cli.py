@@ -25,6 +25,7 @@ MCP servers, called bridges, on a protocol engine of their own.
 A bridge's name alone serves it to an MCP client on standard input and output.
 """
 _BRIDGES: dict[str, str] = {
+    "bitburner": "files of a running game of Bitburner",
     "aoc": "Advent of Code puzzles and solve-speed records",
 }
 _WRONG_USAGE = 2

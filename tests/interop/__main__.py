@@ -7,7 +7,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from tests.interop import aoc, inspector, typescript
+from tests.interop import aoc, bitburner, inspector, typescript
 from tests.interop.check import Check
 from tests.interop.node import node
 from tests.interop.server_process import serving
@@ -20,11 +20,16 @@ def main() -> int:
     )
     wanted = parser.parse_args().only
     program = node()
-    with serving("tests.interop.server", "--http") as address, tempfile.TemporaryDirectory() as home:
+    with (
+        serving("tests.interop.server", "--http") as address,
+        tempfile.TemporaryDirectory() as home,
+        bitburner.playing(Path(home)) as ports,
+    ):
         checks = [
             *typescript.checks(program, address),
             *inspector.checks(program, address, Path(home)),
             *aoc.checks(program, Path(home)),
+            *bitburner.checks(program, Path(home), ports),
         ]
         outcomes = [passes(check) for check in checks if wanted in check.name]
     failed = outcomes.count(False)

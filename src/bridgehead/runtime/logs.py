@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 ROOT = "bridgehead"
 LEVELS = ("debug", "info", "warn", "error")
+_NUMBERS = {"debug": 10, "info": 20, "warn": 30, "error": 40}
 FORMATS = ("json", "pretty")
 HIDDEN = "***"
 
@@ -46,14 +47,21 @@ class Logger:
         """Log what failed."""
         self._log(40, event, fields)
 
-    def _log(self, level: int, event: str, fields: dict[str, object]) -> None:
-        logger = self._logger
-        if logger is None:
-            import logging
+    def tells(self, level: str) -> bool:
+        """Whether a line of this level is written at all; for hot paths that would make fields in vain."""
+        return self._found().isEnabledFor(_NUMBERS[level])
 
-            logger = self._logger = logging.getLogger(self._name)
+    def _log(self, level: int, event: str, fields: dict[str, object]) -> None:
+        logger = self._found()
         if logger.isEnabledFor(level):
             logger.log(level, event, extra={"fields": fields})
+
+    def _found(self) -> logging.Logger:
+        if self._logger is None:
+            import logging
+
+            self._logger = logging.getLogger(self._name)
+        return self._logger
 
 
 def logger(name: str) -> Logger:
