@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
 import httptools
 
@@ -44,8 +44,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - what a stream server makes
-        self.transport = transport
+        self.transport = cast("asyncio.Transport", transport)
         self._connections.add(self)
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -174,6 +173,7 @@ class Exchange:
         """Send pieces of a stream, each as a chunk of its own, and wait while the client is slow."""
         self.request.chunks += len(pieces)
         self._connection.transport.write(b"".join([b"%x\r\n%b\r\n" % (len(one), one) for one in pieces]))
+        self.on_change()
         await self._connection.drained()
 
     def end(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from itertools import chain, cycle, islice, repeat
-from typing import NoReturn
 
 from .connection import Exchange
 from .faults import Fault
@@ -50,7 +49,7 @@ async def _deliver_whole(exchange: Exchange, reply: Whole, fault: Fault) -> None
             await _for_ever()
         case "endless":
             exchange.begin(_JSON_IN_CHUNKS)
-            await _send(exchange, chain([half], repeat(b" and on")), fault.chunk_delay or ENDLESS_DELAY)
+            await _send(exchange, chain([half], repeat(b" and on")), _delay(fault, 0.0))
         case "short":
             exchange.answer(200, half)
         case "garbage":
@@ -66,10 +65,7 @@ async def _deliver_whole(exchange: Exchange, reply: Whole, fault: Fault) -> None
 
 async def _deliver_stream(exchange: Exchange, reply: Streamed, fault: Fault, chunk_delay: float) -> None:
     exchange.begin()
-    delay = chunk_delay if fault.chunk_delay is None else fault.chunk_delay
-    if fault.kind == "endless":
-        delay = delay or ENDLESS_DELAY
-    await _send(exchange, _events(reply, fault), delay)
+    await _send(exchange, _events(reply, fault), _delay(fault, chunk_delay))
     if fault.kind == "silent":
         await _for_ever()
     if fault.kind == "cut":
@@ -97,6 +93,13 @@ def _events(reply: Streamed, fault: Fault) -> Iterator[bytes]:
             return chain(begun, finish, [DONE])
 
 
+def _delay(fault: Fault, usual: float) -> float:
+    """Say how long to wait between pieces; what never ends is only as fast as can be when that is wanted."""
+    if fault.chunk_delay is not None:
+        return fault.chunk_delay
+    return usual or (ENDLESS_DELAY if fault.kind == "endless" else 0.0)
+
+
 async def _send(exchange: Exchange, pieces: Iterator[bytes], delay: float) -> None:
     """Send pieces as fast as the client reads, or one each `delay`, catching up where a timer came late."""
     if not delay:
@@ -115,7 +118,6 @@ async def _send(exchange: Exchange, pieces: Iterator[bytes], delay: float) -> No
         await asyncio.sleep(due - loop.time())
 
 
-async def _for_ever() -> NoReturn:
+async def _for_ever() -> None:
     """Wait until the client goes, which cancels this."""
     await asyncio.Event().wait()
-    raise AssertionError("an event that nobody sets")

