@@ -24,7 +24,7 @@ MCP servers, called bridges, on a protocol engine of their own.
 
 A bridge's name alone serves it to an MCP client on standard input and output.
 """
-_BRIDGES: dict[str, str] = {}
+_BRIDGES: dict[str, str] = {"mercury": "the Mercury diffusion LLM as tools: chat, streams, code, edits"}
 _WRONG_USAGE = 2
 
 
