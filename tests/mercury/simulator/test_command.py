@@ -10,11 +10,7 @@ import pytest
 
 from tests.mercury.simulator.raw import Raw, chat
 
-START = (
-    "import sys\n"
-    "from bridgehead.mercury.simulator.command import simulate\n"
-    "sys.exit(simulate(sys.argv[1:], {}))\n"
-)
+COMMAND = (sys.executable, "-m", "bridgehead", "mercury", "simulate")
 SECONDS = 20
 
 
@@ -22,7 +18,7 @@ SECONDS = 20
 def running(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
     """Run the command until the block ends, and give what it says first."""
     process = subprocess.Popen(
-        [sys.executable, "-c", START, *arguments],
+        [*COMMAND, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -42,7 +38,7 @@ def port(said: list[str]) -> int:
 
 def refused(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the command where it must not start."""
-    command = [sys.executable, "-c", START, *arguments]
+    command = [*COMMAND, *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
 
 
