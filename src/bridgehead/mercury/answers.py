@@ -1,4 +1,4 @@
-"""Answers: what a tool gives back for a completion: the text, tool calls, and the metadata of the contract."""
+"""Answers: what a tool gives back for a completion: text, tool calls, and the metadata of the contract."""
 
 from __future__ import annotations
 

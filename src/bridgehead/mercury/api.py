@@ -1,6 +1,6 @@
-"""Api: the one way to the Mercury API. One pooled HTTP client, bounded in size and time.
+"""Api: the one way to the Mercury API. Bounded in size and time, on a transport that keeps its connections.
 
-Everything that the HTTP client can raise becomes a `MercuryError` here and nowhere else. Retries, keys and
+Everything that can go wrong on the way becomes a `MercuryError` here and nowhere else. Retries, keys and
 limits are not its business: a request is made once, with the key that it is given.
 """
 
@@ -9,30 +9,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from pyreqwest import exceptions
-from pyreqwest.client import Client, ClientBuilder
 
 from bridgehead import __version__
 from bridgehead.runtime.clock import Clock
 
 from . import failures
 from .errors import ApiFailed, MercuryError
+from .http.transport import ConnectFailed, ConnectionBroken, Response, Transport
 from .retrying import retry_after
 from .settings import MercurySettings
 
-if TYPE_CHECKING:
-    from pyreqwest.request import RequestBuilder
-    from pyreqwest.response import Response
-
 _OK = 200
-_IDLE_SECONDS = 90
-_READ_AHEAD = 0
-"""Bytes of a stream that are read before anybody asks. More than none would delay the first piece, and leave
-a request that is cancelled meanwhile running at the other end."""
+_LOST = (ConnectFailed, ConnectionBroken, TimeoutError)
 
 
 class Request(Struct, frozen=True):
@@ -54,106 +44,110 @@ class Api:
         self._clock = clock
         self._most_bytes = settings.max_response_size
         self._idle_seconds = settings.idle_timeout / 1000
-        self._client = _client(settings)
+        self._transport = transport_of(settings)
 
     async def close(self) -> None:
         """Let go of all connections."""
-        await self._client.close()
+        await self._transport.close()
 
     async def get(self, path: str, key: str, seconds: float) -> bytes:
         """Fetch something; raises `MercuryError`."""
-        request = Request(path, "", b"", key, seconds)
-        return await self._whole(self._client.get(self._url + path), request)
+        return await self._whole("GET", Request(path, "", b"", key, seconds))
 
     async def post(self, request: Request) -> bytes:
         """Send a request and return the whole answer; raises `MercuryError`."""
-        return await self._whole(self._posting(request), request)
+        return await self._whole("POST", request)
+
+    async def _whole(self, method: str, request: Request) -> bytes:
+        try:
+            async with asyncio.timeout(request.seconds):
+                async with self._transport.request(*_parts(method, request)) as response:
+                    body = await self._body(response, request.seconds)
+        except _LOST as problem:
+            raise self._lost(problem, request.seconds) from problem
+        if response.status != _OK:
+            raise self._refused(response, body, request.model)
+        return body
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[AsyncIterator[bytes]]:
         """Send a request and give the answer piece by piece; leaving early ends it at the other end."""
-        opening = self._opened(self._posting(request), request).build_streamed()
+        exchange = self._transport.request(*_parts("POST", request))
         first_byte = request.first_byte_seconds or request.seconds
         try:
-            async with asyncio.timeout(first_byte):
-                response = await opening.__aenter__()
-        except TimeoutError as error:
-            raise too_slow(f"no answer within {first_byte:.3g} s") from error
-        except exceptions.PyreqwestError as error:
-            raise _lost(error, self._url) from error
-        try:
-            if response.status != _OK:
-                raise await self._refused(response, request.model)
-            yield self._pieces(response)
-        finally:
-            await opening.__aexit__(None, None, None)
+            async with asyncio.timeout(request.seconds):
+                async with asyncio.timeout(first_byte):
+                    response = await exchange.__aenter__()
+                try:
+                    if response.status != _OK:
+                        body = await self._body(response, first_byte)
+                        raise self._refused(response, body, request.model)
+                    yield self._pieces(response)
+                finally:
+                    await exchange.__aexit__(None, None, None)
+        except _LOST as problem:
+            raise self._lost(problem, request.seconds) from problem
 
     async def _pieces(self, response: Response) -> AsyncIterator[bytes]:
-        read = response.body_reader.read_chunk
-        try:
-            while True:
-                async with asyncio.timeout(self._idle_seconds):
-                    piece = await read()
-                if piece is None:
-                    return
-                yield bytes(piece)
-        except TimeoutError as error:
-            raise too_slow(f"the answer stopped coming for {self._idle_seconds:.3g} s") from error
-        except exceptions.PyreqwestError as error:
-            raise _lost(error, self._url) from error
+        while piece := await response.read(self._idle_seconds):
+            yield piece
 
-    def _posting(self, request: Request) -> RequestBuilder:
-        posting = self._client.post(self._url + request.path).body_bytes(request.body)
-        return posting.header("content-type", "application/json")
-
-    @staticmethod
-    def _opened(building: RequestBuilder, request: Request) -> RequestBuilder:
-        building = building.header("authorization", f"Bearer {request.key}", is_sensitive=True)
-        return building.timeout(timedelta(seconds=request.seconds)).streamed_read_buffer_limit(_READ_AHEAD)
-
-    async def _whole(self, building: RequestBuilder, request: Request) -> bytes:
-        try:
-            async with self._opened(building, request).build_streamed() as response:
-                if response.status != _OK:
-                    raise await self._refused(response, request.model)
-                return await self._body(response)
-        except exceptions.PyreqwestError as error:
-            raise _lost(error, self._url) from error
-
-    async def _body(self, response: Response) -> bytes:
+    async def _body(self, response: Response, seconds: float) -> bytes:
         """Read a body, but never more than the limit."""
-        length = response.get_header("content-length")
-        if length is not None and int(length) <= self._most_bytes:
-            return bytes(await response.bytes())
-        pieces: list[bytes] = []
-        size = 0
-        while (piece := await response.body_reader.read_chunk()) is not None:
-            size += len(piece)
-            if size > self._most_bytes:
-                raise too_large(self._most_bytes)
-            pieces.append(bytes(piece))
-        return b"".join(pieces)
+        body = await response.read(seconds)
+        while piece := await response.read(seconds):
+            body += piece
+            if len(body) > self._most_bytes:
+                break
+        if len(body) > self._most_bytes:
+            raise too_large(self._most_bytes)
+        return body
 
-    async def _refused(self, response: Response, model: str) -> MercuryError:
+    def _refused(self, response: Response, body: bytes, model: str) -> MercuryError:
         wait = retry_after(
-            response.get_header("retry-after-ms"), response.get_header("retry-after"), self._clock.now()
+            response.header("retry-after-ms"), response.header("retry-after"), self._clock.now()
         )
-        body = await self._body(response)
         return failures.refused(response.status, body, wait, model)
 
+    def _lost(self, problem: Exception, seconds: float) -> MercuryError:
+        """Give the error for a request that got no answer, or not all of it."""
+        if isinstance(problem, TimeoutError):
+            return too_slow(
+                f"it did not answer, or stopped in the middle, within its time of {seconds:.3g} s"
+            )
+        if isinstance(problem, ConnectFailed):
+            return unreachable(self._url, str(problem))
+        return ApiFailed(
+            f"The connection to the Mercury API broke: {problem}.",
+            "CONNECTION_LOST",
+            is_transient=True,
+            is_outage=True,
+            is_charge_possible=True,
+            next_step="Try again; if it stays like this, check the network and MERCURY_API_URL.",
+        )
 
-def _client(settings: MercurySettings) -> Client:
-    """Make the client. Proxies are those of the environment; a redirect is never followed with the key."""
-    return (
-        ClientBuilder()
-        .user_agent(f"bridgehead/{__version__}")
-        .http2(enable=True)
-        .follow_redirects(enable=False)
-        .max_connections(settings.max_connections)
-        .connect_timeout(timedelta(milliseconds=settings.connect_timeout))
-        .pool_idle_timeout(timedelta(seconds=_IDLE_SECONDS))
-        .build()
-    )
+
+def transport_of(settings: MercurySettings) -> Transport:
+    """Make the transport that the settings ask for."""
+    connect_seconds = settings.connect_timeout / 1000
+    if settings.http2:
+        from .http.http2 import Http2Pool
+
+        return Http2Pool(settings.api_url, connect_seconds, settings.max_connections)
+    from .http.pool import Pool
+    from .http.proxy import proxy_for
+
+    proxy = proxy_for(settings.api_url, settings)
+    return Pool(settings.api_url, connect_seconds, settings.max_connections, proxy)
+
+
+def _parts(method: str, request: Request) -> tuple[str, str, dict[str, str], bytes, float]:
+    headers = {
+        "Authorization": f"Bearer {request.key}",
+        "Content-Type": "application/json",
+        "User-Agent": f"bridgehead/{__version__}",
+    }
+    return method, request.path, headers, request.body, request.seconds
 
 
 def too_slow(what: str) -> MercuryError:
@@ -177,24 +171,6 @@ def too_large(most: int) -> MercuryError:
     )
 
 
-def _lost(error: exceptions.PyreqwestError, url: str) -> MercuryError:
-    """Give the error for a request that got no answer, or not all of it."""
-    if isinstance(error, exceptions.ConnectTimeoutError | exceptions.PoolTimeoutError):
-        return unreachable(url, "connecting took too long")
-    if isinstance(error, exceptions.ConnectError):
-        return unreachable(url, _cause(error))
-    if isinstance(error, TimeoutError):
-        return too_slow("the answer did not come, or stopped coming, in time")
-    return ApiFailed(
-        f"The connection to the Mercury API broke: {_cause(error)}.",
-        "CONNECTION_LOST",
-        is_transient=True,
-        is_outage=True,
-        is_charge_possible=True,
-        next_step="Try again; if it stays like this, check the network and MERCURY_API_URL.",
-    )
-
-
 def unreachable(url: str, why: str) -> MercuryError:
     """Say that there is no connection to the API."""
     return ApiFailed(
@@ -204,9 +180,3 @@ def unreachable(url: str, why: str) -> MercuryError:
         is_outage=True,
         next_step="Check the network, the proxy settings and MERCURY_API_URL, then try again.",
     )
-
-
-def _cause(error: exceptions.PyreqwestError) -> str:
-    """Give the innermost reason, which is the one that tells something."""
-    causes = getattr(error, "details", {}).get("causes") or []
-    return str(causes[-1]["message"] if causes else error.message)

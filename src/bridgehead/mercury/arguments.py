@@ -162,8 +162,8 @@ class Edit(Completing, kw_only=True):
         str,
         Meta(
             min_length=1,
-            description="The edit prompt with its tags: <|code_to_edit|>…<|/code_to_edit|> for the next edit, "
-            "or <|original_code|>…<|/original_code|> with <|update_snippet|>…<|/update_snippet|> to apply one",
+            description="The prompt with its tags: <|code_to_edit|>…<|/code_to_edit|> for the next edit; "
+            "<|original_code|>…<|/original_code|> and <|update_snippet|>…<|/update_snippet|> to apply one",
         ),
     ]
     top_p: Probability | UnsetType = UNSET

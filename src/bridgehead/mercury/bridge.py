@@ -16,8 +16,9 @@ from .settings import MercurySettings
 _INSTRUCTIONS = (
     "Mercury is a diffusion LLM that answers very fast. mercury_chat_completion asks it, mercury_chat_stream "
     "shows the answer as it grows, mercury_fim_completion fills a gap in code, mercury_edit_completion edits "
-    "code, mercury_batch answers many prompts, mercury_list_models tells which models there are, mercury_usage "
-    "what was used. Failures are JSON: error.type, error.message with the next step, error.code, error.retry_after."
+    "code, mercury_batch answers many prompts, mercury_list_models tells which models there are, "
+    "mercury_usage what was used. Failures are JSON: error.type, error.message with the next step, "
+    "error.code, error.retry_after."
 )
 
 

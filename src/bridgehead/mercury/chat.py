@@ -17,9 +17,9 @@ STREAM = "mercury_chat_stream"
 def declare(bridge: Bridge[Service]) -> None:
     """Declare the chat tools."""
     bridge.tool(
-        "Ask the Mercury diffusion LLM, which answers very fast, to continue a conversation. Gives the whole "
-        "answer at once, with tokens used, finish reason and cost in `metadata`. For long answers that are to "
-        f"be seen as they grow use {STREAM}; for many prompts mercury_batch.",
+        "Ask the Mercury diffusion LLM, which answers very fast, to continue a conversation. Gives the "
+        "whole answer at once, with tokens used, finish reason and cost in `metadata`. For long answers "
+        f"that are to be seen as they grow use {STREAM}; for many prompts mercury_batch.",
         name=COMPLETION,
         title="Mercury chat",
         read_only=True,
@@ -27,8 +27,8 @@ def declare(bridge: Bridge[Service]) -> None:
     )(complete)
     bridge.tool(
         f"Like {COMPLETION}, but the answer is reported as it grows: each progress notification's message "
-        "has the new text (with diffusing, the whole text so far, which replaces the last). The result has the "
-        "whole answer, with time to first token and tokens a second in `metadata`.",
+        "has the new text (with diffusing, the whole text so far, which replaces the last). The result has "
+        "the whole answer, with time to first token and tokens a second in `metadata`.",
         name=STREAM,
         title="Mercury chat, streamed",
         read_only=True,

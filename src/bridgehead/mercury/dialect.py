@@ -9,6 +9,7 @@ from msgspec import Struct, json
 
 from bridgehead.mcp import Dialect, ToolError
 from bridgehead.mcp.errors import Failure
+from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
 
 from .errors import MercuryError
@@ -35,8 +36,8 @@ def body_of(error: BridgeError) -> ErrorBody:
 
 
 def text_of(body: ErrorBody) -> str:
-    """Give an error as the text of a result."""
-    return json.encode({"error": body}).decode()
+    """Give an error as the text of a result. What the API said is part of it, and might repeat a key."""
+    return logs.scrubbed(json.encode({"error": body}).decode())
 
 
 class MercuryDialect(Dialect):

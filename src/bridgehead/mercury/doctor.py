@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from msgspec import Struct
 from rich.console import Console
 
-from bridgehead.runtime import places
+from bridgehead.runtime import logs, places
 from bridgehead.runtime.errors import BridgeError
 
 from .errors import MercuryError
@@ -42,7 +42,7 @@ async def _print_findings(settings: MercurySettings, console: Console, *, offlin
     try:
         async for finding in _findings(service, offline=offline):
             console.print(f"{_MARKS[finding.is_well]} {finding.what}: ", end="")
-            console.print(service.keys.scrubbed(finding.detail), markup=False)
+            console.print(logs.scrubbed(finding.detail), markup=False)
             is_well = is_well and finding.is_well
     finally:
         await service.api.close()

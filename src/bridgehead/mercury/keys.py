@@ -1,8 +1,8 @@
 """Keys: the API keys of this server, and which of them to use.
 
 A key that the service refuses is put aside for a while, as long as there is another one. Keys that come from
-a file are read again when the file changes. No key ever leaves this module in a text: `scrubbed` takes them
-out, and the log knows them as hidden.
+a file are read again when the file changes. Every key is made known as hidden, so that neither the log nor an
+error can show it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ class Keys:
         self._stamp: tuple[int, int] | None = None
         self._aside: dict[str, float] = {}
         """By key, the time until which it is not used; in the order in which they were given."""
-        self._seen: set[str] = set()
         self._take(settings.api_keys)
 
     @property
@@ -62,16 +61,9 @@ class Keys:
             self._aside[key] = self._clock.monotonic() + wait
             _log.warn("key put aside", key=list(self._aside).index(key) + 1, status=status, seconds=wait)
 
-    def scrubbed(self, text: str) -> str:
-        """Take every key out of a text that came from outside."""
-        for key in self._seen:
-            text = text.replace(key, logs.HIDDEN)
-        return text
-
     def _take(self, keys: tuple[str, ...]) -> None:
         for key in keys:
             logs.hide(key)
-        self._seen.update(keys)
         self._aside = {key: self._aside.get(key, 0.0) for key in keys}
 
     def _refresh(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from bridgehead.runtime.logs import FORMATS, LEVELS
 from bridgehead.runtime.places import PlaceSettings
 from bridgehead.runtime.settings import (
@@ -47,7 +49,7 @@ def is_key(text: str) -> bool:
         len(text) >= SHORTEST_KEY
         and text.isascii()
         and text.isprintable()
-        and not any(c in " \"'<>" for c in text)
+        and not any(c in " \"'<>\\" for c in text)
         and "..." not in text
     )
 
@@ -59,6 +61,8 @@ KEYS = Kind(
     f"one API key, or several separated by commas (each {SHORTEST_KEY} or more printable characters, "
     "without spaces or quotes)",
 )
+_PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
+"""Variables that other programs know in lower case too."""
 _MS = whole(1, _DAY_MS)
 _MS_OR_NONE = whole(0, _DAY_MS)
 
@@ -145,6 +149,13 @@ class MercurySettings(PlaceSettings):
     breaker_wait = Setting(
         "MERCURY_BREAKER_WAIT", _MS, 15_000, "Milliseconds for which a failing service is left alone."
     )
+    http2 = Setting("MERCURY_HTTP2", FLAG, default=False, about="Speak HTTP/2 with the API.")
+    https_proxy = Setting("HTTPS_PROXY", WORD, "", "The proxy for an API at https://.", secret=True)
+    http_proxy = Setting("HTTP_PROXY", WORD, "", "The proxy for an API at http://.", secret=True)
+    all_proxy = Setting("ALL_PROXY", WORD, "", "The proxy where there is no other.", secret=True)
+    no_proxy = Setting[tuple[str, ...]](
+        "NO_PROXY", WORDS, (), "Hosts, domains and networks that need no proxy."
+    )
     max_connections = Setting(
         "MERCURY_MAX_CONNECTIONS", whole(1, 10_000), 256, "Requests to the API at once."
     )
@@ -182,6 +193,10 @@ class MercurySettings(PlaceSettings):
     rate_limit_wait = Setting(
         "RATE_LIMIT_WAIT_MS", _MS_OR_NONE, 0, "Milliseconds that a call may wait for room under the limits."
     )
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        proxies = {name: value for name in _PROXIES if (value := environment.get(name.lower()))}
+        super().__init__({**proxies, **environment})
 
     def check(self) -> None:
         """Refuse values that contradict each other."""

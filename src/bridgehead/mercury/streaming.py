@@ -52,11 +52,13 @@ class Streamer:
         )
         gathered = Gathered(diffusing=call.diffusing, most_bytes=self._most_bytes)
         async with Progress(self._context, self._heartbeat, gathered.unsent) as progress:
-            async with self._api.stream(request) as pieces:
-                try:
+            has_begun = False
+            try:
+                async with self._api.stream(request) as pieces:
+                    has_begun = True
                     await self._read(pieces, gathered, progress)
-                except MercuryError as error:
-                    raise _after_the_first_byte(error, gathered) from error
+            except MercuryError as error:
+                raise (_after_the_first_byte(error, gathered) if has_begun else error) from error
             await progress.last()
         return self._completed(call, gathered, begun)
 

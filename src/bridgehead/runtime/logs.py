@@ -67,6 +67,13 @@ def hide(secret: str) -> None:
         _hidden.add(secret)
 
 
+def scrubbed(text: str) -> str:
+    """Take every hidden value out of a text that leaves the process another way."""
+    for secret in _hidden:
+        text = text.replace(secret, HIDDEN)
+    return text
+
+
 def configure(level: str = "info", form: str = "json", stream: TextIO | None = None) -> None:
     """Send everything from a level on to a stream, in one of the formats; may be called again."""
     import logging
@@ -86,10 +93,7 @@ def _formatter(form: str) -> logging.Formatter:
 
     class Formatter(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:
-            line = write(record, self)
-            for secret in _hidden:
-                line = line.replace(secret, HIDDEN)
-            return line
+            return scrubbed(write(record, self))
 
     return Formatter()
 

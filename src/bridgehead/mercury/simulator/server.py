@@ -49,6 +49,7 @@ class Simulator:
         self._now = now
         self._connections: set[Connection] = set()
         self._server: asyncio.Server | None = None
+        self._refusals = 0
         self._is_open = False
 
     @property
@@ -94,12 +95,14 @@ class Simulator:
 
     @asynccontextmanager
     async def refusing(self) -> AsyncIterator[None]:
-        """Let nothing listen meanwhile, and cut what is connected."""
+        """Let nothing listen meanwhile, and cut what is connected; the last one to leave opens again."""
+        self._refusals += 1
         self._close()
         try:
             yield
         finally:
-            if self._is_open:
+            self._refusals -= 1
+            if self._is_open and not self._refusals:
                 await self._listen()
 
     async def _refuse(self, exchange: Exchange, seconds: float) -> None:
