@@ -30,6 +30,8 @@ class Connection(asyncio.Protocol):
         self._is_paused = False
         self._has_head = False
         self._is_complete = True
+        self._stays = True
+        """Whether the connection goes on after the answer."""
         self._lost: str | None = None
         self.status = 0
         self.idle_since = 0.0
@@ -39,7 +41,7 @@ class Connection(asyncio.Protocol):
     @property
     def is_reusable(self) -> bool:
         """Tell whether another request can be sent."""
-        return self._lost is None and self._is_complete and self._parser.should_keep_alive()
+        return self._lost is None and self._is_complete and self._stays
 
     @property
     def is_alive(self) -> bool:
@@ -158,6 +160,7 @@ class Connection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         """Take the end of the answer."""
         self._is_complete = self._has_head
+        self._stays = self._parser.should_keep_alive()
 
 
 def _expire(waiter: asyncio.Future[None]) -> None:
