@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.peers import HERE, HOME, Peer, python_of_peers
 
-OURS = ("msgspec", "uvicorn", "httptools", "uvloop")
+OURS = ("msgspec", "httptools", "uvloop")
 
 
 def facts(peers: list[Peer]) -> list[str]:

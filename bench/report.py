@@ -65,9 +65,9 @@ def _notes(plan: Plan, peers: list[Peer], results: Results) -> list[str]:
         ),
         (
             f"HTTP: {plan.http.connections} keep-alive connections with one call at a time on each; sessions "
-            "is protocol 2025-11-25 with a session for each connection, stateless is 2026-07-28; Python "
-            "servers run on uvicorn with httptools and uvloop (ours and the bare function with the HTTP "
-            "protocol class of this project in it), and all answer in plain JSON"
+            "is protocol 2025-11-25 with a session for each connection, stateless is 2026-07-28; the Python "
+            "peers run on uvicorn with httptools and uvloop, ours and the bare function on the server of "
+            "this project with the same two, and all answer in plain JSON"
         ),
         (
             "a wrong answer stops the bench: over stdio all answers are parsed and checked, over HTTP each "

@@ -1,16 +1,12 @@
 """The floor for HTTP: an ASGI function that decodes the body and encodes an answer, on the same server."""
 
 import sys
-from collections.abc import Awaitable, Callable
-from typing import Any
 
 import msgspec
-import uvicorn
 
-from bridgehead.mcp.http.protocol import Http1Protocol
-
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
+from bridgehead.mcp.http.exchange import Receive, Scope, Send
+from bridgehead.mcp.http.server import bound, loop_factory, serve
+from bridgehead.mcp.process import run_to_end
 
 decode = msgspec.json.Decoder().decode
 encode = msgspec.json.Encoder().encode
@@ -26,7 +22,7 @@ async def body_of(receive: Receive) -> bytes:
     return body
 
 
-async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+async def app(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer any request with the text found in it."""
     message = decode(await body_of(receive))
     text = message.get("params", {}).get("arguments", {}).get("text", "")
@@ -46,14 +42,4 @@ async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
 
 
 if __name__ == "__main__":
-    uvicorn.run(
-        app,
-        host="127.0.0.1",
-        port=int(sys.argv[2]),
-        http=Http1Protocol,
-        ws="none",
-        loop="uvloop",
-        lifespan="off",
-        log_level="warning",
-        access_log=False,
-    )
+    run_to_end(serve(app, bound("127.0.0.1", int(sys.argv[2]))), loop_factory(), 1)

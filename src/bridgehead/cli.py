@@ -14,7 +14,7 @@ import sys
 from bridgehead import __version__
 
 _HELP = """\
-usage: bridgehead BRIDGE [COMMAND …] | --version | --help
+usage: bridgehead BRIDGE [COMMAND ...] | --version | --help
 
 MCP servers, called bridges, on a protocol engine of their own.
 

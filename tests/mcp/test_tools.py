@@ -1,5 +1,7 @@
 """Tools: how they are listed, what their input may be, and what their output becomes."""
 
+import asyncio
+from collections.abc import Coroutine
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -88,6 +90,27 @@ def finished(args: NoArguments, ctx: Context[None]) -> CallResult:
 @bridge.tool("Fail in a way that the model can act on.")
 def fail(args: NoArguments, ctx: Context[None]) -> Sum:
     raise ToolError("The shop is closed. Come back at nine.", {"opens": 9})
+
+
+async def test_a_plain_function_may_answer_at_once_or_later() -> None:
+    forgetful: Bridge[None] = Bridge("forgetful", "1.0.0")
+    memory: dict[str, Sum] = {}
+
+    @forgetful.tool("Answer at once what is remembered, and later what is not.")
+    def remember(args: NoArguments, ctx: Context[None]) -> Sum | Coroutine[Any, Any, Sum]:
+        return memory.get("sum") or found_out()
+
+    async def found_out() -> Sum:
+        await asyncio.sleep(0)
+        memory["sum"] = Sum(2)
+        return Sum(1)
+
+    async with connect(forgetful) as client:
+        structured = [(await client.call("remember", {}))["structuredContent"] for _ in range(2)]
+        (listed,) = (await client.request("tools/list", {}))["tools"]
+
+    assert [answer["total"] for answer in structured] == [1, 2]
+    assert listed["outputSchema"]["properties"]["total"] == {"type": "integer"}
 
 
 @pytest.mark.parametrize("tool", ["order", "order_later"])

@@ -1,17 +1,17 @@
-"""The busy bridge over HTTP: a real uvicorn on a real loopback socket, in the test's own event loop."""
+"""The busy bridge over HTTP: a real server on a real loopback socket, in the test's own event loop."""
 
 import asyncio
 import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Any
 
 import uvicorn
 
 from bridgehead.mcp import Limits
 from bridgehead.mcp.http import Application, application
-from bridgehead.mcp.http.protocol import Http1Protocol
+from bridgehead.mcp.http import server as http_server
 from tests.support.busy_bridge import Work, make_bridge
 from tests.support.http_client import Headers, HttpClient, Response
 from tests.support.messages import HANDSHAKE, STATELESS, Checker, Json, encode, initialize, notification
@@ -111,30 +111,49 @@ class _Errors(logging.Handler):
 
 
 @asynccontextmanager
+async def own_server(app: App, listener: socket.socket, **options: Any) -> AsyncIterator[None]:
+    """Run an application on the server of the engine."""
+    server = http_server.Server(app, **options)
+    await server.start(listener)
+    try:
+        yield
+    finally:
+        await server.stop()
+
+
+@asynccontextmanager
+async def uvicorn_server(app: App, listener: socket.socket, **options: Any) -> AsyncIterator[None]:
+    """Run an application on uvicorn, which knows nothing of ours."""
+    server = uvicorn.Server(uvicorn.Config(app, access_log=False, log_config=None, **options))
+    task = asyncio.create_task(server.serve([listener]))
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await task
+
+
+@asynccontextmanager
 async def serving(
     limits: Limits | None = None,
     *,
     wrap: Callable[[App], App] = lambda app: app,
     settings: dict[str, Any] | None = None,
     complaint: str | None = None,
+    run: Callable[..., AbstractAsyncContextManager[None]] = own_server,
     **options: Any,
 ) -> AsyncIterator[Server]:
-    """Serve the busy bridge with uvicorn; there must be no complaint in its log but the one expected."""
+    """Serve the busy bridge; there must be no complaint in the server's log but the one expected."""
     bridge, work = make_bridge()
     app = application(bridge, limits=limits, **options)
     errors = _Errors()
     with socket.create_server(("127.0.0.1", 0)) as listener, errors.kept():
-        plain = {"http": Http1Protocol, "log_config": None, "timeout_graceful_shutdown": 5}
-        config = uvicorn.Config(wrap(app), access_log=False, **{**plain, **(settings or {})})
-        running = uvicorn.Server(config)
-        task = asyncio.create_task(running.serve([listener]))
-        server = Server(app, work, listener.getsockname()[1])
-        try:
-            yield server
-        finally:
-            app.end_streams()
-            await server.http.close()
-            running.should_exit = True
-            await task
+        async with run(wrap(app), listener, **(settings or {})):
+            server = Server(app, work, listener.getsockname()[1])
+            try:
+                yield server
+            finally:
+                app.end_streams()
+                await server.http.close()
     assert [said for said in errors.said if complaint is None or complaint not in said] == []
     assert complaint is None or errors.said

@@ -1,8 +1,8 @@
 """The protocol engine: MCP itself, for servers. Knows no bridge.
 
 Declare a `Bridge` with its tools, resources and prompts; serve it with `bridgehead.mcp.stdio.run` or as the
-ASGI application of `bridgehead.mcp.http`; test it with `bridgehead.mcp.memory`. This package imports nothing
-else of the project and could be lifted out of it.
+ASGI application of `bridgehead.mcp.http`; put several together with `bridgehead.mcp.combined`; test them with
+`bridgehead.mcp.memory`. This package imports nothing else of the project and could be lifted out of it.
 """
 
 from .bridge import Bridge, Implementation

@@ -74,17 +74,20 @@ class Bridge(Generic[State]):
         self.read_ttl_ms = read_ttl_ms
         self.cache_scope = cache_scope
         self.changed = Changes()
+        self.homes: tuple[Bridge[Any], ...] = (self,)
+        """The bridges whose parts are offered here: this one, or those that were combined."""
         self.tools: dict[str, Tool] = {}
         self.resources: dict[str, Resource] = {}
         self.templates: dict[str, Template] = {}
         self.prompts: dict[str, Prompt] = {}
         self.completers: dict[tuple[str, str], Completer] = {}
-        self.list_resources: ResourceLister | None = None
+        self.listers: dict[Bridge[Any], ResourceLister] = {}
+        """What lists resources beside the declared ones, by the bridge that declared it."""
 
     @property
     def has_resources(self) -> bool:
         """Tell whether there is anything to read."""
-        return bool(self.resources or self.templates or self.list_resources)
+        return bool(self.resources or self.templates or self.listers)
 
     def tool(
         self,
@@ -107,6 +110,7 @@ class Bridge(Generic[State]):
             tool = Tool(
                 handler,
                 description,
+                home=self,
                 name=name,
                 title=title,
                 hints=hints,
@@ -114,7 +118,7 @@ class Bridge(Generic[State]):
                 input_schema=input_schema,
                 meta=meta,
             )
-            self._add(self.tools, tool.name, tool)
+            self.add(self.tools, tool.name, tool)
             return handler
 
         return declare
@@ -134,7 +138,7 @@ class Bridge(Generic[State]):
         item = ResourceItem(uri, name, title, description, mime_type, size=size, icons=icons or None)
 
         def declare(handler: Function) -> Function:
-            self._add(self.resources, uri, Resource(item, handler))
+            self.add(self.resources, uri, Resource(item, handler, self))
             return handler
 
         return declare
@@ -153,14 +157,14 @@ class Bridge(Generic[State]):
         item = TemplateItem(uri_template, name, title, description, mime_type, icons=icons or None)
 
         def declare(handler: Function) -> Function:
-            self._add(self.templates, uri_template, Template(item, handler))
+            self.add(self.templates, uri_template, Template(item, handler, self))
             return handler
 
         return declare
 
     def resource_list(self, lister: ResourceLister) -> ResourceLister:
         """Declare a function that lists resources beside the declared ones; a template reads them."""
-        self.list_resources = lister
+        self.listers[self] = lister
         return lister
 
     def prompt(
@@ -174,8 +178,8 @@ class Bridge(Generic[State]):
         """Declare a prompt; the handler returns its text or its messages."""
 
         def declare(handler: Function) -> Function:
-            prompt = Prompt(handler, description, name=name, title=title, icons=icons)
-            self._add(self.prompts, prompt.name, prompt)
+            prompt = Prompt(handler, description, home=self, name=name, title=title, icons=icons)
+            self.add(self.prompts, prompt.name, prompt)
             return handler
 
         return declare
@@ -190,13 +194,14 @@ class Bridge(Generic[State]):
 
     def _complete(self, subject: str, argument: str) -> Callable[[Function], Function]:
         def declare(handler: Function) -> Function:
-            self._add(self.completers, (subject, argument), handler)
+            self.add(self.completers, (subject, argument), handler)
             return handler
 
         return declare
 
     @staticmethod
-    def _add(table: dict[Any, Any], key: Any, value: Any) -> None:
+    def add(table: dict[Any, Any], key: Any, value: Any) -> None:
+        """Put a part into one of the tables, under a key that is not taken."""
         if key in table:
             message = f"{key!r} is declared twice"
             raise ValueError(message)

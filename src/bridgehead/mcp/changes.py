@@ -64,8 +64,12 @@ class Changes:
 
     def __init__(self) -> None:
         self._listeners: set[Listener] = set()
-        self.generation = 0
+        self._generation = 0
+
+    @property
+    def generation(self) -> int:
         """Grows with every change of a list, so that what was made from the lists can be made again."""
+        return self._generation
 
     def listen(self, listener: Listener) -> None:
         """Start telling a listener."""
@@ -93,6 +97,6 @@ class Changes:
             listener.offer((UPDATED, uri))
 
     def _announce_list(self, method: str) -> None:
-        self.generation += 1
+        self._generation += 1
         for listener in tuple(self._listeners):
             listener.offer((method, None))

@@ -177,6 +177,16 @@ def _result_of(message: jsonrpc.Message) -> Any:
         raise ToolError("The client's answer could not be read.") from error
 
 
+class Nowhere:
+    """An outlet for a message whose answer is all that there is to say."""
+
+    async def send(self, message: bytes) -> None:
+        """Nothing is ever sent."""
+
+    async def close_stream(self) -> None:
+        """There is no stream to let go of."""
+
+
 def _nobody_waits() -> None:
     """Stands in where a transport keeps nothing waiting."""
 

@@ -19,6 +19,7 @@ from .questions import Elicited, Question, Root, Sampled, SamplingMessage, elici
 
 if TYPE_CHECKING:
     from .connection import Client, Connection, Outlet
+    from .errors import Dialect
     from .lifespan import Lifespan
     from .params import RequestMeta
     from .versions import Revision
@@ -70,6 +71,7 @@ class Context(Generic[State]):
         "cancelled",
         "client",
         "connection",
+        "dialect",
         "method",
         "outlet",
         "request_id",
@@ -86,6 +88,7 @@ class Context(Generic[State]):
         outlet: Outlet,
         *,
         lifespan: Lifespan,
+        dialect: Dialect,
         meta: RequestMeta | None,
     ) -> None:
         self.request_id = request_id
@@ -97,6 +100,8 @@ class Context(Generic[State]):
         self.connection = connection
         self.outlet = outlet
         self._lifespan = lifespan
+        self.dialect = dialect
+        """How a failure of this request is worded."""
         self._meta = meta
         self._last_progress = float("-inf")
         self._answers: dict[str, Any] = {}
@@ -107,6 +112,11 @@ class Context(Generic[State]):
         """What the bridge's lifespan holds open."""
         value: State = self._lifespan.value
         return value
+
+    def at_home(self, lifespan: Lifespan, dialect: Dialect) -> None:
+        """Go on as a request to another bridge, whose part serves it."""
+        self._lifespan = lifespan
+        self.dialect = dialect
 
     @property
     def principal(self) -> str | None:

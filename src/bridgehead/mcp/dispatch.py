@@ -21,7 +21,7 @@ from .connection import Client, Connection, Outlet
 from .context import Context, InputRequired
 from .errors import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, Failure, ProtocolError, ToolError
 from .later import asyncio, logging
-from .lifespan import Lifespan
+from .lifespan import Lifespan, Lifespans
 from .limits import Limits
 from .opening import fitted_info
 from .params import META_PREFIX, CancelledParams
@@ -39,11 +39,17 @@ class Dispatcher:
     """Serves one bridge to any number of connections."""
 
     def __init__(
-        self, bridge: Bridge[Any], *, limits: Limits | None = None, state_key: bytes | None = None
+        self,
+        bridge: Bridge[Any],
+        *,
+        limits: Limits | None = None,
+        state_key: bytes | None = None,
+        lifespans: Lifespans | None = None,
     ) -> None:
         self.bridge = bridge
         self.limits = limits or Limits()
-        self.lifespan = Lifespan(bridge.lifespan)
+        self.lifespans = Lifespans() if lifespans is None else lifespans
+        """What its bridges hold open; shared with other dispatchers that serve the same bridges."""
         self.streams: set[Listener] = set()
         """The open `subscriptions/listen` streams."""
         self.rounds = Rounds(state_key, self.limits.request_state_seconds)
@@ -51,6 +57,25 @@ class Dispatcher:
         self._memory_generation = 0
         self._server_meta = {META_PREFIX + "serverInfo": fitted_info(self, V2026_07_28)}
         self._complete = b'{"resultType":"complete","_meta":%b' % jsonrpc.encode(self._server_meta)
+
+    # --- the bridge's life ---------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to hold open what the bridge needs, without waiting for it."""
+        for home in self.bridge.homes:
+            self.lifespans[home].start()
+
+    async def stop(self) -> None:
+        """Let go of it, within the limit."""
+        within = self.limits.shutdown_seconds
+        await asyncio.gather(*(self.lifespans[home].stop(within) for home in self.bridge.homes))
+
+    def at_home(self, context: Context[Any], home: Bridge[Any]) -> Lifespan:
+        """Give a request the state and the dialect of the bridge whose part serves it."""
+        lifespan = self.lifespans[home]
+        if home is not self.bridge:
+            context.at_home(lifespan, home.dialect)
+        return lifespan
 
     # --- in ------------------------------------------------------------------------------------------------
 
@@ -164,7 +189,8 @@ class Dispatcher:
             client,
             connection,
             outlet,
-            lifespan=self.lifespan,
+            lifespan=self.lifespans[self.bridge],
+            dialect=self.bridge.dialect,
             meta=request.params.meta,
         )
         connection.enter(context)
@@ -276,7 +302,7 @@ class Dispatcher:
         try:
             if isinstance(error, InputRequired):
                 return self._asking(context, self.rounds.pause(context, request.params, error))
-            return self._failed(context, self.bridge.dialect.translate(error), error)
+            return self._failed(context, context.dialect.translate(error), error)
         except ProtocolError:
             raise
         except Exception as another:  # noqa: BLE001  (what was to be said cannot be said)
@@ -285,7 +311,7 @@ class Dispatcher:
     def _failed(self, context: Context[Any], failure: Failure | None, cause: Exception) -> bytes:
         """Word a failure as the bridge's dialect has it; a bug (no failure) leaves only its reference."""
         if failure is None:
-            failure = self.bridge.dialect.bug(_logged(context, cause))
+            failure = context.dialect.bug(_logged(context, cause))
         if isinstance(failure, ToolError) and context.method == "tools/call":
             return self._enveloped(context, encoded(error_result(failure), context.revision))
         if isinstance(failure, ToolError):

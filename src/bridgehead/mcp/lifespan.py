@@ -1,16 +1,20 @@
 """Lifespan: what a bridge holds open while it serves (a connection to its far side, a watcher, a pool).
 
 It starts after the first answer or with the first call that needs it, whichever is earlier, so that it never
-delays the handshake. It is entered and left in one task of its own.
+delays the handshake. It is entered and left in one task of its own. `Lifespans` keeps those of several
+bridges, and lets several dispatchers serve the same running bridge.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .later import asyncio, logging
+
+if TYPE_CHECKING:
+    from .bridge import Bridge
 
 
 class Lifespan:
@@ -68,3 +72,12 @@ class Lifespan:
             self._failure = error
         finally:
             self._entered.set()
+
+
+class Lifespans(dict["Bridge[Any]", Lifespan]):
+    """The lifespan of each bridge that is served, made when it is first asked for."""
+
+    def __missing__(self, bridge: Bridge[Any]) -> Lifespan:
+        """Make the one lifespan of a bridge."""
+        lifespan = self[bridge] = Lifespan(bridge.lifespan)
+        return lifespan

@@ -10,6 +10,7 @@ from .content import fitted
 from .context import Context
 from .errors import INVALID_PARAMS, ProtocolError
 from .handlers import settled
+from .later import logging
 from .params import PageParams
 from .results import Body
 
@@ -74,9 +75,15 @@ def list_templates(server: Dispatcher, context: Context[Any], params: PageParams
 async def list_resources(server: Dispatcher, context: Context[Any], params: PageParams) -> Body:
     """List the declared resources, and those that the bridge finds."""
     items = [resource.item for resource in server.bridge.resources.values()]
-    if server.bridge.list_resources is not None:
-        await server.lifespan.entered()
-        items += await settled(server.bridge.list_resources(context))
+    for home, lister in server.bridge.listers.items():
+        try:
+            await server.at_home(context, home).entered()
+            items += await settled(lister(context))
+        except Exception as failure:
+            if len(server.bridge.homes) == 1:
+                raise
+            log = logging.getLogger("bridgehead.mcp")
+            log.warning("the resources of %s are left out of the list: %s", home.info.name, failure)
     return page(
         server, context, "resources", [fitted(item, context.revision) for item in items], params.cursor
     )

@@ -24,6 +24,8 @@ from .versions import NEWEST_HANDSHAKE, Revision
 
 Answering = Callable[[str, Any], "Any | Awaitable[Any]"]
 """Answers a question of the server: gets method and params, returns the result."""
+Hearing = Callable[[dict[str, Any]], None]
+"""Hears every message of the server that is not an answer, as it comes."""
 
 
 class MemoryClient:
@@ -35,6 +37,7 @@ class MemoryClient:
         revision: Revision,
         capabilities: dict[str, Any],
         answering: Answering | None = None,
+        hearing: Hearing | None = None,
     ) -> None:
         self.dispatcher = dispatcher
         self.connection = Connection(dispatcher.limits)
@@ -43,6 +46,7 @@ class MemoryClient:
         self.sent: list[dict[str, Any]] = []
         """Every message that the server sent, in order."""
         self._answering = answering
+        self._hearing = hearing
         self._last_id = 0
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -51,6 +55,8 @@ class MemoryClient:
     async def send(self, message: bytes) -> None:
         """Take a message that is not an answer."""
         decoded = self._kept(message)
+        if self._hearing is not None:
+            self._hearing(decoded)
         if "id" in decoded and "method" in decoded and self._answering is not None:
             task = asyncio.ensure_future(self._answer(self._answering, decoded))
             self._tasks.add(task)
@@ -124,11 +130,12 @@ async def connect(
     revision: Revision = NEWEST_HANDSHAKE,
     capabilities: dict[str, Any] | None = None,
     answering: Answering | None = None,
+    hearing: Hearing | None = None,
     limits: Limits | None = None,
 ) -> AsyncIterator[MemoryClient]:
     """Open a connection to a bridge, shake hands where the revision has that, and close it at the end."""
     dispatcher = Dispatcher(bridge, limits=limits)
-    client = MemoryClient(dispatcher, revision, capabilities or {}, answering)
+    client = MemoryClient(dispatcher, revision, capabilities or {}, answering, hearing)
     announcer: asyncio.Task[None] | None = None
     if not revision.stateless:
         hello = {
@@ -146,4 +153,4 @@ async def connect(
         dispatcher.disconnect(client.connection)
         if announcer is not None:
             await announcer
-        await dispatcher.lifespan.stop(dispatcher.limits.shutdown_seconds)
+        await dispatcher.stop()

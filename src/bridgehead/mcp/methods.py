@@ -6,7 +6,8 @@ result body with its `_meta`, or a coroutine that will. Eras, ids, envelopes and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -32,11 +33,12 @@ from .params import (
     SubscribeParams,
 )
 from .results import Body, Outcome
-from .tools import InvalidArguments, Tool, encoded, error_result, unknown_tool
+from .tools import InvalidArguments, Returned, Tool, encoded, error_result, unknown_tool
 from .versions import Revision
 
 if TYPE_CHECKING:
     from .dispatch import Dispatcher
+    from .lifespan import Lifespan
 
 MOST_COMPLETIONS = 100
 
@@ -52,34 +54,43 @@ class Method(Struct, frozen=True):
 
 
 def call_tool(server: Dispatcher, context: Context[Any], params: CallToolParams) -> Outcome:
-    """Call a tool. A plain function answers at once; a coroutine is handed back to be run."""
+    """Call a tool. A plain function answers at once, or hands back the coroutine that will."""
     tool = server.bridge.tools.get(params.name)
     if tool is None:
         raise unknown_tool(params.name, list(server.bridge.tools))
+    lifespan = server.at_home(context, tool.home)
     try:
         arguments = tool.arguments(params.arguments)
     except InvalidArguments as error:
-        failure = server.bridge.dialect.invalid_arguments(tool.name, str(error))
+        failure = context.dialect.invalid_arguments(tool.name, str(error))
         if isinstance(failure, ToolError):
             return encoded(error_result(failure), context.revision)
         raise failure from error
     server.rounds.resume(context, params, params.name, params.arguments)
-    if tool.is_async or not server.lifespan.ready:
-        return _call_later(server, context, tool, arguments)
-    return encoded(tool.handler(arguments, context), context.revision)  # type: ignore[arg-type]
-
-
-async def _call_later(server: Dispatcher, context: Context[Any], tool: Tool, arguments: Any) -> Body:
-    if not server.lifespan.ready:
-        await server.lifespan.entered()
+    if tool.is_async or not lifespan.ready:
+        return _call_later(lifespan, context, tool, arguments)
     returned: Any = tool.handler(arguments, context)
-    return encoded(await returned if tool.is_async else returned, context.revision)
+    if isinstance(returned, CoroutineType):
+        return _encoded_later(context, returned)
+    return encoded(returned, context.revision)
+
+
+async def _call_later(lifespan: Lifespan, context: Context[Any], tool: Tool, arguments: Any) -> Body:
+    if not lifespan.ready:
+        await lifespan.entered()
+    returned: Any = tool.handler(arguments, context)
+    if tool.is_async or isinstance(returned, CoroutineType):
+        returned = await returned
+    return encoded(returned, context.revision)
+
+
+async def _encoded_later(context: Context[Any], work: Coroutine[Any, Any, Returned]) -> Body:
+    return encoded(await work, context.revision)
 
 
 async def read_resource(server: Dispatcher, context: Context[Any], params: ReadResourceParams) -> Body:
     """Read a resource by its URI: a declared one, or the first template that fits."""
     server.rounds.resume(context, params, params.uri)
-    await server.lifespan.entered()
     contents = await _contents_of(server, context, params.uri)
     fitting = [fitted(item, context.revision) for item in contents]
     hints = cache_hints(server, server.bridge.read_ttl_ms) if context.revision.stateless else {}
@@ -91,10 +102,12 @@ async def _contents_of(
 ) -> list[TextResource | BlobResource]:
     resource = server.bridge.resources.get(uri)
     if resource is not None:
+        await server.at_home(context, resource.home).entered()
         return await resource.read(context)
     for template in server.bridge.templates.values():
         variables = template.uri.match(uri)
         if variables is not None:
+            await server.at_home(context, template.home).entered()
             return await template.read(uri, variables, context)
     raise resource_not_found(uri, context.revision)
 
@@ -112,7 +125,7 @@ async def get_prompt(server: Dispatcher, context: Context[Any], params: GetPromp
         raise ProtocolError(INVALID_PARAMS, f"Unknown prompt: {params.name}", {"prompts": known})
     arguments = prompt.arguments(params.arguments)
     server.rounds.resume(context, params, params.name, params.arguments)
-    await server.lifespan.entered()
+    await server.at_home(context, prompt.home).entered()
     return jsonrpc.encode(await prompt.messages(arguments, context)), None
 
 
@@ -122,7 +135,8 @@ async def complete(server: Dispatcher, context: Context[Any], params: CompletePa
     completer = server.bridge.completers.get((subject, params.argument.name))
     values: list[str] = []
     if completer is not None:
-        await server.lifespan.entered()
+        home = (server.bridge.prompts.get(subject) or server.bridge.templates[subject]).home
+        await server.at_home(context, home).entered()
         values = await settled(completer(params.argument.value, params.context.arguments, context))
     completion = {
         "values": values[:MOST_COMPLETIONS],

@@ -17,6 +17,7 @@ from .params import EMPTY, NULL
 from .schema import described
 
 if TYPE_CHECKING:
+    from .bridge import Bridge
     from .context import Context
     from .versions import Revision
 
@@ -57,11 +58,13 @@ class Prompt:
         handler: Callable[[Any, Context[Any]], Messages | Awaitable[Messages]],
         description: str,
         *,
+        home: Bridge[Any],
         name: str | None = None,
         title: str | None = None,
         icons: tuple[Icon, ...] = (),
     ) -> None:
         self.handler = handler
+        self.home = home
         self.name = name or handler.__name__
         self.description = description
         self.title = title

@@ -12,6 +12,7 @@ from .handlers import settled
 from .uri_template import UriTemplate
 
 if TYPE_CHECKING:
+    from .bridge import Bridge
     from .context import Context
 
 Contents = str | bytes | list[TextResource | BlobResource]
@@ -48,9 +49,13 @@ class Resource:
     """One resource with a fixed URI."""
 
     def __init__(
-        self, item: ResourceItem, read: Callable[[Context[Any]], Contents | Awaitable[Contents]]
+        self,
+        item: ResourceItem,
+        read: Callable[[Context[Any]], Contents | Awaitable[Contents]],
+        home: Bridge[Any],
     ) -> None:
         self.item = item
+        self.home = home
         self._read = read
 
     async def read(self, context: Context[Any]) -> list[TextResource | BlobResource]:
@@ -65,8 +70,10 @@ class Template:
         self,
         item: TemplateItem,
         read: Callable[[dict[str, str], Context[Any]], Contents | Awaitable[Contents]],
+        home: Bridge[Any],
     ) -> None:
         self.item = item
+        self.home = home
         self.uri = UriTemplate(item.uri_template)
         self._read = read
 

@@ -18,7 +18,7 @@ from msgspec import UNSET
 
 from . import jsonrpc
 from .bridge import Bridge
-from .connection import Connection
+from .connection import Connection, Nowhere
 from .descriptors import is_watchable
 from .dispatch import Dispatcher
 from .limits import Limits
@@ -49,7 +49,7 @@ def run(
     connection = Connection(dispatcher.limits)
     received = _first_chunk(incoming, ending)
     if received is not None:
-        received = _opened(received, outgoing, lambda m: dispatcher.take(m, connection, _Nobody()))
+        received = _opened(received, outgoing, lambda m: dispatcher.take(m, connection, Nowhere()))
 
     from .process import run_to_end
     from .stdio_server import serve
@@ -111,16 +111,6 @@ def _write_all(descriptor: int, data: bytes) -> None:
             view = view[os.write(descriptor, view) :]
     except OSError:
         return  # the client is gone already, as the server will find
-
-
-class _Nobody:
-    """An outlet for a message whose answer is all that there is to say."""
-
-    async def send(self, message: bytes) -> None:
-        """Nothing is sent while a conversation is opened."""
-
-    async def close_stream(self) -> None:
-        """There is no stream to let go of."""
 
 
 def _claimed() -> tuple[int, int]:

@@ -70,7 +70,7 @@ class StdioServer:
             self._received(received)
         if not self._has_input_ended:
             self._input.start(self._received)
-        self._dispatcher.lifespan.start()
+        self._dispatcher.start()
         await self._stopped.wait()
         self._input.close()
         self._dispatcher.end_streams()
@@ -79,7 +79,7 @@ class StdioServer:
             await self._finish_work()
         await self._abandon_work()
         await self._output.close(self._limits.shutdown_seconds)
-        await self._dispatcher.lifespan.stop(self._limits.shutdown_seconds)
+        await self._dispatcher.stop()
 
     def stop(self) -> None:
         """End soon: nothing more is taken in, what is in flight is answered."""
@@ -179,7 +179,7 @@ class StdioServer:
             self._drainer = self._loop.create_task(self._drain())
         elif self._waiting:
             self._loop.call_soon(self._advance)
-        self._dispatcher.lifespan.start()
+        self._dispatcher.start()
 
     async def _drain(self) -> None:
         while self._output.size > self._limits.output_bytes:  # whoever waits in `send` may have written again

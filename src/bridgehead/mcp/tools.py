@@ -6,9 +6,10 @@ or a struct with a schema. Schemas and decoders are made on first use, never at 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -22,6 +23,7 @@ from .params import EMPTY, NULL
 from .schema import flat_schema, mirrored_headers
 
 if TYPE_CHECKING:
+    from .bridge import Bridge
     from .versions import Revision
 
 
@@ -88,6 +90,7 @@ class Tool:
         handler: Handler,
         description: str,
         *,
+        home: Bridge[Any],
         name: str | None = None,
         title: str | None = None,
         hints: ToolHints,
@@ -96,6 +99,8 @@ class Tool:
         meta: dict[str, Any] | None = None,
     ) -> None:
         self.handler = handler
+        self.home = home
+        """The bridge that declared it, whose state and dialect are its own wherever it is offered."""
         self.name = name or handler.__name__
         self.description = description
         self.title = title
@@ -104,6 +109,11 @@ class Tool:
         self._icons = icons
         self._input_schema = input_schema
         self._meta = meta
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether it says of itself that it changes nothing."""
+        return self._hints.read_only_hint is True
 
     @cached_property
     def input_type(self) -> type[Struct]:
@@ -129,7 +139,7 @@ class Tool:
     @cached_property
     def output_schema(self) -> dict[str, Any] | None:
         """The JSON Schema of the structured output; None where the tool answers only content."""
-        kind = get_type_hints(self.handler).get("return")
+        kind = _answered(get_type_hints(self.handler).get("return"))
         if get_origin(kind) is Answer:
             (kind,) = get_args(kind)
         if not (isinstance(kind, type) and issubclass(kind, Struct)) or issubclass(kind, Wire):
@@ -179,6 +189,14 @@ class Tool:
             known = ", ".join(self.input_schema.get("properties", {})) or "none"
             return f"{problem} (known: {known})"
         return problem
+
+
+def _answered(kind: Any) -> Any:
+    """Return the type of an answer, where it is declared to come at once or by a coroutine."""
+    if get_origin(kind) not in {Union, UnionType}:
+        return kind
+    now = [one for one in get_args(kind) if get_origin(one) not in {Awaitable, Coroutine}]
+    return now[0] if len(now) == 1 else None
 
 
 class InvalidArguments(Exception):

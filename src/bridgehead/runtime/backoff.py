@@ -17,5 +17,8 @@ class Backoff(Struct, frozen=True):
 
     def delay(self, attempt: int, draw: Callable[[], float]) -> float:
         """Return the seconds to wait before a try, counted from 0; `draw` gives a number from 0 to 1."""
-        plain = min(self.most, self.base * self.factor ** min(attempt, 64))
+        try:
+            plain = min(self.most, self.base * self.factor**attempt)
+        except OverflowError:  # after very many tries, the most was reached long ago
+            plain = self.most
         return plain * (1 + self.jitter * (2 * draw() - 1))

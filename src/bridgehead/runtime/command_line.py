@@ -19,6 +19,12 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and what would be right, in one line, and leave."""
+        self.color = False  # or Python 3.14 puts colours into the usage
         right = " ".join(self.format_usage().removeprefix("usage: ").split())
-        sys.stderr.write(f"{self.prog}: {message}; right would be: {right}\n")
+        sys.stderr.write(f"{self.prog}: {_one_line(message)}; right would be: {right}\n")
         raise SystemExit(WRONG_USAGE)
+
+
+def _one_line(message: str) -> str:
+    """Write out what a message repeats of the command line and a terminal would act on."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)

@@ -8,13 +8,14 @@ temporary files only, which `sweep` removes. Locking against other writers is th
 from __future__ import annotations
 
 import os
-import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _PRIVATE = 0o600
+_PREFIX = ".bridgehead-"
 _SUFFIX = ".tmp"
 _STRAY_SECONDS = 60.0
 """A temporary file older than this has no writer any more: writing one takes far less."""
@@ -22,9 +23,10 @@ _STRAY_SECONDS = 60.0
 
 def replace(path: Path, data: bytes, *, mode: int = _PRIVATE) -> None:
     """Put new content into a file, on the disk before this returns; an OSError leaves the old one intact."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}{_SUFFIX}")
+    temporary = path.with_name(f"{_PREFIX}{os.urandom(8).hex()}{_SUFFIX}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
     try:
-        _write(temporary, data, mode)
+        _fill(descriptor, data)
         os.replace(temporary, path)  # noqa: PTH105 - the same call, without making another path
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -32,8 +34,7 @@ def replace(path: Path, data: bytes, *, mode: int = _PRIVATE) -> None:
     _flush_folder(path.parent)
 
 
-def _write(path: Path, data: bytes, mode: int) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+def _fill(descriptor: int, data: bytes) -> None:
     try:
         view = memoryview(data)
         while view:
@@ -44,19 +45,19 @@ def _write(path: Path, data: bytes, mode: int) -> None:
 
 
 def _flush_folder(folder: Path) -> None:
-    if os.name == "nt":
-        return  # a folder cannot be opened there, and a rename is written through
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    # Not every system can flush a folder, and not every folder can be read; the new content is there anyway.
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def sweep(folder: Path, now: float) -> int:
     """Remove the temporary files that killed processes left in a folder, and return how many there were."""
     swept = 0
-    for stray in folder.glob(f".*{_SUFFIX}"):
+    for stray in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
         try:
             if now - stray.stat().st_mtime > _STRAY_SECONDS:
                 stray.unlink()

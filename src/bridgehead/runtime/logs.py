@@ -4,7 +4,7 @@
     log.info("game connected", origin=origin, generation=3)
 
 Built on the standard library's logging, which is loaded with the first line that is logged. A value given to
-`hide` never appears in a line, wherever it came from.
+`hide` never appears in a line, wherever it came from. A line is one line, whatever is in it.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ def hide(secret: str) -> None:
 
 
 def scrubbed(text: str) -> str:
-    """Take every hidden value out of a text that leaves the process another way."""
-    for secret in _hidden:
+    """Take every hidden value out of a text that leaves the process in another way than the log."""
+    for secret in sorted(_hidden, key=len, reverse=True):  # one may be the beginning of another
         text = text.replace(secret, HIDDEN)
-    return text
+    return text.encode(errors="backslashreplace").decode()  # a file's name may hold what is no text
 
 
 def configure(level: str = "info", form: str = "json", stream: TextIO | None = None) -> None:
@@ -93,43 +93,59 @@ def _formatter(form: str) -> logging.Formatter:
 
     class Formatter(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:
-            return scrubbed(write(record, self))
+            return write(record, _fields(record, self))
 
     return Formatter()
 
 
 def _fields(record: logging.LogRecord, formatter: logging.Formatter) -> dict[str, Any]:
+    import msgspec
+
     fields: dict[str, Any] = dict(getattr(record, "fields", {}))
     if record.exc_info:
         fields["traceback"] = formatter.formatException(record.exc_info)
-    return fields
+    clean: dict[str, Any] = _clean(msgspec.to_builtins(fields, enc_hook=str))
+    return clean
+
+
+def _clean(value: Any) -> Any:
+    """Give plain data without secrets; done before a line is made of it, which could write them otherwise."""
+    if isinstance(value, dict):
+        return {scrubbed(str(name)): _clean(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(item) for item in value]
+    text = str(value)
+    clean = scrubbed(text)
+    return value if clean == text else clean
 
 
 def _level(record: logging.LogRecord) -> str:
     return {"WARNING": "warn", "CRITICAL": "error"}.get(record.levelname, record.levelname.lower())
 
 
-def _json_line(record: logging.LogRecord, formatter: logging.Formatter) -> str:
+def _json_line(record: logging.LogRecord, fields: dict[str, Any]) -> str:
     import msgspec
 
-    entry = {
+    entry: dict[str, Any] = {
         "time": _stamp(record.created),
         "level": _level(record),
         "logger": record.name,
-        "event": record.getMessage(),
-        **_fields(record, formatter),
+        "event": scrubbed(record.getMessage()),
     }
-    return msgspec.json.encode(entry, enc_hook=str).decode()
+    others = {f"{name}_" if name in entry else name: value for name, value in fields.items()}
+    return msgspec.json.encode(entry | others).decode()
 
 
-def _pretty_line(record: logging.LogRecord, formatter: logging.Formatter) -> str:
-    fields = "".join(f" {name}={_flat(value)}" for name, value in _fields(record, formatter).items())
-    return f"{_stamp(record.created)[11:23]} {_level(record):5} {record.getMessage()}{fields}"
+def _pretty_line(record: logging.LogRecord, fields: dict[str, Any]) -> str:
+    event = scrubbed(record.getMessage())
+    shown = event if event.isprintable() else repr(event)
+    others = "".join(f" {name}={_flat(value)}" for name, value in fields.items())
+    return f"{_stamp(record.created)[11:23]} {_level(record):5} {shown}{others}"
 
 
 def _flat(value: object) -> str:
     text = str(value)
-    return repr(text) if not text or any(c.isspace() or ord(c) < ord(" ") for c in text) else text
+    return text if text and " " not in text and text.isprintable() else repr(text)
 
 
 def _stamp(seconds: float) -> str:

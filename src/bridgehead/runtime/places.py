@@ -45,7 +45,7 @@ def _user_state() -> Path:
 
 
 def private_folder(folder: Path) -> Path:
-    """Make a folder that only this user can look into."""
+    """Make a folder that only this user can look into; one that is there stays as its owner made it."""
     try:
         folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
     except OSError as failure:

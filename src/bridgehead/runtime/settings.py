@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
+
+from msgspec import Struct
 
 from .errors import BridgeError
 
@@ -40,7 +42,7 @@ class SettingError(BridgeError):
         self.name = name
 
 
-class Kind(NamedTuple, Generic[T_co]):
+class Kind(Struct, Generic[T_co], frozen=True):
     """How the text of a variable becomes a value, and what to say of a text that does not."""
 
     parse: Callable[[str], T_co]
@@ -98,8 +100,14 @@ class Settings:
     declared: ClassVar[tuple[Setting[Any], ...]] = ()
 
     def __init_subclass__(cls) -> None:
-        own = tuple(value for value in vars(cls).values() if isinstance(value, Setting))
-        cls.declared = (*cls.declared, *own)
+        # By attribute, as Python finds them: a class may have several parents and may redeclare a setting.
+        found = {
+            attribute: value
+            for owner in reversed(cls.__mro__)
+            for attribute, value in vars(owner).items()
+            if isinstance(value, Setting)
+        }
+        cls.declared = tuple(found.values())
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self.values = {setting.name: setting.read(environment) for setting in self.declared}
@@ -156,9 +164,10 @@ def _within(value: N, least: float, most: float) -> N:
 
 def choice(*words: str) -> Kind[str]:
     """Accept one of a few words, in any case."""
+    lowered = [word.lower() for word in words]
 
     def parse(text: str) -> str:
-        return words[words.index(text.lower())]
+        return words[lowered.index(text.lower())]
 
     return Kind(parse, "one of " + ", ".join(words))
 
@@ -176,25 +185,24 @@ def _bytes(text: str) -> int:
     unit = text[len(digits) :].strip().lower() or "b"
     if unit not in _SIZES:
         raise ValueError(unit)
-    return _within(int(float(digits) * _SIZES[unit]), 1, 2**53)
+    return int(_within(float(digits) * _SIZES[unit], 1, 2**53))
 
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(word for word in (piece.strip() for piece in text.split(",")) if word)
 
 
-def _path(text: str) -> Path | None:
+def _path(text: str) -> Path:
     from pathlib import Path
 
-    return Path(os.path.expanduser(text)).absolute()  # noqa: PTH111 - Path.expanduser raises other errors
-
-
-def _text(text: str) -> str | None:
-    return text
+    try:
+        return Path(os.path.expanduser(text)).absolute()  # noqa: PTH111 - Path.expanduser raises other errors
+    except OSError:  # the folder that the path starts from was removed
+        raise ValueError(text) from None
 
 
 FLAG = Kind(_flag, "1 or 0 (also true or false, yes or no, on or off)")
 BYTES = Kind(_bytes, "a size such as 65536, 64kb or 1mb")
 WORDS = Kind(_words, "words separated by commas")
-PATH = Kind(_path, "a path")
-TEXT = Kind(_text, "a text")
+PATH = Kind(_path, "a path, best an absolute one")
+TEXT = Kind(str, "a text")

@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from threading import Timer
 from types import TracebackType
 from typing import Any, Self
 
@@ -21,6 +23,9 @@ from rich.text import Text
 REVISION = "2025-11-25"
 LONGEST = 1200
 """Characters of an answer that are shown; the rest is counted."""
+COMMAND = (sys.executable, "-m", "bridgehead")
+PATIENCE = 30.0
+"""Seconds that the bridge may take for an answer, and for its end."""
 
 Progress = Callable[[dict[str, Any]], None]
 
@@ -28,10 +33,19 @@ Progress = Callable[[dict[str, Any]], None]
 class Tour:
     """One bridge in a process of its own, and a client that shows what it asks and hears."""
 
-    def __init__(self, console: Console, bridge: str, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        console: Console,
+        bridge: str,
+        environment: Mapping[str, str],
+        *,
+        command: Sequence[str] = COMMAND,
+        patience: float = PATIENCE,
+    ) -> None:
         self._console = console
+        self._patience = patience
         self._process = subprocess.Popen(  # noqa: S603 - our own command
-            [sys.executable, "-m", "bridgehead", bridge],
+            [*command, bridge],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=dict(environment),
@@ -45,16 +59,19 @@ class Tour:
             "capabilities": {},
             "clientInfo": {"name": "demo", "version": "1"},
         }
-        server = self.request("initialize", hello)["serverInfo"]
+        try:
+            server = self.request("initialize", hello)["serverInfo"]
+            self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        except BaseException:
+            self._end()
+            raise
         self._console.rule(f"[bold]{server['name']} {server['version']}")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._process.stdin is not None  # noqa: S101 - it was asked for
-        self._process.stdin.close()
-        self.expect(self._process.wait(timeout=10) == 0)
+        self.expect(self._end() == 0)
 
     def say(self, text: str) -> None:
         """Tell what comes next."""
@@ -65,7 +82,9 @@ class Tour:
     ) -> dict[str, Any]:
         """Call a tool, show the call and its answer, and return the result."""
         self.say(why)
-        asked = ", ".join(f"{name}={json.dumps(value)}" for name, value in arguments.items())
+        asked = ", ".join(
+            f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items()
+        )
         self._show("→", "cyan", Text(_short(f"{tool}({asked})")))
         params: dict[str, Any] = {"name": tool, "arguments": arguments}
         if on_progress is not None:
@@ -81,32 +100,53 @@ class Tour:
     ) -> dict[str, Any]:
         """Send a request and return its result; an error of the protocol is returned as a tool's."""
         self._last_id += 1
-        self._send({"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params})
-        while True:
-            message = self._receive()
-            if message.get("method") == "notifications/progress" and on_progress is not None:
-                on_progress(message["params"])
-            if message.get("id") == self._last_id:
-                failure = message.get("error")
-                if failure is not None:
-                    return {"content": [{"type": "text", "text": failure["message"]}], "isError": True}
-                result: dict[str, Any] = message["result"]
-                return result
+        too_late = Timer(self._patience, self._process.kill)  # reading a pipe has no limit of its own
+        too_late.start()
+        try:
+            self._send({"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params})
+            answer = self._answer(on_progress)
+        finally:
+            too_late.cancel()
+        if "error" in answer:
+            return {"content": [{"type": "text", "text": answer["error"]["message"]}], "isError": True}
+        result: dict[str, Any] = answer["result"]
+        return result
 
     def expect(self, holds: bool) -> None:  # noqa: FBT001 - a statement, not an option
         """Count a failure where something that the tour says does not hold."""
         self.failures += not holds
 
+    def _end(self) -> int:
+        try:
+            self._process.communicate(timeout=self._patience)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+        return self._process.returncode
+
     def _send(self, message: dict[str, Any]) -> None:
         assert self._process.stdin is not None  # noqa: S101 - it was asked for
-        self._process.stdin.write(json.dumps(message).encode() + b"\n")
-        self._process.stdin.flush()
+        with suppress(BrokenPipeError):  # a bridge that has ended is noticed where its answer is missing
+            self._process.stdin.write(json.dumps(message).encode() + b"\n")
+            self._process.stdin.flush()
+
+    def _answer(self, on_progress: Progress | None) -> dict[str, Any]:
+        while True:
+            message = self._receive()
+            if "method" in message:
+                if message["method"] == "notifications/progress" and on_progress is not None:
+                    on_progress(message["params"])
+            elif message.get("id") == self._last_id:
+                return message
 
     def _receive(self) -> dict[str, Any]:
         assert self._process.stdout is not None  # noqa: S101 - it was asked for
         line = self._process.stdout.readline()
         if not line:
-            raise EOFError("The bridge ended in the middle of the tour; its standard error says why.")
+            raise EOFError(
+                f"The bridge ended in the middle of the tour, or did not answer within {self._patience:g} s; "
+                "its standard error says why."
+            )
         message: dict[str, Any] = json.loads(line)
         return message
 

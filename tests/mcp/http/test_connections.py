@@ -1,10 +1,13 @@
 """Connections: what becomes of one when its client idles, its server is full, or its application fails."""
 
 import asyncio
+import socket
 from typing import Any
 
 import pytest
 
+from bridgehead.mcp.http.asgi_lifespan import StartFailed
+from bridgehead.mcp.http.server import Server
 from tests.support.http_client import Headers, HttpClient, Response
 from tests.support.http_server import JSON_POST, App, serving
 from tests.support.messages import encode, initialize, notification
@@ -17,7 +20,7 @@ H2C: Headers = {
 
 
 async def test_an_idle_connection_is_closed() -> None:
-    async with serving(settings={"timeout_keep_alive": 0}) as server:
+    async with serving(settings={"keep_alive_seconds": 0}) as server:
         response = await server.post(initialize())
         await response.body()
         assert await response.closed_by_server()
@@ -26,7 +29,7 @@ async def test_an_idle_connection_is_closed() -> None:
 
 
 async def test_a_connection_in_use_is_not_idle() -> None:
-    async with serving(settings={"timeout_keep_alive": 0}) as server:
+    async with serving(settings={"keep_alive_seconds": 0}) as server:
         session = await server.session()
         stream = await server.listen(session)
         idle, _ = await server.http.begin(b"")
@@ -36,7 +39,7 @@ async def test_a_connection_in_use_is_not_idle() -> None:
 
 
 async def test_a_connection_too_many_is_refused() -> None:
-    async with serving(settings={"limit_concurrency": 1}) as server:
+    async with serving(settings={"most_connections": 1}) as server:
         first = await server.post(initialize())
         assert first.status == 200
         await first.body()
@@ -72,18 +75,51 @@ def failing_silently(_app: App) -> App:
 
 
 async def test_an_application_that_fails_before_its_answer_is_an_internal_error() -> None:
-    settings = {"lifespan": "off"}
-    async with serving(wrap=failing_early, complaint="failed", settings=settings) as server:
+    async with serving(wrap=failing_early, complaint="failed") as server:
         response = await server.http.request("GET")
         assert (response.status, await response.body()) == (500, b"")
         assert await response.closed_by_server()
-    async with serving(wrap=failing_silently, settings=settings) as server:
+    async with serving(wrap=failing_silently) as server:
         response = await server.http.request("GET")
         assert (response.status, await response.body()) == (500, b"")
 
 
+async def test_an_application_that_fails_at_once_is_an_internal_error_too() -> None:
+    class Failing:
+        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+            """Have no lifespan, and no other way."""
+
+        def at_once(self, *_: Any) -> None:
+            raise RuntimeError("too early")
+
+    async with serving(wrap=lambda _: Failing(), complaint="failed") as server:
+        response = await server.http.request("GET")
+        assert (response.status, await response.body()) == (500, b"")
+        assert await response.closed_by_server()
+
+
+async def test_an_application_that_cannot_start_says_why() -> None:
+    async def unready(scope: Any, receive: Any, send: Any) -> None:
+        assert (await receive())["type"] == "lifespan.startup"
+        await send({"type": "lifespan.startup.failed", "message": "the far side is missing"})
+
+    with socket.create_server(("127.0.0.1", 0)) as listener, pytest.raises(StartFailed, match="far side"):
+        await Server(unready).start(listener)
+
+
+async def test_an_application_that_knows_of_no_lifespan_is_served() -> None:
+    async def simple(scope: Any, receive: Any, send: Any) -> None:
+        assert scope["type"] == "http"
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"here"})
+
+    async with serving(wrap=lambda _: simple) as server:
+        response = await server.http.request("GET")
+        assert (response.status, await response.body()) == (200, b"here")
+
+
 async def test_an_application_that_fails_within_its_answer_does_not_make_it_look_whole() -> None:
-    async with serving(wrap=failing_late, complaint="failed", settings={"lifespan": "off"}) as server:
+    async with serving(wrap=failing_late, complaint="failed") as server:
         response = await server.http.request("GET")
         with pytest.raises(asyncio.IncompleteReadError):
             await response.body()
@@ -126,7 +162,7 @@ async def test_a_request_that_offers_an_upgrade_must_say_how_long_it_is() -> Non
 
 
 async def test_a_websocket_is_refused() -> None:
-    async with serving(settings={"ws": "none"}) as server:
+    async with serving() as server:
         offer: Headers = {
             "Connection": "Upgrade",
             "Upgrade": "websocket",

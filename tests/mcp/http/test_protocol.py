@@ -1,11 +1,12 @@
 """Protocol: HTTP/1.1 on one connection, as clients of every manner speak it."""
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 
 from tests.support.http_client import Headers, Response
-from tests.support.http_server import JSON_POST, Server, mirrored, serving
+from tests.support.http_server import JSON_POST, Server, mirrored, serving, uvicorn_server
 from tests.support.messages import call, encode, initialize, request, stateless, text
 
 
@@ -199,6 +200,28 @@ async def test_too_many_headers_are_refused(server: Server, headers: Headers) ->
     assert await server.is_alive()
 
 
+async def test_a_header_that_never_ends_is_refused_before_it_is_kept(server: Server) -> None:
+    response, writer = await server.http.begin(b"GET /mcp HTTP/1.1\r\nX-Endless: ")
+    with suppress(ConnectionError):
+        for _ in range(1000):
+            writer.write(b"y" * 8192)
+            await writer.drain()
+    assert await response.closed_by_server()
+    assert await server.is_alive()
+
+
+async def test_a_large_body_that_comes_with_the_end_of_its_head_is_no_large_head(server: Server) -> None:
+    asked = request("tools/call", call("echo", {"text": "z" * 200_000}), 7)
+    session = await server.session()
+    whole = wire(server, encode(asked), session)
+    response, writer = await server.http.begin(whole[:30])
+    assert await server.is_alive()
+    writer.write(whole[30:])
+    server.checker.asked(asked)
+    await response.begin()
+    assert len(text(await server.json(response))) == 200_000
+
+
 async def test_a_target_that_is_too_long_is_refused(server: Server) -> None:
     response, _ = await server.http.begin(server.http.head("GET", "/" + "x" * 70_000, {}))
     await response.begin()
@@ -234,9 +257,9 @@ async def test_a_slow_reader_makes_the_server_wait_and_then_gets_everything(serv
     assert [message["params"]["progress"] for message in messages[:-1]] == list(range(1, 50_001))
 
 
-async def test_the_application_runs_on_the_protocols_of_uvicorn_too() -> None:
+async def test_the_application_runs_on_another_server_too() -> None:
     for protocol in ("httptools", "h11"):
-        async with serving(settings={"http": protocol}) as server:
+        async with serving(run=uvicorn_server, settings={"http": protocol}) as server:
             session = await server.session()
             asked = request("tools/call", call("count", {"n": 3}, progress=1), 1)
             messages = await (await server.post(asked, session)).messages()

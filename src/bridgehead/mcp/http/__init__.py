@@ -1,8 +1,8 @@
 """HTTP: a bridge served as an ASGI application, to any number of clients of every revision.
 
 `application` makes it: Streamable HTTP at `/mcp`, and beside it the older HTTP+SSE transport at `/sse` and
-`/messages`. `run` serves it with uvicorn until the process is told to end. Importing this package does not
-import uvicorn.
+`/messages`. `run` serves it until the process is told to end; any other ASGI server can do so too. Importing
+this package does not import a server.
 """
 
 from .application import Application, application

@@ -7,18 +7,20 @@ may set `scope["state"]["principal"]` to the name of the caller.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from ..bridge import Bridge
 from ..dispatch import Dispatcher
 from ..limits import Limits
 from .endpoint import Endpoint
-from .exchange import Exchange, Gone, Receive, Refused, Scope, Send
+from .exchange import Exchange, Gone, Outcome, Receive, Refused, Scope, Send, Whole
 from .guard import LOOPBACK, Guard
 from .legacy import LegacyTransport
 
 log = logging.getLogger("bridgehead.mcp.http")
+
+Route = Callable[[Exchange], Coroutine[Any, Any, Whole | None]]
 
 
 class Application:
@@ -37,7 +39,8 @@ class Application:
         self.dispatcher = dispatcher
         self.endpoint = Endpoint(dispatcher, guard, retry_ms=retry_ms)
         self._legacy = LegacyTransport(dispatcher, guard, messages_path)
-        self._routes = {
+        self._path = path
+        self._routes: dict[str, Route] = {
             path: self.endpoint.serve,
             sse_path: self._legacy.open,
             messages_path: self._legacy.post,
@@ -51,11 +54,27 @@ class Application:
         exchange = Exchange(scope, receive, send)
         path = scope["path"].removeprefix(scope.get("root_path", ""))
         try:
-            await self._routes.get(path, _nothing_there)(exchange)
+            response = await self._routes.get(path, _nothing_there)(exchange)
         except Refused as refusal:
-            await exchange.refuse(refusal)
+            response = refusal.response
         except Gone:
             log.debug("a client hung up before it had sent its request")
+            return
+        if response is not None:
+            await exchange.respond(response)
+
+    def at_once(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> Outcome | None:
+        """Serve a request whose body is there; what need not wait comes back as a whole response.
+
+        None leaves a request to the ASGI way. This is an entrance for servers that know it, as ours does:
+        most calls are answered without a task of their own.
+        """
+        if scope["method"] != "POST" or scope["path"] != self._path:
+            return None
+        try:
+            return self.endpoint.at_once(Exchange(scope, receive, send), body)
+        except Refused as refusal:
+            return refusal.response
 
     async def _serve_other(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -67,11 +86,11 @@ class Application:
         while True:
             event = await receive()
             if event["type"] == "lifespan.startup":
-                self.dispatcher.lifespan.start()
+                self.dispatcher.start()
                 await send({"type": "lifespan.startup.complete"})
             elif event["type"] == "lifespan.shutdown":
                 self.endpoint.close()
-                await self.dispatcher.lifespan.stop(self.dispatcher.limits.shutdown_seconds)
+                await self.dispatcher.stop()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 
@@ -81,7 +100,7 @@ class Application:
         self._legacy.end_streams()
 
 
-async def _nothing_there(exchange: Exchange) -> None:
+async def _nothing_there(exchange: Exchange) -> Whole:
     raise Refused(404, f"There is nothing at {exchange.scope['path']}")
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import MutableMapping
+from collections.abc import Awaitable, Iterable, MutableMapping
+from functools import lru_cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
+
+from .exchange import Whole
 
 if TYPE_CHECKING:
     from .protocol import Http1Protocol
@@ -15,6 +18,11 @@ log = logging.getLogger("bridgehead.mcp.http")
 
 STATUS_LINES = {s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\n".encode() for s in HTTPStatus}
 _NO_BODY = frozenset({204, 304})
+
+
+@lru_cache(maxsize=64)
+def _header_lines(headers: tuple[tuple[bytes, bytes], ...]) -> bytes:
+    return b"".join([b"%b: %b\r\n" % pair for pair in headers])
 
 
 class Cycle:
@@ -28,12 +36,12 @@ class Cycle:
         "_is_body_taken",
         "_is_chunked",
         "_is_finished",
-        "_is_started",
         "_protocol",
         "_scope",
         "_waiter",
         "keep_alive",
         "more_body",
+        "task",
     )
 
     def __init__(self, protocol: Http1Protocol, scope: dict[str, Any], *, keep_alive: bool) -> None:
@@ -41,9 +49,10 @@ class Cycle:
         self._scope = scope
         self.keep_alive = keep_alive
         self.more_body = True
+        self.task: asyncio.Task[None] | None = None
+        """What runs the application for this request, once it has started."""
         self._body = b""
         self._is_body_taken = False
-        self._is_started = False
         self._is_finished = False
         self._gone = False
         self._has_begun = False
@@ -51,28 +60,51 @@ class Cycle:
         self._waiter: asyncio.Future[None] | None = None
         self._expects_continue = (b"expect", b"100-continue") in scope["headers"]
 
-    def start(self) -> None:
-        """Run the application for this request; doing it again does nothing."""
-        if not self._is_started:
-            self._is_started = True
-            tasks = self._protocol.state.tasks
-            task = self._protocol.loop.create_task(self._run())
-            tasks.add(task)
-            task.add_done_callback(tasks.discard)
-
-    async def _run(self) -> None:
-        protocol = self._protocol
+    def start(self) -> bool:
+        """Serve this request, unless it is being served; tell whether it has its response already."""
+        if self.task is not None:
+            return False
         try:
-            await protocol.config.loaded_app(self._scope, self.receive, self.send)
+            outcome = self._at_once()
         except Exception:
             log.exception("the application failed")
+            self._end()
+            return True
+        if isinstance(outcome, Whole):
+            self._respond(outcome)
+            return True
+        self.task = self._protocol.loop.create_task(self._run(outcome))
+        return False
+
+    def _at_once(self) -> Whole | Awaitable[Whole | None]:
+        """Begin with the application: the short way where it has one and the request is there whole."""
+        connections = self._protocol.connections
+        if connections.at_once is not None and not self.more_body:
+            outcome = connections.at_once(self._scope, self._body, self.receive, self.send)
+            if outcome is not None:
+                self._body, self._is_body_taken = b"", True
+                self._protocol.resume_reading()  # so that its client can be heard hanging up
+                return outcome
+        return connections.app(self._scope, self.receive, self.send)
+
+    async def _run(self, work: Awaitable[Whole | None]) -> None:
+        try:
+            response = await work
+            if response is not None and not self._gone:
+                self._respond(response)
+        except Exception:
+            log.exception("the application failed")
+        self._end()
+
+    def _end(self) -> None:
+        """See to it that there is a response, or that a broken one does not look like a whole one."""
         if self._is_finished:
             return
         if not self._has_begun and not self._gone:
             self.keep_alive = False
-            protocol.write(STATUS_LINES[500] + b"content-length: 0\r\nconnection: close\r\n\r\n")
+            self._protocol.write(STATUS_LINES[500] + b"content-length: 0\r\nconnection: close\r\n\r\n")
         elif not self._gone:
-            protocol.close()  # a broken response must not look like a whole one
+            self._protocol.close()
         self._finish()
 
     # --- the request's body --------------------------------------------------------------------------------
@@ -135,10 +167,20 @@ class Cycle:
         elif self._protocol.writable is not None:
             await asyncio.shield(self._protocol.writable)
 
-    def _begin(self, status: int, headers: Any) -> None:
+    def _respond(self, response: Whole) -> None:
+        """Send a response that is there in one piece, in one piece."""
+        status, body, headers = response
+        date = self._protocol.connections.date()
+        length = b"" if status in _NO_BODY else b"content-length: %d\r\n" % len(body)
+        end = b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n"
+        head = (STATUS_LINES[status], date, length, _header_lines(tuple(headers)), end, body)
+        self._protocol.write(b"".join(head))
+        self._finish()
+
+    def _begin(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
         self._has_begun = True
         has_length = status in _NO_BODY
-        parts = [STATUS_LINES[status], self._protocol.default_headers()]
+        parts = [STATUS_LINES[status], self._protocol.connections.date()]
         for name, value in headers:
             parts.append(b"%b: %b\r\n" % (name, value))
             has_length = has_length or name == b"content-length"

@@ -1,8 +1,7 @@
 """Endpoint: Streamable HTTP at one URL, for the clients of both eras at once.
 
-A POST carries one message; its headers and its body say which era it belongs to. GET and DELETE exist only
-in the handshake era: the stream of what belongs to no request, the resuming of a broken one, the end of a
-session.
+What is posted goes to `posting.py`. GET and DELETE exist only in the handshake era: the stream of what
+belongs to no request, the resuming of a broken one, the end of a session.
 """
 
 from __future__ import annotations
@@ -12,24 +11,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
-from msgspec import UNSET
-
-from .. import jsonrpc
-from ..connection import OVERLOAD, Connection
 from ..dispatch import Dispatcher
-from ..errors import ProtocolError
-from ..request import Request, read
-from ..versions import HANDSHAKE, STATELESS, V2026_07_28
 from .events import KEEP_ALIVE, EventStream
-from .exchange import Exchange, Refused, status_of
-from .guard import Guard, accepted, check_json
-from .mirrored import check_mirrored
-from .response import Response
+from .exchange import NO_CONTENT, Exchange, Outcome, Refused, Whole, within
+from .guard import Guard, accepted
+from .posting import STATELESS_NAMES, Posting, check_version
 from .sessions import Session, Sessions
-from .watch import Watch
-
-_STATELESS_NAMES = {name.encode() for name in STATELESS}
-_HANDSHAKE_NAMES = {name.encode() for name in HANDSHAKE}
 
 
 class Endpoint:
@@ -39,23 +26,32 @@ class Endpoint:
         self._dispatcher = dispatcher
         self._limits = dispatcher.limits
         self._guard = guard
-        self._retry_ms = retry_ms
-        self._in_flight = 0
-        self._watch = Watch()
         self.sessions = Sessions(self._limits, lambda session: dispatcher.disconnect(session.connection))
+        self._posting = Posting(dispatcher, self.sessions, retry_ms)
 
-    async def serve(self, exchange: Exchange) -> None:
+    async def serve(self, exchange: Exchange) -> Whole | None:
         """Serve one HTTP request."""
         method = exchange.scope["method"]
         self._guard.check(exchange.headers)
         if method == "POST":
-            await self._post(exchange)
-        elif method == "GET":
+            return await self._post(exchange)
+        if method == "GET":
             await self._get(exchange)
-        elif method == "DELETE":
-            await self._delete(exchange)
-        else:
-            raise Refused(405, f"{method} is not used here", headers=[(b"allow", b"GET, POST, DELETE")])
+            return None
+        if method == "DELETE":
+            return self._delete(exchange)
+        raise Refused(405, f"{method} is not used here", headers=((b"allow", b"GET, POST, DELETE"),))
+
+    def at_once(self, exchange: Exchange, body: bytes) -> Outcome:
+        """Serve a POST whose body is there, without waiting where there is nothing to wait for."""
+        self._guard.check(exchange.headers)
+        self._posting.admit(exchange)
+        return self._posting.take(exchange, within(self._limits, body))
+
+    async def _post(self, exchange: Exchange) -> Whole | None:
+        self._posting.admit(exchange)
+        outcome = self._posting.take(exchange, await self._posting.body(exchange))
+        return outcome if isinstance(outcome, Whole) else await outcome
 
     def end_streams(self) -> None:
         """End the streams that would never end by themselves, because the server is going."""
@@ -66,151 +62,21 @@ class Endpoint:
         """End every session and everything done for it."""
         self.sessions.close_all()
 
-    # --- POST ----------------------------------------------------------------------------------------------
-
-    async def _post(self, exchange: Exchange) -> None:
-        exchange.prefers_events = check_json(exchange.headers).prefers_events
-        if self._in_flight >= self._limits.http_requests_in_flight:
-            raise Refused(503, OVERLOAD.message, code=OVERLOAD.code, headers=[(b"retry-after", b"1")])
-        self._in_flight += 1
-        self._watch.enter(exchange)
-        try:
-            message = jsonrpc.decode(await exchange.body(self._limits))
-            if isinstance(message, jsonrpc.Malformed):
-                await exchange.answer(jsonrpc.error(message.id, message.error), 400)
-            elif isinstance(message, jsonrpc.Batch):
-                await self._take_batch(exchange, message)
-            elif self._is_stateless(exchange, message):
-                await self._take_stateless(exchange, message)
-            else:
-                await self._take_in_session(exchange, message)
-        finally:
-            self._watch.leave(exchange)
-            self._in_flight -= 1
-
-    def _is_stateless(self, exchange: Exchange, message: jsonrpc.Message) -> bool:
-        """Tell the era of a message: by its header, or by what its body declares."""
-        version = exchange.headers.get(b"mcp-protocol-version")
-        if version in _STATELESS_NAMES:
-            return True
-        if message.id is UNSET or message.method is UNSET:
-            return False
-        if version is not None and version not in _HANDSHAKE_NAMES:
-            return True
-        if message.params is UNSET or b"io.modelcontextprotocol/protocolVersion" not in bytes(message.params):
-            return False
-        meta = read(message.id, message.method, message.params).params.meta
-        return meta is not None and meta.protocol_version is not UNSET
-
-    # --- the stateless era ---------------------------------------------------------------------------------
-
-    async def _take_stateless(self, exchange: Exchange, message: jsonrpc.Message) -> None:
-        if message.method is UNSET:
-            raise Refused(
-                400, "A response cannot be posted: there are no requests from this server to answer"
-            )
-        if message.id is UNSET:
-            await exchange.respond(202)
-            return
-        connection = Connection(self._limits, exchange.principal)
-        response = Response(exchange, connection)
-        request = read(message.id, message.method, message.params)
-        try:
-            check_mirrored(request, exchange.headers, self._dispatcher.bridge)
-            work = self._dispatcher.serve(request, connection, response, V2026_07_28)
-            answer = work if isinstance(work, bytes) else await response.run(work)
-        except ProtocolError as failure:
-            await response.finish(jsonrpc.error(message.id, failure), status_of(failure, stateless=True))
-        else:
-            await response.finish(answer)
-
-    # --- the handshake era ---------------------------------------------------------------------------------
-
-    async def _take_in_session(self, exchange: Exchange, message: jsonrpc.Message) -> None:
-        self._check_version(exchange)
-        if message.method == "initialize" and message.id is not UNSET:
-            session = self.sessions.open(exchange.principal)
-            headers = [(b"mcp-session-id", session.id.encode())]
-        else:
-            session = self.sessions.of(exchange)
-            headers = []
-        session.in_use += 1
-        try:
-            if message.method is UNSET or message.id is UNSET:
-                self._dispatcher.take(message, session.connection, _Nowhere())
-                await exchange.respond(202)
-            else:
-                request = read(message.id, message.method, message.params)
-                await self._serve_in_session(exchange, session, request, headers)
-        finally:
-            self.sessions.released(session)
-
-    @staticmethod
-    def _check_version(exchange: Exchange) -> None:
-        version = exchange.headers.get(b"mcp-protocol-version")
-        if version is not None and version not in _HANDSHAKE_NAMES:
-            known = ", ".join([*HANDSHAKE, *STATELESS])
-            raise Refused(400, f"MCP-Protocol-Version {version.decode('latin-1')!r} is not one of {known}")
-
-    async def _serve_in_session(
-        self, exchange: Exchange, session: Session, request: Request, headers: list[tuple[bytes, bytes]]
-    ) -> None:
-        response = self._response(exchange, session, headers)
-        try:
-            if session.connection.is_busy:
-                raise OVERLOAD
-            work = self._dispatcher.serve(request, session.connection, response)
-            answer = work if isinstance(work, bytes) else await response.run(work)
-        except ProtocolError as failure:
-            answer = jsonrpc.error(request.id, failure)
-            if request.name == "initialize":
-                self.sessions.close(session)
-                await exchange.answer(answer, status_of(failure, stateless=False))
-            else:
-                await response.finish(answer, status_of(failure, stateless=False))
-        else:
-            await response.finish(answer)
-
-    def _response(
-        self, exchange: Exchange, session: Session, headers: list[tuple[bytes, bytes]] | None = None
-    ) -> Response:
-        return Response(
-            exchange,
-            session.connection,
-            headers=headers,
-            open_stream=session.open_stream,
-            retry_ms=self._retry_ms,
-        )
-
-    async def _take_batch(self, exchange: Exchange, batch: jsonrpc.Batch) -> None:
-        if exchange.headers.get(b"mcp-session-id") is None:
-            raise Refused(400, "Batches exist only in protocol revision 2025-03-26, within a session")
-        session = self.sessions.of(exchange)
-        with self.sessions.using(session):
-            response = self._response(exchange, session)
-            reply = self._dispatcher.take_batch(batch, session.connection, response)
-            if reply is None:
-                await exchange.respond(202)
-            elif isinstance(reply, bytes):
-                await response.finish(reply, 400)
-            else:
-                await response.finish(await response.run(reply))
-
     # --- GET -----------------------------------------------------------------------------------------------
 
     async def _get(self, exchange: Exchange) -> None:
-        if exchange.headers.get(b"mcp-protocol-version") in _STATELESS_NAMES:
+        if exchange.headers.get(b"mcp-protocol-version") in STATELESS_NAMES:
             raise Refused(405, "There is no GET stream in this revision; use subscriptions/listen")
         if not accepted(exchange.headers.get(b"accept")).events:
             raise Refused(406, "Accept must list text/event-stream")
-        self._check_version(exchange)
+        check_version(exchange)
         session = self.sessions.of(exchange)
         last = exchange.headers.get(b"last-event-id")
         stream, position = (
             (session.general, None) if last is None else session.position(last.decode("latin-1"))
         )
-        with self.sessions.using(session):
-            await self._follow(exchange, session, stream, stream.last if position is None else position)
+        delivery = self._follow(exchange, session, stream, stream.last if position is None else position)
+        await self.sessions.during(session, delivery)
 
     async def _follow(self, exchange: Exchange, session: Session, stream: EventStream, position: int) -> None:
         """Deliver a stream from a position on, until it ends, its client hangs up, or another takes over."""
@@ -271,11 +137,11 @@ class Endpoint:
 
     # --- DELETE --------------------------------------------------------------------------------------------
 
-    async def _delete(self, exchange: Exchange) -> None:
-        if exchange.headers.get(b"mcp-protocol-version") in _STATELESS_NAMES:
+    def _delete(self, exchange: Exchange) -> Whole:
+        if exchange.headers.get(b"mcp-protocol-version") in STATELESS_NAMES:
             raise Refused(405, "There are no sessions in this revision")
         self.sessions.close(self.sessions.of(exchange))
-        await exchange.respond(204)
+        return Whole(NO_CONTENT)
 
 
 class _Into:
@@ -286,16 +152,6 @@ class _Into:
 
     async def send(self, message: bytes) -> None:
         self._stream.append(message)
-
-    async def close_stream(self) -> None:
-        """Nothing to let go of."""
-
-
-class _Nowhere:
-    """An outlet for messages that never cause any."""
-
-    async def send(self, message: bytes) -> None:
-        """Nothing is sent for a notification or an answer."""
 
     async def close_stream(self) -> None:
         """Nothing to let go of."""

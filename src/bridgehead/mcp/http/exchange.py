@@ -6,8 +6,8 @@ Owns the words of ASGI; the rest of the package speaks of headers, bodies, answe
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from .. import jsonrpc
 from ..errors import (
@@ -25,16 +25,16 @@ from ..limits import Limits
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-HeaderPairs = list[tuple[bytes, bytes]]
+HeaderPairs = Sequence[tuple[bytes, bytes]]
 
 NO_CONTENT = 204
 _MOST_DIGITS = 20
 JSON = (b"content-type", b"application/json")
-EVENTS: HeaderPairs = [
+EVENTS = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
-]
+)
 
 _STATUS = {
     METHOD_NOT_FOUND: 404,
@@ -45,16 +45,39 @@ _STATUS = {
 }
 
 
+class Whole(NamedTuple):
+    """A response that is there in one piece."""
+
+    status: int
+    body: bytes = b""
+    headers: HeaderPairs = ()
+
+    @classmethod
+    def json(cls, body: bytes, status: int = 200, headers: HeaderPairs = ()) -> Whole:
+        """Make the response that carries one JSON-RPC message."""
+        return cls(status, body, (JSON, *headers))
+
+    def header_pairs(self) -> HeaderPairs:
+        """Return its headers with the length of its body."""
+        if self.status == NO_CONTENT:
+            return self.headers
+        return ((b"content-length", b"%d" % len(self.body)), *self.headers)
+
+
+Outcome = Whole | Coroutine[Any, Any, Whole | None]
+"""A response, or the work towards one; None is a response that was sent meanwhile, piece by piece."""
+
+
 class Refused(Exception):
     """An HTTP request that is turned away: the status, and what to tell the client."""
 
     def __init__(
-        self, status: int, message: str, *, code: int = INVALID_REQUEST, headers: HeaderPairs | None = None
+        self, status: int, message: str, *, code: int = INVALID_REQUEST, headers: HeaderPairs = ()
     ) -> None:
         super().__init__(message)
-        self.status = status
         self.error = ProtocolError(code, message)
-        self.headers = headers or []
+        self.response = Whole.json(jsonrpc.error(None, self.error), status, headers)
+        """How the request is turned away, in JSON-RPC words."""
 
 
 class Exchange:
@@ -104,17 +127,21 @@ class Exchange:
         if self._is_long:
             act()
 
-    async def body(self, limits: Limits) -> bytes:
-        """Read the whole body, up to a size and within a time."""
+    def check_length(self, limits: Limits) -> None:
+        """Refuse a body that says beforehand that it is too large."""
         declared = self.headers.get(b"content-length", b"")
         if declared.isdigit() and int(declared[:_MOST_DIGITS]) > limits.message_bytes:
             raise _too_large(limits)
+
+    async def body(self, limits: Limits) -> bytes:
+        """Read the whole body, up to a size and within a time."""
+        self.check_length(limits)
         self._reader = (asyncio.current_task(), limits.body_seconds)
         try:
             event = await self._receive()
             if event["type"] == "http.request" and not event.get("more_body"):
                 body: bytes = event.get("body", b"")
-                return _within(limits, body)
+                return within(limits, body)
             return await self._long_body(event, limits)
         except asyncio.CancelledError:
             if not self._is_late:
@@ -136,7 +163,7 @@ class Exchange:
         body = bytearray()
         while event["type"] == "http.request":
             body += event.get("body", b"")
-            _within(limits, body)
+            within(limits, body)
             if not event.get("more_body"):
                 return bytes(body)
             event = await self._receive()
@@ -147,25 +174,15 @@ class Exchange:
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
-    async def respond(self, status: int, body: bytes = b"", headers: HeaderPairs | None = None) -> None:
+    async def respond(self, response: Whole) -> None:
         """Send a whole response."""
-        pairs = [] if status == NO_CONTENT else [(b"content-length", b"%d" % len(body)), *(headers or ())]
-        await self._send({"type": "http.response.start", "status": status, "headers": pairs})
-        await self._send({"type": "http.response.body", "body": body})
+        headers = response.header_pairs()
+        await self._send({"type": "http.response.start", "status": response.status, "headers": headers})
+        await self._send({"type": "http.response.body", "body": response.body})
 
-    def answer(self, body: bytes, status: int = 200, headers: HeaderPairs | None = None) -> Awaitable[None]:
-        """Send one JSON-RPC message."""
-        return self.respond(status, body, [JSON, *headers] if headers else [JSON])
-
-    async def refuse(self, refusal: Refused) -> None:
-        """Turn the request away, in JSON-RPC words."""
-        await self.answer(jsonrpc.error(None, refusal.error), refusal.status, refusal.headers)
-
-    async def open_events(self, headers: HeaderPairs | None = None) -> None:
+    async def open_events(self, headers: HeaderPairs = ()) -> None:
         """Begin an event stream."""
-        await self._send(
-            {"type": "http.response.start", "status": 200, "headers": [*EVENTS, *(headers or ())]}
-        )
+        await self._send({"type": "http.response.start", "status": 200, "headers": (*EVENTS, *headers)})
 
     async def event(self, data: bytes) -> None:
         """Send a piece of an event stream, waiting while the client is slow."""
@@ -192,7 +209,8 @@ def status_of(failure: ProtocolError, *, stateless: bool) -> int:
 _Bytes = TypeVar("_Bytes", bytes, bytearray)
 
 
-def _within(limits: Limits, body: _Bytes) -> _Bytes:
+def within(limits: Limits, body: _Bytes) -> _Bytes:
+    """Return a body that is not too large."""
     if len(body) > limits.message_bytes:
         raise _too_large(limits)
     return body

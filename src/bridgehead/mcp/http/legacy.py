@@ -15,7 +15,7 @@ from .. import jsonrpc
 from ..connection import OVERLOAD, Connection
 from ..dispatch import Dispatcher
 from .events import KEEP_ALIVE, event
-from .exchange import Exchange, Refused
+from .exchange import Exchange, Refused, Whole
 from .guard import Guard
 from .watch import Watch
 
@@ -69,10 +69,10 @@ class LegacyTransport:
         """Serve `GET /sse` for as long as the client stays."""
         self._guard.check(exchange.headers)
         if exchange.scope["method"] != "GET":
-            raise Refused(405, "Open the stream with GET", headers=[(b"allow", b"GET")])
+            raise Refused(405, "Open the stream with GET", headers=((b"allow", b"GET"),))
         if len(self._streams) >= self._limits.sessions:
             raise Refused(
-                503, "Too many sessions are open; try again later", headers=[(b"retry-after", b"30")]
+                503, "Too many sessions are open; try again later", headers=((b"retry-after", b"30"),)
             )
         name = secrets.token_urlsafe(24)
         stream = self._streams[name] = _Stream(Connection(self._limits, exchange.principal))
@@ -110,18 +110,18 @@ class LegacyTransport:
         finally:
             gone.cancel()
 
-    async def post(self, exchange: Exchange) -> None:
+    async def post(self, exchange: Exchange) -> Whole:
         """Take one message; its answer goes to the stream."""
         self._guard.check(exchange.headers)
         if exchange.scope["method"] != "POST":
-            raise Refused(405, "Post messages here", headers=[(b"allow", b"POST")])
+            raise Refused(405, "Post messages here", headers=((b"allow", b"POST"),))
         query = parse_qs(exchange.scope.get("query_string", b"").decode("latin-1"))
         stream = self._streams.get(query.get("session_id", [""])[0])
         if stream is None or stream.connection.principal != exchange.principal:
             raise Refused(404, "The session is not known, or no longer: open the stream again")
         message = jsonrpc.decode(await self._body(exchange))
         if stream.connection.is_busy and jsonrpc.is_request(message):
-            raise Refused(503, OVERLOAD.message, code=OVERLOAD.code, headers=[(b"retry-after", b"1")])
+            raise Refused(503, OVERLOAD.message, code=OVERLOAD.code, headers=((b"retry-after", b"1"),))
         known = stream.connection.listener
         reply = self._dispatcher.take_any(message, stream.connection, stream)
         if isinstance(reply, bytes):
@@ -131,7 +131,7 @@ class LegacyTransport:
         listener = stream.connection.listener
         if known is None and listener is not None:
             stream.spawn(self._dispatcher.announce(listener, stream))
-        await exchange.respond(202, b"Accepted")
+        return Whole(202, b"Accepted")
 
     async def _body(self, exchange: Exchange) -> bytes:
         self._watch.enter(exchange)

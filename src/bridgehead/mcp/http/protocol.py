@@ -1,46 +1,43 @@
-"""Protocol: HTTP/1.1 on one connection, for uvicorn, lean enough not to be what a call spends its time on.
+"""Protocol: HTTP/1.1 on one connection, lean enough not to be what a call spends its time on.
 
-uvicorn keeps everything around it: sockets, TLS, signals, workers, the graceful end. This class replaces only
-its HTTP protocol (`uvicorn.Config(http=Http1Protocol)`), which alone costs more than a whole call here: a
-response goes out in one write, no timer is set for a request, and a request's task starts when its body is
-there. Parsing is httptools'. ASGI in, ASGI out, so any application runs on it.
+A response goes out in one write, no timer is set for a request, and an application that has an entrance for
+requests that are there whole (`Application.at_once`) answers most of them without a task. Parsing is
+httptools'. ASGI in, ASGI out, so any application runs on it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import httptools
 
 from .cycle import STATUS_LINES, Cycle
 
-MOST_HEADER_BYTES = 64 * 1024
+if TYPE_CHECKING:
+    from .connections import Connections
+
+MOST_HEAD_BYTES = 64 * 1024
 MOST_HEADERS = 128
 MOST_LENGTH_DIGITS = 18
 MOST_UNREAD_BYTES = 256 * 1024
 MOST_UNWRITTEN_BYTES = 64 * 1024
-SWEEP_SECONDS = 1.0
 
 _ASGI = {"version": "3.0", "spec_version": "2.4"}
+
+
+class _HeadTooLarge(Exception):
+    """Raised to the parser, which passes it on as the context of an error of its own."""
 
 
 class Http1Protocol(asyncio.Protocol):
     """One connection: parses requests, runs the application for one after the other, writes responses."""
 
-    def __init__(
-        self,
-        config: Any,
-        server_state: Any,
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
-    ) -> None:
-        self.config = config
-        self.state = server_state
-        self.app_state = app_state
-        self.loop = _loop or asyncio.get_running_loop()
+    def __init__(self, connections: Connections) -> None:
+        self.connections = connections
+        self.loop = connections.loop
         self.transport: asyncio.Transport
         self.last_active = self.loop.time()
         self._parser = httptools.HttpRequestParser(self)
@@ -48,16 +45,17 @@ class Http1Protocol(asyncio.Protocol):
         """The request being served, and pipelined ones behind it."""
         self._url = b""
         self._headers: list[tuple[bytes, bytes]] = []
-        self._header_bytes = 0
+        self._head_bytes = 0
+        """How much of a head came in after the piece of data that it began in."""
+        self._piece_bytes = 0
         self._head_since: float | None = None
         """Since when a request's head has been coming in, and is not there yet."""
         self._incoming: Cycle | None = None
         self._plain_body_left = 0
         self._is_reading = True
+        self._is_serving = False
         self.writable: asyncio.Future[None] | None = None
         """What to wait for before writing more; None while the client reads."""
-        self._default_pairs: list[tuple[bytes, bytes]] | None = None
-        self._default_headers = b""
         self._outgoing: list[bytes] = []
         self._outgoing_bytes = 0
 
@@ -66,17 +64,22 @@ class Http1Protocol(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take a connection in, if there is room for it."""
         self.transport = transport  # type: ignore[assignment]
-        connections = self.state.connections
-        if self.config.limit_concurrency is not None and len(connections) >= self.config.limit_concurrency:
+        self._peers = {
+            "scheme": "http" if transport.get_extra_info("sslcontext") is None else "https",
+            "client": transport.get_extra_info("peername"),
+            "server": transport.get_extra_info("sockname"),
+        }
+        if not self.connections.enter(self):
             self._refuse(503, b"Too many connections")
-            return
-        connections.add(self)
-        if len(connections) == 1:
-            self.loop.call_later(SWEEP_SECONDS, _sweep, self.loop, self.state, self.config.timeout_keep_alive)
+
+    @property
+    def running(self) -> asyncio.Task[None] | None:
+        """What runs for this client."""
+        return self._queue[0].task if self._queue else None
 
     def connection_lost(self, _exc: Exception | None) -> None:
         """Tell whoever is being served that the client is gone."""
-        self.state.connections.discard(self)
+        self.connections.leave(self, self.running)
         for cycle in self._queue:
             cycle.hang_up()
         self._queue.clear()
@@ -100,15 +103,28 @@ class Http1Protocol(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Parse, and start what has come in whole."""
         self.last_active = self.loop.time()
+        self._piece_bytes = len(data)
         try:
             self._parse(data)
-        except httptools.HttpParserError:
-            if self._header_bytes > MOST_HEADER_BYTES or len(self._headers) > MOST_HEADERS:
+        except httptools.HttpParserError as problem:
+            if isinstance(problem.__context__, _HeadTooLarge):
                 self._refuse(431, b"Too many header fields")
             else:
                 self._refuse(400, b"Not a valid HTTP request")
-        if self._queue:
-            self._queue[0].start()
+        if self._head_since is not None:
+            self._head_bytes += len(data)
+            if self._head_bytes > MOST_HEAD_BYTES:
+                self._refuse(431, b"Too many header fields")
+        self._serve()
+
+    def _serve(self) -> None:
+        """Serve what has come in, one request after the other, as far as that takes no waiting."""
+        if self._is_serving:
+            return
+        self._is_serving = True
+        while self._queue and not self.transport.is_closing() and self._queue[0].start():
+            pass
+        self._is_serving = False
 
     def _parse(self, data: bytes) -> None:
         if self._plain_body_left:
@@ -146,28 +162,29 @@ class Http1Protocol(asyncio.Protocol):
         """Begin a request."""
         self._url = b""
         self._headers = []
-        self._header_bytes = 0
+        self._head_bytes = -self._piece_bytes  # which is added when all of the piece is parsed
         self._head_since = self.last_active
 
     def on_url(self, url: bytes) -> None:
         """Take a piece of the request's target."""
         self._url += url
-        self._count(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take one header; what comes behind a body is not one of the request's."""
         if self._incoming is not None:
             return
         self._headers.append((name.lower(), value))
-        self._count(name + value)
-
-    def _count(self, piece: bytes) -> None:
-        self._header_bytes += len(piece)
-        if self._header_bytes > MOST_HEADER_BYTES or len(self._headers) > MOST_HEADERS:
-            raise OverflowError  # which the parser passes on as an error of its own
+        if len(self._headers) > MOST_HEADERS:
+            raise _HeadTooLarge
 
     def on_headers_complete(self) -> None:
         """Queue the request; it starts when its body is there, or when there is more of it than fits."""
+        if (
+            self._piece_bytes
+            > MOST_HEAD_BYTES
+            < len(self._url) + sum(len(n) + len(v) for n, v in self._headers)
+        ):
+            raise _HeadTooLarge
         parser = self._parser
         path, _, query = self._url.partition(b"?")
         decoded = path.decode("latin-1")
@@ -179,21 +196,24 @@ class Http1Protocol(asyncio.Protocol):
                 "asgi": _ASGI,
                 "http_version": version,
                 "method": parser.get_method().decode("latin-1"),
-                "scheme": "http" if self.transport.get_extra_info("sslcontext") is None else "https",
                 "path": unquote(decoded) if "%" in decoded else decoded,
                 "raw_path": path,
                 "query_string": query,
-                "root_path": self.config.root_path,
+                "root_path": "",
                 "headers": self._headers,
-                "client": self.transport.get_extra_info("peername"),
-                "server": self.transport.get_extra_info("sockname"),
-                "state": self.app_state.copy(),
+                "state": self.connections.state.copy(),
+                **self._peers,
             },
             keep_alive=version != "1.0" and parser.should_keep_alive(),
         )
         self._head_since = None
         self._incoming = cycle
         self._queue.append(cycle)
+
+    def _check_head(self) -> None:
+        """Refuse a head that came in all at once and is too large."""
+        if len(self._url) + sum(len(name) + len(value) for name, value in self._headers) > MOST_HEAD_BYTES:
+            raise _HeadTooLarge
 
     def on_body(self, body: bytes) -> None:
         """Take a piece of the body, and no more from the client while too much of it is unread."""
@@ -260,7 +280,6 @@ class Http1Protocol(asyncio.Protocol):
 
     def finished(self, cycle: Cycle) -> None:
         """Go on to the next request after a response, or close."""
-        self.state.total_requests += 1
         if self._queue and self._queue[0] is cycle:
             self._queue.popleft()
         if not cycle.keep_alive or cycle.more_body:
@@ -268,17 +287,9 @@ class Http1Protocol(asyncio.Protocol):
             return
         self.last_active = self.loop.time()
         if self._queue:
-            self._queue[0].start()
+            self._serve()
         else:
             self.resume_reading()
-
-    def default_headers(self) -> bytes:
-        """Return the headers that uvicorn puts on every response, such as the date; it makes them anew."""
-        pairs = self.state.default_headers
-        if pairs is not self._default_pairs:
-            self._default_pairs = pairs
-            self._default_headers = b"".join([b"%b: %b\r\n" % pair for pair in pairs])
-        return self._default_headers
 
     def _refuse(self, status: int, reason: bytes) -> None:
         """Say what is wrong in plain text, and close."""
@@ -286,12 +297,3 @@ class Http1Protocol(asyncio.Protocol):
             length = b"content-length: %d\r\nconnection: close\r\n\r\n" % len(reason)
             self._outgoing.append(STATUS_LINES[status] + b"content-type: text/plain\r\n" + length + reason)
         self.close()
-
-
-def _sweep(loop: asyncio.AbstractEventLoop, state: Any, timeout: float) -> None:
-    """Close what is idle, and look again later as long as there are connections."""
-    before = loop.time() - timeout
-    for connection in tuple(state.connections):
-        connection.close_if_idle(before)
-    if state.connections:
-        loop.call_later(SWEEP_SECONDS, _sweep, loop, state, timeout)

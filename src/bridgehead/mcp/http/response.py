@@ -9,13 +9,13 @@ client to come back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
 from ..connection import Connection
 from .events import KEEP_ALIVE, EventStream, event, priming
-from .exchange import Exchange, HeaderPairs
+from .exchange import Exchange, HeaderPairs, Outcome, Whole
 
 OK = 200
 
@@ -25,7 +25,6 @@ class Response:
 
     __slots__ = (
         "_connection",
-        "_exchange",
         "_headers",
         "_is_delivered_elsewhere",
         "_is_streaming",
@@ -35,6 +34,7 @@ class Response:
         "_retry_ms",
         "_stream",
         "_watcher",
+        "exchange",
     )
 
     def __init__(
@@ -42,11 +42,11 @@ class Response:
         exchange: Exchange,
         connection: Connection,
         *,
-        headers: HeaderPairs | None = None,
+        headers: HeaderPairs = (),
         open_stream: Callable[[], EventStream] | None = None,
         retry_ms: int = 1000,
     ) -> None:
-        self._exchange = exchange
+        self.exchange = exchange
         self._connection = connection
         self._limits = connection.limits
         self._headers = headers
@@ -81,10 +81,10 @@ class Response:
         if self._open_stream is not None:
             self._stream = self._open_stream()
             self._stream.reader = self
-        await self._exchange.open_events(self._headers)
+        await self.exchange.open_events(self._headers)
         client = self._connection.client
         if self._stream is not None and client is not None and client.revision.priming_events:
-            await self._exchange.event(priming(self._stream.event_id(0), self._retry_ms))
+            await self.exchange.event(priming(self._stream.event_id(0), self._retry_ms))
         self._keep_alive = asyncio.get_running_loop().create_task(self._stay_alive())
 
     def _encoded(self, message: bytes) -> bytes:
@@ -96,7 +96,7 @@ class Response:
         if self._stream is not None and self._stream.reader is not self:
             await self._let_go()  # the client has come back on another connection
         else:
-            await self._exchange.event(data)
+            await self.exchange.event(data)
 
     async def _let_go(self) -> None:
         self._is_delivered_elsewhere = True
@@ -104,7 +104,7 @@ class Response:
             self._stream.reader = None
         if self._keep_alive is not None:
             self._keep_alive.cancel()
-        await self._exchange.close_events()
+        await self.exchange.close_events()
 
     async def _stay_alive(self) -> None:
         while True:
@@ -115,7 +115,7 @@ class Response:
 
     async def run(self, work: Coroutine[Any, Any, bytes | None]) -> bytes | None:
         """Do the work, and stop it when its client is gone for good."""
-        self._exchange.when_long(self._begin_watching)
+        self.exchange.when_long(self._begin_watching)
         try:
             return await work
         finally:
@@ -126,7 +126,7 @@ class Response:
         self._watcher = asyncio.get_running_loop().create_task(self._watch())
 
     async def _watch(self) -> None:
-        await self._exchange.gone()
+        await self.exchange.gone()
         if self._stream is not None:
             self._is_delivered_elsewhere = True
             if self._stream.reader is self:
@@ -141,13 +141,11 @@ class Response:
             if stream.reader is None:
                 return
 
-    def finish(self, answer: bytes | None, status: int = OK) -> Awaitable[None]:
-        """Send the answer; None means that there is none, because the request was cancelled."""
-        if self._is_streaming or (status == OK and self._exchange.prefers_events):
+    def finish(self, answer: bytes | None, status: int = OK) -> Outcome:
+        """Make the response of an answer; None is no answer, because the request was cancelled."""
+        if self._is_streaming or (status == OK and self.exchange.prefers_events):
             return self._finish_stream(answer)
-        if answer is None:
-            return self._exchange.respond(202)
-        return self._exchange.answer(answer, status, self._headers)
+        return Whole(202) if answer is None else Whole.json(answer, status, self._headers)
 
     async def _finish_stream(self, answer: bytes | None) -> None:
         if not self._is_streaming:
@@ -160,4 +158,4 @@ class Response:
             self._stream.end()
         if not self._is_delivered_elsewhere:
             with suppress(Exception):
-                await self._exchange.close_events()
+                await self.exchange.close_events()

@@ -1,44 +1,95 @@
-"""Server: runs an application with uvicorn until the process is told to end, and ends in good order.
+"""Server: serves an application on a port until the process is told to end, and ends in good order.
 
 At SIGTERM or SIGINT nothing new is accepted, streams that would never end are ended, calls are answered
-within the limit, and the process exits with 0.
+within the limit, and the process exits with 0. It takes any ASGI application and speaks HTTP/1.1.
 """
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
-
-import uvicorn
+from typing import TYPE_CHECKING, Any
 
 from ..process import LoopFactory, run_to_end
 from .application import Application
+from .asgi_lifespan import AsgiLifespan
+from .connections import AsgiApplication, Connections
 from .protocol import Http1Protocol
 
-KEEP_ALIVE_SECONDS = 75
+if TYPE_CHECKING:
+    import socket
+    import ssl
+
+BACKLOG = 2048
+
+
+class Server:
+    """An application on a port."""
+
+    def __init__(
+        self,
+        app: AsgiApplication,
+        *,
+        most_connections: int | None = None,
+        keep_alive_seconds: float = 75.0,
+        shutdown_seconds: float = 5.0,
+        end_streams: Callable[[], None] = lambda: None,
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        self._connections = Connections(
+            app, loop, most=most_connections, keep_alive_seconds=keep_alive_seconds
+        )
+        self._lifespan = AsgiLifespan(app, self._connections.state)
+        self._shutdown_seconds = shutdown_seconds
+        self._end_streams = end_streams
+        """Ends the responses that would never end by themselves."""
+        self._listener: asyncio.Server | None = None
+
+    async def start(self, listening: socket.socket, tls: ssl.SSLContext | None = None) -> None:
+        """Start the application, and then serve whoever comes to a socket that is bound already."""
+        await self._lifespan.start()
+        self._listener = await self._connections.loop.create_server(
+            lambda: Http1Protocol(self._connections), sock=listening, ssl=tls, backlog=BACKLOG
+        )
+
+    async def stop(self) -> None:
+        """Accept nothing new, finish what is under way, and end the application."""
+        if self._listener is not None:
+            self._listener.close()
+        self._end_streams()
+        await asyncio.sleep(0)  # what was just ended says so before its connection is closed
+        await self._connections.close(self._shutdown_seconds)
+        await self._lifespan.stop(self._shutdown_seconds)
 
 
 def run(app: Application, host: str = "127.0.0.1", port: int = 3000) -> None:
     """Serve the application until the process is told to end."""
     within = app.dispatcher.limits.shutdown_seconds
-    config = uvicorn.Config(
-        app,
-        host=host,
-        port=port,
-        http=Http1Protocol,
-        ws="none",
-        log_level="warning",
-        access_log=False,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=max(1, round(within)),
-    )
-    run_to_end(_Server(config, app).serve(), _loop_factory(), within)
+    serving = serve(app, bound(host, port), shutdown_seconds=within, end_streams=app.end_streams)
+    run_to_end(serving, loop_factory(), within)
 
 
-def _loop_factory() -> LoopFactory | None:
+async def serve(app: AsgiApplication, listening: socket.socket, **options: Any) -> None:
+    """Serve any application on a socket, until a signal ends it; the options are those of `Server`."""
+    server = Server(app, **options)
+    with _told_to_end() as told:
+        await server.start(listening)
+        await told.wait()
+        await server.stop()
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """Return a socket that listens at an address."""
+    import socket
+
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host.strip("[]"), port), family=family, backlog=BACKLOG)
+
+
+def loop_factory() -> LoopFactory | None:
+    """Return what makes the fastest event loop for sockets that there is here."""
     try:
         import uvloop  # not to be had everywhere
     except ImportError:
@@ -46,26 +97,18 @@ def _loop_factory() -> LoopFactory | None:
     return uvloop.new_event_loop
 
 
-class _Server(uvicorn.Server):
-    """A uvicorn server whose end is no failure."""
+@contextmanager
+def _told_to_end() -> Iterator[asyncio.Event]:
+    """Give an event that is set when a signal comes that ends a process."""
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
 
-    def __init__(self, config: uvicorn.Config, app: Application) -> None:
-        super().__init__(config)
-        self._app = app
+    def hear(*_: object) -> None:
+        loop.call_soon_threadsafe(told.set)
 
-    async def shutdown(self, sockets: Any = None) -> None:
-        self._app.end_streams()
-        await asyncio.sleep(0)  # what was just ended says so before its connection is closed
-        await super().shutdown(sockets)
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Take the signals that end a process; unlike the original, do not raise them again afterwards."""
-        before = {
-            number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)
-        }
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield told
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

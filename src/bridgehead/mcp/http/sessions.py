@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine
+from time import monotonic
+from typing import Any, TypeVar
 
 from ..connection import Connection
 from ..limits import Limits
 from .events import EventStream
 from .exchange import Exchange, Refused
+
+T = TypeVar("T")
 
 GENERAL = "general"
 _NUMBER = re.compile("[0-9]{1,12}")
@@ -69,10 +72,10 @@ class Sessions:
         self._sweep_idle()
         if len(self._sessions) >= self._limits.sessions:
             raise Refused(
-                503, "Too many sessions are open; try again later", headers=[(b"retry-after", b"30")]
+                503, "Too many sessions are open; try again later", headers=((b"retry-after", b"30"),)
             )
         session = Session(self._limits, principal)
-        session.idle_since = asyncio.get_running_loop().time()
+        session.idle_since = monotonic()
         self._sessions[session.id] = session
         return session
 
@@ -86,22 +89,17 @@ class Sessions:
         session = self._sessions.get(session_id.decode("latin-1"))
         if session is None or session.connection.principal != exchange.principal:
             raise Refused(404, "The session is not known, or no longer: start again with initialize")
+        session.idle_since = monotonic()
         return session
 
-    @contextmanager
-    def using(self, session: Session) -> Iterator[None]:
-        """Keep a session from being idle meanwhile."""
+    async def during(self, session: Session, work: Coroutine[Any, Any, T]) -> T:
+        """Keep a session from being idle while something is done for it."""
         session.in_use += 1
         try:
-            yield
+            return await work
         finally:
-            self.released(session)
-
-    @staticmethod
-    def released(session: Session) -> None:
-        """Note that one use of a session has ended."""
-        session.in_use -= 1
-        session.idle_since = asyncio.get_running_loop().time()
+            session.in_use -= 1
+            session.idle_since = monotonic()
 
     def close(self, session: Session) -> None:
         """End a session and everything done for it."""
@@ -126,7 +124,7 @@ class Sessions:
     def _sweep_idle(self) -> None:
         """Forget idle sessions now, and look again later as long as there are any."""
         loop = asyncio.get_running_loop()
-        oldest = loop.time() - self._limits.session_idle_seconds
+        oldest = monotonic() - self._limits.session_idle_seconds
         for session in tuple(self._sessions.values()):
             if not session.in_use and session.idle_since < oldest:
                 self.close(session)

@@ -1,0 +1,118 @@
+"""Combined: several bridges served as one, and a bridge served with fewer of its tools.
+
+Each part keeps its home: it runs with the state of the bridge that declared it and fails in that bridge's
+dialect. Bridges are taken as they are when they are combined; what they declare later is not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .bridge import Bridge
+from .changes import Changes, Listener
+from .tools import Tool
+
+Offers = Callable[[Tool], bool]
+
+
+def _everything(_tool: Tool) -> bool:
+    return True
+
+
+def combined(
+    name: str,
+    version: str,
+    bridges: Iterable[Bridge[Any]],
+    *,
+    title: str | None = None,
+    instructions: str | None = None,
+    offers: Offers = _everything,
+) -> Bridge[None]:
+    """Make one bridge of several. Names of tools and prompts, and URIs, must differ between them."""
+    parts = tuple(bridges)
+    whole: Bridge[None] = Bridge(
+        name,
+        version,
+        title=title,
+        instructions=instructions if instructions is not None else _joined_instructions(parts),
+        changing=frozenset().union(*(part.changing for part in parts)),
+        subscribable=any(part.subscribable for part in parts),
+        logging=any(part.logging for part in parts),
+        list_ttl_ms=min((part.list_ttl_ms for part in parts), default=0),
+        read_ttl_ms=min((part.read_ttl_ms for part in parts), default=0),
+        cache_scope="public" if all(part.cache_scope == "public" for part in parts) else "private",
+    )
+    return _filled(whole, parts, offers)
+
+
+def restricted(bridge: Bridge[Any], offers: Offers) -> Bridge[Any]:
+    """Make a bridge that is the same, with only those of its tools that are offered."""
+    info = bridge.info
+    view: Bridge[Any] = Bridge(
+        info.name,
+        info.version,
+        title=info.title,
+        description=info.description,
+        website_url=info.website_url,
+        icons=info.icons or (),
+        instructions=bridge.instructions,
+        dialect=bridge.dialect,
+        changing=bridge.changing,
+        subscribable=bridge.subscribable,
+        logging=bridge.logging,
+        page_size=bridge.page_size,
+        list_ttl_ms=bridge.list_ttl_ms,
+        read_ttl_ms=bridge.read_ttl_ms,
+        cache_scope=bridge.cache_scope,
+    )
+    return _filled(view, (bridge,), offers)
+
+
+def _filled(whole: Bridge[Any], parts: tuple[Bridge[Any], ...], offers: Offers) -> Bridge[Any]:
+    whole.homes = tuple(home for part in parts for home in part.homes)
+    whole.changed = _JoinedChanges([part.changed for part in parts])
+    for part in parts:
+        for tool in filter(offers, part.tools.values()):
+            whole.add(whole.tools, tool.name, tool)
+        tables: tuple[tuple[dict[Any, Any], dict[Any, Any]], ...] = (
+            (whole.resources, part.resources),
+            (whole.templates, part.templates),
+            (whole.prompts, part.prompts),
+            (whole.completers, part.completers),
+            (whole.listers, part.listers),
+        )
+        for into, table in tables:
+            for key, value in table.items():
+                whole.add(into, key, value)
+    return whole
+
+
+def _joined_instructions(parts: tuple[Bridge[Any], ...]) -> str | None:
+    said = [f"{part.info.name}: {part.instructions}" for part in parts if part.instructions]
+    return "\n\n".join(said) or None
+
+
+class _JoinedChanges(Changes):
+    """The changes of several bridges, heard as those of one."""
+
+    def __init__(self, parts: list[Changes]) -> None:
+        super().__init__()
+        self._parts = parts
+
+    @property
+    def generation(self) -> int:
+        """Grows with every change of a list of any part."""
+        return super().generation + sum(part.generation for part in self._parts)
+
+    def listen(self, listener: Listener) -> None:
+        """Start telling a listener of what changes anywhere."""
+        super().listen(listener)
+        for part in self._parts:
+            part.listen(listener)
+
+    def leave(self, listener: Listener) -> None:
+        """Stop telling it."""
+        super().leave(listener)
+        for part in self._parts:
+            part.leave(listener)

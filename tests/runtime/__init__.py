@@ -1,0 +1,1 @@
+"""The runtime: what the bridges share, tested with real files and processes."""

@@ -1,0 +1,90 @@
+"""Command line: what is wrong and what would be right, in one line, for a command and for its subcommands."""
+
+import pytest
+
+from bridgehead.runtime.command_line import WRONG_USAGE, Parser
+
+
+def parser() -> Parser:
+    command = Parser(prog="bridgehead aoc", description="Two lines,\nkept as they are.")
+    command.add_argument("--year", type=int, default=2025)
+    commands = command.add_subparsers(dest="command", required=True)
+    record = commands.add_parser("record")
+    record.add_argument("part", choices=["1", "2"])
+    return command
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    with pytest.raises(SystemExit) as left:
+        parser().parse_args(arguments)
+    out, err = capsys.readouterr()
+    assert (left.value.code, out) == (WRONG_USAGE, "")
+    return err
+
+
+def test_what_is_right_is_parsed() -> None:
+    found = parser().parse_args(["--year", "2024", "record", "2"])
+
+    assert (found.year, found.command, found.part) == (2024, "record", "2")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ((), "the following arguments are required: command"),
+        (("--year", "soon", "record", "1"), "argument --year: invalid int value: 'soon'"),
+        (("record", "1", "more"), "unrecognized arguments: more"),
+        (("--ye=2024", "record", "1"), "unrecognized arguments: --ye=2024"),
+    ],
+)
+def test_a_wrong_command_is_answered_by_one_line_that_says_what_would_be_right(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], reason: str
+) -> None:
+    line = refused(capsys, *arguments)
+
+    assert line.startswith(f"bridgehead aoc: {reason}")
+    assert line.endswith("; right would be: bridgehead aoc [-h] [--year YEAR] {record} ...\n")
+    assert line.count("\n") == 1
+
+
+def test_a_wrong_subcommand_is_told_its_own_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    line = refused(capsys, "record", "3")
+
+    assert line.startswith("bridgehead aoc record: argument part: invalid choice: '3'")
+    assert line.endswith("; right would be: bridgehead aoc record [-h] {1,2}\n")
+
+
+def test_an_error_is_one_line_even_where_an_argument_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    line = refused(capsys, "record", "1", "two\nlines \x1b[31mÄ")
+
+    assert r"unrecognized arguments: two\nlines \x1b[31mÄ;" in line
+    assert line.count("\n") == 1
+
+
+def test_a_long_usage_is_still_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    command = Parser(prog="p")
+    for number in range(30):
+        command.add_argument(f"--a-rather-long-option-{number}")
+
+    with pytest.raises(SystemExit):
+        command.parse_args(["more"])
+
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1
+    assert "[--a-rather-long-option-29 A_RATHER_LONG_OPTION_29]" in line
+
+
+def test_help_keeps_its_line_breaks_and_goes_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        parser().parse_args(["--help"])
+
+    out, err = capsys.readouterr()
+    assert (left.value.code, err) == (0, "")
+    assert "Two lines,\nkept as they are." in out
+
+
+def test_what_a_command_wants_otherwise_it_may_say() -> None:
+    command = Parser(prog="p", allow_abbrev=True)
+    command.add_argument("--year")
+
+    assert command.parse_args(["--ye", "1"]).year == "1"

@@ -1,0 +1,256 @@
+"""Durable: the file holds the old or the new content, whole, whatever happens to its writer."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from bridgehead.runtime import durable
+
+OLD = b"the old content"
+AN_HOUR = 3600.0
+KILLING_SECONDS = 3.0
+
+WRITER = """
+import itertools, sys
+from pathlib import Path
+from bridgehead.runtime import durable
+path = Path(sys.argv[1])
+for n in itertools.count(int(sys.argv[2])):
+    durable.replace(path, b"%08d" % n * (1 + n % 5 * 4000))
+    sys.stdout.write(f"{n}\\n")
+    sys.stdout.flush()
+"""
+
+LIMITED = """
+import resource, signal, sys
+from pathlib import Path
+from bridgehead.runtime import durable
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+if sys.argv[2] == "die":
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+try:
+    durable.replace(Path(sys.argv[1]), b"x" * 5000)
+except OSError as failure:
+    print(failure.strerror)
+"""
+
+UNREADABLE = """
+import os, stat
+from pathlib import Path
+from bridgehead.runtime import durable
+if os.getuid() == 0:
+    os.chown(".", 65534, 65534)
+    os.setuid(65534)
+os.chmod(".", stat.S_IWUSR | stat.S_IXUSR)
+try:
+    os.listdir(".")
+except PermissionError:
+    durable.replace(Path("file"), b"new")
+"""
+
+
+def unmeasured() -> dict[str, str]:
+    """Give the environment without what would measure a child that is killed or may write nothing."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+
+
+def run(program: str, *arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=unmeasured(),
+        timeout=30,
+        check=False,
+    )
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    return path
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("data", [b"", b"new", os.urandom(3_000_000)], ids=["nothing", "little", "much"])
+def test_new_content_takes_the_place_of_the_old(file: Path, data: bytes) -> None:
+    durable.replace(file, data)
+
+    assert content(file.parent) == {"file": data}
+
+
+def test_a_file_that_was_not_there_is_made(tmp_path: Path) -> None:
+    durable.replace(tmp_path / "new", b"it")
+
+    assert content(tmp_path) == {"new": b"it"}
+
+
+def test_a_name_may_be_as_long_as_the_file_system_allows(tmp_path: Path) -> None:
+    path = tmp_path / ("n" * 255)
+
+    durable.replace(path, b"it")
+
+    assert path.read_bytes() == b"it"
+
+
+def test_a_file_is_private_unless_another_mode_is_asked_for(tmp_path: Path) -> None:
+    durable.replace(tmp_path / "private", b"")
+    durable.replace(tmp_path / "shown", b"", mode=0o400)
+
+    assert (tmp_path / "private").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "shown").stat().st_mode & 0o777 == 0o400
+
+
+def test_a_reader_keeps_the_content_that_it_has_opened(file: Path) -> None:
+    with file.open("rb") as reader:
+        durable.replace(file, b"new")
+
+        assert reader.read() == OLD
+
+
+def test_a_failed_replacement_leaves_nothing_behind(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "inside").touch()
+
+    with pytest.raises(OSError, match="directory"):
+        durable.replace(folder, b"new")
+
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_file_in_a_folder_that_is_missing_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        durable.replace(tmp_path / "missing" / "file", b"new")
+
+
+def test_no_room_for_the_new_content_leaves_the_old_and_nothing_else(file: Path) -> None:
+    done = run(LIMITED, str(file), "live")
+
+    assert (done.stdout, done.stderr) == ("File too large\n", "")
+    assert content(file.parent) == {"file": OLD}
+
+
+def test_a_folder_that_cannot_be_flushed_keeps_the_new_content(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+
+    done = run(UNREADABLE, folder=folder)
+
+    folder.chmod(0o700)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert content(folder) == {"file": b"new"}
+
+
+def test_writers_in_many_threads_never_meet(tmp_path: Path) -> None:
+    def write(number: int) -> None:
+        for _ in range(10):
+            durable.replace(tmp_path / "shared", b"%d" % number * 10_000)
+            durable.replace(tmp_path / f"own-{number}", b"%d" % number)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+
+    shared = content(tmp_path).pop("shared")
+    assert shared in {b"%d" % number * 10_000 for number in range(8)}
+    assert content(tmp_path) == {"shared": shared} | {f"own-{n}": b"%d" % n for n in range(8)}
+
+
+def number_in(path: Path) -> int:
+    """Give the number of the content, which has to be one that was written, and whole."""
+    found = path.read_bytes()
+    number = int(found[:8])
+    assert found == b"%08d" % number * (1 + number % 5 * 4000)
+    return number
+
+
+def kill_one(path: Path, alive: float) -> None:
+    """Let a writer go on from what is there, kill it, and see that no acknowledged content was lost."""
+    start = number_in(path) + 1
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path), str(start)], stdout=subprocess.PIPE, env=unmeasured()
+    ) as writer:
+        assert writer.stdout is not None
+        first = writer.stdout.readline()
+        until = time.monotonic() + alive
+        last = start
+        while time.monotonic() < until:
+            seen = number_in(path)
+            assert seen >= last
+            last = seen
+        writer.send_signal(signal.SIGKILL)
+        acknowledged = int((first + writer.stdout.read()).splitlines()[-1])
+    assert number_in(path) in {acknowledged, acknowledged + 1}
+
+
+def test_a_kill_at_any_moment_leaves_the_old_or_the_new_content(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    durable.replace(path, b"%08d" % 0)
+    moments = random.Random(7)  # noqa: S311 - moments to kill at, not secrets
+    until = time.monotonic() + KILLING_SECONDS
+
+    kills = 0
+    while time.monotonic() < until:
+        kill_one(path, moments.random() * 0.05)
+        kills += 1
+
+    assert kills > 2
+    durable.sweep(tmp_path, time.time() + AN_HOUR)
+    assert [found.name for found in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.fixture
+def stray(file: Path) -> Path:
+    """Give the half of a file that a process left which was killed while it wrote."""
+    done = run(LIMITED, str(file), "die")
+    assert done.returncode == -signal.SIGXFSZ
+    (found,) = set(file.parent.iterdir()) - {file}
+    assert found.stat().st_size == 1000
+    return found
+
+
+def test_what_a_killed_writer_left_is_swept_when_it_is_old(file: Path, stray: Path) -> None:
+    assert durable.sweep(file.parent, time.time()) == 0
+    assert stray.exists()
+
+    assert durable.sweep(file.parent, time.time() + AN_HOUR) == 1
+    assert content(file.parent) == {"file": OLD}
+
+
+def test_sweeping_touches_nothing_that_is_not_ours(file: Path) -> None:
+    others = {".hidden.tmp", "notes.tmp", ".hidden", ".tmp"}
+    for name in others:
+        (file.parent / name).write_bytes(OLD)
+
+    assert durable.sweep(file.parent, time.time() + AN_HOUR) == 0
+
+    assert content(file.parent) == dict.fromkeys(others | {"file"}, OLD)
+
+
+def test_sweeping_passes_over_what_cannot_be_removed(file: Path, stray: Path) -> None:
+    stray.unlink()
+    stray.mkdir()
+
+    assert durable.sweep(file.parent, time.time() + AN_HOUR) == 0
+
+    assert stray.is_dir()
+
+
+def test_there_is_nothing_to_sweep_in_a_folder_that_is_missing(tmp_path: Path) -> None:
+    assert durable.sweep(tmp_path / "missing", time.time()) == 0

@@ -1,0 +1,35 @@
+"""What a bridge's start loads of the runtime costs nothing that the engine has not loaded before."""
+
+import os
+import subprocess
+import sys
+
+STARTING = ("backoff", "clock", "durable", "errors", "logs", "metrics", "places", "settings")
+"""The modules that a bridge may import before its first answer."""
+
+FURTHER = {"_bisect", "bisect"}
+"""Modules of the standard library that these load beyond msgspec's own: small ones, in C."""
+
+PROGRAM = """
+import sys, msgspec
+before = set(sys.modules)
+for name in sys.argv[1:]:
+    __import__("bridgehead.runtime." + name)
+print(*sorted(set(sys.modules) - before))
+"""
+
+
+def test_the_modules_of_a_start_load_nothing_dear() -> None:
+    unmeasured = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", PROGRAM, *STARTING],
+        capture_output=True,
+        text=True,
+        env=unmeasured,
+        timeout=30,
+        check=True,
+    )
+
+    ours = {"bridgehead", "bridgehead.runtime", *(f"bridgehead.runtime.{name}" for name in STARTING)}
+    assert set(done.stdout.split()) == ours | FURTHER

@@ -1,0 +1,243 @@
+"""Logs: one line for each event, for machines or people, at the level asked for, and never with a secret."""
+
+import io
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bridgehead.runtime import logs
+
+part = logs.logger("tested")
+
+
+@pytest.fixture(autouse=True)
+def _restored() -> Iterator[None]:
+    """Give other tests the logging that they had."""
+    root = logging.getLogger(logs.ROOT)
+    before = (root.handlers[:], root.level, root.propagate)
+    yield
+    root.handlers[:], root.level, root.propagate = before
+
+
+def sent(level: str = "info", form: str = "json") -> io.StringIO:
+    stream = io.StringIO()
+    logs.configure(level, form, stream)
+    return stream
+
+
+def entries(stream: io.StringIO) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_an_event_is_a_line_of_json_with_its_fields() -> None:
+    stream = sent()
+
+    part.info(
+        "game connected", origin="http://localhost", generation=3, place=Path("/x"), tags={"a": (1, None)}
+    )
+
+    (entry,) = entries(stream)
+    assert entry.pop("time").endswith("Z")
+    assert entry == {
+        "level": "info",
+        "logger": "bridgehead.tested",
+        "event": "game connected",
+        "origin": "http://localhost",
+        "generation": 3,
+        "place": "/x",
+        "tags": {"a": [1, None]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("level", "written"),
+    [
+        ("debug", ["debug", "info", "warn", "error"]),
+        ("info", ["info", "warn", "error"]),
+        ("warn", ["warn", "error"]),
+        ("error", ["error"]),
+    ],
+)
+def test_what_is_below_the_level_is_not_written(level: str, written: list[str]) -> None:
+    stream = sent(level)
+
+    part.debug("it")
+    part.info("it")
+    part.warn("it")
+    part.error("it")
+
+    assert [entry["level"] for entry in entries(stream)] == written
+
+
+def test_the_last_configuration_holds() -> None:
+    first = sent("debug")
+    second = sent("error", "pretty")
+
+    part.info("below")
+    part.error("above")
+
+    assert first.getvalue() == ""
+    assert second.getvalue()[12:] == " error above\n"
+
+
+def test_a_person_reads_the_time_the_level_the_event_and_fields_that_show_where_they_end() -> None:
+    stream = sent(form="pretty")
+
+    part.warn("is slow", tool="greet", seconds=2.5, why="a b", nothing="", odd="tab\t\x9b", given=[1, "x"])
+
+    time, rest = stream.getvalue().split(" ", 1)
+    assert [len(part) for part in time.split(":")] == [2, 2, 6]
+    assert rest == (
+        "warn  is slow tool=greet seconds=2.5 why='a b' nothing='' odd='tab\\t\\x9b' given=\"[1, 'x']\"\n"
+    )
+
+
+@pytest.mark.parametrize("form", logs.FORMATS)
+def test_an_event_is_one_line_whatever_is_in_it(form: str) -> None:
+    stream = sent(form=form)
+
+    part.info("two\nlines 100% \x1b[31m", field="three\r\nmore\nlines")
+
+    assert stream.getvalue().count("\n") == 1
+    assert stream.getvalue()[:-1].isprintable()
+    assert r"two\nlines 100% " in stream.getvalue()
+
+
+@pytest.mark.parametrize("form", logs.FORMATS)
+def test_text_that_no_encoding_knows_is_written_out(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    stream = sent(form=form)
+
+    part.info("found \udcff", name="file-\udcfe", values={"\udcfd": ["\udcfc"]})
+
+    stream.getvalue().encode()
+    assert all(rf"\udcf{digit}" in stream.getvalue().replace("\\\\", "\\") for digit in "cdef")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_field_does_not_take_the_place_of_what_every_line_has() -> None:
+    stream = sent()
+
+    part.info("grown", level=7, time="noon", logger="woods")
+
+    (entry,) = entries(stream)
+    assert (entry["level"], entry["logger"], entry["event"]) == ("info", "bridgehead.tested", "grown")
+    assert (entry["level_"], entry["time_"], entry["logger_"]) == (7, "noon", "woods")
+
+
+@pytest.mark.parametrize(
+    ("method", "level"), [("warning", "warn"), ("exception", "error"), ("critical", "error")]
+)
+def test_what_the_engine_logs_looks_the_same(method: str, level: str) -> None:
+    stream = sent()
+
+    try:
+        raise ValueError("the cause")  # noqa: TRY301 - there has to be one
+    except ValueError:
+        getattr(logging.getLogger("bridgehead.mcp"), method)("failed: %s", "it", exc_info=True)
+
+    (entry,) = entries(stream)
+    assert (entry["level"], entry["logger"], entry["event"]) == (level, "bridgehead.mcp", "failed: it")
+    assert entry["traceback"].startswith("Traceback (most recent call last):")
+    assert entry["traceback"].endswith("ValueError: the cause")
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Give every text and number in decoded JSON."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield name
+            yield from strings(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from strings(item)
+    else:
+        yield str(value)
+
+
+@settings(deadline=None)
+@given(odd=st.text(max_size=20), form=st.sampled_from(logs.FORMATS))
+def test_a_secret_never_appears_in_a_line_wherever_it_comes_from(odd: str, form: str) -> None:
+    secret = f"key<{odd}>"
+    logs.hide(secret)
+    stream = sent(form=form)
+
+    try:
+        raise ValueError(secret)  # noqa: TRY301 - there has to be one
+    except ValueError as error:
+        part.info(f"used {secret}", header=f"Bearer {secret}", deep=[{secret: (secret,)}], error=error)
+        logging.getLogger("bridgehead.mcp").exception("failed with %s", secret)
+
+    assert stream.getvalue().count(logs.HIDDEN) >= 6
+    assert "key<" not in stream.getvalue()
+    if form == "json":
+        assert not [text for entry in entries(stream) for text in strings(entry) if secret in text]
+
+
+def test_a_secret_that_begins_like_another_does_not_leave_its_end() -> None:
+    secrets = ["overlapping-" + "abcdefgh"[:length] for length in range(9)]
+    for secret in secrets:
+        logs.hide(secret)
+    stream = sent()
+
+    part.info("it", secrets=secrets)
+
+    assert entries(stream)[0]["secrets"] == [logs.HIDDEN] * 9
+
+
+def test_a_secret_of_digits_leaves_the_line_readable() -> None:
+    logs.hide("83748291")
+    stream = sent()
+
+    part.info("it", number=83748291, text="83748291!", other=12)
+
+    (entry,) = entries(stream)
+    assert (entry["number"], entry["text"], entry["other"]) == (logs.HIDDEN, f"{logs.HIDDEN}!", 12)
+
+
+def test_hiding_nothing_hides_nothing() -> None:
+    logs.hide("")
+    stream = sent()
+
+    part.info("as it is")
+
+    assert entries(stream)[0]["event"] == "as it is"
+
+
+PROGRAM = """
+from bridgehead.runtime import logs
+part = logs.logger("tested")
+part.info("before", field=1)
+{configure}
+part.info("after", field=1)
+"""
+
+
+def run(configure: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(configure=configure)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+
+
+def test_lines_go_to_standard_error_and_never_to_the_protocol() -> None:
+    done = run("logs.configure()")
+
+    assert done.stdout == ""
+    assert [json.loads(line)["event"] for line in done.stderr.splitlines()] == ["after"]
+
+
+def test_nothing_is_written_before_somebody_says_where_to() -> None:
+    done = run("")
+
+    assert (done.stdout, done.stderr) == ("", "")

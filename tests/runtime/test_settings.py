@@ -1,0 +1,335 @@
+"""Settings: the environment gives a value in range, a default, or an error that says what would be right."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import settings as examined
+from hypothesis import strategies as st
+
+from bridgehead.runtime.settings import (
+    BYTES,
+    FLAG,
+    PATH,
+    TEXT,
+    WORDS,
+    Kind,
+    Setting,
+    SettingError,
+    Settings,
+    choice,
+    number,
+    whole,
+)
+
+MOST_BYTES = 2**53
+ODD_NUMBERS = [
+    *("nan", "-nan", "inf", "-Infinity", "1e400", "-1e400", "1e-400", "9" * 5_000),
+    *("١٢", "\uff11\uff12", "½", "1_000", "1__0", "_1", "0x10", "1.5", "1,5", "1 000"),
+    *("-0", "+7", "--1", "1e", ".", "-", "\ud800", "1\x00"),
+]
+UNITS = ["", "b", "kb", "MB", " gb", "KiB", "mib", "GIB", "k", "bb", "ib", "tb", "kb b", "\tmb", "K"]
+
+numbers = st.one_of(
+    st.sampled_from(ODD_NUMBERS),
+    st.integers().map(str),
+    st.floats().map(str),
+    st.text(max_size=20),
+    st.text("0123456789_.eE+-", max_size=20),
+)
+sizes = st.tuples(numbers, st.sampled_from(UNITS)).map("".join)
+
+
+class Example(Settings):
+    year = Setting("EXAMPLE_YEAR", whole(2015, 2099), 2025, "The event that is served.")
+    rate = Setting("EXAMPLE_RATE", number(0, 10.5), 1.0, "Calls a second.")
+    size = Setting("EXAMPLE_SIZE", BYTES, 65_536, "The most that is read.")
+    level = Setting("EXAMPLE_LEVEL", choice("debug", "Info"), "Info", "From where on to log.")
+    live = Setting("EXAMPLE_LIVE", FLAG, default=False, about="Whether it is for real.")
+    hosts = Setting("EXAMPLE_HOSTS", WORDS, ("localhost",), "Who may connect.")
+    place = Setting("EXAMPLE_PLACE", PATH, None, "Where files are.", shown="the user's own")
+    key = Setting("EXAMPLE_KEY", TEXT, None, "The key to the far side.", secret=True)
+    pin = Setting("EXAMPLE_PIN", whole(0, 9999), 0, "A number that nobody should know.", secret=True)
+
+
+def read(kind: Kind[Any], text: str) -> Any:
+    return Setting("NAME", kind, None, "").read({"NAME": text})
+
+
+def test_what_is_not_set_or_set_to_nothing_takes_its_default() -> None:
+    settings = Example({"EXAMPLE_YEAR": "", "EXAMPLE_RATE": "  "})
+
+    assert (settings.year, settings.rate, settings.size) == (2025, 1.0, 65_536)
+    assert (settings.level, settings.live, settings.hosts) == ("Info", False, ("localhost",))
+    assert (settings.place, settings.key, settings.pin) == (None, None, 0)
+    assert settings.given == frozenset()
+
+
+def test_what_is_set_is_read_and_known_to_be_given(tmp_path: Path) -> None:
+    settings = Example(
+        {
+            "EXAMPLE_YEAR": " 2024 ",
+            "EXAMPLE_RATE": "0.5",
+            "EXAMPLE_SIZE": "1.5mb",
+            "EXAMPLE_LEVEL": "INFO",
+            "EXAMPLE_LIVE": "Yes",
+            "EXAMPLE_HOSTS": " a, ,b,",
+            "EXAMPLE_PLACE": str(tmp_path),
+            "EXAMPLE_KEY": "xyz",
+            "ANOTHER": "is not ours",
+        }
+    )
+
+    assert (settings.year, settings.rate, settings.size) == (2024, 0.5, 1_500_000)
+    assert (settings.level, settings.live, settings.hosts) == ("Info", True, ("a", "b"))
+    assert (settings.place, settings.key, settings.pin) == (tmp_path, "xyz", 0)
+    assert settings.given == set(settings.values) - {"EXAMPLE_PIN"}
+
+
+def test_the_environment_is_read_once() -> None:
+    environment = {"EXAMPLE_YEAR": "2024"}
+    settings = Example(environment)
+
+    environment["EXAMPLE_YEAR"] = "2023"
+
+    assert settings.year == 2024
+
+
+def test_a_setting_stays_as_it_was_read() -> None:
+    settings = Example({})
+
+    with pytest.raises(AttributeError, match="EXAMPLE_YEAR is read once"):
+        settings.year = 2024
+
+    assert settings.year == 2025
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("EXAMPLE_YEAR", "2014", "is '2014': it must be a whole number from 2015 to 2099."),
+        ("EXAMPLE_RATE", "nan", "is 'nan': it must be a number from 0 to 10.5."),
+        ("EXAMPLE_SIZE", "big", "is 'big': it must be a size such as 65536, 64kb or 1mb."),
+        ("EXAMPLE_LEVEL", "loud", "is 'loud': it must be one of debug, Info."),
+        ("EXAMPLE_LIVE", "2", "is '2': it must be 1 or 0 (also true or false, yes or no, on or off)."),
+        ("EXAMPLE_YEAR", "two\nlines", r"is 'two\nlines': it must be a whole number from 2015 to 2099."),
+    ],
+)
+def test_a_bad_value_is_refused_by_a_line_that_names_it_and_what_would_be_right(
+    name: str, value: str, said: str
+) -> None:
+    with pytest.raises(SettingError) as caught:
+        Example({name: value})
+
+    assert str(caught.value) == f"{name} {said}"
+    assert caught.value.name == name
+
+
+def test_a_bad_secret_is_refused_without_being_shown() -> None:
+    with pytest.raises(SettingError) as caught:
+        Example({"EXAMPLE_PIN": "123456"})
+
+    assert str(caught.value) == (
+        "EXAMPLE_PIN is set to something else: it must be a whole number from 0 to 9999."
+    )
+
+
+def test_a_summary_shows_every_value_but_no_secret() -> None:
+    given_ = {"EXAMPLE_LIVE": "on", "EXAMPLE_HOSTS": "a,b", "EXAMPLE_KEY": "xyz", "EXAMPLE_PIN": "1234"}
+
+    assert dict(Example(given_).summary()) == {
+        "EXAMPLE_YEAR": "2025",
+        "EXAMPLE_RATE": "1.0",
+        "EXAMPLE_SIZE": "65536",
+        "EXAMPLE_LEVEL": "Info",
+        "EXAMPLE_LIVE": "1",
+        "EXAMPLE_HOSTS": "a,b",
+        "EXAMPLE_PLACE": "",
+        "EXAMPLE_KEY": "(set)",
+        "EXAMPLE_PIN": "(set)",
+    }
+
+
+def test_a_summary_tells_a_secret_that_is_not_set() -> None:
+    assert dict(Example({}).summary())["EXAMPLE_KEY"] == ""
+
+
+def test_a_declaration_is_there_to_make_documents_from() -> None:
+    assert [(s.name, s.shown_default) for s in Example.declared] == [
+        ("EXAMPLE_YEAR", "2025"),
+        ("EXAMPLE_RATE", "1.0"),
+        ("EXAMPLE_SIZE", "65536"),
+        ("EXAMPLE_LEVEL", "Info"),
+        ("EXAMPLE_LIVE", "0"),
+        ("EXAMPLE_HOSTS", "localhost"),
+        ("EXAMPLE_PLACE", "the user's own"),
+        ("EXAMPLE_KEY", ""),
+        ("EXAMPLE_PIN", "0"),
+    ]
+    assert Example.year is Example.declared[0]
+    assert Example.year.about == "The event that is served."
+
+
+class Logging(Settings):
+    level = Setting("LEVEL", choice("debug", "info"), "info", "From where on to log.")
+    form = Setting("FORM", choice("json", "pretty"), "json", "How to log.")
+
+
+class Storing(Settings):
+    place = Setting("PLACE", TEXT, "here", "Where files are.")
+
+
+class Both(Storing, Logging):
+    level = Setting("LEVEL", choice("debug", "info"), "debug", "From where on to log.")
+    own = Setting("OWN", TEXT, "mine", "Its own.")
+
+    def check(self) -> None:
+        if self.own == self.place:
+            raise SettingError(self.__class__.own.name, str(self.own), "another place than PLACE")
+
+
+def test_settings_of_several_parents_are_read_once_each_and_may_be_redeclared() -> None:
+    settings = Both({"PLACE": "there", "FORM": "pretty"})
+
+    assert (settings.level, settings.form) == ("debug", "pretty")
+    assert (settings.place, settings.own) == ("there", "mine")
+    assert sorted(setting.name for setting in Both.declared) == ["FORM", "LEVEL", "OWN", "PLACE"]
+    assert [setting.name for setting in Storing.declared] == ["PLACE"]
+    assert Logging({}).level == "info"
+
+
+def test_values_that_do_not_go_together_are_refused() -> None:
+    with pytest.raises(SettingError, match="OWN is 'there': it must be another place than PLACE"):
+        Both({"PLACE": "there", "OWN": "there"})
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("1", 1),
+        ("65536", 65_536),
+        ("64kb", 64_000),
+        ("64 KiB", 65_536),
+        ("1.5mb", 1_500_000),
+        ("1_000b", 1_000),
+        ("2gib", 2 * 1024**3),
+        ("1\tgb", 1000**3),
+        ("1e3 kb", 1_000_000),
+        (str(MOST_BYTES), MOST_BYTES),
+    ],
+)
+def test_a_size_may_have_a_unit(text: str, size: int) -> None:
+    assert read(BYTES, text) == size
+
+
+@pytest.mark.parametrize(
+    "text", ["mb", "-1kb", "0", "0.5", "1tb", "1k", "1kbkb", "inf", "1e400", "nan kb", "9" * 5_000]
+)
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(SettingError):
+        read(BYTES, text)
+
+
+@pytest.mark.parametrize(("text", "value"), [("1_000", 1000), ("١٢", 12), ("-7", -7), (" +5 ", 5)])
+def test_a_whole_number_may_be_written_as_python_writes_it(text: str, value: int) -> None:
+    assert read(whole(-10, 10_000), text) == value
+
+
+def test_a_path_may_begin_at_home_and_is_made_absolute(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+
+    assert read(PATH, "~/state") == tmp_path / "state"
+    assert read(PATH, "state") == Path.cwd() / "state"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a folder in use cannot be removed there")
+def test_a_path_from_a_folder_that_is_gone_is_refused(tmp_path: Path) -> None:
+    program = (
+        "import os, sys; from bridgehead.runtime.places import PlaceSettings\n"
+        "os.mkdir(sys.argv[1]); os.chdir(sys.argv[1]); os.rmdir(sys.argv[1])\n"
+        "from bridgehead.runtime.settings import SettingError\n"
+        "print(PlaceSettings({'BRIDGEHEAD_STATE_DIR': '/state'}).state_dir)\n"
+        "try: PlaceSettings({'BRIDGEHEAD_STATE_DIR': 'state'})\n"
+        "except SettingError as error: print(error)\n"
+        "os.chdir('/')\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "gone")],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "/state",
+        "BRIDGEHEAD_STATE_DIR is 'state': it must be a path, best an absolute one.",
+    ]
+
+
+def value_or_refusal(kind: Kind[Any], text: str) -> Any:
+    """Read a value, or None where there is none; anything but a SettingError fails the test."""
+    try:
+        return read(kind, text)
+    except SettingError:
+        return None
+
+
+@examined(deadline=None)
+@given(text=numbers, bounds=st.lists(st.integers(), min_size=2, max_size=2).map(sorted))
+def test_any_text_is_a_whole_number_in_range_or_refused(text: str, bounds: list[int]) -> None:
+    value = value_or_refusal(whole(*bounds), text)
+
+    assert value is None or (type(value) is int and bounds[0] <= value <= bounds[1])
+
+
+@examined(deadline=None)
+@given(
+    text=numbers,
+    bounds=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=2).map(sorted),
+)
+def test_any_text_is_a_number_in_range_or_refused(text: str, bounds: list[float]) -> None:
+    value = value_or_refusal(number(*bounds), text)
+
+    assert value is None or (type(value) is float and bounds[0] <= value <= bounds[1])
+
+
+@examined(deadline=None)
+@given(text=sizes)
+@example(text="inf")
+@example(text="1e400gb")
+def test_any_text_is_a_size_in_range_or_refused(text: str) -> None:
+    value = value_or_refusal(BYTES, text)
+
+    assert value is None or (type(value) is int and 1 <= value <= MOST_BYTES)
+
+
+@examined(deadline=None)
+@given(text=st.text())
+@example(text="~\x00")
+@example(text="~\ud800/x")
+def test_any_text_is_a_value_of_the_other_kinds_or_refused(text: str) -> None:
+    is_set = bool(text.strip())
+
+    assert value_or_refusal(FLAG, text) in {True, False, None}
+    assert value_or_refusal(choice("json", "Pretty"), text) in {"json", "Pretty", None}
+    assert value_or_refusal(TEXT, text) == (text.strip() if is_set else None)
+    path = value_or_refusal(PATH, text)
+    assert path is None or path.is_absolute()
+    words = value_or_refusal(WORDS, text)
+    assert (words is None) != is_set
+    assert all(word == word.strip() and word and "," not in word for word in words or ())
+
+
+@examined(deadline=None)
+@given(word=st.sampled_from(["1", "true", "YES", "oN", "0", "False", "no", "OFF"]))
+def test_a_flag_is_understood_in_any_case(word: str) -> None:
+    assert read(FLAG, word) is (word.lower() in {"1", "true", "yes", "on"})
