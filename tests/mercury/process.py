@@ -31,6 +31,7 @@ def environment(url: str, state: Path, **settings: str) -> dict[str, str]:
         "BRIDGEHEAD_STATE_DIR": str(state),
         "MERCURY_RETRY_DELAY": "5",
         "MERCURY_MAX_RETRY_DELAY": "20",
+        "MERCURY_BREAKER_FAILURES": "1000000",
         "RATE_LIMIT_MAX": "0",
         "RATE_LIMIT_SERVER_MAX": "0",
     }

@@ -1,4 +1,4 @@
-"""`mercury_chat_stream`, over a real process: what is told as it comes, what is given in the end, what is not."""
+"""`mercury_chat_stream`, over a real process: what is told as it comes, and what is given in the end."""
 
 import json
 import time

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
+from typing import Any
+
 from bridgehead.mcp import Answer, Bridge, Context
 
 from .answers import Completed, answer
 from .arguments import Chat
-from .calls import call_of
+from .calls import Call, call_of
 from .service import Service
 from .wire import CHAT
 
@@ -36,18 +39,20 @@ def declare(bridge: Bridge[Service]) -> None:
     )(stream)
 
 
-async def complete(args: Chat, ctx: Context[Service]) -> Answer[Completed]:
-    """Answer a conversation as a whole."""
+def complete(args: Chat, ctx: Context[Service]) -> Answer[Completed] | Coroutine[Any, Any, Answer[Completed]]:
+    """Answer a conversation as a whole: at once where the answer is kept."""
     service = ctx.state
     call = call_of(service.settings, COMPLETION, CHAT, args, ctx)
-    completed = service.kept(call)
-    if completed is None:
-        completed = await service.complete(call, ctx)
-    return answer(completed, ctx.revision)
+    kept = service.kept(call)
+    return _completed(call, ctx) if kept is None else answer(kept, ctx.revision)
+
+
+async def _completed(call: Call, ctx: Context[Service]) -> Answer[Completed]:
+    return answer(await ctx.state.complete(call, ctx), ctx.revision)
 
 
 async def stream(args: Chat, ctx: Context[Service]) -> Answer[Completed]:
-    """Answer a conversation piece by piece."""
+    """Answer a conversation piece by piece; where the answer is kept, in one piece."""
     service = ctx.state
     call = call_of(service.settings, STREAM, CHAT, args, ctx)
     completed = service.kept(call)
