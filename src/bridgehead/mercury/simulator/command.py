@@ -96,9 +96,9 @@ def _told_to_end() -> asyncio.Event:
     return ended
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
     try:
         import uvloop  # not to be had everywhere
     except ImportError:
-        return None
+        return asyncio.SelectorEventLoop
     return uvloop.new_event_loop

@@ -16,6 +16,7 @@ from .connection import Connection, Exchange
 from .delivery import deliver
 from .faults import Fault, Faults, Orders
 from .journal import Journal, Request
+from .listener import Listener
 from .refusals import Refusal, injected
 from .rendering import Streamed, Whole
 from .service import PREFIX, Service
@@ -48,7 +49,7 @@ class Simulator:
         self._service = Service(models, now)
         self._now = now
         self._connections: set[Connection] = set()
-        self._server: asyncio.Server | None = None
+        self._listener: Listener | None = None
         self._refusals = 0
         self._is_open = False
 
@@ -70,7 +71,7 @@ class Simulator:
 
     async def __aenter__(self) -> Self:
         self._is_open = True
-        await self._listen()
+        self._listen()
         return self
 
     async def __aexit__(
@@ -79,17 +80,14 @@ class Simulator:
         self._is_open = False
         self._close()
 
-    async def _listen(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: Connection(self._serve, self._connections), HOST, self.port, backlog=1024
-        )
-        self.port = self._server.sockets[0].getsockname()[1]
+    def _listen(self) -> None:
+        self._listener = Listener(HOST, self.port, lambda: Connection(self._serve, self._connections))
+        self.port = self._listener.port
 
     def _close(self) -> None:
-        if self._server is not None:
-            self._server.close()
-            self._server = None
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
         for connection in tuple(self._connections):
             connection.transport.abort()
 
@@ -103,7 +101,7 @@ class Simulator:
         finally:
             self._refusals -= 1
             if self._is_open and not self._refusals:
-                await self._listen()
+                self._listen()
 
     async def _refuse(self, exchange: Exchange, seconds: float) -> None:
         exchange.cut()
