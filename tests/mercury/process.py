@@ -23,7 +23,7 @@ LARGEST = 64 * 1024 * 1024
 
 def environment(url: str, state: Path, **settings: str) -> dict[str, str]:
     """Give an environment with nothing of ours in it but what a test says."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
+    kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(_OURS)}
     ours = {
         "MERCURY_API_URL": url,
         "MERCURY_API_KEY": KEY,
@@ -39,6 +39,7 @@ def environment(url: str, state: Path, **settings: str) -> dict[str, str]:
 
 
 _OURS = ("MERCURY_", "MCP_", "LOG_", "CACHE_", "RATE_LIMIT_", "REQUEST_TIMEOUT", "MAX_REQUEST", "BRIDGEHEAD_")
+_OURS += ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 
 class BridgeProcess:

@@ -59,15 +59,14 @@ async def test_where_the_default_model_can_do_it_it_is_taken(api: Simulator, tmp
     assert api.requests.to("/fim/completions")[0].body["model"] == "mercury-coder-small"
 
 
-async def test_an_older_model_list_is_read_by_names(tmp_path: Path) -> None:
-    async with Simulator(models=OLDER) as api, bridge_process(api.url, tmp_path) as client:
-        await client.call(EDIT, {"prompt": CODE})
+async def test_an_older_model_list_that_names_no_endpoints_will_do(tmp_path: Path) -> None:
+    settings = {"MERCURY_MODEL": ""}
+    async with Simulator(models=OLDER) as api, bridge_process(api.url, tmp_path, **settings) as client:
         await client.call(FIM, GAP)
-        listed = await client.call("mercury_list_models")
+        listed = (await client.call("mercury_list_models"))["structuredContent"]["models"]
 
-        assert "edit" in api.requests.to("/edit/completions")[0].body["model"]
-        assert "edit" not in api.requests.to("/fim/completions")[0].body["model"]
-    assert "isError" not in listed
+        assert api.requests.to("/fim/completions")[0].body["model"] == "mercury-coder-small"
+    assert [model["id"] for model in listed] == ["mercury-coder-small", "mercury-coder", "mercury"]
 
 
 @pytest.mark.parametrize(

@@ -172,7 +172,8 @@ class Accounts:
         """Write what is left."""
         if self._timer is not None:
             self._timer.cancel()
-        await self._write_quietly()
+        if self._owed or self._unwritten:
+            await self._write_quietly()
 
 
 def tally(used: Usage, cost: float | None) -> Tally:

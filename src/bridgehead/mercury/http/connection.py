@@ -6,6 +6,7 @@ What comes is kept until it is read, and when too much is kept the socket is not
 from __future__ import annotations
 
 import asyncio
+from typing import cast
 
 import httptools
 
@@ -111,8 +112,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the connection."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - it is a stream
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # of whichever event loop, it is a stream's
 
     def data_received(self, data: bytes) -> None:
         """Take bytes in."""
