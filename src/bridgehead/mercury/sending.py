@@ -140,19 +140,21 @@ class Sender:
             self._accounts.settle(hold.money, 0.0)
 
     async def _hold(self, call: Call, deadline: float) -> Hold:
-        """Hold room and money for the most that a request can use: a token has at least one byte."""
+        """Hold money and room for the most that a request can use: a token has at least one byte.
+
+        Money first, since writing it down takes time: room is counted from the moment at which it is taken, and
+        the request has to go out right then.
+        """
         most = call.most_tokens or self._catalogue.most_output(call.model)
         hold = Hold(len(call.body), UNKNOWN if most is None else most, [])
-        hold.limits = await self._limits.admit_request(
-            call.client, hold.input_tokens, hold.output_tokens, deadline
-        )
-        if self._accounts.budget is None:
-            return hold
+        if self._accounts.budget is not None:
+            hold.money = await self._accounts.reserve(self._worst_cost(call, most))
         try:
-            worst = self._worst_cost(call, most)
-            hold.money = await self._accounts.reserve(worst)
+            hold.limits = await self._limits.admit_request(
+                call.client, hold.input_tokens, hold.output_tokens, deadline
+            )
         except BaseException:
-            self._limits.settle(hold.limits, 0, 0)
+            self._accounts.settle(hold.money, 0.0)
             raise
         return hold
 
