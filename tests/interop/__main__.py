@@ -7,7 +7,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from tests.interop import inspector, typescript
+from tests.interop import inspector, mercury, typescript
 from tests.interop.check import Check
 from tests.interop.node import node
 from tests.interop.server_process import serving
@@ -20,8 +20,16 @@ def main() -> int:
     )
     wanted = parser.parse_args().only
     program = node()
-    with serving("tests.interop.server", "--http") as address, tempfile.TemporaryDirectory() as home:
-        checks = [*typescript.checks(program, address), *inspector.checks(program, address, Path(home))]
+    with (
+        tempfile.TemporaryDirectory() as home,
+        serving("tests.interop.server", "--http") as address,
+        mercury.upstreams(program, Path(home)) as upstreams,
+    ):
+        checks = [
+            *typescript.checks(program, address),
+            *inspector.checks(program, address, Path(home)),
+            *mercury.checks(program, upstreams, Path(home)),
+        ]
         outcomes = [passes(check) for check in checks if wanted in check.name]
     failed = outcomes.count(False)
     print(f"{outcomes.count(True)} passed, {failed} failed")

@@ -31,8 +31,8 @@ def serving(module: str, option: str) -> Iterator[str]:
 
 @contextmanager
 def listening(command: list[str], port: int) -> Iterator[str]:
-    """Run a command that listens on a port, and give the address."""
-    process = subprocess.Popen(command, cwd=ROOT)
+    """Run a command that listens on a port, and give the address; what it says to a person is not shown."""
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
     try:
         _wait_until_listening(process, port)
         yield f"http://{HOST}:{port}"
