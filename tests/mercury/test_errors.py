@@ -1,4 +1,4 @@
-"""What goes wrong at the API, and what the agent hears of it: category, code, next step, and how often it was tried."""
+"""What goes wrong at the API, and what the agent hears of it: category, code, next step."""
 
 import time
 from pathlib import Path
@@ -18,29 +18,28 @@ BOTH = pytest.mark.parametrize("tool", [CHAT, STREAM])
 
 @BOTH
 @pytest.mark.parametrize(
-    ("fault", "kind", "code", "word"),
+    ("fault", "expected", "word"),
     [
-        (Fault(status=400), "validation_error", "INVALID_REQUEST", "Correct"),
-        (Fault(status=401), "auth_error", "INVALID_API_KEY", "MERCURY_API_KEY"),
-        (Fault(status=403), "auth_error", "INVALID_API_KEY", "doctor"),
-        (Fault(status=402), "auth_error", "BILLING_REQUIRED", "billing"),
-        (Fault(status=404), "validation_error", "MODEL_NOT_FOUND", "mercury-3"),
+        (Fault(status=400), ("validation_error", "INVALID_REQUEST"), "Correct"),
+        (Fault(status=401), ("auth_error", "INVALID_API_KEY"), "MERCURY_API_KEY"),
+        (Fault(status=403), ("auth_error", "INVALID_API_KEY"), "doctor"),
+        (Fault(status=402), ("auth_error", "BILLING_REQUIRED"), "billing"),
+        (Fault(status=404), ("validation_error", "MODEL_NOT_FOUND"), "mercury-3"),
         (
             Fault(status=400, code="context_length_exceeded"),
-            "validation_error",
-            "CONTEXT_LENGTH_EXCEEDED",
+            ("validation_error", "CONTEXT_LENGTH_EXCEEDED"),
             "too many",
         ),
-        (Fault(status=413), "validation_error", "INVALID_REQUEST", "413"),
+        (Fault(status=413), ("validation_error", "INVALID_REQUEST"), "413"),
     ],
 )
 async def test_what_cannot_succeed_is_tried_once_and_explained(
-    client: BridgeProcess, api: Simulator, tool: str, fault: Fault, kind: str, code: str, word: str
+    client: BridgeProcess, api: Simulator, tool: str, fault: Fault, expected: tuple[str, str], word: str
 ) -> None:
     api.faults.always(fault)
     error = await client.error(tool, ASK)
 
-    assert (error["type"], error["code"]) == (kind, code)
+    assert (error["type"], error["code"]) == expected
     assert word in error["message"]
     assert len(api.requests.to("/chat/completions")) == 1
 
@@ -77,7 +76,7 @@ async def test_what_passes_is_answered_in_the_end(client: BridgeProcess, api: Si
 
 
 async def test_how_much_too_long_a_request_is_is_said(client: BridgeProcess, api: Simulator) -> None:
-    message = "This model's maximum context length is 32000 tokens. However, your messages resulted in 40012 tokens."
+    message = "This model takes 32,000 tokens. However, your messages resulted in 40012 tokens."
     api.faults.next(Fault(status=400, code="context_length_exceeded", message=message))
 
     error = await client.error(CHAT, ASK)

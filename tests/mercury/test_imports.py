@@ -1,4 +1,4 @@
-"""What the bridge has imported when it answers `initialize`: msgspec, the engine, and cheap modules of ours."""
+"""What the bridge has imported when it answers `initialize`: msgspec, the engine, and cheap modules."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The real API, for whoever has a key: `MERCURY_LIVE_TEST=1 MERCURY_API_KEY=… pytest tests/mercury/test_live.py`.
+"""The real API, for whoever has a key: `MERCURY_LIVE_TEST=1 MERCURY_API_KEY=… pytest` this file.
 
 Without both there is nothing to collect here, so that no run counts a test that did not happen.
 """

@@ -142,8 +142,8 @@ class Sender:
     async def _hold(self, call: Call, deadline: float) -> Hold:
         """Hold money and room for the most that a request can use: a token has at least one byte.
 
-        Money first, since writing it down takes time: room is counted from the moment at which it is taken, and
-        the request has to go out right then.
+        Money first, since writing it down takes time: room is counted from the moment at which it is taken,
+        and the request has to go out right then.
         """
         most = call.most_tokens or self._catalogue.most_output(call.model)
         hold = Hold(len(call.body), UNKNOWN if most is None else most, [])

@@ -111,27 +111,41 @@ class Pool:
 
     async def _tunnelled(self, proxy: Proxy) -> Connection:
         """Connect through a proxy that passes bytes on without seeing what they say."""
-        reader, writer = await asyncio.open_connection(proxy.host, proxy.port)
-        where = f"{self._host}:{self._port}"
-        credentials = f"Proxy-Authorization: {proxy.authorization}\r\n" if proxy.authorization else ""
-        writer.write(f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\n{credentials}\r\n".encode("latin-1"))
+        tls = await self._context()
+        transport, greeting = await self._loop.create_connection(_Greeting, proxy.host, proxy.port)
         try:
-            _check_tunnel(await reader.readuntil(b"\r\n\r\n"))
+            where = f"{self._host}:{self._port}"
+            credentials = f"Proxy-Authorization: {proxy.authorization}\r\n" if proxy.authorization else ""
+            transport.write(f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\n{credentials}\r\n".encode())
+            _check_tunnel(await greeting.answer)
             connection = Connection()
-            writer.transport.set_protocol(connection)
-            secure = await self._loop.start_tls(
-                writer.transport, connection, await self._context(), server_hostname=self._host
-            )
-        except asyncio.IncompleteReadError:
-            writer.transport.abort()
-            raise ConnectFailed("the proxy closed the connection") from None
+            secure = await self._loop.start_tls(transport, connection, tls, server_hostname=self._host)
         except BaseException:
-            writer.transport.abort()
+            transport.abort()
             raise
         if secure is None:
             raise ConnectFailed("the proxy closed the connection")
         connection.connection_made(secure)
         return connection
+
+
+class _Greeting(asyncio.Protocol):
+    """What a proxy says to a request for a tunnel."""
+
+    def __init__(self) -> None:
+        self.answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._said = b""
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes in, until the head of the answer is there."""
+        self._said += data
+        if b"\r\n\r\n" in self._said and not self.answer.done():
+            self.answer.set_result(self._said)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Take in that the proxy is gone."""
+        if not self.answer.done():
+            self.answer.set_exception(ConnectFailed("the proxy closed the connection"))
 
 
 def _check_tunnel(answer: bytes) -> None:
