@@ -124,6 +124,16 @@ async def test_without_a_price_a_budget_refuses(api: Simulator, tmp_path: Path) 
     assert "cost_usd" not in result["structuredContent"]["metadata"]
 
 
+async def test_with_a_budget_too_an_unknown_model_is_told_the_known_ones(
+    api: Simulator, tmp_path: Path
+) -> None:
+    async with bridge_process(api.url, tmp_path, MERCURY_BUDGET_USD="1") as client:
+        error = await client.error(CHAT, {**ASK, "model": "mercury-99"})
+
+    assert error["code"] == "MODEL_NOT_FOUND"
+    assert "mercury-3" in error["message"]
+
+
 async def test_a_broken_ledger_stops_a_budget_and_nothing_else(api: Simulator, tmp_path: Path) -> None:
     folder = tmp_path / "state" / "mercury"
     folder.mkdir(parents=True)

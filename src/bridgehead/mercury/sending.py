@@ -21,6 +21,7 @@ from .breaker import Breaker
 from .calls import Call
 from .catalogue import Catalogue
 from .errors import ApiFailed, LimitReached, MercuryError
+from .failures import unknown_model
 from .keys import ASIDE_SECONDS, Keys
 from .limits import UNKNOWN, Held, Limits
 from .retrying import Retries
@@ -159,6 +160,9 @@ class Sender:
         return hold
 
     def _worst_cost(self, call: Call, most: int | None) -> float | None:
+        names = self._catalogue.names
+        if names and call.model not in names:
+            raise unknown_model(call.model, names)
         if most is None:
             raise _no_end(call.model)
         return self._catalogue.worst_cost(call.model, len(call.body), most)
