@@ -10,10 +10,12 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import httpx2
-from pyreqwest.client import Client, ClientBuilder
 
 from bench.mercury.upstream import KEY, asked
 from bench.message import WrongAnswer
+from bridgehead.mercury.http.pool import Exchange, Pool
+
+SECONDS = 60.0
 
 
 class DirectWay(ABC):
@@ -61,32 +63,42 @@ def _has_text(data: bytes) -> bool:
     return data.count(b'"content":"') > data.count(b'"content":""')
 
 
-class Pyreqwest(DirectWay):
-    """The client of the bridge."""
+class OwnPool(DirectWay):
+    """The HTTP client of the bridge."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        headers = {"authorization": f"Bearer {KEY}", "content-type": "application/json"}
-        self._client: Client = ClientBuilder().default_headers(headers).build()
+        self._headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+        self._pool = self._runner.run(self._made(url))
+
+    @staticmethod
+    async def _made(url: str) -> Pool:
+        return Pool(url, SECONDS, 256)
+
+    def _request(self, body: dict[str, Any]) -> Exchange:
+        return self._pool.request(
+            "POST", "/chat/completions", self._headers, json.dumps(body).encode(), SECONDS
+        )
 
     async def _post(self, body: dict[str, Any]) -> Any:
-        response = await self._client.post(self._url).body_bytes(json.dumps(body).encode()).build().send()
-        return json.loads(bytes(await response.bytes()))
+        data = b""
+        async with self._request(body) as response:
+            while piece := await response.read(SECONDS):
+                data += piece
+        return json.loads(data)
 
     async def _first_token(self, words: int) -> float:
-        body = json.dumps({**asked(words), "stream": True}).encode()
         begin = time.perf_counter()
-        request = self._client.post(self._url).body_bytes(body).streamed_read_buffer_limit(0).build_streamed()
-        async with request as response:
-            data, seconds = b"", 0.0
-            while chunk := await response.body_reader.read_chunk():
-                data += bytes(chunk)
+        data, seconds = b"", 0.0
+        async with self._request({**asked(words), "stream": True}) as response:
+            while piece := await response.read(SECONDS):
+                data += piece
                 if not seconds and _has_text(data):
                     seconds = time.perf_counter() - begin
         return seconds
 
     async def _close(self) -> None:
-        await self._client.close()
+        await self._pool.close()
 
 
 class Httpx2(DirectWay):

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -72,15 +72,26 @@ def measure_round(found: LineUp, upstream: Upstream, samples: Samples, effort: E
     """Measure everybody once, beginning with another one each time."""
     turn = number % len(found.contestants)
     order = found.contestants[turn:] + found.contestants[:turn]
-    ways: dict[str, Way] = {**found.direct, **{one.key: one.way for one in order}}
-    for key, way in ways.items():
-        samples.add(key, "chat", *_repeated(partial(way.chat, CHAT_WORDS), effort.seconds))
+    for one in order:
+        pair = {one.direct: found.direct[one.direct].chat, one.key: one.way.chat}
+        _in_turns(pair, CHAT_WORDS, samples, "chat", effort.seconds)
     for one in order:
         samples.add(one.key, "chunks", *_rates(one.way, effort.seconds))
     upstream.pace(PACE_SECONDS)
-    for key, way in ways.items():
-        samples.add(key, "first", *_repeated(partial(way.first_token, PACED_WORDS), effort.seconds))
+    for one in order:
+        pair = {one.direct: found.direct[one.direct].first_token, one.key: one.way.first_token}
+        _in_turns(pair, PACED_WORDS, samples, "first", effort.seconds)
     upstream.pace(0)
+
+
+def _in_turns(
+    calls: Mapping[str, Callable[[int], float]], words: int, samples: Samples, measure: str, seconds: float
+) -> None:
+    """Take samples of a way and of its direct one in turns, so that what disturbs one disturbs both."""
+    begin = time.perf_counter()
+    while time.perf_counter() - begin < seconds:
+        for key, call in calls.items():
+            samples.add(key, measure, call(words))
 
 
 def _repeated(take: Callable[[], float], seconds: float) -> list[float]:

@@ -9,8 +9,12 @@ from bench.mercury.measuring import Effort, Samples
 from bench.mercury.ways import HERE, PEERS, TITLES, LineUp
 from bench.table import draw
 
-DIRECT = {"pyreqwest": "pyreqwest, direct", "httpx2": "httpx2, direct", "socket": "a socket, direct"}
-OURS = ("msgspec", "pyreqwest")
+DIRECT = {
+    "pool": "the bridge's own client, direct",
+    "httpx2": "httpx2, direct",
+    "socket": "a socket, direct",
+}
+OURS = ("msgspec", "httptools")
 MOST_OVERHEAD_MS = 0.5
 MOST_FIRST_MS = 1.0
 MOST_SHARE = 0.25
@@ -170,7 +174,7 @@ def _notes(samples: Samples, effort: Effort, command: str) -> list[str]:
             f"{measuring.CHAT_WORDS} words, and every answer is checked for its length"
         ),
         (
-            f"calls: one at a time, {effort.rounds} interleaved rounds of {effort.seconds:g} s for each way "
+            f"calls: one at a time, in turns with direct ones, {effort.rounds} rounds of {effort.seconds:g} s "
             f"(ours {samples.count('ours', 'chat'):,} calls); the bridge and the SDK over stdio, the proxy "
             "over HTTP with a plain socket as its client"
         ),

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from bench.http import free_port
-from bench.mercury.direct_way import Httpx2, Pyreqwest
+from bench.mercury.direct_way import DirectWay, Httpx2, OwnPool
 from bench.mercury.http_way import HttpWay
 from bench.mercury.mcp_way import McpWay
 from bench.mercury.upstream import KEY, MODEL, Upstream
@@ -78,6 +78,10 @@ class LineUp:
     problems: dict[str, str]
 
 
+CLIENTS: dict[str, Callable[[str], DirectWay]] = {
+    "pool": OwnPool,
+    "httpx2": Httpx2,
+}
 TITLES = {
     "ours": "Bridgehead",
     "sdk": "official SDK + httpx2",
@@ -101,11 +105,11 @@ def line_up(upstream: Upstream) -> Iterator[LineUp]:
 
 
 def _direct(stack: ExitStack, upstream: Upstream) -> dict[str, Way]:
-    pyreqwest, httpx2 = Pyreqwest(upstream.url), Httpx2(upstream.url)
+    clients = {name: make(upstream.url) for name, make in CLIENTS.items()}
     raw = HttpWay(upstream.port, KEY)
-    for close in (pyreqwest.close, httpx2.close, raw.close):
+    for close in (*(client.close for client in clients.values()), raw.close):
         stack.callback(close)
-    return {"pyreqwest": pyreqwest, "httpx2": httpx2, "socket": raw}
+    return {**clients, "socket": raw}
 
 
 def bridge_command(upstream: Upstream, **settings: str) -> tuple[str, ...]:
@@ -127,7 +131,7 @@ def _ours(stack: ExitStack, upstream: Upstream, key: str) -> Contestant:
     process = stack.enter_context(Process(bridge_command(upstream)))
     way = McpWay(process)
     way.start()
-    return Contestant(key, TITLES[key], way, process, "pyreqwest")
+    return Contestant(key, TITLES[key], way, process, "pool")
 
 
 def _sdk(stack: ExitStack, upstream: Upstream, key: str) -> Contestant:
