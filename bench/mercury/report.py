@@ -174,7 +174,7 @@ def _notes(samples: Samples, effort: Effort, command: str) -> list[str]:
             f"{measuring.CHAT_WORDS} words, and every answer is checked for its length"
         ),
         (
-            f"calls: one at a time, in turns with direct ones, {effort.rounds} rounds of {effort.seconds:g} s "
+            f"calls: one at a time in turns with direct ones, {effort.rounds} rounds of {effort.seconds:g} s "
             f"(ours {samples.count('ours', 'chat'):,} calls); the bridge and the SDK over stdio, the proxy "
             "over HTTP with a plain socket as its client"
         ),

@@ -1,17 +1,16 @@
 """Cache: completions that are kept in memory for a while, and calls under way that others may share.
 
-Bounded in entries, bytes and age. What is kept is only ever a whole answer; who asks decides whether a kept
-one will do.
+Bounded in entries, bytes and age; the one that was not used for longest goes first. What is kept is only ever
+a whole answer; who asks decides whether a kept one will do.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable, Coroutine
-from hashlib import blake2b
 from typing import Any
 
-from cachetools import TTLCache
 from msgspec import Struct
 
 from bridgehead.runtime.clock import Clock
@@ -21,10 +20,15 @@ from .settings import MercurySettings
 
 _OVERHEAD = 512
 """Bytes that an entry takes beside its texts, roughly."""
+_BYTES_A_CHARACTER = 4
+"""At most."""
+
+Key = tuple[str, bytes]
+"""Where a request goes, and everything that it asks."""
 
 
 class Kept(Struct, frozen=True):
-    """An answer and when it came."""
+    """An answer, when it came, and how many bytes it takes here."""
 
     completed: Completed
     since: float
@@ -45,12 +49,13 @@ class Cache:
     def __init__(self, settings: MercurySettings, clock: Clock) -> None:
         self.is_enabled = settings.cache_enabled
         self._clock = clock
+        self._seconds = settings.cache_ttl
         self._most_entries = settings.cache_max_size
         self._most_bytes = settings.cache_max_bytes
-        self._kept: TTLCache[bytes, Kept] = TTLCache(
-            settings.cache_max_bytes, settings.cache_ttl, clock.monotonic, lambda kept: kept.size
-        )
-        self._shared: dict[bytes, Shared] = {}
+        self._kept: OrderedDict[Key, Kept] = OrderedDict()
+        self._shared: dict[Key, Shared] = {}
+        self.size = 0
+        """How many bytes are kept."""
         self.hits = 0
         self.misses = 0
         self.joined = 0
@@ -61,34 +66,37 @@ class Cache:
         """How many completions are kept."""
         return len(self._kept)
 
-    @property
-    def size(self) -> int:
-        """How many bytes they take."""
-        return int(self._kept.currsize)
-
-    def get(self, key: bytes) -> Completed | None:
+    def get(self, key: Key) -> Completed | None:
         """Give the kept answer to a request, with its age."""
         kept = self._kept.get(key)
-        if kept is None:
-            self.misses += 1
-            return None
-        self.hits += 1
-        return from_cache(kept.completed, self._clock.monotonic() - kept.since)
+        if kept is not None:
+            age = self._clock.monotonic() - kept.since
+            if age < self._seconds:
+                self._kept.move_to_end(key)
+                self.hits += 1
+                return from_cache(kept.completed, age)
+            self._drop(key)
+        self.misses += 1
+        return None
 
-    def put(self, key: bytes, completed: Completed) -> None:
+    def put(self, key: Key, completed: Completed) -> None:
         """Keep an answer, if it is whole and not too large."""
-        if completed.metadata.finish_reason not in COMPLETE:
+        size = _size(key, completed)
+        if completed.metadata.finish_reason not in COMPLETE or size > self._most_bytes:
             return
-        calls = completed.tool_calls or ()
-        size = _OVERHEAD + 4 * len(completed.content) + sum(4 * len(c.function.arguments) for c in calls)
-        if size > self._most_bytes:
-            return
+        self._drop(key)
         self._kept[key] = Kept(completed, self._clock.monotonic(), size)
-        while len(self._kept) > self._most_entries:
-            self._kept.popitem()
+        self.size += size
+        while len(self._kept) > self._most_entries or self.size > self._most_bytes:
+            self._drop(next(iter(self._kept)))
+
+    def _drop(self, key: Key) -> None:
+        kept = self._kept.pop(key, None)
+        if kept is not None:
+            self.size -= kept.size
 
     async def share(
-        self, key: bytes, make: Callable[[], Coroutine[Any, Any, Completed]]
+        self, key: Key, make: Callable[[], Coroutine[Any, Any, Completed]]
     ) -> tuple[Completed, bool]:
         """Give the answer to a request, from the same one if it is under way; tells whether it was.
 
@@ -111,6 +119,7 @@ class Cache:
                 shared.task.cancel()
 
 
-def key_of(path: str, body: bytes) -> bytes:
-    """Give the key of a request: over its endpoint and everything that is asked."""
-    return blake2b(body, digest_size=16, key=path.encode()).digest()
+def _size(key: Key, completed: Completed) -> int:
+    calls = completed.tool_calls or ()
+    characters = len(completed.content) + sum(len(call.function.arguments) for call in calls)
+    return _OVERHEAD + len(key[1]) + _BYTES_A_CHARACTER * characters

@@ -36,16 +36,11 @@ class Call(Struct):
     diffusing: bool = False
     tries: int = 0
     """How many requests went out for it so far."""
-    digest: bytes = b""
 
     @property
-    def key(self) -> bytes:
+    def key(self) -> tuple[str, bytes]:
         """What the cache knows it by: everything that is asked, and where."""
-        if not self.digest:
-            from .cache import key_of
-
-            self.digest = key_of(self.path, self.body)
-        return self.digest
+        return self.path, self.body
 
 
 def client_of(context: Context[Any]) -> str:

@@ -57,7 +57,7 @@ def opened(settings: MercurySettings, clock: Clock | None = None) -> Service:
         cache=Cache(settings, clock),
         limits=limits,
         accounts=accounts,
-        audit=Audit(),
+        audit=Audit(with_content=settings.log_content),
         breaker=breaker,
         sender=Sender(
             clock,

@@ -14,6 +14,7 @@ from bridgehead.mcp import Context
 from bridgehead.mcp.later import asyncio
 from bridgehead.runtime import logs
 
+from .audit import Audit, Entry
 from .errors import MercuryError
 from .settings import MercurySettings
 from .tally import Tally
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from .accounts import Accounts
     from .answers import Completed
     from .api import Api
-    from .audit import Audit
     from .breaker import Breaker
     from .cache import Cache
     from .calls import Call
@@ -160,24 +160,7 @@ class Service:
         self._note(call, code, self.clock.monotonic() - begun, None)
 
     def _note(self, call: Call, outcome: str, seconds: float, completed: Completed | None) -> None:
-        entry: dict[str, Any] = {
-            "client": call.client,
-            "tool": call.tool,
-            "model": call.model,
-            "outcome": outcome,
-            "ms": round(seconds * 1000, 3),
-            "tries": call.tries,
-        }
-        if completed is not None:
-            used = completed.metadata.usage
-            entry["prompt_tokens"] = used.prompt_tokens
-            entry["completion_tokens"] = used.completion_tokens
-            entry["cost_usd"] = completed.metadata.cost_usd
-            entry["from_cache"] = completed.metadata.from_cache
-        if self.settings.log_content:
-            entry["request"] = call.body.decode()
-            entry["content"] = None if completed is None else completed.content
-        self.audit.note(entry)
+        self.audit.note(Entry(call, outcome, seconds, completed))
 
 
 @asynccontextmanager
@@ -192,6 +175,6 @@ async def open_service(settings: MercurySettings, clock: Clock | None = None) ->
         yield service
     finally:
         warming.cancel()
-        service.audit.flush()
+        service.audit.close()
         await service.accounts.close()
         await service.api.close()
