@@ -18,6 +18,11 @@ ROOT = Path(__file__).resolve().parents[2]
 KEY = "sk_test_0123456789abcdef"
 MODEL = "mercury-2"
 PATIENCE = 20.0
+_OURS = (
+    *("MERCURY_", "MCP_", "LOG_", "CACHE_", "RATE_LIMIT_", "REQUEST_TIMEOUT", "MAX_REQUEST", "BRIDGEHEAD_"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
+)
+"""How the names of variables begin that a test sets itself."""
 LARGEST = 64 * 1024 * 1024
 
 
@@ -36,10 +41,6 @@ def environment(url: str, state: Path, **settings: str) -> dict[str, str]:
         "RATE_LIMIT_SERVER_MAX": "0",
     }
     return {**kept, **{name: value for name, value in {**ours, **settings}.items() if value}}
-
-
-_OURS = ("MERCURY_", "MCP_", "LOG_", "CACHE_", "RATE_LIMIT_", "REQUEST_TIMEOUT", "MAX_REQUEST", "BRIDGEHEAD_")
-_OURS += ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 
 class BridgeProcess:

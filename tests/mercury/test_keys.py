@@ -3,10 +3,11 @@
 import asyncio
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from bridgehead.mercury.simulator import Fault, Simulator
+from bridgehead.mercury.simulator import NAMED, Fault, Simulator
 from tests.mercury.process import KEY, bridge_process, environment
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -25,7 +26,7 @@ async def test_without_a_key_the_server_starts_and_each_call_says_how_to_set_one
 ) -> None:
     async with bridge_process(api.url, tmp_path, MERCURY_API_KEY="") as client:
         tools = (await client.request("tools/list"))["tools"]
-        calls = {
+        calls: dict[str, dict[str, Any]] = {
             CHAT: ASK,
             "mercury_chat_stream": ASK,
             "mercury_fim_completion": {"prompt": "a", "suffix": "b"},
@@ -109,7 +110,7 @@ async def test_no_key_is_shown_anywhere(api: Simulator, tmp_path: Path) -> None:
     settings = {"MERCURY_API_KEY": keys, "LOG_LEVEL": "debug", "LOG_CONTENT": "1", "MERCURY_BUDGET_USD": "5"}
     said = f"{FIRST} and {SECOND} are wrong"
     for kind in ("garbage", "error", "cut", "drop"):
-        api.faults.next(Fault(kind=kind))  # type: ignore[arg-type]  # each is a kind
+        api.faults.next(NAMED[kind])
     for status in (400, 401, 402, 404, 429, 500, 503):
         api.faults.next(Fault(status=status, message=said, retry_after_ms="1"))
     seen = b""
