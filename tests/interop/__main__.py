@@ -7,7 +7,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from tests.interop import aoc, bitburner, inspector, typescript
+from tests.interop import aoc, bitburner, inspector, mercury, typescript
 from tests.interop.check import Check
 from tests.interop.node import node
 from tests.interop.server_process import serving
@@ -21,15 +21,17 @@ def main() -> int:
     wanted = parser.parse_args().only
     program = node()
     with (
-        serving("tests.interop.server", "--http") as address,
         tempfile.TemporaryDirectory() as home,
+        serving("tests.interop.server", "--http") as address,
         bitburner.playing(Path(home)) as ports,
+        mercury.upstreams(program, Path(home)) as upstreams,
     ):
         checks = [
             *typescript.checks(program, address),
             *inspector.checks(program, address, Path(home)),
             *aoc.checks(program, Path(home)),
             *bitburner.checks(program, Path(home), ports),
+            *mercury.checks(program, upstreams, Path(home)),
         ]
         outcomes = [passes(check) for check in checks if wanted in check.name]
     failed = outcomes.count(False)

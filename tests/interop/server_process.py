@@ -25,7 +25,14 @@ def free_port() -> int:
 def serving(module: str, option: str) -> Iterator[str]:
     """Run `python -m module option PORT`, and give the address it listens at."""
     port = free_port()
-    process = subprocess.Popen([sys.executable, "-m", module, option, str(port)], cwd=ROOT)
+    with listening([sys.executable, "-m", module, option, str(port)], port) as address:
+        yield address
+
+
+@contextmanager
+def listening(command: list[str], port: int) -> Iterator[str]:
+    """Run a command that listens on a port, and give the address; what it says to a person is not shown."""
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
     try:
         _wait_until_listening(process, port)
         yield f"http://{HOST}:{port}"
