@@ -16,14 +16,17 @@ STDIO = (sys.executable, "-m", "tests.interop.server")
 Judge = Callable[[Any], None]
 
 
-def checks(node: str, address: str, home: Path) -> list[Check]:
+def checks(node: str, address: str, home: Path, token: str = "", *, about: str = "") -> list[Check]:
     """Every method in every era over both transports; what the Inspector stores goes to the given home."""
     INSPECTOR.install()
     program = (node, str(INSPECTOR.home / "clients" / "launcher" / "build" / "index.js"), "--cli")
-    targets = {"stdio": STDIO, "http": (f"{address}/mcp",)}
+    header = ("--header", f"Authorization: Bearer {token}") if token else ()
+    targets = {"http": (f"{address}/mcp", *header)}
+    if not about:
+        targets["stdio"] = STDIO
     return [
         Check(
-            name=f"inspector {INSPECTOR.version}, {era}, {transport}, {title}",
+            name=f"{about}inspector {INSPECTOR.version}, {era}, {transport}, {title}",
             command=(*program, *target, *arguments, "--protocol-era", era, "--format", "json"),
             judge=of_result(judge),
             environment={"HOME": str(home)},

@@ -10,6 +10,7 @@ Built on the standard library's logging, which is loaded with the first line tha
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ FORMATS = ("json", "pretty")
 HIDDEN = "***"
 
 _hidden: set[str] = set()
+_further: list[Callable[[], dict[str, object]]] = []
 
 
 class Logger:
@@ -82,6 +84,12 @@ def scrubbed(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()  # a file's name may hold what is no text
 
 
+def also(read: Callable[[], dict[str, object]]) -> None:
+    """Put further fields into every line from now on, read when the line is written."""
+    if read not in _further:
+        _further.append(read)
+
+
 def configure(level: str = "info", form: str = "json", stream: TextIO | None = None) -> None:
     """Send everything from a level on to a stream, in one of the formats; may be called again."""
     import logging
@@ -110,6 +118,8 @@ def _fields(record: logging.LogRecord, formatter: logging.Formatter) -> dict[str
     import msgspec
 
     fields: dict[str, Any] = dict(getattr(record, "fields", {}))
+    for read in _further:
+        fields = read() | fields
     if record.exc_info:
         fields["traceback"] = formatter.formatException(record.exc_info)
     clean: dict[str, Any] = _clean(msgspec.to_builtins(fields, enc_hook=str))
