@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from bridgehead.runtime.metrics import Metrics
 
     from .backups import Backups
+    from .dialler import Dialler
+    from .ownership import Ownership
     from .relay import Relay
     from .remote import Remote
     from .settings import BitburnerSettings
@@ -52,6 +54,19 @@ class Session:
         return self._turns.setdefault((server, filename), asyncio.Lock())
 
 
+async def _kept_running(connecting: Dialler | Ownership, board: Switchboard) -> None:
+    """Connect for as long as the session lasts; a bug in it is logged, and told to whoever calls a tool."""
+    from bridgehead.mcp.later import logging
+
+    try:
+        await connecting.run()
+    except Exception as bug:  # noqa: BLE001 - whatever it is, no call may wait for a game in vain
+        logging.getLogger("bridgehead.bitburner").error("connecting failed", exc_info=bug)
+        board.blocked("The bridge cannot connect because of a fault of its own; start it again.")
+    finally:
+        connecting.settled.set()
+
+
 @asynccontextmanager
 async def opened(settings: BitburnerSettings, metrics: Metrics, clock: Clock) -> AsyncIterator[Session]:
     """Open the port (or dial), and close everything at the end."""
@@ -80,10 +95,9 @@ async def opened(settings: BitburnerSettings, metrics: Metrics, clock: Clock) ->
         connecting = Dialler(settings, settings.rpc_url, board, prover, backoff)
     else:
         connecting = Ownership(settings, board, Listener(settings, board, relay, prover), prover, backoff)
-    task = asyncio.get_running_loop().create_task(connecting.run())
+    task = asyncio.get_running_loop().create_task(_kept_running(connecting, board))
     try:
-        if isinstance(connecting, Ownership):
-            await connecting.settled.wait()
+        await connecting.settled.wait()
         yield Session(settings, board, relay, Remote(board, timeout, clock), Backups(settings, clock))
     finally:
         task.cancel()
