@@ -72,10 +72,8 @@ class Dialler:
             self._board.blocked(f"{self._shown} cannot be reached ({reason}).")
             return False
         self._board.problem = ""
-        if self._is_relay:
-            await share(self._board, socket)
-        else:
-            await self._be_connected(socket)
+        async with socket:
+            await (share(self._board, socket) if self._is_relay else self._be_connected(socket))
         return True
 
     async def _connect(self) -> ClientConnection:
