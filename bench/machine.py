@@ -15,15 +15,20 @@ OURS = ("msgspec", "httptools", "uvloop")
 def facts(peers: list[Peer]) -> list[str]:
     """List what the numbers were made with, a line for each fact."""
     return [
-        (
-            f"machine: {os.cpu_count()} cores, {_processor()}, {_memory()}, {platform.system()} "
-            f"{platform.machine()}; load average at the end {os.getloadavg()[0]:.1f}"
-        ),
+        machine(),
         f"Python {platform.python_version()}, Node {_node(peers)}",
         f"ours stands on {_ours()}",
         f"Python peers: {_python_peers()}",
         f"npm peers: {_npm_peers()}",
     ]
+
+
+def machine() -> str:
+    """Name the machine, and say how busy it was at the end."""
+    return (
+        f"machine: {os.cpu_count()} cores, {_processor()}, {_memory()}, {platform.system()} "
+        f"{platform.machine()}; load average at the end {os.getloadavg()[0]:.1f}"
+    )
 
 
 def _processor() -> str:

@@ -26,6 +26,7 @@ A bridge's name alone serves it to an MCP client on standard input and output.
 """
 _BRIDGES: dict[str, str] = {
     "bitburner": "files of a running game of Bitburner",
+    "aoc": "Advent of Code puzzles and solve-speed records",
 }
 _WRONG_USAGE = 2
 

@@ -1,4 +1,4 @@
-"""Every official client that runs on Node.js against the interop server: `python -m tests.interop`.
+"""Every official client on Node.js against the interop server and the bridges: `python -m tests.interop`.
 
 Installs the clients on the first run, prints a line for each check, and exits with 1 if one failed.
 """
@@ -7,7 +7,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from tests.interop import bitburner, inspector, typescript
+from tests.interop import aoc, bitburner, inspector, typescript
 from tests.interop.check import Check
 from tests.interop.node import node
 from tests.interop.server_process import serving
@@ -29,6 +29,7 @@ def main() -> int:
             *typescript.checks(program, address),
             *inspector.checks(program, address, Path(home)),
             *bitburner.checks(program, Path(home), ports),
+            *aoc.checks(program, Path(home)),
         ]
         outcomes = [passes(check) for check in checks if wanted in check.name]
     failed = outcomes.count(False)

@@ -25,7 +25,7 @@ def checks(node: str, address: str, home: Path) -> list[Check]:
         Check(
             name=f"inspector {INSPECTOR.version}, {era}, {transport}, {title}",
             command=(*program, *target, *arguments, "--protocol-era", era, "--format", "json"),
-            judge=_of_result(judge),
+            judge=of_result(judge),
             environment={"HOME": str(home)},
         )
         for era, revision in REVISIONS.items()
@@ -45,7 +45,8 @@ def _calls(revision: str) -> list[tuple[str, tuple[str, ...], Judge]]:
     ]
 
 
-def _of_result(judge: Judge) -> Callable[[str], None]:
+def of_result(judge: Judge) -> Callable[[str], None]:
+    """Let a judge look at the result in what the Inspector prints."""
     return lambda output: judge(json.loads(output)["result"])
 
 
