@@ -86,3 +86,14 @@ async def test_what_answers_without_speaking_websocket_is_told(tmp_path: Path) -
             text, _ = await play.fails("list_files")
 
     assert "cannot be reached" in text
+
+
+async def test_a_password_in_the_address_is_shown_to_nobody(tmp_path: Path) -> None:
+    url = f"ws://me:hush-hush@{HOST}:{free_port()}"
+    async with bridged(tmp_path, BITBURNER_RPC_URL=url) as play:
+        text, _ = await play.fails("list_files")
+        status, _ = await play.ok("connection_status")
+
+    assert "cannot be reached" in text
+    assert "hush-hush" not in text + status
+    assert "hush-hush" not in str(dict(play.session.settings.summary()))

@@ -50,6 +50,15 @@ async def test_without_a_game_the_list_is_empty_and_reading_says_what_to_do(tmp_
     assert "Options → Remote API" in refusal["message"]
 
 
+@pytest.mark.parametrize(
+    "uri", ["bitburner://home/missing.js", "bitburner://home/NUKE.exe", "bitburner://no/a.js"]
+)
+async def test_a_resource_that_is_not_there_is_refused_as_such(play: Play, uri: str) -> None:
+    refusal = await play.client.error("resources/read", {"uri": uri})
+
+    assert refusal["code"] == -32002
+
+
 async def test_servers_and_paths_are_completed(play: Play) -> None:
     play.game.servers["n00dles"] = {"deep/a.js": "", "deep/b.js": ""}
 

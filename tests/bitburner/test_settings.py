@@ -69,6 +69,11 @@ def test_a_bad_setting_names_itself_and_what_would_be_right(name: str, value: st
     assert wanted in str(refusal.value)
 
 
+def test_an_address_that_stands_for_all_is_dialled_at_home() -> None:
+    assert str(Address("0.0.0.0", 5).near) == "127.0.0.1:5"  # noqa: S104 - nothing is bound
+    assert str(Address("::", 5).near) == "[::1]:5"
+
+
 def test_an_address_for_other_machines_needs_a_second_setting() -> None:
     allowed = BitburnerSettings({"BITBURNER_LISTEN": "0.0.0.0:1", "BITBURNER_ALLOW_REMOTE": "1"})
 

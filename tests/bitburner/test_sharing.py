@@ -23,8 +23,10 @@ from tests.bitburner.serving import HOST, environment, free_port, serving
 async def test_two_processes_work_with_one_game_and_the_second_outlives_the_first(tmp_path: Path) -> None:
     port = free_port()
     variables = environment(tmp_path / "state", port)
-    with serving(tmp_path / "first", variables) as first, serving(tmp_path / "second", variables) as second:
+    with contextlib.ExitStack() as processes:
+        first = processes.enter_context(serving(tmp_path / "first", variables))
         assert (await first.status())["role"] == "owner"
+        second = processes.enter_context(serving(tmp_path / "second", variables))
         assert (await second.until(role="guest"))["state"] == "waiting"
         async with Game(3, FILES) as game:
             assert await game.dial(f"ws://{HOST}:{port}")

@@ -39,7 +39,11 @@ class Dialler:
         self._board = board
         self._prover = prover
         self._backoff = backoff
+        self._shown = settings.shown_url
         parts = urlsplit(url)
+        self.settled = asyncio.Event()
+        """Set from the start: what is dialled may answer late, and that is no reason to wait."""
+        self.settled.set()
         self._is_local = Address(parts.hostname or "", 0).is_loopback
         self._is_relay = self._is_local and parts.path == RELAY_PATH
 
@@ -51,27 +55,25 @@ class Dialler:
             failed = 0 if await self._dialled(failed + 1) else failed + 1
             await asyncio.sleep(self._backoff.delay(max(failed - 1, 0), random.random))
         self._board.blocked(
-            f"{self._url} could not be reached in {most} tries, and dialling was given up; "
+            f"{self._shown} could not be reached in {most} tries, and dialling was given up; "
             "start the bridge again to dial again."
         )
 
     async def _dialled(self, attempt: int) -> bool:
         """Make one try; true where it came to a connection, which has ended by then."""
-        _log.info("dialling", url=self._url, attempt=attempt)
+        _log.info("dialling", url=self._shown, attempt=attempt)
         try:
             socket = await self._connect()
         except Stranger as stranger:
-            self._board.blocked(f"What answers at {self._url} is {stranger}.")
+            self._board.blocked(f"What answers at {self._shown} is {stranger}.")
             return False
         except (OSError, WebSocketException, EOFError) as failure:
             reason = str(failure) or type(failure).__name__
-            self._board.blocked(f"{self._url} cannot be reached ({reason}).")
+            self._board.blocked(f"{self._shown} cannot be reached ({reason}).")
             return False
         self._board.problem = ""
-        if self._is_relay:
-            await share(self._board, socket)
-        else:
-            await self._be_connected(socket)
+        async with socket:
+            await (share(self._board, socket) if self._is_relay else self._be_connected(socket))
         return True
 
     async def _connect(self) -> ClientConnection:
@@ -84,7 +86,7 @@ class Dialler:
 
     async def _be_connected(self, socket: ClientConnection) -> None:
         link = self._board.make_link(socket)
-        self._board.plug(link, self._url)
+        self._board.plug(link, self._shown)
         try:
             await link.run()
         finally:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .settings import BitburnerSettings
 
+_EVERYWHERE = ("0.0.0.0", "[::]")  # noqa: S104 - nothing is bound here
+
 
 def next_step(settings: BitburnerSettings, address: str, problem: str, refused: str) -> str:
     """Say what to do when no game is there."""
     if settings.rpc_url is not None:
         trouble = f"{problem} " if problem else ""
-        return f"{trouble}This bridge dials {settings.rpc_url} by itself; see that a game is served there."
+        return f"{trouble}This bridge dials {address} by itself; see that a game is served there."
     if problem:
         return f"{problem} Once that is solved: {connect_steps(settings, address)}"
     turned_away = f" The last dial-in was refused ({refused})." if refused else ""
@@ -22,6 +24,8 @@ def next_step(settings: BitburnerSettings, address: str, problem: str, refused: 
 def connect_steps(settings: BitburnerSettings, address: str) -> str:
     """Give the steps in the game, for the web and the desktop version."""
     host, _, port = address.rpartition(":")
+    if host in _EVERYWHERE:
+        host = "(the address of this machine, or 127.0.0.1 on it)"
     scheme = " with wss on" if settings.tls_cert else ""
     return (
         f"In Bitburner open Options → Remote API, set host {host} and port {port}{scheme}, press Connect. "

@@ -10,7 +10,7 @@ import ssl
 from typing import TYPE_CHECKING
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import InvalidHandshake, InvalidMessage, InvalidStatus, InvalidUpgrade
+from websockets.exceptions import InvalidMessage, InvalidStatus, InvalidUpgrade, WebSocketException
 
 from . import sockets
 from .secret import PROOF
@@ -30,7 +30,7 @@ class Stranger(Exception):
 
 def relay_url(settings: BitburnerSettings) -> str:
     """Return where the bridge that holds our port shares its game."""
-    return f"{'ws' if settings.tls_cert is None else 'wss'}://{settings.listen}{RELAY_PATH}"
+    return f"{'ws' if settings.tls_cert is None else 'wss'}://{settings.listen.near}{RELAY_PATH}"
 
 
 async def visit(settings: BitburnerSettings, prover: Prover, url: str) -> ClientConnection:
@@ -44,7 +44,7 @@ async def visit(settings: BitburnerSettings, prover: Prover, url: str) -> Client
             proxy=None,
             **{**sockets.options(settings), "open_timeout": _VISIT_SECONDS},
         )
-    except (InvalidHandshake, TimeoutError, EOFError, ssl.SSLError) as failure:
+    except (WebSocketException, TimeoutError, EOFError, ssl.SSLError) as failure:
         raise Stranger(_kind(failure)) from None
     proof = socket.response.headers.get(PROOF) if socket.response is not None else None
     if not prover.is_owner(claim, proof):

@@ -83,7 +83,8 @@ class Ownership:
         self._board.role, self._board.problem = GUEST, ""
         _log.info("sharing the game of the bridge that holds the port", address=str(self._settings.listen))
         self.settled.set()
-        await share(self._board, socket)
+        async with socket:
+            await share(self._board, socket)
         return True
 
     def _blocked(self, problem: str) -> None:

@@ -162,7 +162,10 @@ async def share(board: Switchboard, socket: Connection) -> None:
     def heard(message: wire.Reply) -> None:
         if message.method != STATUS or message.params is UNSET:
             return
-        status = msgspec.json.decode(message.params, type=Status)
+        try:
+            status = msgspec.json.decode(message.params, type=Status)
+        except wire.UNREADABLE:
+            return  # another version of ours speaks otherwise
         if status.connected:
             board.plug(link, status.game)
         else:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from bridgehead.mcp import Bridge, Context, ResourceItem, TextResource
-from bridgehead.runtime.errors import BridgeError
+from bridgehead.mcp import Bridge, Context, ProtocolError, ResourceItem, TextResource
+from bridgehead.runtime.errors import BridgeError, InvalidArgument
 
 from . import paths
+from .errors import RemoteFailure
 from .session import Session
 
 TEMPLATE = "bitburner://{server}/{+path}"
@@ -26,8 +27,11 @@ def declare(bridge: Bridge[Session]) -> None:
 
 async def read(variables: dict[str, str], ctx: Context[Session]) -> list[TextResource]:
     """Read a file."""
-    on, name = paths.server(variables["server"]), paths.filename(variables["path"])
-    content = await ctx.state.remote.read(name, on)
+    try:
+        on, name = paths.server(variables["server"]), paths.filename(variables["path"])
+        content = await ctx.state.remote.read(name, on)
+    except (InvalidArgument, RemoteFailure) as error:
+        raise ProtocolError(ctx.revision.missing_resource_code, str(error)) from None
     return [TextResource(paths.uri(on, name), content, paths.mime_type(name))]
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from bridgehead.runtime.metrics import Metrics
 
     from .backups import Backups
+    from .dialler import Dialler
+    from .ownership import Ownership
     from .relay import Relay
     from .remote import Remote
     from .settings import BitburnerSettings
@@ -59,11 +61,7 @@ async def opened(settings: BitburnerSettings, metrics: Metrics, clock: Clock) ->
 
     from bridgehead.runtime import logs
 
-    from . import secret
     from .backups import Backups
-    from .dialler import Dialler
-    from .listener import Listener
-    from .ownership import Ownership
     from .relay import Relay
     from .remote import Remote
     from .switchboard import Switchboard
@@ -73,19 +71,41 @@ async def opened(settings: BitburnerSettings, metrics: Metrics, clock: Clock) ->
     board = Switchboard(settings, metrics, clock)
     timeout = settings.rpc_timeout_ms / 1000
     relay = Relay(board, timeout)
-    prover = secret.Prover(secret.load(settings), clock)
-    backoff = Backoff(settings.reconnect_base_ms / 1000, settings.reconnect_max_ms / 1000)
-    connecting: Dialler | Ownership
-    if settings.rpc_url is not None:
-        connecting = Dialler(settings, settings.rpc_url, board, prover, backoff)
-    else:
-        connecting = Ownership(settings, board, Listener(settings, board, relay, prover), prover, backoff)
-    task = asyncio.get_running_loop().create_task(connecting.run())
+    connecting = _connecting(settings, board, relay, clock)
+    task = asyncio.get_running_loop().create_task(_kept_running(connecting, board))
     try:
-        if isinstance(connecting, Ownership):
-            await connecting.settled.wait()
+        await connecting.settled.wait()
         yield Session(settings, board, relay, Remote(board, timeout, clock), Backups(settings, clock))
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+
+
+def _connecting(
+    settings: BitburnerSettings, board: Switchboard, relay: Relay, clock: Clock
+) -> Dialler | Ownership:
+    """Choose how a game is come by: dialling an address, or holding the port that games dial."""
+    from . import secret
+    from .dialler import Dialler
+    from .listener import Listener
+    from .ownership import Ownership
+
+    prover = secret.Prover(secret.load(settings), clock)
+    backoff = Backoff(settings.reconnect_base_ms / 1000, settings.reconnect_max_ms / 1000)
+    if settings.rpc_url is not None:
+        return Dialler(settings, settings.rpc_url, board, prover, backoff)
+    return Ownership(settings, board, Listener(settings, board, relay, prover), prover, backoff)
+
+
+async def _kept_running(connecting: Dialler | Ownership, board: Switchboard) -> None:
+    """Connect for as long as the session lasts; a bug in it is logged, and told to whoever calls a tool."""
+    from bridgehead.mcp.later import logging
+
+    try:
+        await connecting.run()
+    except Exception as bug:  # noqa: BLE001 - whatever it is, no call may wait for a game in vain
+        logging.getLogger("bridgehead.bitburner").error("connecting failed", exc_info=bug)
+        board.blocked("The bridge cannot connect because of a fault of its own; start it again.")
+    finally:
+        connecting.settled.set()

@@ -30,6 +30,7 @@ ANY_ORIGIN = "*"
 OFF = "off"
 _HIGHEST_PORT = 65535
 _LOOPBACK = ("localhost", "::1")
+_NEAR = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - nothing is bound here
 _DAY_MS = 86_400_000
 _YES, _NO = True, False
 ORIGINS: tuple[str, ...] = (
@@ -55,6 +56,11 @@ class Address(Struct, frozen=True):
     def is_loopback(self) -> bool:
         """Tell whether only this machine can reach it."""
         return self.host in _LOOPBACK or self.host.startswith("127.")
+
+    @property
+    def near(self) -> Address:
+        """How this machine itself reaches it: an address that stands for all of them is not one to dial."""
+        return Address(_NEAR.get(self.host, self.host), self.port)
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -94,7 +100,11 @@ class BitburnerSettings(PlaceSettings):
         "BITBURNER_ALLOW_REMOTE", FLAG, _NO, "Allows BITBURNER_LISTEN to be reached by other machines."
     )
     rpc_url = Setting(
-        "BITBURNER_RPC_URL", URL, None, "Dial this address instead of listening: a relay, or a shared game."
+        "BITBURNER_RPC_URL",
+        URL,
+        None,
+        "Dial this address instead of listening: a relay, or a shared game.",
+        secret=True,  # it may name a password
     )
     allowed_origins = Setting(
         "BITBURNER_ALLOWED_ORIGINS",
@@ -165,6 +175,12 @@ class BitburnerSettings(PlaceSettings):
     log_level = Setting(
         "MCP_LOG_LEVEL", choice("debug", "info", "warn", "error"), "info", "From which level on is logged."
     )
+
+    @property
+    def shown_url(self) -> str:
+        """The address that is dialled, without the name and password that may be in it."""
+        scheme, _, rest = (self.rpc_url or "").partition("://")
+        return f"{scheme}://{rest.rpartition('@')[2]}"
 
     def check(self) -> None:
         """Refuse values that do not go together."""

@@ -45,7 +45,7 @@ class Switchboard:
         self.since: float | None = None
         """When the current game came, or the last one went."""
         self.role = DIALLER if settings.rpc_url else OWNER
-        self.address = str(settings.rpc_url or settings.listen)
+        self.address = settings.shown_url if settings.rpc_url else str(settings.listen)
         self.game = ""
         """Where the current game dialled from, as far as it told."""
         self.problem = ""
