@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
+from bridgehead.runtime import findings
 from bridgehead.runtime.command_line import Parser
 
 from . import doctor
@@ -21,7 +22,6 @@ The bitburner bridge. Its name alone serves it to an MCP client on standard inpu
   settings   prints every setting with its value
   simulate   plays a game that dials in, for trying things out without one
 """
-_MARKS = {"right": "[green]✓[/]", "note": "[yellow]•[/]", "wrong": "[red]✗[/]"}
 
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
@@ -57,12 +57,8 @@ def _doctor(arguments: list[str], environment: Mapping[str, str]) -> int:
     console = Console()
     with console.status(f"Waiting up to {wait:g} s for a game to dial in …"):
         found = asyncio.run(doctor.examine(environment, wait))
-    table = Table.grid(padding=(0, 1))
-    for finding in found:
-        advice = f"\n[dim]→ {escape(finding.advice)}[/]" if finding.advice else ""
-        table.add_row(_MARKS[finding.verdict], f"[bold]{finding.what}[/]", escape(finding.text) + advice)
-    console.print(table)
-    return int(any(finding.verdict == "wrong" for finding in found))
+    console.print(findings.table(found))
+    return findings.exit_code(found)
 
 
 def _settings(environment: Mapping[str, str]) -> int:

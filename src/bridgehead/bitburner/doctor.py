@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
-
-from msgspec import Struct
+from typing import TYPE_CHECKING
 
 from bridgehead.runtime.clock import SystemClock
 from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.findings import Finding
 from bridgehead.runtime.metrics import Metrics
 
 from . import saves, secret
@@ -22,17 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _OTHERS = 0o077
-
-Verdict = Literal["right", "note", "wrong"]
-
-
-class Finding(Struct, frozen=True):
-    """One thing that was looked at."""
-
-    what: str
-    verdict: Verdict
-    text: str
-    advice: str = ""
 
 
 async def examine(environment: Mapping[str, str], wait: float) -> list[Finding]:

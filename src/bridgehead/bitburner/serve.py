@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bridgehead.mcp import stdio
+from bridgehead.runtime.offering import offered
 
 from .bridge import make_bridge
 from .settings import BitburnerSettings
@@ -16,4 +17,4 @@ def run(environment: Mapping[str, str]) -> int:
     The port opens right behind the answer to the client's first message, with which every client begins: no
     tool has to be called for it.
     """
-    return stdio.run(make_bridge(BitburnerSettings(environment)))
+    return stdio.run(offered(make_bridge(BitburnerSettings(environment)), environment))

@@ -66,7 +66,7 @@ async def opened(settings: BitburnerSettings, metrics: Metrics, clock: Clock) ->
     from .remote import Remote
     from .switchboard import Switchboard
 
-    logs.configure(settings.log_level)
+    settings.configure_logs()
     logs.logger("bitburner").info("starting", **dict(settings.summary()))
     board = Switchboard(settings, metrics, clock)
     timeout = settings.rpc_timeout_ms / 1000

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from bridgehead.runtime.log_settings import LogSettings
 from bridgehead.runtime.places import PlaceSettings
 from bridgehead.runtime.settings import (
     BYTES,
@@ -15,7 +16,6 @@ from bridgehead.runtime.settings import (
     Kind,
     Setting,
     SettingError,
-    choice,
     whole,
 )
 
@@ -92,7 +92,7 @@ URL = Kind(_url, "a WebSocket address such as ws://127.0.0.1:12525")
 FOLDER = Kind(_folder, "a path, or off")
 
 
-class BitburnerSettings(PlaceSettings):
+class BitburnerSettings(PlaceSettings, LogSettings):
     """Everything that can be set for the bitburner bridge."""
 
     listen = Setting("BITBURNER_LISTEN", ADDRESS, Address("127.0.0.1", GAME_PORT), "Where the game dials in.")
@@ -171,9 +171,6 @@ class BitburnerSettings(PlaceSettings):
     )
     backup_max_bytes = Setting(
         "BITBURNER_BACKUP_MAX_BYTES", BYTES, 200_000_000, "How many bytes of previous contents are kept."
-    )
-    log_level = Setting(
-        "MCP_LOG_LEVEL", choice("debug", "info", "warn", "error"), "info", "From which level on is logged."
     )
 
     @property
