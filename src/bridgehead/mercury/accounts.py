@@ -16,7 +16,6 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.clock import Clock
 from bridgehead.runtime.errors import StorageError
 
-from .answers import Usage
 from .errors import LimitReached
 from .ledger import Day, Ledger, OverBudget, day_of, seconds_to_midnight
 from .tally import Tally
@@ -80,6 +79,7 @@ class Accounts:
             await self._write()
         except StorageError as error:
             _log.warn("usage not written", reason=str(error))
+            return Day(day_of(self._clock.now()), models=self.models)
         return self._day
 
     # --- money ---------------------------------------------------------------------------------------------
@@ -174,8 +174,3 @@ class Accounts:
             self._timer.cancel()
         if self._owed or self._unwritten:
             await self._write_quietly()
-
-
-def tally(used: Usage, cost: float | None) -> Tally:
-    """Count one call that was answered by the API."""
-    return Tally(1, 0, 0, used.prompt_tokens, used.completion_tokens, used.total_tokens, cost or 0.0)
