@@ -27,9 +27,10 @@ _log = logs.logger("mercury.accounts")
 
 
 class Reservation(Struct):
-    """Money held for one request."""
+    """Money held for one request, on one day."""
 
     amount: float
+    day: str
 
 
 class Accounts:
@@ -98,13 +99,14 @@ class Accounts:
             await self._write(amount, self.budget)
         except OverBudget as over:
             raise self._exceeded(amount, over.left) from None
-        return Reservation(amount)
+        return Reservation(amount, self._day.day)
 
     def settle(self, reservation: Reservation | None, spent: float | None) -> None:
         """Put what a request cost in the place of what was held; None keeps it, since nobody can know."""
-        if reservation is not None and spent is not None:
+        if reservation is None or spent is None:
+            return
+        if reservation.day == day_of(self._clock.now()):  # yesterday's is no part of today's total
             self._owed += spent - reservation.amount
-            reservation.amount = spent
             self._write_soon()
 
     def _exceeded(self, amount: float, left: float) -> LimitReached:
