@@ -209,6 +209,14 @@ async def test_a_stream_that_never_ends_is_ended_by_the_deadline(api: Simulator,
     assert 0.25 < spent < 1.5
 
 
+async def test_a_stream_may_go_on_for_longer_than_a_request(api: Simulator, tmp_path: Path) -> None:
+    api.faults.next(Fault(chunk_delay=0.02))
+    async with bridge_process(api.url, tmp_path, REQUEST_TIMEOUT="200") as client:
+        result = await client.call(TOOL, {"messages": ask()})
+
+    assert result["structuredContent"]["metadata"]["duration_ms"] > 400
+
+
 async def test_a_stream_above_the_size_limit_is_an_error(api: Simulator, tmp_path: Path) -> None:
     async with bridge_process(api.url, tmp_path, MERCURY_MAX_RESPONSE_SIZE="1kb") as client:
         error = error_of(await client.call(TOOL, {"messages": ask(500)}))

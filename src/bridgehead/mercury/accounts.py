@@ -16,7 +16,6 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.clock import Clock
 from bridgehead.runtime.errors import StorageError
 
-from .answers import Usage
 from .errors import LimitReached
 from .ledger import Day, Ledger, OverBudget, day_of, seconds_to_midnight
 from .tally import Tally
@@ -28,9 +27,10 @@ _log = logs.logger("mercury.accounts")
 
 
 class Reservation(Struct):
-    """Money held for one request."""
+    """Money held for one request, on one day."""
 
     amount: float
+    day: str
 
 
 class Accounts:
@@ -80,6 +80,7 @@ class Accounts:
             await self._write()
         except StorageError as error:
             _log.warn("usage not written", reason=str(error))
+            return Day(day_of(self._clock.now()), models=self.models)
         return self._day
 
     # --- money ---------------------------------------------------------------------------------------------
@@ -98,13 +99,14 @@ class Accounts:
             await self._write(amount, self.budget)
         except OverBudget as over:
             raise self._exceeded(amount, over.left) from None
-        return Reservation(amount)
+        return Reservation(amount, self._day.day)
 
     def settle(self, reservation: Reservation | None, spent: float | None) -> None:
         """Put what a request cost in the place of what was held; None keeps it, since nobody can know."""
-        if reservation is not None and spent is not None:
+        if reservation is None or spent is None:
+            return
+        if reservation.day == day_of(self._clock.now()):  # yesterday's is no part of today's total
             self._owed += spent - reservation.amount
-            reservation.amount = spent
             self._write_soon()
 
     def _exceeded(self, amount: float, left: float) -> LimitReached:
@@ -174,8 +176,3 @@ class Accounts:
             self._timer.cancel()
         if self._owed or self._unwritten:
             await self._write_quietly()
-
-
-def tally(used: Usage, cost: float | None) -> Tally:
-    """Count one call that was answered by the API."""
-    return Tally(1, 0, 0, used.prompt_tokens, used.completion_tokens, used.total_tokens, cost or 0.0)

@@ -94,14 +94,14 @@ class Api:
 
     async def _body(self, response: Response, seconds: float) -> bytes:
         """Read a body, but never more than the limit."""
-        body = await response.read(seconds)
+        pieces: list[bytes] = []
+        size = 0
         while piece := await response.read(seconds):
-            body += piece
-            if len(body) > self._most_bytes:
-                break
-        if len(body) > self._most_bytes:
-            raise too_large(self._most_bytes)
-        return body
+            size += len(piece)
+            if size > self._most_bytes:
+                raise too_large(self._most_bytes)
+            pieces.append(piece)
+        return b"".join(pieces)
 
     def _refused(self, response: Response, body: bytes, model: str) -> MercuryError:
         wait = retry_after(

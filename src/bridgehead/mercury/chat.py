@@ -55,6 +55,7 @@ async def stream(args: Chat, ctx: Context[Service]) -> Answer[Completed]:
     """Answer a conversation piece by piece; where the answer is kept, in one piece."""
     service = ctx.state
     call = call_of(service.settings, STREAM, CHAT, args, ctx)
+    call.request_seconds = call.seconds  # a stream that goes on is not too slow
     completed = service.kept(call)
     if completed is None:
         completed = await service.stream(call, ctx)

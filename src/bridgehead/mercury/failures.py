@@ -17,6 +17,7 @@ SERVER_ERROR = 500
 TRANSIENT = frozenset({TIMED_OUT, TOO_MANY, 500, 502, 503, 504})
 _LONGEST = 500
 """Characters of the API's own words that are passed on."""
+MODEL_NOT_FOUND = "MODEL_NOT_FOUND"
 CONTENT_SO_FAR = "`content` has what had come by then. Call again for a whole answer."
 _NUMBERS = re.compile(r"(\d[\d,]*)\s*tokens", re.IGNORECASE)
 
@@ -136,7 +137,7 @@ def unknown_model(model: str, known: tuple[str, ...], said: str = "") -> Mercury
     choose = f"Use one of: {', '.join(known)}." if known else "mercury_list_models lists the models."
     return InvalidCall(
         f"There is no model {model!r} for this call{': ' + said if said else '.'}",
-        "MODEL_NOT_FOUND",
+        MODEL_NOT_FOUND,
         status=404,
         next_step=choose,
     )

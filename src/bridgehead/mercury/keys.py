@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 ASIDE_SECONDS = {401: 3600.0, 402: 600.0, 429: 60.0}
 """For how long a key is put aside after each status, where the service does not say."""
 
+_NEVER_READ = (-1, -1)
 _log = logs.logger("mercury.keys")
 
 
@@ -30,7 +31,7 @@ class Keys:
     def __init__(self, settings: MercurySettings, clock: Clock) -> None:
         self._clock = clock
         self._file = settings.api_key_file
-        self._stamp: tuple[int, int] | None = None
+        self._stamp = _NEVER_READ
         self._aside: dict[str, float] = {}
         """By key, the time until which it is not used; in the order in which they were given."""
         self._take(settings.api_keys)
@@ -70,18 +71,26 @@ class Keys:
         """Read the file again if it is another one than before; what cannot be read changes nothing."""
         if self._file is None:
             return
+        stamp = _stamp(self._file)
+        if stamp == self._stamp:
+            return
+        self._stamp = stamp
         try:
-            found = self._file.stat()
-            stamp = (found.st_mtime_ns, found.st_size)
-            if stamp == self._stamp:
-                return
-            self._stamp = stamp
             self._take(KEYS.parse(self._file.read_text(encoding="utf-8")))
         except (OSError, ValueError) as problem:
             reason = problem.strerror if isinstance(problem, OSError) else f"it must hold {KEYS.wanted}"
             _log.warn("key file not usable", file=str(self._file), reason=reason)
         else:
             _log.info("keys read", file=str(self._file), keys=len(self._aside))
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    """Tell one content of a file from another; one that is not there has a stamp too."""
+    try:
+        found = file.stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
 
 
 def missing(file: Path | None) -> NotAuthorised:

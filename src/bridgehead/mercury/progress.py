@@ -21,7 +21,9 @@ TOGETHER_SECONDS = 0.05
 class Progress:
     """The progress of one call, towards its client."""
 
-    def __init__(self, context: Context[Any], heartbeat: float, unsent: Callable[[], str]) -> None:
+    def __init__(
+        self, context: Context[Any], heartbeat: float, unsent: Callable[[], str] = lambda: ""
+    ) -> None:
         self._context = context
         self._heartbeat = heartbeat
         self._unsent = unsent

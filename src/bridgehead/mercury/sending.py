@@ -84,10 +84,9 @@ class Sender:
 
     async def _with_some_key(self, call: Call, send: Send, deadline: float) -> Completed:
         """Try once, and once more with each other key while a key is what the API does not accept."""
-        key: str | None = self._keys.pick()
+        key = self._keys.pick()
         tried: set[str] = set()
         while True:
-            assert key is not None  # noqa: S101 - the loop ends otherwise
             try:
                 return await self._once(call, key, send, deadline)
             except MercuryError as error:
@@ -95,9 +94,10 @@ class Sender:
                     raise
                 tried.add(key)
                 self._keys.put_aside(key, error.status, error.retry_after)
-                key = self._keys.another(tried)
-                if key is None:
+                another = self._keys.another(tried)
+                if another is None:
                     raise
+                key = another
 
     async def _once(self, call: Call, key: str, send: Send, deadline: float) -> Completed:
         hold = await self._hold(call, deadline)

@@ -17,7 +17,7 @@ from bridgehead.runtime import logs
 from .audit import Audit, Entry
 from .errors import MercuryError
 from .settings import MercurySettings
-from .tally import Tally
+from .tally import Tally, tally_of
 
 if TYPE_CHECKING:
     from bridgehead.runtime.clock import Clock
@@ -87,7 +87,7 @@ class Service:
         """Give the answer to a call; raises `MercuryError`."""
         from .progress import Progress
 
-        async with Progress(context, self.settings.heartbeat / 1000, str):
+        async with Progress(context, self.settings.heartbeat / 1000):
             return await self._answered(call, self._completer.complete)
 
     async def complete_quietly(self, call: Call) -> Completed:
@@ -103,12 +103,17 @@ class Service:
 
     async def _answered(self, call: Call, send: Send) -> Completed:
         """Ask, and note what came of it."""
+        from . import failures
+
         begun = self.clock.monotonic()
         try:
             completed = await self._asked(call, send)
         except MercuryError as error:
             self._failed(call, error.code, begun)
-            raise await self._explained(call, error) from error
+            if error.code != failures.MODEL_NOT_FOUND:
+                raise
+            await self.catalogue.known()
+            raise failures.unknown_model(call.model, self.catalogue.names) from error
         except asyncio.CancelledError:
             self._failed(call, "CANCELLED", begun)
             raise
@@ -133,25 +138,13 @@ class Service:
         return completed
 
     async def _sent(self, call: Call, send: Send) -> Completed:
-        from .accounts import tally
-
         completed = await self._sender.send(call, send)
-        self.accounts.count(call.model, tally(completed.metadata.usage, completed.metadata.cost_usd))
-        if call.expected is not None:
+        self.accounts.count(call.model, tally_of(completed.metadata))
+        if call.expected is not None and completed.tool_calls is None:
             from . import formats
 
-            if completed.tool_calls is None:
-                formats.check(call.expected, completed.content)
+            formats.check(call.expected, completed.content)
         return completed
-
-    async def _explained(self, call: Call, error: MercuryError) -> MercuryError:
-        """Add to an error what only this server knows."""
-        from . import failures
-
-        if error.code != "MODEL_NOT_FOUND":
-            return error
-        await self.catalogue.known()
-        return failures.unknown_model(call.model, self.catalogue.names)
 
     # --- noting --------------------------------------------------------------------------------------------
 

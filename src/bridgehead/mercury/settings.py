@@ -108,7 +108,10 @@ class MercurySettings(PlaceSettings):
     log_content = Setting("LOG_CONTENT", FLAG, default=False, about="Log prompts and completions too.")
 
     request_timeout = Setting(
-        "REQUEST_TIMEOUT", _MS, 30_000, "Milliseconds that one request to the API may take."
+        "REQUEST_TIMEOUT",
+        _MS,
+        30_000,
+        "Milliseconds until one request to the API is answered; streams have limits of their own.",
     )
     total_timeout = Setting(
         "MERCURY_TOTAL_TIMEOUT", _MS, 120_000, "Milliseconds that a call may take, all its tries included."

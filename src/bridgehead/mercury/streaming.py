@@ -58,7 +58,9 @@ class Streamer:
                     has_begun = True
                     await self._read(pieces, gathered, progress)
             except MercuryError as error:
-                raise (_after_the_first_byte(error, gathered) if has_begun else error) from error
+                if has_begun:
+                    raise _after_the_first_byte(error, gathered) from error
+                raise
             await progress.last()
         return self._completed(call, gathered, begun)
 
@@ -110,13 +112,11 @@ async def _closed(pieces: AsyncIterator[bytes]) -> None:
 
 def _after_the_first_byte(error: MercuryError, gathered: Gathered) -> MercuryError:
     """Give an error as one that is not tried again, with what had come."""
-    if error.content is not None:
-        return error
     return ApiFailed(
         error.message,
         error.code,
         next_step=CONTENT_SO_FAR,
         is_outage=error.is_outage,
         is_charge_possible=True,
-        content=gathered.text,
+        content=error.content or gathered.text,
     )

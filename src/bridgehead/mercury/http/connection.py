@@ -116,12 +116,18 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take bytes in."""
+        if self._is_complete:
+            self._give_up("the other side spoke without being asked")
+            return
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as problem:
-            self._lost = f"what came is not HTTP ({type(problem).__name__})"
-            self.close()
+            self._give_up(f"what came is not HTTP ({type(problem).__name__})")
         self._wake()
+
+    def _give_up(self, why: str) -> None:
+        self._lost = why
+        self.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Take in that there is no connection any more."""

@@ -13,6 +13,8 @@ from .rendering import DONE, Streamed, Whole
 
 PIECES_AT_ONCE = 32
 """How many pieces of a stream go out together when nothing is to be waited for."""
+BYTES_AT_ONCE = 64 * 1024
+"""And how many bytes, roughly."""
 ENDLESS_DELAY = 0.001
 _BROKEN_EVENT = b'data: {"id": "chatcmpl-\n\n\xff\xfe\n\n'
 _NOT_JSON = b"<html><body><h1>502 Bad Gateway</h1></body></html>"
@@ -103,7 +105,7 @@ def _delay(fault: Fault, usual: float) -> float:
 async def _send(exchange: Exchange, pieces: Iterator[bytes], delay: float) -> None:
     """Send pieces as fast as the client reads, or one each `delay`, catching up where a timer came late."""
     if not delay:
-        while batch := list(islice(pieces, PIECES_AT_ONCE)):
+        while batch := _batch(pieces):
             await exchange.send(batch)
         return
     loop = asyncio.get_running_loop()
@@ -116,6 +118,18 @@ async def _send(exchange: Exchange, pieces: Iterator[bytes], delay: float) -> No
         await exchange.send(batch)
         due += delay * late
         await asyncio.sleep(due - loop.time())
+
+
+def _batch(pieces: Iterator[bytes]) -> list[bytes]:
+    """Take what goes out together: many small pieces, or few large ones."""
+    batch: list[bytes] = []
+    size = 0
+    for piece in islice(pieces, PIECES_AT_ONCE):
+        batch.append(piece)
+        size += len(piece)
+        if size > BYTES_AT_ONCE:
+            break
+    return batch
 
 
 async def _for_ever() -> None:

@@ -9,6 +9,8 @@ from . import words
 
 NOISE = "▓▒░#%&@*+=~?"
 STEPS = 12
+_RING = NOISE * 8
+"""Noise for tokens of every length; a longer one becomes shorter while it is blurred."""
 
 
 def steps(tokens: list[str], seed: int) -> Iterator[str]:
@@ -23,7 +25,8 @@ def steps(tokens: list[str], seed: int) -> Iterator[str]:
 
 
 def _noise(token: str, shape: int) -> str:
-    return "".join(
-        letter if letter.isspace() else NOISE[(shape + place * 7) % len(NOISE)]
-        for place, letter in enumerate(token)
-    )
+    """Blur a token, but leave the space before it, so that the text keeps its form."""
+    begin = shape % len(NOISE)
+    if token[0] == " ":
+        return " " + _RING[begin : begin + len(token) - 1]
+    return _RING[begin : begin + len(token)]

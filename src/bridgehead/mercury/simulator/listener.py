@@ -24,13 +24,11 @@ class Listener:
         self._socket = socket.create_server((host, port), backlog=BACKLOG)
         self._socket.settimeout(0)
         self._taking: set[asyncio.Task[None]] = set()
-        self._is_closed = False
         self.port: int = self._socket.getsockname()[1]
         self._loop.add_reader(self._socket.fileno(), self._take_some)
 
     def close(self) -> None:
         """Take no more, from now on."""
-        self._is_closed = True
         self._loop.remove_reader(self._socket.fileno())
         self._socket.close()
 
@@ -50,12 +48,12 @@ class Listener:
             task.add_done_callback(self._taking.discard)
 
     async def _connect(self, taken: socket.socket) -> None:
-        if self._has_ended():
+        if self._has_closed():
             taken.close()
             return
         transport, _ = await self._loop.connect_accepted_socket(self._make, taken)
-        if self._has_ended():  # meanwhile
+        if self._has_closed():
             transport.abort()
 
-    def _has_ended(self) -> bool:
-        return self._is_closed
+    def _has_closed(self) -> bool:
+        return self._socket.fileno() < 0
