@@ -11,7 +11,6 @@ A bridge is a package of its name with two entrances: `serve.run(environment)`, 
 
 import os
 import sys
-from collections.abc import Mapping
 
 from bridgehead import __version__
 
@@ -93,7 +92,7 @@ def _run(name: str, arguments: list[str]) -> int:
     return int(status)
 
 
-def _environment() -> Mapping[str, str]:
+def _environment() -> dict[str, str]:
     """Give the environment, with what a file named `.env` in the current folder adds to it."""
     from bridgehead.runtime import env_file
 
