@@ -17,8 +17,8 @@ def facts(peers: list[Peer]) -> list[str]:
     return [
         machine(),
         f"Python {platform.python_version()}, Node {_node(peers)}",
-        f"ours stands on {_ours()}",
-        f"Python peers: {_python_peers()}",
+        f"ours stands on {ours()}",
+        f"Python peers: {python_peers(python_of_peers(), HERE / 'peers.txt')}",
         f"npm peers: {_npm_peers()}",
     ]
 
@@ -51,10 +51,10 @@ def _node(peers: list[Peer]) -> str:
     return _said(commands[0][0], "--version").lstrip("v") if commands else "not at hand"
 
 
-def _ours() -> str:
+def ours(names: tuple[str, ...] = OURS) -> str:
     """List the versions our own server stands on."""
     found = []
-    for name in OURS:
+    for name in names:
         try:
             found.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:
@@ -62,11 +62,11 @@ def _ours() -> str:
     return ", ".join(found)
 
 
-def _python_peers() -> str:
-    """List the versions in the peers' environment."""
-    names = [line.split("==")[0] for line in (HERE / "peers.txt").read_text().split()]
+def python_peers(python: Path, list_of_peers: Path) -> str:
+    """List the versions in an environment of peers."""
+    names = [line.split("==")[0].split("[")[0] for line in list_of_peers.read_text().split()]
     ask = "import sys, importlib.metadata as m; print(', '.join(f'{n} {m.version(n)}' for n in sys.argv[1:]))"
-    return _said(str(python_of_peers()), "-c", ask, *names) or "not installed"
+    return _said(str(python), "-c", ask, *names) or "not installed"
 
 
 def _said(*command: str) -> str:

@@ -66,7 +66,7 @@ def _python_peers() -> list[Peer]:
         ("fastmcp", "FastMCP", "fastmcp_server.py"),
     )
     try:
-        python = str(install_python())
+        python = str(install_python(HOME / "venv", HERE / "peers.txt"))
     except NotInstalled as problem:
         return [Peer(key, title, problem=str(problem)) for key, title, _ in peers]
     return [_python(key, title, python, file) for key, title, file in peers]
@@ -90,15 +90,16 @@ def python_of_peers() -> Path:
     return HOME / "venv" / "bin" / "python"
 
 
-def install_python() -> Path:
-    """Put the Python peers into their own environment, unless they are there."""
-    folder, wanted = HOME / "venv", (HERE / "peers.txt").read_text()
+def install_python(folder: Path, list_of_peers: Path) -> Path:
+    """Put Python peers into an environment of their own, unless they are there."""
+    wanted = list_of_peers.read_text()
+    python = folder / "bin" / "python"
     if not _stamped(folder, wanted):
         print("Installing the Python peers ...", flush=True)
         venv.create(folder, with_pip=True, clear=True)
-        _run([str(python_of_peers()), "-m", "pip", "install", "-q", "-r", str(HERE / "peers.txt")])
+        _run([str(python), "-m", "pip", "install", "-q", "-r", str(list_of_peers)])
         _stamp(folder, wanted)
-    return python_of_peers()
+    return python
 
 
 def install_ours() -> Path:

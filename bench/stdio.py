@@ -60,7 +60,7 @@ def initialize(process: Process) -> float:
     """Do the handshake; return the seconds from the start of the process to the answer."""
     with process.within(START_LIMIT):
         os.write(process.stdin, INITIALIZE + b"\n")
-        answer = _line(process)
+        answer = read_line(process)
         seconds = time.perf_counter() - process.started
         os.write(process.stdin, INITIALIZED + b"\n")
     if b'"protocolVersion":"2025-11-25"' not in answer:
@@ -68,7 +68,7 @@ def initialize(process: Process) -> float:
     return seconds
 
 
-def _line(process: Process) -> bytes:
+def read_line(process: Process) -> bytes:
     """Read one line."""
     line = b""
     while not line.endswith(b"\n"):
@@ -88,7 +88,7 @@ def _one_at_a_time(process: Process, seconds: float) -> float:
         begin = now = time.perf_counter()
         while now - begin < seconds:
             os.write(process.stdin, CALL_LINE % (number, number))
-            answers.append(_line(process))
+            answers.append(read_line(process))
             number += 1
             now = time.perf_counter()
     for expected, answer in enumerate(answers, FIRST_ID):

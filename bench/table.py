@@ -65,7 +65,7 @@ def comparison(peers: list[Peer], results: Results, transports: tuple[str, ...])
     measures = [measure for measure in MEASURES if measure.transport in transports]
     rows = [["server", *(measure.title for measure in measures)]]
     rows += [[peer.title, *(_cell(peer, m, results) for m in measures)] for peer in peers]
-    return _draw(rows)
+    return draw(rows)
 
 
 def targets(peers: list[Peer], results: Results, transports: tuple[str, ...]) -> str:
@@ -79,7 +79,7 @@ def targets(peers: list[Peer], results: Results, transports: tuple[str, ...]) ->
             wanted = f"{target.sign} {target.bound:g}"
             row = [measure.title, titles[target.reference], wanted]
             rows.append([*row, *_verdict(target, results), _floor(target, measure, results)])
-    return _draw(rows)
+    return draw(rows)
 
 
 def problems(peers: list[Peer], results: Results) -> str:
@@ -125,7 +125,7 @@ def _ratio(ratio: float) -> str:
     return f"{ratio:.{digits}f}×"
 
 
-def _draw(rows: list[list[str]]) -> str:
+def draw(rows: list[list[str]]) -> str:
     """Draw rows as a Markdown table with aligned columns, numbers to the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []

@@ -1,33 +1,34 @@
 """Ranking: the leaderboard over 25 days of 10,000 records each, beside only decoding those files.
 
-Ours is the first `speed_leaderboard` call of a new server process, from writing the request to having read
-the answer, and the same call again. The yardstick is a new process that reads the files and decodes each into
-structs with just the fields that a ranking needs; only the reading and decoding is timed.
+Both are new processes that time their work themselves, once they have started. Ours ranks all records, and
+then again. The yardstick reads the files and decodes each into structs with just the fields that a ranking
+needs.
 """
 
-import json
-import os
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 from statistics import median
-
-from bench.aoc.recording import answers
-from bench.aoc.start import OURS
-from bench.message import INITIALIZE, INITIALIZED
-from bench.process import Process
 
 DAYS = range(1, 26)
 RECORDS = 10_000
 MODELS = 12
 LIMIT = 60.0
-PING = b'{"jsonrpc":"2.0","id":4,"method":"ping"}\n'
-CALL = (
-    b'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"speed_leaderboard","arguments":{}}}\n'
-)
 
+OURS = """
+import sys, time
+from bridgehead.aoc import aliases, records
+from bridgehead.aoc.bridge import open_event
+from bridgehead.aoc.leaderboard import Filters
+from bridgehead.aoc.settings import AocSettings
+event = open_event(AocSettings({"AOC_DATA_DIR": sys.argv[1]}))
+begin = time.perf_counter()
+event.board_now(Filters())
+first = time.perf_counter()
+board = event.board_now(Filters())
+print(first - begin, time.perf_counter() - first, len(board.rows), sum(row.n for row in board.rows))
+"""
 YARDSTICK = """
 import sys, time, msgspec
 class Run(msgspec.Struct, gc=False):
@@ -51,8 +52,9 @@ def measured(folder: Path, rounds: int) -> tuple[float, float, float]:
     _write(folder)
     first, again, decoding = [], [], []
     for _ in range(rounds):
-        decoding.append(_only_decoding(folder))
-        new, warm = _ours(folder)
+        decoding += _run(YARDSTICK, folder)
+        new, warm, models, runs = _run(OURS, folder)
+        assert (models, runs) == (MODELS, RECORDS * len(DAYS))
         first.append(new)
         again.append(warm)
     return median(first) * 1000, median(again) * 1000, median(decoding) * 1000
@@ -71,36 +73,13 @@ def _write(folder: Path) -> None:
         (folder / "speeds" / f"day{day:02}.json").write_text(text)
 
 
-def _only_decoding(folder: Path) -> float:
+def _run(program: str, folder: Path) -> list[float]:
+    """Run a program in a new process and return the numbers that it prints."""
     done = subprocess.run(
-        [sys.executable, "-c", YARDSTICK, str(folder)],
+        [sys.executable, "-c", program, str(folder)],
         capture_output=True,
         text=True,
         check=True,
         timeout=LIMIT,
     )
-    return float(done.stdout)
-
-
-def _ours(folder: Path) -> tuple[float, float]:
-    os.environ["AOC_DATA_DIR"] = str(folder)
-    with Process((sys.executable, "-c", OURS)) as process, process.within(LIMIT):
-        os.write(process.stdin, INITIALIZE + b"\n" + INITIALIZED + b"\n")
-        answers(process)
-        os.write(process.stdin, PING)  # so that the start is over, as it is in the yardstick
-        answers(process)
-        new = _call(process)
-        return new, median(_call(process) for _ in range(5))
-
-
-def _call(process: Process) -> float:
-    begin = time.perf_counter()
-    os.write(process.stdin, CALL)
-    data = b""
-    while not data.endswith(b"\n"):
-        data += os.read(process.stdout, 1 << 20)
-    spent = time.perf_counter() - begin
-    rows = json.loads(data)["result"]["structuredContent"]["rows"]
-    assert len(rows) == MODELS
-    assert sum(row["n"] for row in rows) == RECORDS * len(DAYS)
-    return spent
+    return [float(number) for number in done.stdout.split()]

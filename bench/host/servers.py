@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.http import free_port, wait
-from bench.peers import HERE, install_ours, install_python
+from bench.peers import HERE, HOME, install_ours, install_python
 from bench.process import NotRunning, Process
 from bridgehead.host.tokens import TokenFile, made
 
@@ -25,7 +25,7 @@ class Stage:
         self._tokens = TokenFile(folder / "tokens.json")
         self._tokens.add(entry)
         self._ours = str(install_ours())
-        self._peer = str(install_python())
+        self._peer = str(install_python(HOME / "venv", HERE / "peers.txt"))
 
     @contextmanager
     def ours(self, *bridges: str) -> Iterator[tuple[Process, int]]:

@@ -18,6 +18,8 @@ class Check:
     command: tuple[str, ...]
     judge: Callable[[str], None]
     environment: dict[str, str] = field(default_factory=dict)
+    status: int = 0
+    """The exit status that is right."""
 
     def failure(self) -> str | None:
         """Run the program; nothing if all was well, else what was wrong."""
@@ -34,7 +36,7 @@ class Check:
             )
         except subprocess.TimeoutExpired:
             return f"did not end within {SECONDS} seconds"
-        if done.returncode:
+        if done.returncode != self.status:
             return f"exit status {done.returncode}: {_last_lines(done.stderr or done.stdout)}"
         return self._judgement(done.stdout)
 

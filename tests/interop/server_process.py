@@ -26,9 +26,15 @@ def free_port() -> int:
 def serving(module: str, option: str, environment: Mapping[str, str] | None = None) -> Iterator[str]:
     """Run `python -m module option PORT`, and give the address it listens at."""
     port = free_port()
-    process = subprocess.Popen(
-        [sys.executable, "-m", module, option, str(port)], cwd=ROOT, env=os.environ | dict(environment or {})
-    )
+    with listening([sys.executable, "-m", module, option, str(port)], port, environment) as address:
+        yield address
+
+
+@contextmanager
+def listening(command: list[str], port: int, environment: Mapping[str, str] | None = None) -> Iterator[str]:
+    """Run a command that listens on a port, and give the address; what it says to a person is not shown."""
+    whole = os.environ | dict(environment or {})
+    process = subprocess.Popen(command, cwd=ROOT, env=whole, stdout=subprocess.DEVNULL)
     try:
         _wait_until_listening(process, port)
         yield f"http://{HOST}:{port}"

@@ -36,6 +36,7 @@ def make_bridge(
 
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[Event]:
+        settings.configure_logs()
         event = open_event(settings, clock)
         watcher = asyncio.create_task(watching.watch(bridge, event.folders.instructions, watch_every))
         try:

@@ -34,12 +34,11 @@ class Runs:
 
     __slots__ = ("ordered", "squares", "total")
 
-    def __init__(self, times: list[int]) -> None:
-        """Take over a list of times."""
-        times.sort()
-        self.ordered = times
-        self.total = sum(times)
-        self.squares = sum(map(mul, times, times))
+    def __init__(self, ordered: list[int]) -> None:
+        """Take over a list of times that are in order."""
+        self.ordered = ordered
+        self.total = sum(ordered)
+        self.squares = sum(map(mul, ordered, ordered))
 
     def add(self, time: int) -> None:
         """Take one more in."""
@@ -82,11 +81,14 @@ def at_rank(ordered: list[list[int]], rank: int) -> int:
     """Give the time that would be at a rank, counted from 0, if several ordered lists were one.
 
     Halves the range of values until one is left; each step asks every list how many of its times are within.
+    It begins between the lowest and the highest of the times that are as far in their own lists: the one that
+    is as far in all of them cannot be outside of these.
     """
     if len(ordered) == 1:
         return ordered[0][rank]
-    low = min(times[0] for times in ordered)
-    high = max(times[-1] for times in ordered)
+    n = sum(map(len, ordered))
+    low = min(times[rank * len(times) // n] for times in ordered)
+    high = max(times[min(-(-rank * len(times) // n), len(times) - 1)] for times in ordered)
     while low < high:
         middle = (low + high) // 2
         if sum(bisect_right(times, middle) for times in ordered) > rank:

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import os
 
-from bridgehead.runtime.settings import Kind, Setting, SettingError, Settings, whole
+from bridgehead.runtime.log_settings import LogSettings
+from bridgehead.runtime.settings import Kind, Setting, SettingError, whole
 
 
 def _folder(text: str) -> str | None:
@@ -16,7 +17,7 @@ def _folder(text: str) -> str | None:
 FOLDER = Kind(_folder, "an existing folder")
 
 
-class AocSettings(Settings):
+class AocSettings(LogSettings):
     """What the environment says about the aoc bridge."""
 
     data_dir = Setting(

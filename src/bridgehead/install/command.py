@@ -45,9 +45,7 @@ _FAILED = 1
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Install bridges on this machine, and return the exit status."""
-    home = environment.get("USERPROFILE" if sys.platform == "win32" else "HOME") or str(Path.home())
-    world = World(sys.platform, home, str(Path.cwd()), environment)
-    return run(arguments, world, bridges.settings_of)
+    return run(arguments, World.here(environment), bridges.settings_of)
 
 
 def run(arguments: list[str], world: World, settings_of: Callable[[str], type[Settings]]) -> int:

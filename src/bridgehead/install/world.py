@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
-from pathlib import PurePath, PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 
 from msgspec import Struct
 
@@ -15,6 +16,12 @@ class World(Struct, frozen=True):
     home: str
     folder: str
     environment: Mapping[str, str]
+
+    @classmethod
+    def here(cls, environment: Mapping[str, str]) -> World:
+        """Describe the machine that this runs on."""
+        home = environment.get("USERPROFILE" if sys.platform == "win32" else "HOME") or str(Path.home())
+        return cls(sys.platform, home, str(Path.cwd()), environment)
 
     @property
     def is_windows(self) -> bool:
@@ -38,6 +45,5 @@ class World(Struct, frozen=True):
             "codex": ("CODEX_HOME", self.path(self.home, ".codex")),
         }[name]
         named = self.path(self.environment.get(variable, "")) if variable else fallback
-        return (
-            named if named.is_absolute() else fallback
-        )  # a relative one would mean another place to the client
+        # A relative one would mean another place to the client.
+        return named if named.is_absolute() else fallback

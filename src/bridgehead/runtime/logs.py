@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 ROOT = "bridgehead"
 LEVELS = ("debug", "info", "warn", "error")
+_NUMBERS = {"debug": 10, "info": 20, "warn": 30, "error": 40}
 FORMATS = ("json", "pretty")
 HIDDEN = "***"
 
@@ -48,14 +49,21 @@ class Logger:
         """Log what failed."""
         self._log(40, event, fields)
 
-    def _log(self, level: int, event: str, fields: dict[str, object]) -> None:
-        logger = self._logger
-        if logger is None:
-            import logging
+    def tells(self, level: str) -> bool:
+        """Whether a line of this level is written at all; for hot paths that would make fields in vain."""
+        return self._found().isEnabledFor(_NUMBERS[level])
 
-            logger = self._logger = logging.getLogger(self._name)
+    def _log(self, level: int, event: str, fields: dict[str, object]) -> None:
+        logger = self._found()
         if logger.isEnabledFor(level):
             logger.log(level, event, extra={"fields": fields})
+
+    def _found(self) -> logging.Logger:
+        if self._logger is None:
+            import logging
+
+            self._logger = logging.getLogger(self._name)
+        return self._logger
 
 
 def logger(name: str) -> Logger:
@@ -67,6 +75,13 @@ def hide(secret: str) -> None:
     """Keep a value out of every line from now on."""
     if secret:
         _hidden.add(secret)
+
+
+def scrubbed(text: str) -> str:
+    """Take every hidden value out of a text that leaves the process in another way than the log."""
+    for secret in sorted(_hidden, key=len, reverse=True):  # one may be the beginning of another
+        text = text.replace(secret, HIDDEN)
+    return text.encode(errors="backslashreplace").decode()  # a file's name may hold what is no text
 
 
 def also(read: Callable[[], dict[str, object]]) -> None:
@@ -114,18 +129,12 @@ def _fields(record: logging.LogRecord, formatter: logging.Formatter) -> dict[str
 def _clean(value: Any) -> Any:
     """Give plain data without secrets; done before a line is made of it, which could write them otherwise."""
     if isinstance(value, dict):
-        return {_clean_text(str(name)): _clean(item) for name, item in value.items()}
+        return {scrubbed(str(name)): _clean(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_clean(item) for item in value]
     text = str(value)
-    clean = _clean_text(text)
+    clean = scrubbed(text)
     return value if clean == text else clean
-
-
-def _clean_text(text: str) -> str:
-    for secret in sorted(_hidden, key=len, reverse=True):  # one may be the beginning of another
-        text = text.replace(secret, HIDDEN)
-    return text.encode(errors="backslashreplace").decode()  # a file's name may hold what is no text
 
 
 def _level(record: logging.LogRecord) -> str:
@@ -139,14 +148,14 @@ def _json_line(record: logging.LogRecord, fields: dict[str, Any]) -> str:
         "time": _stamp(record.created),
         "level": _level(record),
         "logger": record.name,
-        "event": _clean_text(record.getMessage()),
+        "event": scrubbed(record.getMessage()),
     }
     others = {f"{name}_" if name in entry else name: value for name, value in fields.items()}
     return msgspec.json.encode(entry | others).decode()
 
 
 def _pretty_line(record: logging.LogRecord, fields: dict[str, Any]) -> str:
-    event = _clean_text(record.getMessage())
+    event = scrubbed(record.getMessage())
     shown = event if event.isprintable() else repr(event)
     others = "".join(f" {name}={_flat(value)}" for name, value in fields.items())
     return f"{_stamp(record.created)[11:23]} {_level(record):5} {shown}{others}"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from .settings import FLAG, WORDS, Setting, Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bridgehead.mcp import Bridge
     from bridgehead.mcp.tools import Tool
 
 
@@ -46,6 +49,16 @@ class Offering(Struct, frozen=True):
         if self.read_only and not tool.is_read_only:
             return False
         return not _matches(tool.name, self.deny) and (not self.allow or _matches(tool.name, self.allow))
+
+
+def offered(bridge: Bridge[Any], environment: Mapping[str, str]) -> Bridge[Any]:
+    """Return a bridge with those of its tools that the environment lets be offered."""
+    offering = OfferingSettings(environment).offering
+    if offering.is_everything:
+        return bridge
+    from bridgehead.mcp.combined import restricted
+
+    return restricted(bridge, offering)
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:

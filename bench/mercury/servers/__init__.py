@@ -1,0 +1,1 @@
+"""The servers that the bridge is compared with."""

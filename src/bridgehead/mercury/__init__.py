@@ -1,0 +1,1 @@
+"""The mercury bridge: the Mercury diffusion LLM, a paid and very fast remote API, as an MCP server."""

@@ -1,0 +1,176 @@
+"""Arguments: what the completion tools take. Strict; what is not given is not sent.
+
+The fields are those of the API, so that a request's body is its arguments; the few that are for this server
+(`cache`, `timeout_ms`) are taken out before.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from bridgehead.mcp import Arguments
+
+LONGEST_TIMEOUT_MS = 3_600_000
+
+Model = Annotated[str, Meta(min_length=1, description="Model id; mercury_list_models lists them")]
+Temperature = Annotated[float, Meta(ge=0, le=2)]
+Tokens = Annotated[int, Meta(ge=1, description="Most tokens of the answer")]
+Stop = Annotated[list[str], Meta(description="Texts that end the answer")]
+Penalty = Annotated[float, Meta(ge=-2, le=2)]
+Probability = Annotated[float, Meta(ge=0, le=1)]
+CacheUse = Annotated[
+    Literal["use", "bypass", "refresh"],
+    Meta(description="use: a kept answer will do; bypass: neither read nor keep; refresh: ask anew and keep"),
+]
+Timeout = Annotated[
+    int, Meta(ge=1, le=LONGEST_TIMEOUT_MS, description="Most milliseconds for the call, retries included")
+]
+
+
+class Function(Struct, forbid_unknown_fields=True):
+    """A function that the model called."""
+
+    name: str
+    arguments: str
+
+
+class PriorToolCall(Struct, forbid_unknown_fields=True):
+    """A tool call of an earlier answer."""
+
+    id: str
+    function: Function
+    type: Literal["function"] = "function"
+
+
+class ChatMessage(Struct, forbid_unknown_fields=True, omit_defaults=False):
+    """One message of a conversation."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+    tool_calls: list[PriorToolCall] | UnsetType = UNSET
+    tool_call_id: str | UnsetType = UNSET
+
+
+class FunctionTool(Struct, forbid_unknown_fields=True):
+    """A function that the model may call."""
+
+    name: Annotated[str, Meta(min_length=1)]
+    description: str | UnsetType = UNSET
+    parameters: Annotated[dict[str, Any], Meta(description="JSON Schema")] | UnsetType = UNSET
+    strict: bool | UnsetType = UNSET
+
+
+class OfferedTool(Struct, forbid_unknown_fields=True):
+    """A tool that the model may call."""
+
+    function: FunctionTool
+    type: Literal["function"] = "function"
+
+
+class NamedFunction(Struct, forbid_unknown_fields=True):
+    """The name of a function."""
+
+    name: str
+
+
+class NamedTool(Struct, forbid_unknown_fields=True):
+    """The one tool that has to be called."""
+
+    function: NamedFunction
+    type: Literal["function"] = "function"
+
+
+class NamedSchema(Struct, forbid_unknown_fields=True):
+    """A JSON Schema that the answer has to fit."""
+
+    name: str
+    schema: Annotated[dict[str, Any], Meta(description="JSON Schema")]
+    description: str | UnsetType = UNSET
+    strict: bool | UnsetType = UNSET
+
+
+class ResponseFormat(Struct, forbid_unknown_fields=True):
+    """The form of the answer."""
+
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: NamedSchema | UnsetType = UNSET
+
+
+class Completing(Arguments):
+    """What every completion can be told."""
+
+    model: Model | UnsetType = UNSET
+    temperature: Temperature | UnsetType = UNSET
+    max_tokens: Tokens | UnsetType = UNSET
+    cache: CacheUse | UnsetType = UNSET
+    timeout_ms: Timeout | UnsetType = UNSET
+
+    def body(self) -> Any:
+        """Give what is sent to the API."""
+        return self
+
+
+class ChatOptions(Completing):
+    """How a chat is to be answered."""
+
+    top_p: Probability | UnsetType = UNSET
+    frequency_penalty: Penalty | UnsetType = UNSET
+    presence_penalty: Penalty | UnsetType = UNSET
+    stop: Stop | UnsetType = UNSET
+    user: Annotated[str, Meta(description="Id of the end user")] | UnsetType = UNSET
+    max_completion_tokens: (
+        Annotated[int, Meta(ge=1, description="Like max_tokens, reasoning included; goes before it")]
+        | UnsetType
+    ) = UNSET
+    reasoning_effort: Literal["instant", "low", "medium", "high"] | UnsetType = UNSET
+    response_format: (
+        Annotated[ResponseFormat, Meta(description="The answer is checked against it")] | UnsetType
+    ) = UNSET
+    seed: int | UnsetType = UNSET
+
+
+class Chat(ChatOptions, kw_only=True):
+    """A conversation to be continued."""
+
+    messages: Annotated[list[ChatMessage], Meta(min_length=1)]
+    tools: Annotated[list[OfferedTool], Meta(description="Functions that the model may call")] | UnsetType = (
+        UNSET
+    )
+    tool_choice: Literal["auto", "required", "none"] | NamedTool | UnsetType = UNSET
+    diffusing: (
+        Annotated[
+            bool, Meta(description="Stream the whole text again as it is refined; each replaces the last")
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class Fim(Completing, kw_only=True):
+    """A gap to be filled."""
+
+    prompt: Annotated[str, Meta(description="Code before the cursor")]
+    suffix: Annotated[str, Meta(description="Code after the cursor")]
+    stop: Stop | UnsetType = UNSET
+
+
+class Edit(Completing, kw_only=True):
+    """An edit to be made."""
+
+    prompt: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            description="The prompt with its tags: <|code_to_edit|>…<|/code_to_edit|> for the next edit; "
+            "<|original_code|>…<|/original_code|> and <|update_snippet|>…<|/update_snippet|> to apply one",
+        ),
+    ]
+    top_p: Probability | UnsetType = UNSET
+    presence_penalty: Penalty | UnsetType = UNSET
+
+    def body(self) -> Any:
+        """Give the prompt as the one message that the API takes."""
+        given = {name: getattr(self, name) for name in self.__struct_fields__ if name != "prompt"}
+        sent = {name: value for name, value in given.items() if value is not UNSET}
+        return {**sent, "messages": [{"role": "user", "content": self.prompt}]}

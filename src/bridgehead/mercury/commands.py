@@ -1,0 +1,62 @@
+"""Commands: what a person types after `bridgehead mercury`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bridgehead.runtime.command_line import Parser
+
+_ABOUT = """\
+The Mercury diffusion LLM as an MCP server. Without a command it serves a client on standard input and output,
+or over HTTP with MCP_TRANSPORT=http.
+"""
+
+
+def main(arguments: list[str], environment: Mapping[str, str]) -> int:
+    """Run a command and return the exit status."""
+    parser = Parser(prog="bridgehead mercury", description=_ABOUT)
+    commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser)
+    doctor = commands.add_parser("doctor", help="check the settings, the key, the API and the model for real")
+    doctor.add_argument("--offline", action="store_true", help="check only what needs no network")
+    commands.add_parser("settings", help="list every setting with its value now")
+    commands.add_parser("simulate", help="serve a simulated Mercury API on loopback", add_help=False)
+    options, further = parser.parse_known_args(arguments)
+    if options.command == "simulate":
+        from .simulator.command import simulate
+
+        return simulate(further, environment)
+    if further:
+        parser.error(f"unrecognized arguments: {' '.join(further)}")
+    if options.command == "settings":
+        return _show_settings(environment)
+    return _examine(environment, offline=options.offline)
+
+
+def _examine(environment: Mapping[str, str], *, offline: bool) -> int:
+    import asyncio
+
+    from rich.console import Console
+
+    from bridgehead.runtime.findings import exit_code, table
+
+    from .doctor import examine
+
+    found = asyncio.run(examine(environment, offline=offline))
+    Console(highlight=False, soft_wrap=True).print(table(found))
+    return exit_code(found)
+
+
+def _show_settings(environment: Mapping[str, str]) -> int:
+    from rich.console import Console
+    from rich.table import Table
+
+    from .settings import MercurySettings
+
+    settings = MercurySettings(environment)
+    table = Table("setting", "value", "default", "meaning", title="Mercury settings")
+    shown = dict(settings.summary())
+    for setting in settings.declared:
+        style = "bold" if setting.name in settings.given else None
+        table.add_row(setting.name, shown[setting.name], setting.shown_default, setting.about, style=style)
+    Console().print(table)
+    return 0

@@ -1,0 +1,134 @@
+"""Demo: a tour of the mercury bridge against the simulated API, in a terminal, without a key or a network."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.panel import Panel
+from rich.text import Text
+
+from bridgehead.runtime.tour import Tour
+
+from .settings import MercurySettings
+
+_KEY = "sk_only_for_this_demo"
+_DELAY_MS = "12"
+_FRAMES = 30
+_STORY = [{"role": "user", "content": "Tell me how a bridge is built, in 90 words"}]
+
+
+def tour(console: Console) -> bool:
+    """Show the bridge; tells whether everything held that the tour says."""
+    with tempfile.TemporaryDirectory() as state, _simulated() as url:
+        environment = {
+            **_plain_environment(),
+            "MERCURY_API_URL": url,
+            "MERCURY_API_KEY": _KEY,
+            "MERCURY_MODEL": "mercury-2",
+            "MERCURY_BUDGET_USD": "0.01",
+            "BRIDGEHEAD_STATE_DIR": state,
+            "LOG_LEVEL": "error",
+        }
+        with Tour(console, "mercury", environment) as guide:
+            _show_streams(guide, console)
+            _show_code(guide)
+            _show_care(guide)
+    return not guide.failures
+
+
+def _show_streams(guide: Tour, console: Console) -> None:
+    with _growing(console, "as it is written") as append:
+        result = guide.call(
+            "A completion, streamed into the terminal as it arrives.",
+            "mercury_chat_stream",
+            {"messages": _STORY, "max_tokens": 200},
+            lambda notice: append(notice.get("message", "")),
+        )
+    metadata = result["structuredContent"]["metadata"]
+    guide.expect(metadata["usage"]["completion_tokens"] == 90)  # noqa: PLR2004 - as many as asked for
+    guide.say(
+        f"First token after {metadata['time_to_first_token_ms']:.0f} ms, then "
+        f"{metadata['tokens_per_second']:.0f} tokens a second, for ${metadata['cost_usd']:.6f}."
+    )
+    with _growing(console, "as it is refined", is_replaced=True) as replace:
+        result = guide.call(
+            "The same while diffusing: the whole text is there at once, and gets clearer.",
+            "mercury_chat_stream",
+            {"messages": _STORY, "max_tokens": 200, "diffusing": True},
+            lambda notice: replace(notice.get("message", "")),
+        )
+    guide.expect(not result.get("isError"))
+
+
+def _show_code(guide: Tour) -> None:
+    filled = guide.call(
+        "A gap in code is filled.",
+        "mercury_fim_completion",
+        {"prompt": "def weight(items):\n", "suffix": "\n    return total\n", "max_tokens": 100},
+    )
+    many = guide.call(
+        "Several prompts at once, each with its own result.",
+        "mercury_batch",
+        {"prompts": ["A river in 6 words", "A road in 6 words"], "max_tokens": 50, "concurrency": 2},
+    )
+    guide.expect(not filled.get("isError") and many["structuredContent"]["succeeded"] == len("ab"))
+
+
+def _show_care(guide: Tour) -> None:
+    wrong = guide.call(
+        "A mistake comes back with what to do next.",
+        "mercury_chat_completion",
+        {"messages": _STORY, "model": "mercury-99"},
+    )
+    dear = guide.call(
+        "A call that could cost more than the day's budget does not go out.",
+        "mercury_chat_completion",
+        {"messages": _STORY, "max_tokens": 50_000},
+    )
+    used = guide.call("What all of this used.", "mercury_usage", {})
+    guide.expect(wrong["isError"] and "mercury-3" in wrong["content"][0]["text"])
+    guide.expect(dear["isError"] and "BUDGET_EXCEEDED" in dear["content"][0]["text"])
+    guide.expect(used["structuredContent"]["budget"]["left_usd"] > 0)
+
+
+@contextmanager
+def _growing(console: Console, title: str, *, is_replaced: bool = False) -> Iterator[Callable[[str], None]]:
+    """Show a text that changes; gives what to call with each piece of it."""
+    text = Text()
+    with Live(Panel(text, title=title, expand=False), console=console, refresh_per_second=_FRAMES) as live:
+
+        def change(piece: str) -> None:
+            if is_replaced:
+                text.truncate(0)
+            text.append(piece)
+            live.refresh()
+
+        yield change
+
+
+@contextmanager
+def _simulated() -> Iterator[str]:
+    """Run the simulated API in a process of its own."""
+    command = [sys.executable, "-m", "bridgehead", "mercury", "simulate", "--delay-ms", _DELAY_MS]
+    with subprocess.Popen(  # noqa: S603 - our own command
+        command, stdout=subprocess.PIPE, text=True, env=_plain_environment()
+    ) as process:
+        try:
+            assert process.stdout is not None  # noqa: S101 - it was asked for
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+def _plain_environment() -> dict[str, Any]:
+    """Give this process's environment without the settings of a bridge, which are for the real API."""
+    ours = {setting.name for setting in MercurySettings.declared}
+    return {name: value for name, value in os.environ.items() if name.upper() not in ours}

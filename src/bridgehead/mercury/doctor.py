@@ -1,0 +1,78 @@
+"""Doctor: checks for real what the mercury bridge needs, and says what to do about what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+
+from bridgehead.runtime import logs, places
+from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.findings import Finding
+
+from .errors import MercuryError
+from .opening import opened
+from .service import Service
+from .settings import MercurySettings
+
+
+async def examine(environment: Mapping[str, str], *, offline: bool = False) -> list[Finding]:
+    """Look at everything; without the network only at what is on this machine."""
+    service = opened(MercurySettings(environment))
+    try:
+        return [_clean(finding) async for finding in _findings(service, offline=offline)]
+    finally:
+        await service.api.close()
+
+
+def _clean(finding: Finding) -> Finding:
+    """Take keys out of what is shown, wherever they came from."""
+    return Finding(finding.what, finding.verdict, logs.scrubbed(finding.text), logs.scrubbed(finding.advice))
+
+
+async def _findings(service: Service, *, offline: bool) -> AsyncIterator[Finding]:
+    settings = service.settings
+    given = ", ".join(sorted(settings.given)) or "none, all have their defaults"
+    yield Finding("settings", "right", f"set: {given}")
+    yield _state(settings)
+    if not service.keys.count:
+        yield Finding("key", "wrong", _missing(service))
+        return
+    yield Finding("key", "right", f"{service.keys.count} found, of the right form")
+    if not offline:
+        async for finding in _asked(service):
+            yield finding
+
+
+def _state(settings: MercurySettings) -> Finding:
+    try:
+        folder = places.state(settings, "mercury")
+    except BridgeError as error:
+        return Finding("state", "wrong", error.message, error.next_step)
+    return Finding("state", "right", f"kept in {folder}")
+
+
+def _missing(service: Service) -> str:
+    try:
+        service.keys.pick()
+    except MercuryError as error:
+        return str(error)
+    return ""
+
+
+async def _asked(service: Service) -> AsyncIterator[Finding]:
+    """Ask the API with each key."""
+    settings = service.settings
+    begun = service.clock.monotonic()
+    try:
+        models = await service.catalogue.models()
+    except MercuryError as error:
+        yield Finding(f"API at {settings.api_url}", "wrong", str(error))
+        return
+    took = (service.clock.monotonic() - begun) * 1000
+    text = f"the key is accepted; {len(models)} models in {took:.0f} ms"
+    yield Finding(f"API at {settings.api_url}", "right", text)
+    names = [model.id for model in models]
+    if settings.model in names:
+        yield Finding("model", "right", settings.model)
+    else:
+        known = ", ".join(names)
+        yield Finding("model", "wrong", f"{settings.model} is not among {known}", "Set MERCURY_MODEL.")

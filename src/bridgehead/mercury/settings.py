@@ -1,0 +1,213 @@
+"""Settings of the mercury bridge: the names, units and defaults of its contract, and some more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bridgehead.runtime.log_settings import LogSettings
+from bridgehead.runtime.places import PlaceSettings
+from bridgehead.runtime.settings import (
+    BYTES,
+    FLAG,
+    PATH,
+    WORDS,
+    Kind,
+    Setting,
+    SettingError,
+    choice,
+    number,
+    whole,
+)
+
+API_URL = "https://api.inceptionlabs.ai/v1"
+MODEL = "mercury-coder-small"
+SHORTEST_KEY = 8
+_DAY_MS = 86_400_000
+_MOST_TOKENS = 10**12
+
+
+def _url(text: str) -> str:
+    if not text.startswith(("https://", "http://")) or any(c.isspace() for c in text):
+        raise ValueError(text)
+    return text.rstrip("/")
+
+
+def _word(text: str) -> str:
+    return text
+
+
+def _keys(text: str) -> tuple[str, ...]:
+    keys = tuple(key for key in (piece.strip() for piece in text.replace("\n", ",").split(",")) if key)
+    if not keys or not all(is_key(key) for key in keys):
+        raise ValueError
+    return keys
+
+
+def is_key(text: str) -> bool:
+    """Tell whether a text can be a key: printable, in one piece, not a placeholder, not too short."""
+    return (
+        len(text) >= SHORTEST_KEY
+        and text.isascii()
+        and text.isprintable()
+        and not any(c in " \"'<>\\" for c in text)
+        and "..." not in text
+    )
+
+
+URL = Kind(_url, "a URL that begins with https:// or http://")
+WORD = Kind(_word, "a word")
+KEYS = Kind(
+    _keys,
+    f"one API key, or several separated by commas (each {SHORTEST_KEY} or more printable characters, "
+    "without spaces or quotes)",
+)
+_PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
+"""Variables that other programs know in lower case too."""
+_MS = whole(1, _DAY_MS)
+_MS_OR_NONE = whole(0, _DAY_MS)
+
+
+class MercurySettings(PlaceSettings, LogSettings):
+    """Everything that can be set for the mercury bridge."""
+
+    api_keys = Setting[tuple[str, ...]](
+        "MERCURY_API_KEY",
+        KEYS,
+        (),
+        "The key of the Mercury API, or several separated by commas. Without one, every call says so.",
+        secret=True,
+    )
+    api_key_file = Setting(
+        "MERCURY_API_KEY_FILE", PATH, None, "A file with the key or keys, read again when it changes."
+    )
+    api_url = Setting("MERCURY_API_URL", URL, API_URL, "Where the API is.")
+    model = Setting(
+        "MERCURY_MODEL",
+        WORD,
+        MODEL,
+        "The model of a call that names none. A fill-in or an edit takes the first in the list "
+        "that can do it, if this one cannot.",
+    )
+    allowed_models = Setting[tuple[str, ...]](
+        "MERCURY_ALLOWED_MODELS", WORDS, (), "The only models that may be used; empty allows all."
+    )
+    budget_usd = Setting[float | None](
+        "MERCURY_BUDGET_USD",
+        number(0, 1e9),
+        None,
+        "US dollars that may be spent a day (UTC), over all processes of this user.",
+        shown="no budget",
+    )
+
+    transport = Setting("MCP_TRANSPORT", choice("stdio", "http"), "stdio", "How clients reach the server.")
+    host = Setting("MCP_SERVER_HOST", WORD, "localhost", "Where the HTTP server listens.")
+    port = Setting("MCP_SERVER_PORT", whole(0, 65535), 3000, "The port of the HTTP server.")
+
+    log_content = Setting("LOG_CONTENT", FLAG, default=False, about="Log prompts and completions too.")
+
+    request_timeout = Setting(
+        "REQUEST_TIMEOUT",
+        _MS,
+        30_000,
+        "Milliseconds until one request to the API is answered; streams have limits of their own.",
+    )
+    total_timeout = Setting(
+        "MERCURY_TOTAL_TIMEOUT", _MS, 120_000, "Milliseconds that a call may take, all its tries included."
+    )
+    connect_timeout = Setting("MERCURY_CONNECT_TIMEOUT", _MS, 5_000, "Milliseconds to connect.")
+    first_byte_timeout = Setting(
+        "MERCURY_FIRST_BYTE_TIMEOUT", _MS, 30_000, "Milliseconds until a stream begins."
+    )
+    idle_timeout = Setting(
+        "MERCURY_IDLE_TIMEOUT", _MS, 20_000, "Milliseconds between two pieces of an answer."
+    )
+    heartbeat = Setting(
+        "MERCURY_HEARTBEAT_MS", _MS, 5_000, "Milliseconds of silence after which a sign of life is sent."
+    )
+    max_request_size = Setting(
+        "MAX_REQUEST_SIZE", BYTES, 1_000_000, "The most that a call's arguments may have.", shown="1mb"
+    )
+    max_response_size = Setting(
+        "MERCURY_MAX_RESPONSE_SIZE",
+        BYTES,
+        16_000_000,
+        "The most that an answer of the API may have.",
+        shown="16mb",
+    )
+    max_retries = Setting("MERCURY_MAX_RETRIES", whole(0, 20), 3, "How often a failed request is repeated.")
+    retry_delay = Setting(
+        "MERCURY_RETRY_DELAY", _MS, 1_000, "Milliseconds before the first repetition; doubled each time."
+    )
+    max_retry_delay = Setting(
+        "MERCURY_MAX_RETRY_DELAY", _MS, 10_000, "The most milliseconds between repetitions."
+    )
+    breaker_failures = Setting(
+        "MERCURY_BREAKER_FAILURES",
+        whole(1, 10**6),
+        10,
+        "Failures of the service in a row after which it is left alone for a while.",
+    )
+    breaker_wait = Setting(
+        "MERCURY_BREAKER_WAIT", _MS, 15_000, "Milliseconds for which a failing service is left alone."
+    )
+    http2 = Setting("MERCURY_HTTP2", FLAG, default=False, about="Speak HTTP/2 with the API.")
+    https_proxy = Setting("HTTPS_PROXY", WORD, "", "The proxy for an API at https://.", secret=True)
+    http_proxy = Setting("HTTP_PROXY", WORD, "", "The proxy for an API at http://.", secret=True)
+    all_proxy = Setting("ALL_PROXY", WORD, "", "The proxy where there is no other.", secret=True)
+    no_proxy = Setting[tuple[str, ...]](
+        "NO_PROXY", WORDS, (), "Hosts, domains and networks that need no proxy."
+    )
+    max_connections = Setting(
+        "MERCURY_MAX_CONNECTIONS", whole(1, 10_000), 256, "Requests to the API at once."
+    )
+
+    cache_enabled = Setting("CACHE_ENABLED", FLAG, default=True, about="Whether anything is cached.")
+    cache_completions = Setting(
+        "CACHE_COMPLETIONS", FLAG, default=False, about="Cache completions of calls that do not say."
+    )
+    cache_ttl = Setting("CACHE_TTL", whole(1, 10**7), 300, "Seconds for which a cached completion is good.")
+    cache_max_size = Setting("CACHE_MAX_SIZE", whole(1, 10**7), 1_000, "Completions in the cache.")
+    cache_max_bytes = Setting(
+        "CACHE_MAX_BYTES", BYTES, 64_000_000, "Bytes of completions in the cache.", shown="64mb"
+    )
+
+    rate_limit_enabled = Setting("RATE_LIMIT_ENABLED", FLAG, default=True, about="Whether limits are held.")
+    rate_limit_window = Setting("RATE_LIMIT_WINDOW", _MS, 60_000, "Milliseconds to which the limits apply.")
+    rate_limit_max = Setting(
+        "RATE_LIMIT_MAX", whole(0, 10**9), 100, "Calls of one client in a window; 0 is no limit."
+    )
+    rate_limit_input_tokens = Setting(
+        "RATE_LIMIT_INPUT_TOKENS", whole(0, _MOST_TOKENS), 0, "Input tokens of one client in a window."
+    )
+    rate_limit_output_tokens = Setting(
+        "RATE_LIMIT_OUTPUT_TOKENS", whole(0, _MOST_TOKENS), 0, "Output tokens of one client in a window."
+    )
+    server_limit_max = Setting(
+        "RATE_LIMIT_SERVER_MAX", whole(0, 10**9), 1_000, "Requests of the whole server in a window."
+    )
+    server_limit_input_tokens = Setting(
+        "RATE_LIMIT_SERVER_INPUT_TOKENS", whole(0, _MOST_TOKENS), 0, "Input tokens of the whole server."
+    )
+    server_limit_output_tokens = Setting(
+        "RATE_LIMIT_SERVER_OUTPUT_TOKENS", whole(0, _MOST_TOKENS), 0, "Output tokens of the whole server."
+    )
+    rate_limit_wait = Setting(
+        "RATE_LIMIT_WAIT_MS", _MS_OR_NONE, 0, "Milliseconds that a call may wait for room under the limits."
+    )
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        proxies = {name: value for name in _PROXIES if (value := environment.get(name.lower()))}
+        super().__init__({**proxies, **environment})
+
+    def check(self) -> None:
+        """Refuse values that contradict each other."""
+        if self.api_keys and self.api_key_file is not None:
+            raise SettingError(
+                "MERCURY_API_KEY_FILE", str(self.api_key_file), "unset where MERCURY_API_KEY is set"
+            )
+        if self.allowed_models and self.model not in self.allowed_models:
+            allowed = ", ".join(self.allowed_models)
+            raise SettingError("MERCURY_MODEL", self.model, f"one of MERCURY_ALLOWED_MODELS ({allowed})")
+        if self.max_retry_delay < self.retry_delay:
+            wanted = f"at least MERCURY_RETRY_DELAY ({self.retry_delay})"
+            raise SettingError("MERCURY_MAX_RETRY_DELAY", str(self.max_retry_delay), wanted)

@@ -1,0 +1,110 @@
+"""Catalogue: the models that the simulated API knows, with their prices and limits.
+
+The shapes are the vendor's; names, limits and prices are only plausible, and nothing in the bridge may rely
+on them. A simulator can be given another catalogue.
+"""
+
+from __future__ import annotations
+
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
+
+CHAT = "chat.completions"
+FIM = "fim.completions"
+EDIT = "edit.completions"
+
+_SAMPLING = ("temperature", "top_p", "stop", "max_tokens")
+_ABLE = ("tools", "json_mode", "structured_outputs")
+
+
+class Pricing(Struct, frozen=True):
+    """What one token costs, in dollars, written out as a decimal."""
+
+    prompt: str
+    completion: str
+    input_cache_reads: str = "0"
+    input_cache_writes: str = "0"
+
+
+class Model(Struct, frozen=True):
+    """One model as the API lists it."""
+
+    id: str
+    name: str
+    created: int
+    context_length: int
+    max_output_length: int
+    pricing: Pricing
+    supported_features: tuple[str, ...] = ()
+    supported_endpoints: tuple[str, ...] | UnsetType = (CHAT,)
+    supported_sampling_parameters: tuple[str, ...] = _SAMPLING
+    input_modalities: tuple[str, ...] = ("text",)
+    output_modalities: tuple[str, ...] = ("text",)
+
+    @property
+    def is_older(self) -> bool:
+        """Whether the model answers in the older way: flat usage figures, no reasoning."""
+        return "reasoning" not in self.supported_features and EDIT not in self.endpoints
+
+    @property
+    def endpoints(self) -> tuple[str, ...]:
+        """Where the model can be called, also when it does not say so."""
+        return (CHAT, FIM) if self.supported_endpoints is UNSET else self.supported_endpoints
+
+
+_CHEAP = Pricing("0.00000025", "0.000001", "0.000000025")
+
+MODELS = (
+    Model(
+        "mercury-3",
+        "Mercury 3",
+        1_786_000_000,
+        1_000_000,
+        65_536,
+        Pricing("0.0000004", "0.0000016", "0.00000004"),
+        (*_ABLE, "reasoning"),
+    ),
+    Model(
+        "mercury-2.5",
+        "Mercury 2.5",
+        1_780_000_000,
+        256_000,
+        65_536,
+        Pricing("0.0000003", "0.0000009", "0.00000003"),
+        (*_ABLE, "reasoning"),
+    ),
+    Model(
+        "mercury-2",
+        "Mercury 2",
+        1_771_000_000,
+        128_000,
+        50_000,
+        Pricing("0.00000025", "0.00000075", "0.000000025"),
+        (*_ABLE, "reasoning"),
+    ),
+    Model(
+        "mercury-edit-2",
+        "Mercury Edit 2",
+        1_771_000_000,
+        32_000,
+        8_192,
+        Pricing("0.00000025", "0.00000075", "0.000000025"),
+        (),
+        (FIM, EDIT),
+    ),
+    Model(
+        "mercury-coder-small",
+        "Mercury Coder Small",
+        1_740_000_000,
+        32_000,
+        16_384,
+        _CHEAP,
+        _ABLE,
+        (CHAT, FIM),
+    ),
+    Model("mercury-coder", "Mercury Coder", 1_745_000_000, 128_000, 16_384, _CHEAP, _ABLE, (CHAT, FIM)),
+    Model("mercury", "Mercury", 1_750_000_000, 128_000, 16_384, _CHEAP, _ABLE, (CHAT,)),
+)
+
+OLDER = tuple(replace(model, supported_endpoints=UNSET) for model in MODELS if model.is_older)
+"""The older models as they were listed before models said where they can be called."""

@@ -1,0 +1,104 @@
+"""Command: `bridgehead mercury simulate`, the simulated API for a person or another process."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Callable, Mapping
+
+from bridgehead.runtime.command_line import Parser
+
+from .faults import NAMED, Fault, Faults
+from .server import Simulator
+
+MIXED = "mixed"
+DELAY_MS = 1.0
+"""A piece each millisecond looks like the thousand tokens a second that the real service reaches."""
+EXAMPLE_KEY = "sk_simulated"
+_ABOUT = f"""\
+Serves a simulated Mercury API on loopback, with invented answers in the real shapes. It needs no key that is
+real and costs nothing.
+
+Faults, each for every request or, with a share, for some of them, as in --fault 429=0.2:
+  {MIXED} (all of them), {", ".join(NAMED)}
+"""
+_WELCOME = """\
+{url}
+is the simulated API. Point the bridge at it:
+  MERCURY_API_URL={url} MERCURY_API_KEY={key} bridgehead mercury
+While it runs, POST {origin}/_faults says what goes wrong, and GET {origin}/_requests tells what was asked.
+Ctrl-C ends it.
+"""
+
+
+def simulate(arguments: list[str], environment: Mapping[str, str]) -> int:
+    """Run the simulated API until it is interrupted."""
+    options = _options(arguments)
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(_serve(options))
+    except OSError as error:
+        sys.stderr.write(f"bridgehead mercury simulate: cannot listen on port {options.port}: {error}\n")
+        return 1
+    return 0
+
+
+def _options(arguments: list[str]) -> Namespace:
+    parser = Parser(prog="bridgehead mercury simulate", description=_ABOUT)
+    parser.add_argument("--port", type=int, default=0, help="where to listen; 0 takes a free port (default)")
+    parser.add_argument(
+        "--delay-ms", type=float, default=DELAY_MS, help="between tokens (default 1; 0: none)"
+    )
+    parser.add_argument("--key", action="append", help="a key that is accepted; without any, all are")
+    parser.add_argument("--fault", type=_share, metavar="NAME[=SHARE]", help="what goes wrong")
+    parser.add_argument("--seed", type=int, default=0, help="makes the same faults come at the same requests")
+    return parser.parse_args(arguments)
+
+
+def _share(text: str) -> tuple[float, tuple[Fault, ...]]:
+    """Read the name of a fault and how often it comes."""
+    name, _, share = text.partition("=")
+    try:
+        rate = float(share or 1)
+    except ValueError:
+        raise ArgumentTypeError(f"{share!r} is not a share from 0 to 1") from None
+    if not 0 <= rate <= 1:
+        raise ArgumentTypeError(f"{share} is not a share from 0 to 1")
+    if name != MIXED and name not in NAMED:
+        raise ArgumentTypeError(f"there is no fault {name!r}, but {MIXED}, {', '.join(NAMED)}")
+    return rate, () if name == MIXED else (NAMED[name],)
+
+
+async def _serve(options: Namespace) -> None:
+    rate, among = options.fault or (0.0, ())
+    simulator = Simulator(
+        options.port,
+        faults=Faults(rate, options.seed, among),
+        keys=options.key,
+        chunk_delay=options.delay_ms / 1000,
+    )
+    async with simulator:
+        ended = _told_to_end()
+        key = options.key[0] if options.key else EXAMPLE_KEY
+        sys.stdout.write(_WELCOME.format(url=simulator.url, origin=simulator.origin, key=key))
+        sys.stdout.flush()
+        await ended.wait()
+
+
+def _told_to_end() -> asyncio.Event:
+    """Return what is set when somebody wants the process to end."""
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(ended.set))
+    return ended
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    try:
+        import uvloop  # not to be had everywhere
+    except ImportError:
+        return asyncio.SelectorEventLoop
+    return uvloop.new_event_loop

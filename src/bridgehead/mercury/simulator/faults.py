@@ -1,0 +1,146 @@
+"""Faults: what goes wrong on demand, for the next requests, for all of them, or for a share of them."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Iterable
+from email.utils import formatdate
+from typing import Literal
+
+from msgspec import UNSET, Struct, UnsetType
+
+Kind = Literal["", "cut", "drop", "short", "undone", "garbage", "endless", "silent", "error", "refused"]
+"""
+cut: the connection is closed in the middle of the answer
+drop: the connection is closed before any of the answer
+short: the answer ends in good order, but too early, without a finish reason and `[DONE]`
+undone: the stream has its finish reason, but no `[DONE]`
+garbage: not JSON, or not an event
+endless: the answer never ends
+silent: the answer begins, then nothing more comes, and the connection stays open
+error: an error in the middle of a stream; without a stream, an error with status 200
+refused: the connection is closed, and for a while nothing listens
+"""
+
+
+class Fault(Struct, frozen=True, forbid_unknown_fields=True):
+    """One thing that goes wrong."""
+
+    status: int = 200
+    code: str = ""
+    message: str = ""
+    retry_after: str = ""
+    """The Retry-After header as it is sent."""
+    retry_after_ms: str = ""
+    """The retry-after-ms header as it is sent."""
+    retry_after_date: float | None = None
+    """In how many seconds, sent as a Retry-After header with a date."""
+    delay: float = 0.0
+    """Seconds before the first byte; when refused, how long nothing listens."""
+    chunk_delay: float | None = None
+    """Seconds between the pieces of a stream."""
+    kind: Kind = ""
+    after: int = 3
+    """How many pieces of a stream are sent before it strikes."""
+    on: str = "completions"
+    """Which requests it is for: those with this in their path."""
+
+    def headers(self, now: float) -> bytes:
+        """Write the headers that say when to try again."""
+        lines = []
+        if self.retry_after:
+            lines.append(f"retry-after: {self.retry_after}\r\n")
+        if self.retry_after_ms:
+            lines.append(f"retry-after-ms: {self.retry_after_ms}\r\n")
+        if self.retry_after_date is not None:
+            lines.append(f"retry-after: {formatdate(now + self.retry_after_date, usegmt=True)}\r\n")
+        return "".join(lines).encode()
+
+
+NAMED: dict[str, Fault] = {
+    **{str(status): Fault(status=status) for status in (400, 401, 402, 404, 408, 429, 500, 502, 503, 504)},
+    "context": Fault(status=400, code="context_length_exceeded"),
+    "429-seconds": Fault(status=429, retry_after="1"),
+    "429-date": Fault(status=429, retry_after_date=1.0),
+    "429-ms": Fault(status=429, retry_after_ms="50"),
+    "503-ms": Fault(status=503, retry_after_ms="50"),
+    "slow": Fault(delay=0.3),
+    "slow-chunks": Fault(chunk_delay=0.02),
+    "cut": Fault(kind="cut"),
+    "cut-early": Fault(kind="cut", after=0),
+    "drop": Fault(kind="drop"),
+    "short": Fault(kind="short"),
+    "undone": Fault(kind="undone"),
+    "garbage": Fault(kind="garbage"),
+    "endless": Fault(kind="endless"),
+    "silent": Fault(kind="silent"),
+    "error": Fault(kind="error"),
+    "refused": Fault(kind="refused", delay=0.05),
+}
+"""Every fault by a name that a person can type; all of them together are the mix."""
+
+
+class Orders(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a simulator in another process is told to do."""
+
+    clear: bool = False
+    next: tuple[Fault, ...] = ()
+    always: Fault | UnsetType | None = UNSET
+    rate: float | UnsetType = UNSET
+    seed: int = 0
+    among: tuple[str, ...] = ()
+    """Names of faults; none means all."""
+
+
+class Faults:
+    """Decides for each request what goes wrong with it."""
+
+    def __init__(self, rate: float = 0.0, seed: int = 0, among: Iterable[Fault] = ()) -> None:
+        self._queue: deque[Fault] = deque()
+        self._always: Fault | None = None
+        self.mixed(rate, seed, among)
+
+    def next(self, *faults: Fault) -> None:
+        """Let the next requests fail, one after the other."""
+        self._queue.extend(faults)
+
+    def always(self, fault: Fault | None) -> None:
+        """Let every request fail, until this is taken back with None."""
+        self._always = fault
+
+    def mixed(self, rate: float, seed: int = 0, among: Iterable[Fault] = ()) -> None:
+        """Let a share of the requests fail, by chance, the same way each time for the same seed."""
+        self._rate = rate
+        self._chance = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
+        self._among = tuple(among) or tuple(NAMED.values())
+
+    def clear(self) -> None:
+        """Let nothing fail any more."""
+        self._queue.clear()
+        self.always(None)
+        self.mixed(0.0)
+
+    def obey(self, orders: Orders) -> None:
+        """Do what somebody in another process wants."""
+        if orders.clear:
+            self.clear()
+        self.next(*orders.next)
+        if orders.always is not UNSET:
+            self.always(orders.always)
+        if orders.rate is not UNSET:
+            self.mixed(orders.rate, orders.seed, [NAMED[name] for name in orders.among])
+
+    def take(self, path: str) -> Fault | None:
+        """Return what goes wrong with a request to this path."""
+        if self._queue:
+            for fault in self._queue:
+                if fault.on in path:
+                    self._queue.remove(fault)
+                    return fault
+        if self._always is not None and self._always.on in path:
+            return self._always
+        if self._rate and self._chance.random() < self._rate:
+            fault = self._chance.choice(self._among)
+            return fault if fault.on in path else None
+        return None

@@ -1,0 +1,129 @@
+"""Service: the simulated API's addresses, and what each of them answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import count
+from typing import Any, TypeVar
+
+import msgspec
+
+from . import answers, catalogue, rendering
+from .answers import Answer
+from .catalogue import Model
+from .refusals import Refusal, unknown_model
+from .rendering import Envelope, Streamed, Whole
+from .wire import Asked, ChatRequest, EditRequest, FimRequest
+
+PREFIX = "/v1"
+_CHAT_PATH = f"{PREFIX}/chat/completions"
+_FIM_PATH = f"{PREFIX}/fim/completions"
+_EDIT_PATH = f"{PREFIX}/edit/completions"
+_WORTH_REMEMBERING = 8192
+"""Bytes; the answers to longer requests are made each time."""
+_LISTS = {
+    f"{PREFIX}/models": "",
+    f"{_CHAT_PATH}/models": catalogue.CHAT,
+    f"{_FIM_PATH}/models": catalogue.FIM,
+    f"{_EDIT_PATH}/models": catalogue.EDIT,
+}
+
+R = TypeVar("R", bound=Asked)
+
+
+class Service:
+    """Answers requests from nothing but what they say."""
+
+    def __init__(self, models: Sequence[Model], now: Callable[[], float]) -> None:
+        self._models = {model.id: model for model in models}
+        self._lists = {path: _listed(models, endpoint) for path, endpoint in _LISTS.items()}
+        self._now = now
+        self._numbers = count(1)
+        self._chat = msgspec.json.Decoder(ChatRequest)
+        self._fim = msgspec.json.Decoder(FimRequest)
+        self._edit = msgspec.json.Decoder(EditRequest)
+        # The same request has the same answer, and whoever measures asks the same many times.
+        self._remembered = lru_cache(maxsize=256)(self._chat_answer)
+        self._posts = {
+            _CHAT_PATH: self._answer_chat,
+            _FIM_PATH: self._answer_fim,
+            _EDIT_PATH: self._answer_edit,
+        }
+
+    def reply(self, method: str, path: str, body: bytes) -> Whole | Streamed:
+        """Answer a request; raises Refusal."""
+        if path in self._posts:
+            if method != "POST":
+                raise Refusal(405)
+            return self._posts[path](body)
+        if path not in self._lists:
+            raise Refusal(404)
+        if method != "GET":
+            raise Refusal(405)
+        return self._lists[path]
+
+    def text(self, body: dict[str, Any]) -> str:
+        """Return what the request with this body is answered with, or the arguments of the tool it calls."""
+        encoded = msgspec.json.encode(body)
+        if "prompt" in body:
+            fim = _decoded(self._fim, encoded)
+            return answers.fim(fim, self._model(fim, catalogue.FIM)).text
+        chat = _decoded(self._chat, encoded)
+        if self._models.get(chat.model) and catalogue.EDIT in self._models[chat.model].endpoints:
+            edit = _decoded(self._edit, encoded)
+            return answers.edit(edit, self._model(edit, catalogue.EDIT)).text
+        return answers.chat(chat, self._model(chat, catalogue.CHAT)).text
+
+    def _chat_answer(self, body: bytes) -> tuple[ChatRequest, Answer]:
+        request = _decoded(self._chat, body)
+        return request, answers.chat(request, self._model(request, catalogue.CHAT))
+
+    def _answer_chat(self, body: bytes) -> Whole | Streamed:
+        find = self._remembered if len(body) < _WORTH_REMEMBERING else self._chat_answer
+        request, answer = find(body)
+        envelope = self._envelope("chatcmpl")
+        if not request.stream:
+            return rendering.whole(answer, envelope, "chat.completion")
+        return rendering.streamed_chat(
+            answer, envelope, diffusing=request.diffusing, with_usage=request.wants_usage
+        )
+
+    def _answer_fim(self, body: bytes) -> Whole | Streamed:
+        request = _decoded(self._fim, body)
+        answer = answers.fim(request, self._model(request, catalogue.FIM))
+        envelope = self._envelope("cmpl")
+        if not request.stream:
+            return rendering.whole(answer, envelope, "text_completion")
+        return rendering.streamed_text(answer, envelope, with_usage=request.wants_usage)
+
+    def _answer_edit(self, body: bytes) -> Whole:
+        request = _decoded(self._edit, body)
+        answer = answers.edit(request, self._model(request, catalogue.EDIT))
+        return rendering.whole(answer, self._envelope("edit"), "edit.completion")
+
+    def _envelope(self, kind: str) -> Envelope:
+        return Envelope(f"{kind}-{next(self._numbers):012x}", int(self._now()))
+
+    def _model(self, request: Asked, endpoint: str) -> Model:
+        model = self._models.get(request.model)
+        if model is None:
+            raise unknown_model(request.model)
+        if endpoint not in model.endpoints:
+            raise Refusal(400, f"The model `{model.id}` cannot be used with {endpoint}.", param="model")
+        return model
+
+
+def _decoded(decoder: msgspec.json.Decoder[R], body: bytes) -> R:
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        _, _, place = str(error).partition(" - at `$.")
+        raise Refusal(400, str(error), param=place.rstrip("`") or None) from None
+    except msgspec.DecodeError:
+        raise Refusal(400, "We could not parse the JSON body of your request.") from None
+
+
+def _listed(models: Sequence[Model], endpoint: str) -> Whole:
+    chosen = [model for model in models if not endpoint or endpoint in model.endpoints]
+    return Whole(msgspec.json.encode({"object": "list", "data": chosen}))

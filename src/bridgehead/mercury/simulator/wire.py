@@ -1,0 +1,120 @@
+"""Wire: the requests that the simulated API understands, as types.
+
+Fields that are not named here are accepted and ignored, as the real service does.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+Tokens = Annotated[int, Meta(ge=1)]
+Temperature = Annotated[float, Meta(ge=0, le=2)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Penalty = Annotated[float, Meta(ge=-2, le=2)]
+
+
+class Message(Struct):
+    """One message of a conversation."""
+
+    role: str
+    content: str | list[dict[str, Any]] | None = None
+
+    @property
+    def text(self) -> str:
+        """What it says, without anything that is not text."""
+        if isinstance(self.content, str):
+            return self.content
+        return "".join(str(part.get("text", "")) for part in self.content or ())
+
+
+class Function(Struct):
+    """A function that the model may call."""
+
+    name: str
+    parameters: dict[str, Any] = {}
+
+
+class Tool(Struct):
+    """A tool that the model may use."""
+
+    function: Function
+
+
+class Named(Struct):
+    """The name of something."""
+
+    name: str
+
+
+class NamedTool(Struct):
+    """The choice of one tool."""
+
+    function: Named
+
+
+class Shape(Struct):
+    """The JSON Schema that an answer has to follow."""
+
+    name: str
+    schema: dict[str, Any] = {}
+
+
+class ResponseFormat(Struct):
+    """What an answer has to look like."""
+
+    type: str
+    json_schema: Shape | None = None
+
+
+class StreamOptions(Struct):
+    """How to stream."""
+
+    include_usage: bool = False
+
+
+class Asked(Struct):
+    """What all requests for a completion have in common."""
+
+    model: str
+    max_tokens: Tokens | None = None
+    temperature: Temperature | None = None
+    top_p: Share | None = None
+    frequency_penalty: Penalty | None = None
+    presence_penalty: Penalty | None = None
+    stop: str | list[str] | None = None
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+
+    @property
+    def wants_usage(self) -> bool:
+        """Whether the stream is to end with the usage figures."""
+        return self.stream_options is not None and self.stream_options.include_usage
+
+
+class ChatRequest(Asked, kw_only=True):
+    """POST /chat/completions."""
+
+    messages: Annotated[list[Message], Meta(min_length=1)]
+    max_completion_tokens: Tokens | None = None
+    seed: int | None = None
+    diffusing: bool = False
+    reasoning_effort: str | None = None
+    reasoning_summary: bool = False
+    response_format: ResponseFormat | None = None
+    tools: list[Tool] = []
+    tool_choice: str | NamedTool | None = None
+
+
+class FimRequest(Asked, kw_only=True):
+    """POST /fim/completions."""
+
+    prompt: str
+    suffix: str = ""
+
+
+class EditRequest(Asked, kw_only=True):
+    """POST /edit/completions."""
+
+    messages: list[Message]

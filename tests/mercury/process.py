@@ -1,0 +1,178 @@
+"""The mercury bridge as a real process over stdio, and an asynchronous client whose every message is judged.
+
+Beside a simulated API in the test's own loop, so that a test sees both ends.
+"""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.support.messages import Checker, Json, call, cancelled, encode, initialize, notification, request
+
+ROOT = Path(__file__).resolve().parents[2]
+KEY = "sk_test_0123456789abcdef"
+MODEL = "mercury-2"
+PATIENCE = 20.0
+_OURS = (
+    *("MERCURY_", "MCP_", "LOG_", "CACHE_", "RATE_LIMIT_", "REQUEST_TIMEOUT", "MAX_REQUEST", "BRIDGEHEAD_"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
+)
+"""How the names of variables begin that a test sets itself."""
+LARGEST = 64 * 1024 * 1024
+
+
+def environment(url: str, state: Path, **settings: str) -> dict[str, str]:
+    """Give an environment with nothing of ours in it but what a test says."""
+    kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(_OURS)}
+    ours = {
+        "MERCURY_API_URL": url,
+        "MERCURY_API_KEY": KEY,
+        "MERCURY_MODEL": MODEL,
+        "BRIDGEHEAD_STATE_DIR": str(state),
+        "MERCURY_RETRY_DELAY": "5",
+        "MERCURY_MAX_RETRY_DELAY": "20",
+        "MERCURY_BREAKER_FAILURES": "1000000",
+        "RATE_LIMIT_MAX": "0",
+        "RATE_LIMIT_SERVER_MAX": "0",
+    }
+    return {**kept, **{name: value for name, value in {**ours, **settings}.items() if value}}
+
+
+class BridgeProcess:
+    """One process, and what it says."""
+
+    def __init__(self, process: asyncio.subprocess.Process, errors: Path) -> None:
+        self.process = process
+        self.errors = errors
+        self.notifications: list[Json] = []
+        self.said: list[bytes] = []
+        """Every line that the process wrote."""
+        self._checker = Checker()
+        self._answers: dict[Any, asyncio.Future[Json]] = {}
+        self._reading = asyncio.create_task(self._read())
+        self._noticed = asyncio.Event()
+
+    async def _read(self) -> None:
+        assert self.process.stdout is not None
+        while line := await self.process.stdout.readline():
+            self.said.append(line)
+            message = json.loads(line)
+            self._checker.check(message)
+            if "method" in message:
+                self.notifications.append(message)
+                self._noticed.set()
+            elif message["id"] in self._answers:
+                self._answers.pop(message["id"]).set_result(message)
+
+    def send(self, message: Json) -> None:
+        """Write a message."""
+        assert self.process.stdin is not None
+        self._checker.asked(message)
+        self.process.stdin.write(encode(message) + b"\n")
+
+    def start(
+        self, tool: str, arguments: Json | None = None, *, progress: int | None = None
+    ) -> tuple[Any, asyncio.Future[Json]]:
+        """Call a tool without waiting; give the request's id and what its answer will be."""
+        return self._start(request("tools/call", call(tool, arguments, progress=progress)))
+
+    def _start(self, message: Json) -> tuple[Any, asyncio.Future[Json]]:
+        answer = asyncio.get_running_loop().create_future()
+        self._answers[message["id"]] = answer
+        self.send(message)
+        return message["id"], answer
+
+    def cancel(self, request_id: Any) -> None:
+        """Cancel a request, for which no answer comes then."""
+        self._answers.pop(request_id, None)
+        self.send(cancelled(request_id))
+
+    async def request(self, method: str, params: Json | None = None) -> Json:
+        """Send a request and wait for its result."""
+        _, answer = self._start(request(method, params))
+        message = await asyncio.wait_for(answer, PATIENCE)
+        result: Json = message["result"]
+        return result
+
+    async def call(self, tool: str, arguments: Json | None = None, *, progress: int | None = None) -> Json:
+        """Call a tool and wait for its result."""
+        _, answer = self.start(tool, arguments, progress=progress)
+        result: Json = (await asyncio.wait_for(answer, PATIENCE))["result"]
+        return result
+
+    async def error(self, tool: str, arguments: Json | None = None) -> Json:
+        """Call a tool that fails and give the error."""
+        return error_of(await self.call(tool, arguments))
+
+    async def progress_until(self, count: int) -> list[Json]:
+        """Wait until this many progress notifications have come."""
+        async with asyncio.timeout(PATIENCE):
+            while len(self.progress()) < count:
+                self._noticed.clear()
+                await self._noticed.wait()
+        return self.progress()
+
+    def progress(self) -> list[Json]:
+        """Give the parameters of every progress notification so far."""
+        return [m["params"] for m in self.notifications if m["method"] == "notifications/progress"]
+
+    async def shake_hands(self) -> None:
+        """Begin the session."""
+        _, answer = self._start(initialize())
+        await asyncio.wait_for(answer, PATIENCE)
+        self.send(notification("notifications/initialized"))
+
+    async def end(self) -> int:
+        """Close its input, read what it still says, and give the exit code."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        code = await asyncio.wait_for(self.process.wait(), PATIENCE)
+        await asyncio.wait_for(self._reading, PATIENCE)
+        return code
+
+    def log(self) -> list[Json]:
+        """Give the lines of its log, which are JSON by default."""
+        return [json.loads(line) for line in self.errors.read_text(encoding="utf-8").splitlines()]
+
+
+def error_of(result: Json) -> Json:
+    """Read the error in a result that is one."""
+    assert result["isError"], result
+    (block,) = result["content"]
+    body = json.loads(block["text"])
+    assert set(body) == {"error"}
+    error: Json = body["error"]
+    assert {"type", "message", "code"} <= set(error), error
+    assert error["type"] in ("validation_error", "api_error", "rate_limit", "auth_error")
+    return error
+
+
+@asynccontextmanager
+async def bridge_process(url: str, folder: Path, **settings: str) -> AsyncIterator[BridgeProcess]:
+    """Run the bridge against an API, with its state and its log in a folder; empty settings are left out."""
+    errors = folder / "stderr"
+    with errors.open("ab") as stderr:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "bridgehead",
+            "mercury",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=stderr,
+            env=environment(url, folder / "state", **settings),
+            cwd=ROOT,
+            limit=LARGEST,
+        )
+    client = BridgeProcess(process, errors)
+    try:
+        await client.shake_hands()
+        yield client
+    finally:
+        if process.returncode is None:
+            assert await client.end() == 0

@@ -1,0 +1,87 @@
+"""`mercury_batch`: many prompts, some at once, each with its own end."""
+
+import pytest
+
+from bridgehead.mercury.simulator import Fault, Simulator
+from tests.mercury.process import BridgeProcess
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+BATCH = "mercury_batch"
+
+
+async def test_results_come_in_the_order_of_the_prompts(client: BridgeProcess, api: Simulator) -> None:
+    prompts = [f"Number {number}, in 9 words" for number in range(12)]
+    result = (await client.call(BATCH, {"prompts": prompts, "concurrency": 5}))["structuredContent"]
+
+    assert [item["index"] for item in result["results"]] == list(range(12))
+    for number, item in enumerate(result["results"]):
+        assert f"Number {number}," in item["content"]
+        assert item["metadata"]["finish_reason"] == "stop"
+    assert (result["succeeded"], result["failed"]) == (12, 0)
+    assert result["total_tokens"] > 0
+    assert result["cost_usd"] > 0
+
+
+async def test_no_more_run_at_once_than_allowed(client: BridgeProcess, api: Simulator) -> None:
+    api.faults.always(Fault(delay=0.03))
+    await client.call(BATCH, {"prompts": [f"p{number}" for number in range(10)], "concurrency": 3})
+
+    assert api.requests.most_at_once("/chat/completions") == 3
+
+
+async def test_one_that_fails_stops_no_other(client: BridgeProcess, api: Simulator) -> None:
+    api.faults.next(Fault(status=400))
+    arguments = {"prompts": ["a", "b", "c"], "concurrency": 1, "max_tokens": 5}
+    result = (await client.call(BATCH, arguments))["structuredContent"]
+
+    first, *others = result["results"]
+    assert (first["error"]["type"], first["error"]["code"]) == ("validation_error", "INVALID_REQUEST")
+    assert "content" not in first
+    assert all("error" not in item for item in others)
+    assert (result["succeeded"], result["failed"]) == (2, 1)
+
+
+async def test_progress_counts_the_prompts(client: BridgeProcess) -> None:
+    await client.call(BATCH, {"prompts": ["a", "b", "c"], "concurrency": 1}, progress=9)
+
+    assert [(notice["progress"], notice["total"]) for notice in client.progress()] == [(1, 3), (2, 3), (3, 3)]
+
+
+async def test_options_and_a_system_message_go_for_all(client: BridgeProcess, api: Simulator) -> None:
+    options = {"model": "mercury-3", "temperature": 0.9, "stop": ["x"], "reasoning_effort": "instant"}
+    await client.call(BATCH, {"prompts": ["a", "b"], "system": "Be kind.", **options})
+
+    bodies = [request.body for request in api.requests.to("/chat/completions")]
+    assert len(bodies) == 2
+    for body in bodies:
+        assert body["messages"][0] == {"role": "system", "content": "Be kind."}
+        assert {name: body[name] for name in options} == options
+
+
+async def test_kept_answers_are_used_where_asked_for(client: BridgeProcess, api: Simulator) -> None:
+    arguments = {"prompts": ["kept"], "cache": "use"}
+    await client.call(BATCH, arguments)
+    (item,) = (await client.call(BATCH, arguments))["structuredContent"]["results"]
+
+    assert item["metadata"]["from_cache"]
+    assert len(api.requests.to("/chat/completions")) == 1
+
+
+async def test_cancelling_ends_every_request(client: BridgeProcess, api: Simulator) -> None:
+    api.faults.always(Fault(delay=30))
+    request_id, _ = client.start(BATCH, {"prompts": ["a", "b", "c"], "concurrency": 2})
+    await api.requests.until(lambda journal: len(journal) == 2)
+    client.cancel(request_id)
+
+    await api.requests.until(lambda journal: all(one.aborted is not None for one in journal), within=1.0)
+    assert len(api.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "wrong", [{}, {"prompts": []}, {"prompts": ["a"], "concurrency": 0}, {"prompts": [1]}]
+)
+async def test_wrong_arguments_are_a_validation_error(
+    client: BridgeProcess, wrong: dict[str, object]
+) -> None:
+    assert (await client.error(BATCH, wrong))["type"] == "validation_error"

@@ -1,0 +1,158 @@
+"""The budget: held before a request goes out, corrected after, never passed, and shared by all processes."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridgehead.mercury.simulator import Fault, Simulator
+from tests.mercury.process import BridgeProcess, bridge_process
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+CHAT = "mercury_chat_completion"
+ASK = {"messages": [{"role": "user", "content": "Of money, in 8 words"}], "max_tokens": 20}
+PROMPT_PRICE, COMPLETION_PRICE = 2.5e-7, 7.5e-7
+WORST = 100 * PROMPT_PRICE + 20 * COMPLETION_PRICE
+"""What one call can cost at most, roughly: its body has about a hundred bytes."""
+
+
+def committed(folder: Path) -> float:
+    """Read what the processes have written down."""
+    day = json.loads((folder / "state" / "mercury" / "today.json").read_bytes())
+    return float(day["committed_usd"])
+
+
+async def report(client: BridgeProcess) -> Any:
+    return (await client.call("mercury_usage"))["structuredContent"]
+
+
+async def test_a_call_that_could_pass_the_budget_does_not_go_out(api: Simulator, tmp_path: Path) -> None:
+    async with bridge_process(api.url, tmp_path, MERCURY_BUDGET_USD="0.000001") as client:
+        error = await client.error(CHAT, ASK)
+
+    assert (error["type"], error["code"]) == ("rate_limit", "BUDGET_EXCEEDED")
+    assert 0 < error["retry_after"] <= 86_400
+    assert "MERCURY_BUDGET_USD" in error["message"]
+    assert not api.requests.to("/chat/completions")
+
+
+async def test_what_a_call_cost_replaces_what_was_held(api: Simulator, tmp_path: Path) -> None:
+    async with bridge_process(api.url, tmp_path, MERCURY_BUDGET_USD="1") as client:
+        cost = (await client.call(CHAT, ASK))["structuredContent"]["metadata"]["cost_usd"]
+        budget = (await report(client))["budget"]
+
+    assert 0 < cost < WORST
+    assert budget["committed_usd"] == pytest.approx(cost, abs=1e-9)
+    assert budget["left_usd"] == pytest.approx(1 - cost, abs=1e-8)
+    assert committed(tmp_path) == pytest.approx(cost)
+
+
+async def test_many_calls_at_once_never_pass_the_budget(api: Simulator, tmp_path: Path) -> None:
+    limit = 6 * WORST
+    async with bridge_process(api.url, tmp_path, MERCURY_BUDGET_USD=f"{limit:.9f}") as client:
+        answers = [client.start(CHAT, ASK)[1] for _ in range(60)]
+        results = [(await answer)["result"] for answer in answers]
+        spent = (await report(client))["since_start"]["total"]["cost_usd"]
+
+    refused = [result for result in results if "isError" in result]
+    assert refused
+    assert len(refused) < len(results)
+    assert 0 < spent <= limit
+    assert committed(tmp_path) == pytest.approx(spent)
+
+
+async def test_an_answer_that_was_lost_keeps_its_worst_case(api: Simulator, tmp_path: Path) -> None:
+    async with bridge_process(api.url, tmp_path, MERCURY_BUDGET_USD="1") as client:
+        await client.call("mercury_list_models")
+        api.faults.next(Fault(kind="cut"))
+        await client.call("mercury_chat_stream", ASK)
+        budget = (await report(client))["budget"]
+
+    assert budget["committed_usd"] > 20 * COMPLETION_PRICE
+
+
+async def test_a_refused_request_costs_nothing(api: Simulator, tmp_path: Path) -> None:
+    api.faults.next(Fault(status=400))
+    async with bridge_process(api.url, tmp_path, MERCURY_BUDGET_USD="1") as client:
+        await client.error(CHAT, ASK)
+        budget = (await report(client))["budget"]
+
+    assert budget["committed_usd"] == 0
+
+
+async def test_a_call_that_is_cancelled_keeps_its_worst_case(api: Simulator, tmp_path: Path) -> None:
+    api.faults.next(Fault(delay=30))
+    async with bridge_process(api.url, tmp_path, MERCURY_BUDGET_USD="1") as client:
+        request_id, _ = client.start(CHAT, ASK)
+        await api.requests.until(lambda journal: journal.to("/chat/completions")[0])
+        client.cancel(request_id)
+        budget = (await report(client))["budget"]
+
+    assert budget["committed_usd"] > 20 * COMPLETION_PRICE
+
+
+async def test_processes_of_one_user_share_the_day(api: Simulator, tmp_path: Path) -> None:
+    limit = f"{2.2 * WORST:.9f}"
+    async with (
+        bridge_process(api.url, tmp_path, MERCURY_BUDGET_USD=limit) as one,
+        bridge_process(api.url, tmp_path, MERCURY_BUDGET_USD=limit) as other,
+    ):
+        clients = [one, other] * 10
+        results = await asyncio.gather(*(client.call(CHAT, ASK) for client in clients))
+        spent = [(await report(client))["since_start"]["total"]["cost_usd"] for client in (one, other)]
+        today = (await report(one))["today"]["total"]
+
+    assert any("isError" in result for result in results)
+    assert sum(spent) <= float(limit)
+    assert committed(tmp_path) == pytest.approx(sum(spent))
+    assert today["cost_usd"] == pytest.approx(sum(spent))
+    assert today["calls"] == 20
+
+
+async def test_without_a_price_a_budget_refuses(api: Simulator, tmp_path: Path) -> None:
+    api.faults.always(Fault(status=500, on="models"))
+    async with bridge_process(api.url, tmp_path, MERCURY_BUDGET_USD="1") as client:
+        priceless = await client.error(CHAT, ASK)
+        endless = await client.error(CHAT, {"messages": ASK["messages"]})
+    async with bridge_process(api.url, tmp_path) as client:
+        result = await client.call(CHAT, ASK)
+
+    assert [error["code"] for error in (priceless, endless)] == ["PRICE_UNKNOWN"] * 2
+    assert "cost_usd" not in result["structuredContent"]["metadata"]
+
+
+async def test_with_a_budget_too_an_unknown_model_is_told_the_known_ones(
+    api: Simulator, tmp_path: Path
+) -> None:
+    async with bridge_process(api.url, tmp_path, MERCURY_BUDGET_USD="1") as client:
+        error = await client.error(CHAT, {**ASK, "model": "mercury-99"})
+
+    assert error["code"] == "MODEL_NOT_FOUND"
+    assert "mercury-3" in error["message"]
+
+
+async def test_a_broken_ledger_stops_a_budget_and_nothing_else(api: Simulator, tmp_path: Path) -> None:
+    folder = tmp_path / "state" / "mercury"
+    folder.mkdir(parents=True)
+    (folder / "today.json").write_text("{ not json")
+    async with bridge_process(api.url, tmp_path) as client:
+        assert "isError" not in await client.call(CHAT, ASK)
+        assert (await report(client))["since_start"]["total"]["calls"] == 1
+    async with bridge_process(api.url, tmp_path, MERCURY_BUDGET_USD="1") as client:
+        error = await client.error(CHAT, ASK)
+
+    assert (error["type"], error["code"]) == ("api_error", "STORAGE")
+    assert "today.json" in error["message"]
+
+
+async def test_a_new_day_begins_at_nothing(api: Simulator, tmp_path: Path) -> None:
+    folder = tmp_path / "state" / "mercury"
+    folder.mkdir(parents=True)
+    (folder / "today.json").write_text(json.dumps({"day": "2020-02-02", "committed_usd": 5.0, "models": {}}))
+    async with bridge_process(api.url, tmp_path, MERCURY_BUDGET_USD="1") as client:
+        assert "isError" not in await client.call(CHAT, ASK)
+
+    assert committed(tmp_path) < WORST

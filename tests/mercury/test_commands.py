@@ -1,0 +1,100 @@
+"""What a person types: `bridgehead mercury doctor`, `settings`, `simulate`."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from bridgehead.mercury.simulator import Fault, Simulator
+from tests.mercury.process import KEY, environment
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def command(url: str, folder: Path, *arguments: str, **settings: str) -> tuple[int, str, str]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "bridgehead",
+        "mercury",
+        *arguments,
+        env={**environment(url, folder, **settings), "COLUMNS": "200"},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await asyncio.wait_for(process.communicate(), 30)
+    assert process.returncode is not None
+    return process.returncode, out.decode(), err.decode()
+
+
+async def test_the_doctor_finds_all_well(api: Simulator, tmp_path: Path) -> None:
+    code, out, err = await command(api.url, tmp_path, "doctor")
+
+    assert (code, err) == (0, "")
+    assert "the key is accepted; 7 models" in out
+    assert "All is well." in out
+    assert KEY not in out
+    assert len(api.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (Fault(status=401, on="models", message=f"{KEY} is wrong"), "does not accept the key"),
+        (Fault(status=503, on="models"), "503"),
+    ],
+)
+async def test_the_doctor_says_what_is_wrong_with_the_api(
+    api: Simulator, tmp_path: Path, fault: Fault, words: str
+) -> None:
+    api.faults.always(fault)
+    code, out, _ = await command(api.url, tmp_path, "doctor")
+
+    assert code == 1
+    assert words in out
+    assert KEY not in out
+
+
+async def test_the_doctor_misses_a_key_and_a_model(api: Simulator, tmp_path: Path) -> None:
+    code, out, _ = await command(api.url, tmp_path, "doctor", MERCURY_API_KEY="")
+    assert code == 1
+    assert "There is no API key" in out
+
+    code, out, _ = await command(api.url, tmp_path, "doctor", MERCURY_MODEL="mercury-9")
+    assert code == 1
+    assert "set MERCURY_MODEL" in out
+
+
+async def test_the_doctor_can_stay_offline_and_misses_a_folder(api: Simulator, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    code, out, _ = await command(
+        api.url, tmp_path, "doctor", "--offline", BRIDGEHEAD_STATE_DIR=str(tmp_path / "file" / "state")
+    )
+
+    assert code == 1
+    assert "BRIDGEHEAD_STATE_DIR" in out
+    assert not len(api.requests)
+
+
+async def test_the_settings_are_listed_without_secrets(api: Simulator, tmp_path: Path) -> None:
+    code, out, _ = await command(api.url, tmp_path, "settings")
+
+    assert code == 0
+    assert "REQUEST_TIMEOUT" in out
+    assert KEY not in out
+
+
+async def test_the_simulated_api_is_a_command(tmp_path: Path) -> None:
+    code, out, _ = await command("", tmp_path, "simulate", "--help")
+
+    assert code == 0
+    assert "--port" in out
+
+
+@pytest.mark.parametrize("wrong", [["dance"], ["doctor", "--loudly"]])
+async def test_a_wrong_command_is_refused_in_one_line(tmp_path: Path, wrong: list[str]) -> None:
+    code, _, err = await command("", tmp_path, *wrong)
+
+    assert code == 2
+    assert err.count("\n") == 1

@@ -1,0 +1,20 @@
+"""The demo: it runs, it holds what it says, and it is quick."""
+
+import io
+import time
+
+from rich.console import Console
+
+from bridgehead.mercury.demo import tour
+
+
+def test_the_tour_shows_streams_code_and_care_and_holds_what_it_says() -> None:
+    shown = io.StringIO()
+    begun = time.monotonic()
+
+    assert tour(Console(file=shown, width=110, force_terminal=True))
+
+    text = shown.getvalue()
+    assert time.monotonic() - begun < 15
+    for words in ("as it is written", "as it is refined", "tokens a second", "BUDGET_EXCEEDED", "mercury-3"):
+        assert words in text

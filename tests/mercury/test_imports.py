@@ -1,0 +1,93 @@
+"""What the bridge has imported when it answers `initialize`: msgspec, the engine, and cheap modules."""
+
+import json
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+from tests.mercury.process import environment
+
+LOOK = """
+import sys
+def look(event, arguments):
+    if event == "import" and arguments[0] == "bridgehead.mcp.process":
+        sys.stderr.write(" ".join(sorted(sys.modules)) + "\\n")
+        sys.stderr.flush()
+sys.addaudithook(look)
+from bridgehead.cli import main
+sys.argv = ["bridgehead", "mercury"]
+sys.exit(main())
+"""
+INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
+DEAR = {
+    "argparse",
+    "asyncio",
+    "cachetools",
+    "dataclasses",
+    "email",
+    "filelock",
+    "hashlib",
+    "httptools",
+    "inspect",
+    "json",
+    "jsonschema_rs",
+    "limits",
+    "logging",
+    "pathlib",
+    "pyreqwest",
+    "random",
+    "re",
+    "rich",
+    "ssl",
+    "stamina",
+    "urllib",
+    "uvloop",
+}
+"""What a server may need later, and no client should wait for."""
+
+
+@cache
+def loaded() -> frozenset[str]:
+    given = environment("http://127.0.0.1:9/v1", Path("/nonexistent"))
+    left_out = ("COV", "BRIDGEHEAD_STATE_DIR")  # what measures the child, and what takes a path to be read
+    kept = {name: value for name, value in given.items() if not name.startswith(left_out)}
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", LOOK],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=kept,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(json.dumps(INITIALIZE) + "\n")
+        process.stdin.flush()
+        answer = json.loads(process.stdout.readline())
+        modules = process.stderr.readline().split()
+        process.stdin.close()
+        process.stderr.read()
+        assert process.wait(timeout=30) == 0
+    assert answer["result"]["serverInfo"]["name"] == "mercury"
+    return frozenset(modules)
+
+
+def foundation() -> frozenset[str]:
+    program = "import msgspec, sys, select, signal; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    return frozenset(done.stdout.split())
+
+
+def test_nothing_dear_is_loaded_before_the_first_answer() -> None:
+    assert sorted(DEAR & (loaded() - foundation())) == []
+
+
+def test_the_parts_that_talk_to_the_api_come_later() -> None:
+    later = {f"bridgehead.mercury.{name}" for name in ("api", "cache", "ledger", "opening", "streaming")}
+
+    assert "bridgehead.mercury.chat" in loaded()
+    assert not later & loaded()

@@ -1,0 +1,190 @@
+"""Settings: the contract's names, units and defaults; what is refused at start; what the log says of them."""
+
+import asyncio
+import json
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from bridgehead.mercury.settings import MercurySettings
+from bridgehead.mercury.simulator import Fault, Simulator
+from bridgehead.runtime.settings import Setting, SettingError
+from tests.mercury.process import KEY, ROOT, bridge_process, environment
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+CHAT = "mercury_chat_completion"
+ASK = {"messages": [{"role": "user", "content": "Secret words, in 8 words"}]}
+CONTRACT = {
+    "MERCURY_API_URL": "https://api.inceptionlabs.ai/v1",
+    "MCP_SERVER_PORT": "3000",
+    "MCP_SERVER_HOST": "localhost",
+    "MCP_TRANSPORT": "stdio",
+    "LOG_LEVEL": "info",
+    "LOG_FORMAT": "json",
+    "CACHE_ENABLED": "1",
+    "CACHE_TTL": "300",
+    "CACHE_COMPLETIONS": "0",
+    "MAX_REQUEST_SIZE": "1000000",
+    "REQUEST_TIMEOUT": "30000",
+    "RATE_LIMIT_ENABLED": "1",
+    "RATE_LIMIT_MAX": "100",
+    "RATE_LIMIT_WINDOW": "60000",
+    "MERCURY_MODEL": "mercury-coder-small",
+    "MERCURY_MAX_RETRIES": "3",
+    "MERCURY_RETRY_DELAY": "1000",
+    "MERCURY_MAX_RETRY_DELAY": "10000",
+}
+
+
+async def test_the_defaults_are_those_of_the_contract() -> None:
+    shown = dict(MercurySettings({}).summary())
+
+    assert {name: shown[name] for name in CONTRACT} == CONTRACT
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("MERCURY_API_URL", "api.inceptionlabs.ai"),
+        ("MCP_TRANSPORT", "carrier pigeon"),
+        ("MCP_SERVER_PORT", "70000"),
+        ("LOG_LEVEL", "loud"),
+        ("LOG_FORMAT", "xml"),
+        ("REQUEST_TIMEOUT", "0"),
+        ("CACHE_TTL", "-1"),
+        ("CACHE_ENABLED", "perhaps"),
+        ("MAX_REQUEST_SIZE", "1 elephant"),
+        ("RATE_LIMIT_MAX", "many"),
+        ("MERCURY_BUDGET_USD", "-1"),
+        ("MERCURY_MAX_RETRY_DELAY", "10"),
+    ],
+)
+async def test_a_bad_value_is_refused_with_its_name_and_what_would_be_right(name: str, value: str) -> None:
+    with pytest.raises(SettingError, match=name) as refused:
+        MercurySettings({name: value})
+
+    assert value in str(refused.value)
+    assert "must be" in str(refused.value)
+
+
+async def test_values_that_contradict_each_other_are_refused() -> None:
+    with pytest.raises(SettingError, match="MERCURY_API_KEY_FILE"):
+        MercurySettings({"MERCURY_API_KEY": KEY, "MERCURY_API_KEY_FILE": "keys"})
+    with pytest.raises(SettingError, match="MERCURY_MODEL"):
+        MercurySettings({"MERCURY_ALLOWED_MODELS": "mercury-3"})
+
+
+async def test_a_bad_value_ends_the_start_with_one_line(tmp_path: Path) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "bridgehead",
+        "mercury",
+        env=environment("http://127.0.0.1:9/v1", tmp_path, REQUEST_TIMEOUT="soon"),
+        stdin=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, err = await asyncio.wait_for(process.communicate(), 20)
+
+    assert process.returncode == 2
+    assert err.startswith(b"bridgehead mercury: REQUEST_TIMEOUT is 'soon'")
+    assert err.count(b"\n") == 1
+
+
+async def test_the_log_sums_the_settings_up_with_secrets_masked(api: Simulator, tmp_path: Path) -> None:
+    async with bridge_process(api.url, tmp_path, HTTPS_PROXY="http://u:p@proxy:1") as client:
+        await client.call("mercury_list_models")
+
+    summary = next(line for line in client.log() if line["event"] == "mercury bridge open")
+    assert summary["MERCURY_API_URL"] == api.url
+    assert summary["MERCURY_API_KEY"] == "(set)"
+    assert summary["HTTPS_PROXY"] == "(set)"
+    assert set(summary) >= {setting.name for setting in MercurySettings.declared}
+
+
+async def test_each_call_has_an_audit_line_without_its_content(api: Simulator, tmp_path: Path) -> None:
+    api.faults.next(Fault(status=503))
+    async with bridge_process(api.url, tmp_path) as client:
+        await client.call(CHAT, {**ASK, "cache": "use"})
+        await client.call(CHAT, {**ASK, "cache": "use"})
+        api.faults.next(Fault(status=400))
+        await client.error("mercury_chat_stream", ASK)
+
+    lines = [line for line in client.log() if line["logger"] == "bridgehead.mercury.audit"]
+    assert [line["outcome"] for line in lines] == ["ok", "ok", "INVALID_REQUEST"]
+    first, kept, failed = lines
+    assert (first["client"], first["tool"], first["model"]) == ("tests", CHAT, "mercury-2")
+    assert (first["tries"], kept["tries"], failed["tries"]) == (2, 0, 1)
+    assert first["completion_tokens"] == 8
+    assert first["ms"] > 0
+    assert (first["from_cache"], kept["from_cache"]) == (False, True)
+    assert "Secret words" not in client.errors.read_text()
+
+
+async def test_content_is_logged_only_where_it_is_asked_for(api: Simulator, tmp_path: Path) -> None:
+    async with bridge_process(api.url, tmp_path, LOG_CONTENT="1") as client:
+        await client.call(CHAT, ASK)
+
+    (line,) = [line for line in client.log() if line["logger"] == "bridgehead.mercury.audit"]
+    assert json.loads(line["request"])["messages"] == ASK["messages"]
+    assert line["content"] == api.text_of({**ASK, "model": "mercury-2"})
+
+
+async def test_the_log_can_be_made_for_people_and_quiet(api: Simulator, tmp_path: Path) -> None:
+    async with bridge_process(api.url, tmp_path, LOG_FORMAT="pretty") as client:
+        await client.call(CHAT, ASK)
+    pretty = client.errors.read_text()
+    assert " info  call client=tests" in pretty
+
+    client.errors.write_text("")
+    async with bridge_process(api.url, tmp_path, LOG_LEVEL="error") as client:
+        await client.call(CHAT, ASK)
+    assert client.errors.read_text() == ""
+
+
+async def test_a_connection_that_is_not_made_in_time_is_given_up(tmp_path: Path) -> None:
+    settings = {"MERCURY_CONNECT_TIMEOUT": "100", "MERCURY_MAX_RETRIES": "0"}
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections, and never shakes hands
+        url = f"https://127.0.0.1:{silent.getsockname()[1]}/v1"
+        async with bridge_process(url, tmp_path, **settings) as client:
+            error = await client.error(CHAT, ASK)
+
+    assert error["code"] == "CONNECTION_FAILED"
+    assert "too long" in error["message"]
+
+
+async def test_time_limits_are_settings(api: Simulator, tmp_path: Path) -> None:
+    settings = {"REQUEST_TIMEOUT": "150", "MERCURY_FIRST_BYTE_TIMEOUT": "100", "MERCURY_MAX_RETRIES": "1"}
+    api.faults.always(Fault(delay=5))
+    async with bridge_process(api.url, tmp_path, **settings) as client:
+        plain = await client.error(CHAT, ASK)
+        streamed = await client.error("mercury_chat_stream", ASK)
+
+    assert (plain["code"], streamed["code"]) == ("TIMEOUT", "TIMEOUT")
+    arrived = [request.arrived for request in api.requests.to("/chat/completions")]
+    assert len(arrived) == 4
+    assert 0.14 < arrived[1] - arrived[0] < 1
+    assert 0.09 < arrived[3] - arrived[2] < 1
+
+
+async def test_the_total_time_is_above_all_tries(api: Simulator, tmp_path: Path) -> None:
+    settings = {"REQUEST_TIMEOUT": "200", "MERCURY_TOTAL_TIMEOUT": "350", "MERCURY_MAX_RETRIES": "20"}
+    api.faults.always(Fault(delay=5))
+    async with bridge_process(api.url, tmp_path, **settings) as client:
+        error = await client.error(CHAT, ASK)
+
+    assert error["code"] == "TIMEOUT"
+    assert 2 <= len(api.requests.to("/chat/completions")) <= 3
+
+
+@pytest.mark.parametrize("setting", MercurySettings.declared, ids=lambda setting: setting.name)
+async def test_every_setting_is_documented_as_it_is(setting: Setting[object]) -> None:
+    document = (ROOT / "docs" / "mercury.md").read_text(encoding="utf-8")
+    row = next(line for line in document.splitlines() if line.startswith(f"| `{setting.name}` |"))
+
+    _, _, default, about, _ = (cell.strip() for cell in row.split("|"))
+    assert default.strip("`") == setting.shown_default
+    assert about == setting.about
