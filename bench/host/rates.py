@@ -47,8 +47,8 @@ class Rates:
         """Say how it was measured."""
         return [
             (
-                f"calls a second: {CONNECTIONS} keep-alive connections, one call at a time on each, three "
-                "tools in turns (text, structured, a coroutine), a bearer token on every request; medians of "
+                f"calls a second: {CONNECTIONS} keep-alive connections, one call at a time each, three tools "
+                "in turns (text, structured, a coroutine), a bearer token on every request; medians of "
                 "interleaved rounds; FastMCP checks it with its StaticTokenVerifier and runs on uvicorn with "
                 "httptools and uvloop; both answer in plain JSON"
             ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from . import logs
 from .settings import Setting, Settings, choice
 
@@ -21,7 +23,13 @@ class LogSettings(Settings):
         "The same under another name; where both are set and differ, LOG_LEVEL is what counts.",
         shown=DEFAULT_LEVEL,
     )
-    log_format = Setting("LOG_FORMAT", choice(*logs.FORMATS), "json", "How a log line looks.")
+    log_format = Setting(
+        "LOG_FORMAT",
+        choice(*logs.FORMATS),
+        "json",
+        "How a log line looks.",
+        shown="json; pretty on a terminal",
+    )
 
     @property
     def level(self) -> str:
@@ -30,7 +38,8 @@ class LogSettings(Settings):
 
     def configure_logs(self) -> None:
         """Log as the settings say, and say so where they disagree."""
-        logs.configure(self.level, self.log_format)
+        is_watched = "LOG_FORMAT" not in self.given and sys.stderr.isatty()
+        logs.configure(self.level, "pretty" if is_watched else self.log_format)
         if self.log_level and self.mcp_log_level and self.log_level != self.mcp_log_level:
             logs.logger("settings").warn(
                 "LOG_LEVEL and MCP_LOG_LEVEL differ; LOG_LEVEL counts",
