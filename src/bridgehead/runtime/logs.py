@@ -69,8 +69,11 @@ def hide(secret: str) -> None:
 
 def scrubbed(text: str) -> str:
     """Take every hidden value out of a text that leaves the process in another way than the log."""
-    for secret in sorted(_hidden, key=len, reverse=True):  # one may be the beginning of another
-        text = text.replace(secret, HIDDEN)
+    if any(secret in text for secret in _hidden):
+        for secret in sorted(_hidden, key=len, reverse=True):  # one may be the beginning of another
+            text = text.replace(secret, HIDDEN)
+    if text.isascii():
+        return text
     return text.encode(errors="backslashreplace").decode()  # a file's name may hold what is no text
 
 
