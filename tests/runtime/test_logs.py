@@ -241,3 +241,10 @@ def test_nothing_is_written_before_somebody_says_where_to() -> None:
     done = run("")
 
     assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_a_text_that_leaves_in_another_way_is_scrubbed_too() -> None:
+    logs.hide("sk_scrubbed_elsewhere")
+
+    assert logs.scrubbed("with sk_scrubbed_elsewhere and ünïcode") == "with *** and ünïcode"
+    assert logs.scrubbed("nothing to hide") == "nothing to hide"
