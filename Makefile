@@ -11,20 +11,20 @@ TOOLS := $(VENV)/.tools
 STAMP := $(VENV)/.project
 
 # The parts of the project that hold Python. Those that do not exist yet are left out.
-CODE := $(wildcard src tests bench examples)
+CODE := $(wildcard src tests bench examples release)
 
 # The locker lives outside of .venv: it is needed only by whoever changes a dependency.
 # `make lock LOCK_FLAGS=--upgrade` takes the newest versions; without it, what is locked stays.
 UV_VERSION := 0.13.7
 LOCKER := build/lock
 LOCK_FLAGS ?=
-COMPILE = uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --quiet --custom-compile-command "make lock" $(LOCK_FLAGS)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check demo bench conformance interop lock clean
+.PHONY: help setup test check demo bench conformance interop dist smoke lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,10 +68,18 @@ conformance: $(STAMP) ## run the official conformance suite (needs Node)
 interop: $(STAMP) ## talk to the official clients and the Inspector (needs Node)
 	$(BIN)/python -m tests.interop
 
+dist: $(STAMP) ## build what people install into dist: wheel, sdist, archive, bundles
+	$(BIN)/python -m release dist
+
+smoke: $(STAMP) ## build it, install it outside of the project and use every bridge
+	$(BIN)/python -m release smoke
+
 lock: ## remake requirements/ from pyproject.toml
 	@test -x $(LOCKER)/bin/uv || { $(PYTHON) -m venv $(LOCKER) && $(LOCKER)/bin/pip install --quiet uv==$(UV_VERSION); }
-	$(LOCKER)/bin/$(COMPILE) --output-file requirements/runtime.txt
-	$(LOCKER)/bin/$(COMPILE) --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt
+	$(LOCKER)/bin/$(COMPILE) pyproject.toml --output-file requirements/runtime.txt
+	$(LOCKER)/bin/$(COMPILE) pyproject.toml --extra oauth --extra otel --constraint requirements/runtime.txt --output-file requirements/team.txt
+	$(LOCKER)/bin/$(COMPILE) pyproject.toml --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt
+	$(LOCKER)/bin/$(COMPILE) --group build --constraint requirements/dev.txt --output-file requirements/build.txt
 
 clean: ## remove everything that a verb made
 	rm -rf $(VENV) .node .bench build dist htmlcov .coverage .coverage.* .hypothesis

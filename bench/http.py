@@ -36,7 +36,7 @@ class Server:
 
     def warm_up(self) -> None:
         """Wait for the server to listen and let it come up to speed in each era."""
-        _wait(self._process, self._port)
+        wait(self._process, self._port)
         for era in ERAS.values():
             self._load(era, self._effort.warm_up)
 
@@ -77,7 +77,7 @@ def free_port() -> int:
         return port
 
 
-def _wait(process: Process, port: int) -> None:
+def wait(process: Process, port: int) -> None:
     """Wait until the server accepts connections."""
     while time.perf_counter() - process.started < START_LIMIT:
         if not process.alive:

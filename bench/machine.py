@@ -15,7 +15,7 @@ OURS = ("msgspec", "httptools", "uvloop")
 def facts(peers: list[Peer]) -> list[str]:
     """List what the numbers were made with, a line for each fact."""
     return [
-        here(),
+        machine(),
         f"Python {platform.python_version()}, Node {_node(peers)}",
         f"ours stands on {ours()}",
         f"Python peers: {python_peers(python_of_peers(), HERE / 'peers.txt')}",
@@ -23,8 +23,8 @@ def facts(peers: list[Peer]) -> list[str]:
     ]
 
 
-def here() -> str:
-    """Say what machine this is."""
+def machine() -> str:
+    """Name the machine, and say how busy it was at the end."""
     return (
         f"machine: {os.cpu_count()} cores, {_processor()}, {_memory()}, {platform.system()} "
         f"{platform.machine()}; load average at the end {os.getloadavg()[0]:.1f}"

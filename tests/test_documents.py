@@ -17,20 +17,25 @@ import pytest
 from bridgehead.mcp.memory import connect
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = (".ci", "bench", "docs", "examples", "requirements", "src", "tests")
+FOLDERS = (".ci", "bench", "deploy", "docs", "examples", "release", "requirements", "src", "tests")
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
+OF_THIS_MACHINE = re.compile(r"\.coverage|\.env$|\.git$")
 FIRST_SCREEN = 30  # lines
 REGISTRY_ADDRESS = re.compile(r"https?://[\w.-]*(?:pypi|pythonhosted|npmjs|debian)\b")
-MACHINE_PATH = re.compile(r"(?<![\w.:}$])/(?:home|Users|root|work)/\w|\b[A-Z]:\\Users\\")
+MACHINE_PATH = re.compile(r"(?<![\w.:}$])(?<!bitburner:/)/(?:home|Users|root|work)/\w|\b[A-Z]:\\Users\\")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+SETTING = re.compile(r"`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b")
+OF_OTHERS = {"SSL_CERT_FILE"}
+"""Variables that a library reads, and that our documents tell of."""
 PIN = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
 REQUIREMENT_NAME = re.compile(r"[\w.-]+")
 
 
 def project_texts() -> Iterator[tuple[str, str]]:
     """Every text file of the project, by its path from the root."""
-    files = [path for path in ROOT.iterdir() if path.is_file() and not path.name.startswith(".coverage")]
+    # What git and coverage keep there is of this machine, and in no clone.
+    files = [path for path in ROOT.iterdir() if path.is_file() and not OF_THIS_MACHINE.match(path.name)]
     files += [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]
     for path in sorted(files):
         try:
@@ -84,6 +89,16 @@ def test_no_file_names_the_address_of_a_package_registry() -> None:
 
 def test_no_file_names_a_path_that_only_one_machine_has() -> None:
     assert lines_that_match(MACHINE_PATH) == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_setting_that_a_document_names_exists(document: Path) -> None:
+    code = "".join(
+        text for name, text in project_texts() if name.startswith(("src/", "release/", "Makefile"))
+    )
+    named = set(SETTING.findall(document.read_text(encoding="utf-8"))) - OF_OTHERS
+
+    assert [name for name in sorted(named) if not re.search(rf"\b{name}\b", code)] == []
 
 
 def test_what_pyproject_asks_for_is_locked() -> None:

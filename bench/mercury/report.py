@@ -164,7 +164,7 @@ def _notes(samples: Samples, effort: Effort, command: str) -> list[str]:
     """Say what a reader needs to judge the numbers."""
     return [
         f"command: `{command}`, {datetime.now(UTC):%Y-%m-%d}",
-        machine.here(),
+        machine.machine(),
         f"ours stands on {machine.ours(OURS)}; peers: {_peers()}",
         (
             f"the upstream is `bridgehead mercury simulate` in a process of its own; a call's answer has "

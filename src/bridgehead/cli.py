@@ -5,7 +5,8 @@ environment. What it reads it hands on as values. Deliberately imports nothing a
 because every server starts through this module; a command imports what it needs when it is chosen.
 
 A bridge is a package of its name with two entrances: `serve.run(environment)`, which a client starts, and
-`commands.main(arguments, environment)`, which a person types. Both return the exit status.
+`commands.main(arguments, environment)`, which a person types. Every other command is a module with such a
+`main`. All of them return the exit status.
 """
 
 import os
@@ -14,17 +15,44 @@ import sys
 from bridgehead import __version__
 
 _HELP = """\
-usage: bridgehead BRIDGE [COMMAND ...] | --version | --help
+usage: bridgehead BRIDGE [COMMAND ...] | COMMAND [...] | --version | --help
 
 MCP servers, called bridges, on a protocol engine of their own.
 
+bridges (the name alone serves it to an MCP client on standard input and output):
 {bridges}
+
+commands:
+{commands}
+
   --version   print the version and end
   --help      print this text and end
 
-A bridge's name alone serves it to an MCP client on standard input and output.
+examples:
+  bridgehead install cursor       put the bridges into a client's configuration
+  bridgehead demo                 see each of them at work, offline
+  bridgehead serve                serve all of them over HTTP
+
+Settings come from the environment and from a file named .env; `bridgehead doctor` shows them.
 """
-_BRIDGES: dict[str, str] = {"mercury": "the Mercury diffusion LLM as tools: chat, streams, code, edits"}
+_BRIDGES: dict[str, str] = {
+    "bitburner": "files of a running game of Bitburner",
+    "aoc": "Advent of Code puzzles and solve-speed records",
+    "mercury": "the Mercury diffusion LLM: chat, streams, code, edits",
+}
+_COMMANDS: dict[str, tuple[str, str]] = {
+    "install": ("bridgehead.install.command", "write bridges into an MCP client's configuration"),
+    "serve": ("bridgehead.host.command", "serve bridges over HTTP, to a team"),
+    "token": ("bridgehead.host.token_command", "add, list and revoke the tokens of a team"),
+    "doctor": ("bridgehead.commands.doctor", "say what is right and what is wrong, and what to do"),
+    "tools": ("bridgehead.commands.tools", "list the tools of the bridges"),
+    "call": ("bridgehead.commands.call", "call a tool"),
+    "demo": ("bridgehead.commands.demo", "show each bridge at work, offline"),
+    "completion": (
+        "bridgehead.commands.completion",
+        "print the script that completes this in a shell",
+    ),
+}
 _WRONG_USAGE = 2
 
 
@@ -34,10 +62,10 @@ def main() -> int:
         case ["--version"]:
             return _print(f"bridgehead {__version__}\n")
         case ["--help" | "-h"]:
-            return _print(_HELP.format(bridges="\n".join(f"  {n:11} {a}" for n, a in _BRIDGES.items())))
+            return _print(_help())
         case ["--version" | "--help" | "-h" as option, *_]:
             return _refuse(f"{option} takes nothing after it")
-        case [name, *arguments] if name in _BRIDGES:
+        case [name, *arguments] if name in _BRIDGES or name in _COMMANDS:
             return _run(name, arguments)
         case [unknown, *_]:
             return _refuse(f"unknown command {unknown!r}")
@@ -45,20 +73,37 @@ def main() -> int:
             return _refuse("no command given")
 
 
-def _run(bridge: str, arguments: list[str]) -> int:
+def _run(name: str, arguments: list[str]) -> int:
     from importlib import import_module
 
     from bridgehead.runtime.errors import BridgeError
 
     try:
-        if arguments:
-            status = import_module(f"bridgehead.{bridge}.commands").main(arguments, os.environ)
+        environment = _environment()
+        if name in _COMMANDS:
+            status = import_module(_COMMANDS[name][0]).main(arguments, environment)
+        elif arguments:
+            status = import_module(f"bridgehead.{name}.commands").main(arguments, environment)
         else:
-            status = import_module(f"bridgehead.{bridge}.serve").run(os.environ)
+            status = import_module(f"bridgehead.{name}.serve").run(environment)
     except BridgeError as error:
-        sys.stderr.write(f"bridgehead {bridge}: {error}\n")
+        sys.stderr.write(f"bridgehead {name}: {error}\n")
         return _WRONG_USAGE
     return int(status)
+
+
+def _environment() -> dict[str, str]:
+    """Give the environment, with what a file named `.env` in the current folder adds to it."""
+    from bridgehead.runtime import env_file
+
+    return env_file.merged(os.environ, env_file.read())
+
+
+def _help() -> str:
+    return _HELP.format(
+        bridges="\n".join(f"  {name:11} {about}" for name, about in _BRIDGES.items()),
+        commands="\n".join(f"  {name:11} {about}" for name, (_, about) in _COMMANDS.items()),
+    )
 
 
 def _print(text: str) -> int:

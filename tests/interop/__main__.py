@@ -1,4 +1,4 @@
-"""Every official client that runs on Node.js against the interop server: `python -m tests.interop`.
+"""Every official client on Node.js against the interop server and the bridges: `python -m tests.interop`.
 
 Installs the clients on the first run, prints a line for each check, and exits with 1 if one failed.
 """
@@ -7,7 +7,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from tests.interop import inspector, mercury, typescript
+from tests.interop import aoc, bitburner, bundles, host, inspector, mercury, typescript
 from tests.interop.check import Check
 from tests.interop.node import node
 from tests.interop.server_process import serving
@@ -23,12 +23,18 @@ def main() -> int:
     with (
         tempfile.TemporaryDirectory() as home,
         serving("tests.interop.server", "--http") as address,
+        bitburner.playing(Path(home)) as ports,
         mercury.upstreams(program, Path(home)) as upstreams,
+        host.addresses(Path(home)) as hosts,
     ):
         checks = [
             *typescript.checks(program, address),
             *inspector.checks(program, address, Path(home)),
+            *aoc.checks(program, Path(home)),
+            *bitburner.checks(program, Path(home), ports),
             *mercury.checks(program, upstreams, Path(home)),
+            *bundles.checks(program, Path(home)),
+            *host.checks(program, Path(home), hosts),
         ]
         outcomes = [passes(check) for check in checks if wanted in check.name]
     failed = outcomes.count(False)

@@ -19,7 +19,7 @@ class Check:
     judge: Callable[[str], None]
     environment: dict[str, str] = field(default_factory=dict)
     status: int = 0
-    """What it has to exit with."""
+    """The exit status that is right."""
 
     def failure(self) -> str | None:
         """Run the program; nothing if all was well, else what was wrong."""

@@ -16,16 +16,19 @@ STDIO = (sys.executable, "-m", "tests.interop.server")
 Judge = Callable[[Any], None]
 
 
-def checks(node: str, address: str, home: Path) -> list[Check]:
+def checks(node: str, address: str, home: Path, token: str = "", *, about: str = "") -> list[Check]:
     """Every method in every era over both transports; what the Inspector stores goes to the given home."""
     INSPECTOR.install()
     program = (node, str(INSPECTOR.home / "clients" / "launcher" / "build" / "index.js"), "--cli")
-    targets = {"stdio": STDIO, "http": (f"{address}/mcp",)}
+    header = ("--header", f"Authorization: Bearer {token}") if token else ()
+    targets = {"http": (f"{address}/mcp", *header)}
+    if not about:
+        targets["stdio"] = STDIO
     return [
         Check(
-            name=f"inspector {INSPECTOR.version}, {era}, {transport}, {title}",
+            name=f"{about}inspector {INSPECTOR.version}, {era}, {transport}, {title}",
             command=(*program, *target, *arguments, "--protocol-era", era, "--format", "json"),
-            judge=_of_result(judge),
+            judge=of_result(judge),
             environment={"HOME": str(home)},
         )
         for era, revision in REVISIONS.items()
@@ -45,7 +48,8 @@ def _calls(revision: str) -> list[tuple[str, tuple[str, ...], Judge]]:
     ]
 
 
-def _of_result(judge: Judge) -> Callable[[str], None]:
+def of_result(judge: Judge) -> Callable[[str], None]:
+    """Let a judge look at the result in what the Inspector prints."""
     return lambda output: judge(json.loads(output)["result"])
 
 

@@ -59,7 +59,7 @@ async def connected(way: Way, address: str, elicit: ElicitationFnT | None = None
             _transport(way, address) as streams,
             ClientSession(*streams, read_timeout_seconds=SECONDS, elicitation_callback=elicit) as session,
         ):
-            await _shake_hands(session, way.mode, elicits=elicit is not None)
+            await shake_hands(session, way.mode, elicits=elicit is not None)
             yield session
     else:
         async with Client(
@@ -82,7 +82,7 @@ def _transport(way: Way, address: str) -> Transport:
     return stdio_client(command)
 
 
-async def _shake_hands(session: ClientSession, revision: str, *, elicits: bool) -> None:
+async def shake_hands(session: ClientSession, revision: str, *, elicits: bool) -> None:
     """Shake hands as an older client would: the official client itself only offers its newest revision."""
     capabilities = types.ClientCapabilities(elicitation=types.ElicitationCapability() if elicits else None)
     offer = types.InitializeRequestParams(

@@ -1,10 +1,11 @@
 """A server process: owns starting one on a free loopback port, and ending it by its own process id."""
 
+import os
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from tests.interop.node import ROOT
@@ -22,17 +23,18 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(module: str, option: str) -> Iterator[str]:
+def serving(module: str, option: str, environment: Mapping[str, str] | None = None) -> Iterator[str]:
     """Run `python -m module option PORT`, and give the address it listens at."""
     port = free_port()
-    with listening([sys.executable, "-m", module, option, str(port)], port) as address:
+    with listening([sys.executable, "-m", module, option, str(port)], port, environment) as address:
         yield address
 
 
 @contextmanager
-def listening(command: list[str], port: int) -> Iterator[str]:
+def listening(command: list[str], port: int, environment: Mapping[str, str] | None = None) -> Iterator[str]:
     """Run a command that listens on a port, and give the address; what it says to a person is not shown."""
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+    whole = os.environ | dict(environment or {})
+    process = subprocess.Popen(command, cwd=ROOT, env=whole, stdout=subprocess.DEVNULL)
     try:
         _wait_until_listening(process, port)
         yield f"http://{HOST}:{port}"

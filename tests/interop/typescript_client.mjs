@@ -17,8 +17,11 @@ const MODES = {
 const [modeName, transportName, target, ...rest] = process.argv.slice(2);
 const { mode, revision } = MODES[modeName];
 
+const token = process.env.INTEROP_TOKEN;
+const requestInit = token ? { headers: { Authorization: `Bearer ${token}` } } : {};
+
 function transport() {
-    if (transportName === "http") return new StreamableHTTPClientTransport(new URL(target));
+    if (transportName === "http") return new StreamableHTTPClientTransport(new URL(target), { requestInit });
     return new StdioClientTransport({ command: target, args: rest, env: process.env });
 }
 

@@ -13,9 +13,12 @@ import { checkAll } from "./checks.mjs";
 
 const [transportName, target, ...rest] = process.argv.slice(2);
 
+const token = process.env.INTEROP_TOKEN;
+const requestInit = token ? { headers: { Authorization: `Bearer ${token}` } } : {};
+
 function transport() {
-    if (transportName === "http") return new StreamableHTTPClientTransport(new URL(target));
-    if (transportName === "sse") return new SSEClientTransport(new URL(target));
+    if (transportName === "http") return new StreamableHTTPClientTransport(new URL(target), { requestInit });
+    if (transportName === "sse") return new SSEClientTransport(new URL(target), { requestInit });
     return new StdioClientTransport({ command: target, args: rest, env: process.env });
 }
 

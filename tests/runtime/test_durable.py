@@ -254,3 +254,18 @@ def test_sweeping_passes_over_what_cannot_be_removed(file: Path, stray: Path) ->
 
 def test_there_is_nothing_to_sweep_in_a_folder_that_is_missing(tmp_path: Path) -> None:
     assert durable.sweep(tmp_path / "missing", time.time()) == 0
+
+
+def test_a_folder_is_made_with_those_it_is_in(tmp_path: Path) -> None:
+    durable.make_folder(tmp_path / "a" / "b")
+    durable.make_folder(tmp_path / "a" / "b")
+
+    assert (tmp_path / "a" / "b").is_dir()
+
+
+def test_a_file_in_the_way_of_a_folder_is_an_error_and_stays(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x")
+
+    with pytest.raises(OSError, match="a"):
+        durable.make_folder(tmp_path / "a" / "b")
+    assert (tmp_path / "a").read_text() == "x"

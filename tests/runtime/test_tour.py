@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+import bridgehead
 from bridgehead.runtime.tour import LONGEST, REVISION, Tour
 
 GREETER = (sys.executable, str(Path(__file__).parents[2] / "examples" / "greeter.py"))
@@ -54,6 +55,16 @@ def test_a_call_and_its_answer_are_shown_and_returned() -> None:
     assert "\nSay [hello].\n" in text
     assert '→ greet(name="Zoë", language="fr")' in text
     assert "Bonjour, Zoë!" in text.split("←")[1]
+
+
+def test_the_bridge_is_of_the_package_that_the_tour_is_of() -> None:
+    console = screen()
+    program = "import bridgehead; shake_hands(bridgehead.__file__); sys.stdin.read()"
+
+    with Tour(console, "any", {}, command=(sys.executable, "-S", "-c", ANSWER + program)):
+        pass
+
+    assert str(Path(bridgehead.__file__)) in shown(console)
 
 
 def test_progress_is_told_where_somebody_listens() -> None:

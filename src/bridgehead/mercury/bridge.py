@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 from bridgehead import __version__
 from bridgehead.mcp import Bridge
@@ -22,13 +22,19 @@ _INSTRUCTIONS = (
 )
 
 
-def make(settings: MercurySettings, begin: Callable[[], None] | None = None) -> Bridge[Service]:
-    """Make the bridge. Nothing is opened until it is served; `begin` is called right before that."""
+def make(
+    settings: MercurySettings,
+    begin: Callable[[], None] = lambda: None,
+    on_open: Callable[[Service], None] = lambda _: None,
+) -> Bridge[Service]:
+    """Make the bridge. Nothing is opened until it is served: first `begin` is called, then `on_open`."""
 
-    def lifespan() -> AbstractAsyncContextManager[Service]:
-        if begin is not None:
-            begin()
-        return open_service(settings)
+    @asynccontextmanager
+    async def lifespan() -> AsyncIterator[Service]:
+        begin()
+        async with open_service(settings) as service:
+            on_open(service)
+            yield service
 
     bridge: Bridge[Service] = Bridge(
         "mercury",

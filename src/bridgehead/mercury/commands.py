@@ -29,9 +29,21 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
         parser.error(f"unrecognized arguments: {' '.join(further)}")
     if options.command == "settings":
         return _show_settings(environment)
+    return _examine(environment, offline=options.offline)
+
+
+def _examine(environment: Mapping[str, str], *, offline: bool) -> int:
+    import asyncio
+
+    from rich.console import Console
+
+    from bridgehead.runtime.findings import exit_code, table
+
     from .doctor import examine
 
-    return examine(environment, offline=options.offline)
+    found = asyncio.run(examine(environment, offline=offline))
+    Console(highlight=False, soft_wrap=True).print(table(found))
+    return exit_code(found)
 
 
 def _show_settings(environment: Mapping[str, str]) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bridgehead.mcp.later import asyncio
-from bridgehead.runtime import logs
+from bridgehead.runtime.offering import offered
 
 from .bridge import make
 from .settings import MercurySettings
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def run(environment: Mapping[str, str]) -> int:
     """Serve until the client goes or the process is told to end; returns the exit code."""
     settings = MercurySettings(environment)
-    bridge = make(settings, lambda: logs.configure(settings.log_level, settings.log_format))
+    bridge = offered(make(settings, settings.configure_logs), environment)
     if settings.transport == "http":
         return _run_http(bridge, settings)
     from bridgehead.mcp import stdio

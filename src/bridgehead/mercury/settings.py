@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bridgehead.runtime.logs import FORMATS, LEVELS
+from bridgehead.runtime.log_settings import LogSettings
 from bridgehead.runtime.places import PlaceSettings
 from bridgehead.runtime.settings import (
     BYTES,
@@ -67,7 +67,7 @@ _MS = whole(1, _DAY_MS)
 _MS_OR_NONE = whole(0, _DAY_MS)
 
 
-class MercurySettings(PlaceSettings):
+class MercurySettings(PlaceSettings, LogSettings):
     """Everything that can be set for the mercury bridge."""
 
     api_keys = Setting[tuple[str, ...]](
@@ -103,8 +103,6 @@ class MercurySettings(PlaceSettings):
     host = Setting("MCP_SERVER_HOST", WORD, "localhost", "Where the HTTP server listens.")
     port = Setting("MCP_SERVER_PORT", whole(0, 65535), 3000, "The port of the HTTP server.")
 
-    log_level = Setting("LOG_LEVEL", choice(*LEVELS), "info", "The least that is logged.")
-    log_format = Setting("LOG_FORMAT", choice(*FORMATS), "json", "How a log line looks.")
     log_content = Setting("LOG_CONTENT", FLAG, default=False, about="Log prompts and completions too.")
 
     request_timeout = Setting(

@@ -54,6 +54,15 @@ def _flush_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder and those it is in, where they are missing, so that they survive a power cut too."""
+    if folder.is_dir():
+        return
+    make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    _flush_folder(folder.parent)
+
+
 def sweep(folder: Path, now: float) -> int:
     """Remove the temporary files that killed processes left in a folder, and return how many there were."""
     swept = 0

@@ -10,6 +10,7 @@ Built on the standard library's logging, which is loaded with the first line tha
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
 
 ROOT = "bridgehead"
 LEVELS = ("debug", "info", "warn", "error")
+_NUMBERS = {"debug": 10, "info": 20, "warn": 30, "error": 40}
 FORMATS = ("json", "pretty")
 HIDDEN = "***"
 
 _hidden: set[str] = set()
+_further: list[Callable[[], dict[str, object]]] = []
 
 
 class Logger:
@@ -46,14 +49,21 @@ class Logger:
         """Log what failed."""
         self._log(40, event, fields)
 
-    def _log(self, level: int, event: str, fields: dict[str, object]) -> None:
-        logger = self._logger
-        if logger is None:
-            import logging
+    def tells(self, level: str) -> bool:
+        """Whether a line of this level is written at all; for hot paths that would make fields in vain."""
+        return self._found().isEnabledFor(_NUMBERS[level])
 
-            logger = self._logger = logging.getLogger(self._name)
+    def _log(self, level: int, event: str, fields: dict[str, object]) -> None:
+        logger = self._found()
         if logger.isEnabledFor(level):
             logger.log(level, event, extra={"fields": fields})
+
+    def _found(self) -> logging.Logger:
+        if self._logger is None:
+            import logging
+
+            self._logger = logging.getLogger(self._name)
+        return self._logger
 
 
 def logger(name: str) -> Logger:
@@ -75,6 +85,12 @@ def scrubbed(text: str) -> str:
     if text.isascii():
         return text
     return text.encode(errors="backslashreplace").decode()  # a file's name may hold what is no text
+
+
+def also(read: Callable[[], dict[str, object]]) -> None:
+    """Put further fields into every line from now on, read when the line is written."""
+    if read not in _further:
+        _further.append(read)
 
 
 def configure(level: str = "info", form: str = "json", stream: TextIO | None = None) -> None:
@@ -105,6 +121,8 @@ def _fields(record: logging.LogRecord, formatter: logging.Formatter) -> dict[str
     import msgspec
 
     fields: dict[str, Any] = dict(getattr(record, "fields", {}))
+    for read in _further:
+        fields = read() | fields
     if record.exc_info:
         fields["traceback"] = formatter.formatException(record.exc_info)
     clean: dict[str, Any] = _clean(msgspec.to_builtins(fields, enc_hook=str))

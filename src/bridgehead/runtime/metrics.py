@@ -32,13 +32,17 @@ class Counter:
 
 
 class Gauge:
-    """Something that goes up and down; it is asked for its values when somebody looks."""
-
-    kind = "gauge"
+    """Something that is known elsewhere, and asked for its values when somebody looks."""
 
     def __init__(
-        self, name: str, about: str, read: Callable[[], dict[Labels, float]], labels: Labels = ()
+        self,
+        name: str,
+        about: str,
+        read: Callable[[], dict[Labels, float]],
+        labels: Labels = (),
+        kind: str = "gauge",
     ) -> None:
+        self.kind = kind
         self.name = name
         self.about = about
         self.labels = labels
@@ -92,6 +96,10 @@ class Metrics:
     def gauge(self, name: str, about: str, read: Callable[[], dict[Labels, float]], *labels: str) -> Gauge:
         """Declare something to look at."""
         return self._declared(Gauge(name, about, read, labels))
+
+    def total(self, name: str, about: str, read: Callable[[], dict[Labels, float]], *labels: str) -> Gauge:
+        """Declare something to look at that only grows."""
+        return self._declared(Gauge(name, about, read, labels, kind="counter"))
 
     def histogram(self, name: str, about: str, *labels: str) -> Histogram:
         """Declare something to measure, in seconds."""

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from threading import Timer
 from types import TracebackType
 from typing import Any, Self
@@ -24,6 +25,8 @@ REVISION = "2025-11-25"
 LONGEST = 1200
 """Characters of an answer that are shown; the rest is counted."""
 COMMAND = (sys.executable, "-m", "bridgehead")
+HOME = str(Path(__file__).parents[2])
+"""Where this package was found: the bridge must be of the same one, also out of an unpacked archive."""
 PATIENCE = 30.0
 """Seconds that the bridge may take for an answer, and for its end."""
 
@@ -48,7 +51,7 @@ class Tour:
             [*command, bridge],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=dict(environment),
+            env={"PYTHONPATH": HOME, **environment},
         )
         self._last_id = 0
         self.failures = 0

@@ -1,0 +1,1 @@
+"""Servers that the aoc bridge is measured beside."""

@@ -1,0 +1,68 @@
+"""Server JSON: describes a bridge to the MCP registry, in its format of 2025-12-11.
+
+One description for each bridge. The package is the distribution itself, run by name; where a release has an
+address, the bundle is named too, with its checksum.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from bridgehead.runtime.settings import Setting
+from release.bridges import Released, settings
+
+SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
+NAMESPACE = "io.github.bridgehead"
+"""Whoever publishes signs in to this namespace, and the README names the server as `mcp-name:`."""
+STDIO = {"type": "stdio"}
+
+
+def describe(bridge: Released, version: str, bundle: Path, releases: str = "") -> dict[str, Any]:
+    """Describe a bridge; `releases` is the address of the folder that the bundle will be downloaded from."""
+    packages = [_by_name(bridge, version)]
+    if releases:
+        packages.append(_bundled(bundle, releases))
+    return {
+        "$schema": SCHEMA,
+        "name": f"{NAMESPACE}/bridgehead-{bridge.name}",
+        "title": f"Bridgehead: {bridge.title}",
+        "description": bridge.description,
+        "version": version,
+        "packages": packages,
+    }
+
+
+def _by_name(bridge: Released, version: str) -> dict[str, Any]:
+    declared = settings(bridge)
+    return {
+        "registryType": "pypi",
+        "identifier": "bridgehead",
+        "version": version,
+        "runtimeHint": "uvx",
+        "transport": STDIO,
+        "packageArguments": [{"type": "positional", "value": bridge.name}],
+        "environmentVariables": [
+            _variable(declared[field.variable], is_required=field.is_required) for field in bridge.fields
+        ],
+    }
+
+
+def _variable(setting: Setting[Any], *, is_required: bool) -> dict[str, Any]:
+    variable: dict[str, Any] = {
+        "name": setting.name,
+        "description": setting.about.replace("`", ""),
+        "isRequired": is_required,
+        "isSecret": setting.is_secret,
+    }
+    if setting.default is not None and not is_required:
+        variable["default"] = setting.shown_default
+    return variable
+
+
+def _bundled(bundle: Path, releases: str) -> dict[str, Any]:
+    return {
+        "registryType": "mcpb",
+        "identifier": f"{releases.rstrip('/')}/{bundle.name}",
+        "fileSha256": hashlib.sha256(bundle.read_bytes()).hexdigest(),
+        "transport": STDIO,
+    }

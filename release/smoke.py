@@ -1,0 +1,165 @@
+"""Smoke: installs what was built as a person would, outside of the project, and uses every bridge once."""
+
+import os
+import subprocess
+import time
+import venv
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from bridgehead import __version__
+from release import bridges, bundle, dist, far_sides
+from release.client import Client
+
+KEPT = ("PATH", "SYSTEMROOT", "TEMP", "TMP", "LANG")
+SCRIPTS, SUFFIX = ("Scripts", ".exe") if os.name == "nt" else ("bin", "")
+PATIENCE = 120
+HEALTHY_OR_NOT = (0, 1)
+"""What `doctor` may end with: on a machine without a game or a key it finds something to complain about."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to have the command, and the folder that is a person's home."""
+
+    name: str
+    command: tuple[str, ...]
+    home: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of somebody who has set nothing."""
+        kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+        home = str(self.home)
+        return kept | {"HOME": home, "USERPROFILE": home, "LOCALAPPDATA": home}
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run the command to its end."""
+        return subprocess.run(
+            [*self.command, *arguments],
+            env=self.environment,
+            cwd=self.home,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+
+
+def smoke(built: dist.Built, folder: Path) -> bool:
+    """Try everything that was built, in an empty folder, and tell whether all was well."""
+    wheel, archive = installed(built.wheel, folder / "wheel"), copied(built.archive, folder / "archive")
+    outcomes = [passes(way.name, what, check) for way in (wheel, archive) for what, check in checks(way)]
+    python = str(Path(wheel.command[0]).with_name(f"python{SUFFIX}"))
+    for name, path in built.bundles.items():
+        way = unpacked(path, folder / f"bundle-{name}", python)
+        outcomes.append(passes(way.name, name, partial(use, way, name, way.command, wheel)))
+    print(f"{outcomes.count(True)} passed, {outcomes.count(False)} failed", flush=True)
+    return all(outcomes)
+
+
+# --- having it --------------------------------------------------------------------------------------------
+
+
+def installed(wheel: Path, folder: Path) -> Way:
+    """Install the wheel and the locked versions of what it needs into a new environment."""
+    venv.create(folder / "environment", with_pip=True)
+    scripts = folder / "environment" / SCRIPTS
+    pip = (str(scripts / f"python{SUFFIX}"), "-m", "pip", "install", "--quiet")
+    dist.run(*pip, "--require-hashes", "--requirement", str(dist.LOCKED))
+    dist.run(*pip, "--no-deps", "--no-index", str(wheel))
+    return Way("wheel", (str(scripts / f"bridgehead{SUFFIX}"),), _home(folder))
+
+
+def copied(archive: Path, folder: Path) -> Way:
+    """Copy the archive, and take a Python that has nothing installed."""
+    venv.create(folder / "environment", with_pip=False)
+    python = folder / "environment" / SCRIPTS / f"python{SUFFIX}"
+    copy = folder / "bridgehead.pyz"
+    copy.write_bytes(archive.read_bytes())
+    return Way("archive", (str(python), str(copy)), _home(folder))
+
+
+def unpacked(path: Path, folder: Path, python: str) -> Way:
+    """Unpack a bundle, and take a Python that has what it asks for, as uv would make one."""
+    with zipfile.ZipFile(path) as packed:
+        packed.extractall(folder / "content")
+    return Way("bundle", (python, str(folder / "content" / bundle.ENTRY_POINT)), _home(folder))
+
+
+def _home(folder: Path) -> Path:
+    home = folder / "home"
+    home.mkdir(parents=True)
+    return home
+
+
+# --- using it ---------------------------------------------------------------------------------------------
+
+
+def checks(way: Way) -> list[tuple[str, Callable[[], None]]]:
+    """Everything that the command must do."""
+    offered = [bridge.name for bridge in bridges.offered()]
+    listed: list[tuple[str, Callable[[], None]]] = [
+        ("--version", partial(version, way)),
+        ("--help", partial(help_text, way, offered)),
+    ]
+    listed += [(name, partial(use, way, name, (*way.command, name), way)) for name in offered]
+    if _names("doctor", way.run("--help").stdout):
+        listed.append(("doctor", partial(doctor, way)))
+    return listed
+
+
+def version(way: Way) -> None:
+    """The command tells the version that was built."""
+    done = way.run("--version")
+    assert (done.returncode, done.stdout) == (0, f"bridgehead {__version__}\n"), done
+
+
+def help_text(way: Way, offered: list[str]) -> None:
+    """The help names every bridge that the distribution has."""
+    done = way.run("--help")
+    assert done.returncode == 0, done
+    assert [name for name in offered if not _names(name, done.stdout)] == [], done.stdout
+
+
+def use(way: Way, name: str, command: tuple[str, ...], helper: Way) -> None:
+    """A bridge shakes hands, lists its tools, answers a call and ends well."""
+    (bridge,) = [bridge for bridge in bridges.ALL if bridge.name == name]
+    with (
+        far_sides.BY_BRIDGE[name](helper.command, helper.environment, way.home) as found,
+        Client(command, way.environment | found, way.home) as client,
+    ):
+        client.hello()
+        tools = client.tools()
+        assert bridge.call.tool in tools, tools
+        text = client.call(bridge.call.tool, bridge.call.arguments)
+        assert bridge.call.expected in text, text
+
+
+def doctor(way: Way) -> None:
+    """The doctor looks at everything and says so."""
+    done = way.run("doctor")
+    assert done.returncode in HEALTHY_OR_NOT, done
+    assert done.stdout.strip(), done
+    assert "Traceback" not in done.stdout + done.stderr, done
+
+
+def _names(word: str, text: str) -> bool:
+    return any(line.split()[:1] == [word] for line in text.splitlines())
+
+
+def passes(way: str, what: str, check: Callable[[], None]) -> bool:
+    """Run one check and print how it went."""
+    begun = time.monotonic()
+    try:
+        check()
+    except (AssertionError, OSError, KeyError, ValueError, subprocess.TimeoutExpired) as failure:
+        print(f"failed  {way} {what}: {type(failure).__name__}: {failure}", flush=True)
+        print(*getattr(failure, "__notes__", ()), sep="\n", flush=True)
+        return False
+    print(f"ok      {way} {what} ({time.monotonic() - begun:.1f} s)", flush=True)
+    return True

@@ -1,0 +1,61 @@
+"""The aoc bridge, put together: its tools, resources and prompts, and what it holds open while it serves."""
+
+# ruff: noqa: PTH109 - pathlib would delay the server's first answer
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from bridgehead.mcp import Bridge
+from bridgehead.mcp.later import asyncio
+from bridgehead.runtime.clock import Clock, SystemClock
+
+from . import prompts, puzzles, ranking, recording, watching
+from .dialect import AocDialect
+from .event import Event
+from .folders import folders
+from .settings import AocSettings
+
+NAME = "aocMCP"
+VERSION = "1.0.0"
+"""As the contract has it; the distribution's own version is `bridgehead --version`."""
+
+
+def open_event(settings: AocSettings, clock: Clock | None = None) -> Event:
+    """Open the files that the settings name."""
+    found = folders(settings, os.getcwd())
+    return Event(settings.year, found, settings.lock_wait_ms / 1000, clock or SystemClock())
+
+
+def make_bridge(
+    settings: AocSettings, *, clock: Clock | None = None, watch_every: float = watching.EVERY_SECONDS
+) -> Bridge[Event]:
+    """Make the bridge; nothing is read before it is served."""
+
+    @asynccontextmanager
+    async def lifespan() -> AsyncIterator[Event]:
+        settings.configure_logs()
+        event = open_event(settings, clock)
+        watcher = asyncio.create_task(watching.watch(bridge, event.folders.instructions, watch_every))
+        try:
+            yield event
+        finally:
+            watcher.cancel()
+            await event.close()
+
+    bridge: Bridge[Event] = Bridge(
+        NAME,
+        VERSION,
+        lifespan=lifespan,
+        dialect=AocDialect(),
+        changing={"resources"},
+        subscribable=True,
+        logging=False,
+    )
+    puzzles.declare(bridge, settings.year)
+    recording.declare(bridge)
+    ranking.declare(bridge)
+    prompts.declare(bridge)
+    return bridge

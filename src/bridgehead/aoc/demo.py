@@ -1,0 +1,119 @@
+"""Demo: a tour of the aoc bridge, offline. An invented puzzle, solved in several ways, timed and ranked.
+
+The solvers are small programs that stand for models: each one's time is measured around its own work.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from math import ceil, isqrt
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rich.console import Console
+
+from bridgehead.runtime.tour import Tour
+
+from .bridge import open_event
+from .exports import table
+from .leaderboard import Filters
+from .settings import AocSettings
+
+LANTERNS = 200_000
+RUNS = 5
+
+_PHASE1 = f"""\
+# Lanterns on the quay
+
+{LANTERNS:,} lanterns hang in a row, numbered from 1, all of them dark. The keeper walks along the row again
+and again. On walk k she turns every k-th lantern: a dark one is lit, a lit one goes out.
+
+After as many walks as there are lanterns, how many are lit?
+"""
+_PHASE2 = """\
+The keeper writes down the numbers of the lit lanterns. What is their sum?
+"""
+
+
+def _by_walking() -> int:
+    lit = bytearray(LANTERNS + 1)
+    for walk in range(1, LANTERNS + 1):
+        for lantern in range(walk, LANTERNS + 1, walk):
+            lit[lantern] ^= 1
+    return sum(lit)
+
+
+def _by_slices() -> int:
+    lit = bytearray(LANTERNS + 1)
+    turned = bytes(1 - value if value < 2 else value for value in range(256))  # noqa: PLR2004 - dark and lit
+    for walk in range(1, LANTERNS + 1):
+        lit[walk::walk] = lit[walk::walk].translate(turned)
+    return sum(lit)
+
+
+def _by_thinking() -> int:
+    lit = 0
+    while (lit + 1) ** 2 <= LANTERNS:  # only the lanterns of squares are turned an odd number of times
+        lit += 1
+    return lit
+
+
+SOLVERS: dict[str, Callable[[], int]] = {
+    "patient-heron": _by_walking,
+    "quick-otter": _by_slices,
+    "clever-fox": _by_thinking,
+}
+
+
+FASTEST = "clever-fox"
+SHORT_NAME = "fox"
+
+
+def tour(console: Console) -> bool:
+    """Show the bridge, and tell whether everything was as it should be."""
+    with TemporaryDirectory() as folder:
+        environment = {"AOC_DATA_DIR": folder}  # and nothing of the person's own
+        _invent(Path(folder))
+        with Tour(console, "aoc", environment) as guide:
+            _show(guide)
+        console.print("\n[bold]And for people: bridgehead aoc leaderboard[/]")
+        board = open_event(AocSettings(environment)).board_now(Filters())
+        console.print(table(board))
+        return guide.failures == 0 and board.rows[0].llm == FASTEST
+
+
+def _invent(folder: Path) -> None:
+    """Put an invented puzzle and the aliases of the demo into a folder."""
+    instructions = folder / "instructions"
+    instructions.mkdir()
+    (instructions / "Day01_phase1.md").write_text(_PHASE1, encoding="utf-8")
+    (instructions / "Day01_phase2.md").write_text(_PHASE2, encoding="utf-8")
+    (folder / "aliases.json").write_text(json.dumps({FASTEST: [SHORT_NAME]}), encoding="utf-8")
+
+
+def _show(guide: Tour) -> None:
+    puzzle = guide.call("An agent reads the puzzle of the day.", "fetch_instruction", {"day": 1})
+    guide.expect("Lanterns on the quay" in puzzle["content"][0]["text"])
+    guide.say(f"Three solvers work on it, {RUNS} times each; every time is measured and recorded.")
+    for name, solve in SOLVERS.items():
+        for _ in range(RUNS - 1):
+            guide.request("tools/call", {"name": "record_speed", "arguments": _timed(guide, name, solve)})
+        recorded = guide.call("The last run of this one:", "record_speed", _timed(guide, name, solve))
+        guide.expect(recorded["structuredContent"]["n"] == RUNS)
+    again = _timed(guide, SHORT_NAME, SOLVERS[FASTEST])
+    guide.call("The fox signs with its short name, which aliases.json knows.", "record_speed", again)
+    board = guide.call("Who was fastest, by the median?", "speed_leaderboard", {})
+    guide.expect(board["structuredContent"]["rows"][0]["llm"] == FASTEST)
+    refused = guide.call("A day that does not exist is refused.", "fetch_instruction", {"day": 26})
+    guide.expect(refused["content"][0]["text"].startswith("Invalid params"))
+
+
+def _timed(guide: Tour, name: str, solve: Callable[[], int]) -> dict[str, int | str]:
+    """Solve the puzzle and say how long that took; a wrong answer counts as a failure of the demo."""
+    begin = time.perf_counter()
+    answer = solve()
+    spent = ceil((time.perf_counter() - begin) * 1000)
+    guide.expect(answer == isqrt(LANTERNS))
+    return {"day": 1, "phase": 1, "llm_name": name, "speed_ms": spent}

@@ -1,0 +1,63 @@
+"""Settings of the aoc bridge: where puzzles and records are, which event is served, how long a lock takes."""
+
+# ruff: noqa: PTH100, PTH111, PTH112 - pathlib would delay the server's first answer
+
+from __future__ import annotations
+
+import os
+
+from bridgehead.runtime.log_settings import LogSettings
+from bridgehead.runtime.settings import Kind, Setting, SettingError, whole
+
+
+def _folder(text: str) -> str | None:
+    return os.path.abspath(os.path.expanduser(text))
+
+
+FOLDER = Kind(_folder, "an existing folder")
+
+
+class AocSettings(LogSettings):
+    """What the environment says about the aoc bridge."""
+
+    data_dir = Setting(
+        "AOC_DATA_DIR",
+        FOLDER,
+        None,
+        "The folder with `instructions/`, `speeds/` and `aliases.json`.",
+        shown="the current directory if it has `instructions/` or `speeds/`, else the user's data directory",
+    )
+    instructions_dir = Setting(
+        "AOC_INSTRUCTIONS_DIR",
+        FOLDER,
+        None,
+        "The folder with the puzzle texts.",
+        shown="`instructions/` in the data directory",
+    )
+    speeds_dir = Setting(
+        "AOC_SPEEDS_DIR",
+        FOLDER,
+        None,
+        "The folder with the speed records.",
+        shown="`speeds/` in the data directory, made with the first record",
+    )
+    year = Setting(
+        "AOC_YEAR",
+        whole(2015, 2099),
+        2025,
+        "The event that is served. Where the data directory has a folder of that name, "
+        "`instructions/` and `speeds/` in it are used.",
+    )
+    lock_wait_ms = Setting(
+        "AOC_LOCK_WAIT_MS",
+        whole(1, 600_000),
+        10_000,
+        "How long a record waits, in milliseconds, for another process that writes the same day.",
+    )
+
+    def check(self) -> None:
+        """Refuse a folder that is named but not there, or that is a file."""
+        for setting in (AocSettings.data_dir, AocSettings.instructions_dir, AocSettings.speeds_dir):
+            folder = self.values[setting.name]
+            if folder is not None and not os.path.isdir(folder):
+                raise SettingError(setting.name, folder, setting.kind.wanted)

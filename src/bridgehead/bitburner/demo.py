@@ -1,0 +1,149 @@
+"""Demo: an agent's tour of the bridge, with a simulated game that dials in, stalls, drops and comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+from rich.console import Console
+
+from bridgehead.runtime.tour import Tour
+
+from .simulator import Faults, Game
+
+T = TypeVar("T")
+
+LIMIT = 10.0
+_PAGE = "https://bitburner-official.github.io"
+_EARLY = """\
+/** Takes what a server has, again and again. */
+export async function main(ns) {
+  const target = ns.args[0] ?? "n00dles";
+  while (true) {
+    await ns.weaken(target);
+    await ns.hack(target);
+  }
+}
+"""
+_SCOUT = 'export async function main(ns) {\n  ns.tprint(ns.scan("home"));\n}\n'
+_FILES = {"home": {"early.js": _EARLY, "lib/scout.js": _SCOUT, "notes.txt": "Buy more RAM."}, "n00dles": {}}
+_COST = 2.0
+"""What the script costs in GB once it names weaken, grow and hack."""
+_WEAKEN = "    await ns.weaken(target);\n"
+
+
+def tour(console: Console) -> bool:
+    """Show the tour; returns whether everything went as it says."""
+    with TemporaryDirectory(prefix="bridgehead-") as state:
+        port = _free_port()
+        environment = {
+            "BITBURNER_LISTEN": f"127.0.0.1:{port}",
+            "BRIDGEHEAD_STATE_DIR": state,
+            "BITBURNER_CONNECT_WAIT_MS": "5000",
+            "RPC_TIMEOUT_MS": "1000",
+            "MCP_LOG_LEVEL": "error",
+        }
+        with Tour(console, "bitburner", environment) as shown, _playing() as player:
+            _arrive(shown, player, f"ws://127.0.0.1:{port}")
+            _look_around(shown)
+            _change(shown, player.game)
+            _be_stopped(shown, player.game)
+            _have_trouble(shown, player, f"ws://127.0.0.1:{port}")
+    return shown.failures == 0
+
+
+def _free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+class _Player:
+    """The one who plays: a game, and a loop in a thread of its own that runs it."""
+
+    def __init__(self) -> None:
+        self.game = Game(3, _FILES)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def do(self, doing: Coroutine[Any, Any, T]) -> T:
+        """Let the game do something, and wait for it."""
+        return asyncio.run_coroutine_threadsafe(doing, self._loop).result(LIMIT)
+
+    def leave(self) -> None:
+        """End the game and its thread."""
+        self.do(self.game.hang_up())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(LIMIT)
+        self._loop.close()
+
+
+@contextmanager
+def _playing() -> Iterator[_Player]:
+    player = _Player()
+    try:
+        yield player
+    finally:
+        player.leave()
+
+
+def _arrive(shown: Tour, player: _Player, url: str) -> None:
+    found = shown.call("Before any game is there, an agent can ask what to do.", "connection_status", {})
+    shown.expect(found["structuredContent"]["state"] == "waiting")
+    shown.say("The player sets host and port in Options → Remote API, and the game dials in.")
+    shown.expect(player.do(player.game.dial(url, _PAGE)))
+    found = shown.call("Which files are on the home server?", "list_files", {})
+    shown.expect(found["structuredContent"]["files"] == ["notes.txt", "early.js", "lib/scout.js"])
+
+
+def _look_around(shown: Tour) -> None:
+    found = shown.call("Where is a server hacked?", "search_files", {"pattern": r"ns\.\w+\(target\)"})
+    shown.expect([match["line"] for match in found["structuredContent"]["matches"]] == [5, 6])
+    lines = {"filename": "early.js", "start_line": 4, "end_line": 7}
+    shown.call("Read just that part.", "read_file", lines)
+    query = {"query": "grow", "limit": 1}
+    found = shown.call("The API has 335 KB of definitions; look up one.", "search_definitions", query)
+    shown.expect("grow(host: string" in found["content"][0]["text"])
+
+
+def _change(shown: Tour, game: Game) -> None:
+    edit = {"filename": "early.js", "old_text": _WEAKEN, "new_text": f"{_WEAKEN}    await ns.grow(target);\n"}
+    found = shown.call("Let the money grow as well; the new RAM cost comes along.", "edit_file", edit)
+    shown.expect("ns.grow" in game.servers["home"]["early.js"])
+    shown.expect(found["structuredContent"]["ram_gb"] == _COST)
+    shown.call("Gone by mistake?", "delete_file", {"filename": "lib/scout.js"})
+    shown.expect("lib/scout.js" not in game.servers["home"])
+    shown.call("Nothing is lost: bring it back.", "restore_file", {"filename": "lib/scout.js"})
+    shown.expect(game.servers["home"].get("lib/scout.js") == _SCOUT)
+
+
+def _be_stopped(shown: Tour, game: Game) -> None:
+    write = {"filename": "notes.txt", "content": "Buy a server.", "if_match": "Buy less RAM."}
+    refused = shown.call("A write that expects another content than there is.", "write_file", write)
+    shown.expect(refused["isError"] and game.servers["home"]["notes.txt"] == "Buy more RAM.")
+    refused = shown.call(
+        "A program is no file of an agent's, whatever the game allows.",
+        "delete_file",
+        {"filename": "NUKE.exe"},
+    )
+    shown.expect(refused["isError"] and "NUKE.exe" in game.world.programs["home"])
+
+
+def _have_trouble(shown: Tour, player: _Player, url: str) -> None:
+    player.game.faults = Faults(silence=1, times=1)
+    failed = shown.call("The game hangs, and does not answer in time.", "list_files", {})
+    shown.expect(failed["structuredContent"]["code"] == "timeout")
+    player.game.faults = Faults(drop=1, times=1)
+    failed = shown.call("The connection drops in the middle of a call.", "list_files", {})
+    shown.expect(failed["structuredContent"]["code"] == "disconnected")
+    shown.say("The game dials again by itself.")
+    shown.expect(player.do(player.game.dial(url, _PAGE)))
+    found = shown.call("All is well again.", "connection_status", {})
+    shown.expect(found["structuredContent"]["reconnects"] == 1)

@@ -1,0 +1,126 @@
+"""Doctor: finds out what is right and what is wrong between this machine and the game, for one screen."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from bridgehead.runtime.clock import SystemClock
+from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.findings import Finding
+from bridgehead.runtime.metrics import Metrics
+
+from . import saves, secret
+from .session import Session, opened
+from .settings import BitburnerSettings
+from .switchboard import GUEST
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_OTHERS = 0o077
+
+
+async def examine(environment: Mapping[str, str], wait: float) -> list[Finding]:
+    """Look at everything, waiting so many seconds for a game to dial in."""
+    settings = BitburnerSettings({"MCP_LOG_LEVEL": "error", **environment})
+    found = [_settings(BitburnerSettings(environment)), *_folders(settings)]
+    try:
+        async with opened(settings, Metrics(), SystemClock()) as session:
+            if not session.board.problem:
+                await session.board.arrival(wait)
+            found += [_port(session), _listener(session), _game(session, wait)]
+            found += [await _generation(session), _origins(session)]
+    except BridgeError as error:
+        found.append(Finding("listener", "wrong", error.message, error.next_step))
+    return [*found, _permission(settings)]
+
+
+def _settings(settings: BitburnerSettings) -> Finding:
+    given = [f"{name}={value}" for name, value in settings.summary() if name in settings.given]
+    return Finding("settings", "right", ", ".join(given) or "all at their defaults")
+
+
+def _folders(settings: BitburnerSettings) -> list[Finding]:
+    from .backups import Backups
+
+    found = []
+    try:
+        found.append(_private("state", secret.key_path(settings).parent))
+        backups = Backups(settings, SystemClock())
+        if backups.is_on:
+            found.append(_private("backups", backups.folder))
+            found.append(_private("saves", saves.folder(settings)))
+        else:
+            advice = "Unset BITBURNER_BACKUP_DIR to have previous contents kept."
+            found.append(Finding("backups", "note", "off: an overwritten file is lost", advice))
+    except BridgeError as error:
+        found.append(Finding("folders", "wrong", error.message, error.next_step))
+    return found
+
+
+def _private(what: str, folder: Path) -> Finding:
+    mode = stat.S_IMODE(folder.stat().st_mode)
+    if not os.access(folder, os.W_OK):
+        return Finding(what, "wrong", f"{folder} cannot be written to", "Choose another folder.")
+    if os.name != "nt" and mode & _OTHERS:
+        advice = f"chmod 700 {folder}"
+        return Finding(what, "note", f"{folder} can be looked into by other users ({mode:o})", advice)
+    return Finding(what, "right", str(folder))
+
+
+def _port(session: Session) -> Finding:
+    board, settings = session.board, session.settings
+    if settings.rpc_url is not None:
+        return Finding(
+            "port", "note", f"not listened on: BITBURNER_RPC_URL is set, {board.address} is dialled"
+        )
+    if board.problem:
+        return Finding("port", "wrong", board.problem)
+    if board.role == GUEST:
+        return Finding("port", "right", f"{board.address} is held by another bridge of yours")
+    return Finding("port", "right", f"{board.address} is free")
+
+
+def _listener(session: Session) -> Finding:
+    board = session.board
+    if board.problem:
+        return Finding("listener", "wrong", "no game can reach a bridge with these settings", board.problem)
+    if board.role == GUEST:
+        return Finding("listener", "right", "that bridge answers and shares its game")
+    scheme = "wss" if session.settings.tls_cert else "ws"
+    return Finding("listener", "right", f"the doctor listened itself, for {scheme}, and lets go now")
+
+
+def _game(session: Session, wait: float) -> Finding:
+    board = session.board
+    if board.link is not None:
+        return Finding("game", "right", f"connected, from {board.game}")
+    refused = f"; refused: {board.refused}" if board.refused else ""
+    return Finding("game", "wrong", f"none dialled in within {wait:g} s{refused}", board.next_step())
+
+
+async def _generation(session: Session) -> Finding:
+    if session.board.link is None:
+        return Finding("generation", "note", "unknown without a game")
+    try:
+        generation = await session.remote.generation()
+    except BridgeError as error:
+        return Finding("generation", "wrong", error.message, error.next_step)
+    if generation.startswith("3"):
+        return Finding("generation", "right", f"{generation}: every tool works")
+    advice = "get_file_metadata needs 3.0, backup_save 2.8, list_servers 2.6."
+    return Finding("generation", "note", f"{generation}: some tools need a newer game", advice)
+
+
+def _origins(session: Session) -> Finding:
+    return Finding("may dial in", "right", ", ".join(session.settings.allowed_origins))
+
+
+def _permission(settings: BitburnerSettings) -> Finding:
+    if settings.read_only:
+        return Finding("permission", "right", "reading only: no tool that writes is offered")
+    asks = "after asking the user" if settings.confirm_delete else "without asking the user"
+    return Finding("permission", "right", f"reading, writing, and deleting {asks} where the client can ask")

@@ -1,0 +1,79 @@
+"""Matching: the program that `search_files` runs in a process of its own, and its time limit.
+
+Reads a job from standard input and writes the outcome to standard output. The alarm ends the process in the
+middle of a match, which nothing in the language could; without an alarm (on Windows) the parent's limit does.
+Its values are defined here, and dear modules are loaded where they are used, so that both sides start fast.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+from msgspec import Struct
+
+_LONGEST_LINE = 300
+
+
+class Match(Struct):
+    """A line that matches."""
+
+    filename: str
+    line: int
+    text: str
+
+
+class Job(Struct):
+    """What the matching process is given."""
+
+    pattern: str
+    ignore_case: bool
+    most: int
+    seconds: float
+    files: list[tuple[str, str]]
+
+
+class Outcome(Struct):
+    """What the matching process answers."""
+
+    matches: list[Match] = []
+    truncated: bool = False
+    problem: str = ""
+    ran_away: bool = False
+
+
+def main() -> None:
+    """Do one job."""
+    import signal
+
+    job = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Job)
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, job.seconds)  # the default action ends the process
+    sys.stdout.buffer.write(msgspec.msgpack.encode(matched(job)))
+
+
+def matched(job: Job) -> Outcome:
+    """Find the lines that match."""
+    import re
+
+    try:
+        pattern = re.compile(job.pattern, re.IGNORECASE if job.ignore_case else 0)
+    except (re.error, OverflowError, RecursionError) as problem:
+        return Outcome(problem=str(problem))
+    matches: list[Match] = []
+    for filename, content in job.files:
+        for number, line in enumerate(content.splitlines(), start=1):
+            if pattern.search(line) is None:
+                continue
+            if len(matches) == job.most:
+                return Outcome(matches, truncated=True)
+            matches.append(Match(filename, number, _shortened(line)))
+    return Outcome(matches)
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}… ({len(line)} characters)"
+
+
+if __name__ == "__main__":
+    main()

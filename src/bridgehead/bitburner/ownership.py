@@ -1,0 +1,92 @@
+"""Ownership: who of this user's bridges holds the port. The first one does; the others are its guests.
+
+Binding the port is the election: whoever can bind it owns it, and when the owner ends, one of the guests can.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import random
+from typing import TYPE_CHECKING
+
+from bridgehead.runtime import logs
+
+from . import guide
+from .neighbour import Stranger, relay_url, visit
+from .relay import share
+from .switchboard import GUEST, OWNER
+
+if TYPE_CHECKING:
+    from bridgehead.runtime.backoff import Backoff
+
+    from .listener import Listener
+    from .secret import Prover
+    from .settings import BitburnerSettings
+    from .switchboard import Switchboard
+
+_log = logs.logger("bitburner.ownership")
+
+
+class Ownership:
+    """Holds the port, or shares the game of whoever does, for as long as it runs."""
+
+    def __init__(
+        self,
+        settings: BitburnerSettings,
+        board: Switchboard,
+        listener: Listener,
+        prover: Prover,
+        backoff: Backoff,
+    ) -> None:
+        self._settings = settings
+        self._board = board
+        self._listener = listener
+        self._prover = prover
+        self._backoff = backoff
+        self.settled = asyncio.Event()
+        """Set once it is known whether the port is ours, shared, or out of reach."""
+
+    async def run(self) -> None:
+        """Own the port or be a guest, without end."""
+        attempt = 0
+        while True:
+            if await self._own_or_visit():
+                attempt = 0  # the owner went: whoever binds first is the next one, so no waiting
+                continue
+            await asyncio.sleep(self._backoff.delay(attempt, random.random))
+            attempt += 1
+
+    async def _own_or_visit(self) -> bool:
+        """Return when neither goes on; true where a guest's time has ended."""
+        try:
+            async with self._listener.listening() as address:
+                self._board.role, self._board.address, self._board.problem = OWNER, str(address), ""
+                _log.info("listening", address=str(address))
+                self.settled.set()
+                await asyncio.Event().wait()  # until this task is cancelled
+        except OSError as failure:
+            if failure.errno == errno.EADDRINUSE:
+                return await self._visit()
+            self._blocked(f"{self._settings.listen} cannot be listened on: {failure.strerror or failure}.")
+        return False
+
+    async def _visit(self) -> bool:
+        try:
+            socket = await visit(self._settings, self._prover, relay_url(self._settings))
+        except Stranger as stranger:
+            port = self._settings.listen.port
+            self._blocked(f"Port {port} is taken by {stranger}. {guide.change_port(port)}")
+            return False
+        except OSError:
+            return False  # whoever held the port has just let go of it
+        self._board.role, self._board.problem = GUEST, ""
+        _log.info("sharing the game of the bridge that holds the port", address=str(self._settings.listen))
+        self.settled.set()
+        async with socket:
+            await share(self._board, socket)
+        return True
+
+    def _blocked(self, problem: str) -> None:
+        self._board.blocked(problem)
+        self.settled.set()

@@ -1,0 +1,209 @@
+"""Settings: what the environment says to the bitburner bridge. Owns names, defaults and their rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from bridgehead.runtime.log_settings import LogSettings
+from bridgehead.runtime.places import PlaceSettings
+from bridgehead.runtime.settings import (
+    BYTES,
+    FLAG,
+    PATH,
+    WORDS,
+    Kind,
+    Setting,
+    SettingError,
+    whole,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from ssl import SSLContext
+
+GAME_PORT = 12525
+"""The port that tools for this game use by custom."""
+NO_ORIGIN = "none"
+ANY_ORIGIN = "*"
+OFF = "off"
+_HIGHEST_PORT = 65535
+_LOOPBACK = ("localhost", "::1")
+_NEAR = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - nothing is bound here
+_DAY_MS = 86_400_000
+_YES, _NO = True, False
+ORIGINS: tuple[str, ...] = (
+    "https://bitburner-official.github.io",
+    "file://",
+    NO_ORIGIN,
+    "http://localhost:*",
+    "https://localhost:*",
+    "http://127.0.0.1:*",
+    "https://127.0.0.1:*",
+    "http://[::1]:*",
+)
+"""Where the game comes from: the official page, the desktop build (a file, or no origin), this machine."""
+
+
+class Address(Struct, frozen=True):
+    """A host and a port."""
+
+    host: str
+    port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        """Tell whether only this machine can reach it."""
+        return self.host in _LOOPBACK or self.host.startswith("127.")
+
+    @property
+    def near(self) -> Address:
+        """How this machine itself reaches it: an address that stands for all of them is not one to dial."""
+        return Address(_NEAR.get(self.host, self.host), self.port)
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+def _address(text: str) -> Address:
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") if colon else "127.0.0.1"
+    number = int(port)
+    if not host or not 0 <= number <= _HIGHEST_PORT:
+        raise ValueError(text)
+    return Address(host, number)
+
+
+def _url(text: str) -> str | None:
+    scheme, separator, rest = text.partition("://")
+    if scheme.lower() not in ("ws", "wss") or not separator or not rest.strip("/"):
+        raise ValueError(text)
+    return text
+
+
+def _folder(text: str) -> Path | str | None:
+    return OFF if text.lower() == OFF else PATH.parse(text)
+
+
+ADDRESS = Kind(_address, "an address such as 127.0.0.1:12525, or a port")
+URL = Kind(_url, "a WebSocket address such as ws://127.0.0.1:12525")
+FOLDER = Kind(_folder, "a path, or off")
+
+
+class BitburnerSettings(PlaceSettings, LogSettings):
+    """Everything that can be set for the bitburner bridge."""
+
+    listen = Setting("BITBURNER_LISTEN", ADDRESS, Address("127.0.0.1", GAME_PORT), "Where the game dials in.")
+    allow_remote = Setting(
+        "BITBURNER_ALLOW_REMOTE", FLAG, _NO, "Allows BITBURNER_LISTEN to be reached by other machines."
+    )
+    rpc_url = Setting(
+        "BITBURNER_RPC_URL",
+        URL,
+        None,
+        "Dial this address instead of listening: a relay, or a shared game.",
+        secret=True,  # it may name a password
+    )
+    allowed_origins = Setting(
+        "BITBURNER_ALLOWED_ORIGINS",
+        WORDS,
+        ORIGINS,
+        "Pages that may dial in; `:*` stands for any port, `none` for no origin, `*` for all.",
+    )
+    tls_cert = Setting("BITBURNER_TLS_CERT", PATH, None, "Certificate (PEM); with it the game dials `wss`.")
+    tls_key = Setting(
+        "BITBURNER_TLS_KEY", PATH, None, "The certificate's key, where it is a file of its own."
+    )
+    connect_wait_ms = Setting(
+        "BITBURNER_CONNECT_WAIT_MS",
+        whole(0, _DAY_MS),
+        2000,
+        "How long a call waits for a game to dial in before it fails.",
+    )
+    rpc_timeout_ms = Setting(
+        "RPC_TIMEOUT_MS", whole(1, _DAY_MS), 5000, "How long one exchange with the game may take."
+    )
+    reconnect_base_ms = Setting(
+        "RPC_RECONNECT_BASE_MS", whole(1, _DAY_MS), 250, "The first delay between two tries to connect."
+    )
+    reconnect_max_ms = Setting(
+        "RPC_RECONNECT_MAX_MS", whole(1, _DAY_MS), 10_000, "The longest delay between two tries to connect."
+    )
+    reconnect_max_attempts = Setting(
+        "RPC_RECONNECT_MAX_ATTEMPTS", whole(), 0, "Tries in a row before dialling is given up; 0: never."
+    )
+    ping_interval_ms = Setting(
+        "BITBURNER_PING_INTERVAL_MS", whole(10, _DAY_MS), 15_000, "How often an idle game is pinged."
+    )
+    ping_timeout_ms = Setting(
+        "BITBURNER_PING_TIMEOUT_MS",
+        whole(10, _DAY_MS),
+        10_000,
+        "A game that leaves a ping unanswered for this long is taken for dead.",
+    )
+    max_frame_bytes = Setting(
+        "BITBURNER_MAX_FRAME_BYTES", BYTES, 64 * 1024 * 1024, "The largest message taken from the game."
+    )
+    write_max_bytes = Setting(
+        "FILE_WRITE_MAX_BYTES", BYTES, 1_000_000, "The largest file that may be written, in UTF-8 bytes."
+    )
+    search_ms = Setting(
+        "BITBURNER_SEARCH_MS",
+        whole(10, 60_000),
+        3000,
+        "How long a search pattern may run before it is stopped.",
+    )
+    read_only = Setting("BITBURNER_READ_ONLY", FLAG, _NO, "Offers no tool that writes.")
+    confirm_delete = Setting(
+        "BITBURNER_CONFIRM_DELETE", FLAG, _YES, "Asks the user before a delete, where the client can ask."
+    )
+    backup_dir = Setting(
+        "BITBURNER_BACKUP_DIR",
+        FOLDER,
+        None,
+        "Where previous contents are kept; `off` keeps none.",
+        shown="`bitburner/backups` in the state directory",
+    )
+    backup_max_files = Setting(
+        "BITBURNER_BACKUP_MAX_FILES", whole(1, 100_000), 2000, "How many previous contents are kept."
+    )
+    backup_max_bytes = Setting(
+        "BITBURNER_BACKUP_MAX_BYTES", BYTES, 200_000_000, "How many bytes of previous contents are kept."
+    )
+
+    @property
+    def shown_url(self) -> str:
+        """The address that is dialled, without the name and password that may be in it."""
+        scheme, _, rest = (self.rpc_url or "").partition("://")
+        return f"{scheme}://{rest.rpartition('@')[2]}"
+
+    def check(self) -> None:
+        """Refuse values that do not go together."""
+        if not (self.listen.is_loopback or self.allow_remote):
+            wanted = "a loopback address such as 127.0.0.1:12525, unless BITBURNER_ALLOW_REMOTE is 1"
+            raise SettingError("BITBURNER_LISTEN", str(self.listen), wanted)
+        if self.reconnect_max_ms < self.reconnect_base_ms:
+            wanted = f"at least RPC_RECONNECT_BASE_MS, which is {self.reconnect_base_ms}"
+            raise SettingError("RPC_RECONNECT_MAX_MS", str(self.reconnect_max_ms), wanted)
+        if self.tls_key is not None and self.tls_cert is None:
+            raise SettingError("BITBURNER_TLS_KEY", str(self.tls_key), "left out without BITBURNER_TLS_CERT")
+        self.tls()
+
+    def tls(self) -> SSLContext | None:
+        """Return what `wss` is served with, or None for `ws`."""
+        if self.tls_cert is None:
+            return None
+        import ssl
+
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        try:
+            context.load_cert_chain(self.tls_cert, self.tls_key)
+        except (OSError, ssl.SSLError) as failure:
+            wanted = f"a PEM file with a certificate and its key ({failure})"
+            raise SettingError("BITBURNER_TLS_CERT", str(self.tls_cert), wanted) from None
+        return context
+
+
+__all__ = ["ADDRESS", "ANY_ORIGIN", "NO_ORIGIN", "OFF", "Address", "BitburnerSettings"]

@@ -1,0 +1,12 @@
+"""A simulated game: it answers as the real one was seen to, in both generations, and misbehaves when told to.
+
+`answer` is its core: a world and a request in, a reply out. `Game` puts it behind a WebSocket that dials in
+as the game does. `command.simulate` lets a person run it.
+"""
+
+from .answer import answer
+from .faults import Faults
+from .game import Exchange, Game
+from .world import World
+
+__all__ = ["Exchange", "Faults", "Game", "World", "answer"]

@@ -1,0 +1,92 @@
+"""Faults: how a simulated game misbehaves, how often, and who decides when: a seeded draw."""
+
+from __future__ import annotations
+
+from random import Random
+
+import msgspec
+from msgspec import Struct, field
+
+from bridgehead.runtime.errors import InvalidArgument
+
+DELAY = 0.2
+HELD = 0.02
+MEGABYTE = 1_000_000
+
+SHARES = ("silence", "late", "out_of_order", "drop", "garbage", "nonsense", "huge")
+
+
+class Faults(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What goes wrong. Each share is the part of the requests that it befalls, from 0 (none) to 1 (all)."""
+
+    silence: float = 0.0
+    """No reply."""
+    late: float = 0.0
+    """The reply comes `delay` seconds late."""
+    out_of_order: float = 0.0
+    """The reply waits until others have overtaken it, or for a moment."""
+    drop: float = 0.0
+    """The connection is cut at the request, which is not carried out."""
+    garbage: float = 0.0
+    """Something comes before the reply that is no reply to anything that was asked."""
+    nonsense: float = 0.0
+    """The reply has the right id, and a result of a type that no method gives."""
+    huge: float = 0.0
+    """The reply is padded by `padding` bytes."""
+    delay: float = DELAY
+    padding: int = MEGABYTE
+    only: frozenset[str] = field(default_factory=frozenset)
+    """The methods that faults befall; none means all."""
+    times: int | None = None
+    """How many requests they befall before all is well again; None means no end."""
+
+    def __post_init__(self) -> None:
+        for name in SHARES:
+            share = getattr(self, name)
+            if not 0 <= share <= 1:
+                raise InvalidArgument(f"The share of {name} is {share}: it must be from 0 to 1.")
+
+
+def parse(text: str) -> Faults:
+    """Read faults from a text such as `late=0.3,delay=1,drop=0.05,silence`; a share left out is all of it."""
+    given: dict[str, str] = {}
+    for part in filter(None, text.replace(" ", "").split(",")):
+        name, _, value = part.partition("=")
+        given[name] = value or ("1" if name in SHARES else "")
+    try:
+        return msgspec.convert({**given}, Faults, strict=False)
+    except msgspec.ValidationError as failure:
+        known = ", ".join((*SHARES, "delay", "padding", "times"))
+        raise InvalidArgument(
+            f"The faults {text!r} cannot be read: {failure}.",
+            next_step=f"Right would be late=0.3,delay=1,drop=0.05; there are {known}.",
+        ) from failure
+
+
+class Dice:
+    """Draws the faults that befall each request, the same ones for the same seed and the same requests."""
+
+    def __init__(self, faults: Faults, seed: int = 0) -> None:
+        self.random = Random(seed)  # noqa: S311 - chance that can be repeated is the point
+        self._left: int | None = None
+        self.faults = faults
+
+    @property
+    def faults(self) -> Faults:
+        """What goes wrong; setting it counts its `times` anew."""
+        return self._faults
+
+    @faults.setter
+    def faults(self, faults: Faults) -> None:
+        self._faults = faults
+        self._left = faults.times
+
+    def draw(self, method: str) -> frozenset[str]:
+        """Return the names of the faults that befall a request."""
+        faults = self._faults
+        if self._left == 0 or (faults.only and method not in faults.only):
+            return frozenset()
+        drawn = frozenset(name for name in SHARES if self.random.random() < getattr(faults, name))
+        if drawn and self._left is not None:
+            self._left -= 1
+        return drawn

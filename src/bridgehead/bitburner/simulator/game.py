@@ -1,0 +1,245 @@
+"""Game: a simulated game at a real WebSocket. It dials in as the game does, and answers from its world.
+
+Everything that it answers comes from `answer`; this module owns the connection and the faults on the way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from msgspec import Struct
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, WebSocketException
+from websockets.typing import Origin
+
+from .answer import decode, reply
+from .faults import HELD, Dice, Faults
+from .garbage import garbage, nonsense, padded
+from .world import World
+
+LIMIT = 5.0
+MOST_HELD = 8
+MOST_STALE = 16
+_ABNORMAL = 1006
+
+Closed = tuple[int, str]
+
+
+class Exchange(Struct, frozen=True):
+    """A request that the game has seen, and what became of it."""
+
+    request: Any
+    """As decoded, or the raw frame where it is no JSON."""
+    reply: bytes | None
+    faults: frozenset[str]
+
+
+class Game:
+    """One game: its world, and at most one connection."""
+
+    def __init__(
+        self,
+        generation: int = 2,
+        files: Mapping[str, Mapping[str, str]] | None = None,
+        faults: Faults | None = None,
+        *,
+        seed: int = 0,
+        lacking: Iterable[str] = (),
+        watcher: Callable[[Exchange], None] | None = None,
+    ) -> None:
+        self.world = World(generation, files, lacking=lacking)
+        self.requests: list[Any] = []
+        """What was asked, in the order in which it came, unless a watcher takes it."""
+        self.closed: Closed | None = None
+        """Code and reason of how the last connection ended, or was refused; None while there is one."""
+        self._dice = Dice(faults or Faults(), seed)
+        self._watcher = watcher or (lambda exchange: self.requests.append(exchange.request))
+        self._connection: ClientConnection | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._waiting: set[asyncio.Task[None]] = set()
+        self._held: list[bytes] = []
+        self._stale: deque[bytes] = deque(maxlen=MOST_STALE)
+
+    @property
+    def servers(self) -> dict[str, dict[str, str]]:
+        """The files of each server."""
+        return self.world.servers
+
+    @property
+    def faults(self) -> Faults:
+        """What goes wrong; can be replaced at any time."""
+        return self._dice.faults
+
+    @faults.setter
+    def faults(self, faults: Faults) -> None:
+        self._dice.faults = faults
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether there is a connection now."""
+        return self._reading is not None and not self._reading.done()
+
+    async def dial(
+        self,
+        url: str,
+        origin: str | None = None,
+        *,
+        trust: ssl.SSLContext | None = None,
+        timeout: float = LIMIT,
+    ) -> bool:
+        """Connect as the game does, which gives up its old connection; where it fails, `closed` says why."""
+        await self.hang_up()
+        try:
+            connection = await connect(
+                url,
+                origin=Origin(origin) if origin else None,
+                ssl=trust,
+                open_timeout=timeout,
+                close_timeout=LIMIT,
+                ping_interval=None,  # a browser sends none
+                max_size=None,
+                proxy=None,
+                user_agent_header=None,
+            )
+        except (OSError, TimeoutError, WebSocketException) as failure:
+            self.closed = (_ABNORMAL, str(failure))
+            return False
+        self.closed = None
+        self._connection = connection
+        self._reading = asyncio.create_task(self._read(connection))
+        return True
+
+    async def hang_up(self) -> None:
+        """Close the connection as a page does that is left."""
+        if self._connection is not None:
+            self.thaw()
+            await self._connection.close(1001)
+            await self.wait_closed()
+
+    def cut(self) -> None:
+        """End the connection without a word."""
+        if self._connection is not None:
+            self._connection.transport.abort()
+
+    def freeze(self) -> None:
+        """Stop like a page that hangs: nothing is read, so not even a ping is answered."""
+        if self._connection is not None:
+            self._connection.transport.pause_reading()
+
+    def thaw(self) -> None:
+        """Go on with what has piled up."""
+        if self._connection is not None:
+            self._connection.transport.resume_reading()
+
+    async def wait_closed(self, timeout: float | None = LIMIT) -> Closed | None:
+        """Wait until the connection is closed and return how; raises TimeoutError."""
+        if self._reading is not None:
+            async with asyncio.timeout(timeout):
+                await asyncio.wait({self._reading})
+        return self.closed
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.hang_up()
+
+    async def _read(self, connection: ClientConnection) -> None:
+        """Take what is asked until the connection ends."""
+        try:
+            async for frame in connection:
+                await self._hear(connection, frame)
+        except ConnectionClosed:
+            pass
+        finally:
+            self._end(connection)
+
+    async def _hear(self, connection: ClientConnection, frame: str | bytes) -> None:
+        try:
+            message = decode(frame) if isinstance(frame, str) else None
+        except (ValueError, RecursionError):
+            message = None
+        if message is None:
+            self._watcher(Exchange(frame, None, frozenset()))
+            return
+        fields: dict[str, Any] = message if isinstance(message, dict) else {}
+        faults = self._dice.draw(str(fields.get("method")))
+        if "drop" in faults:
+            self._watcher(Exchange(message, None, faults))
+            connection.transport.abort()
+            return
+        said = reply(self.world, message)
+        self._watcher(Exchange(message, said, faults))
+        if said is not None:
+            await self._say(connection, said, fields.get("id"), faults)
+
+    async def _say(
+        self, connection: ClientConnection, said: bytes, message_id: object, faults: frozenset[str]
+    ) -> None:
+        """Send a reply, with what befalls it on the way."""
+        if "garbage" in faults:
+            junk = garbage(self._dice.random, message_id, self._stale)
+            await connection.send(junk.content, text=junk.is_text)
+        self._stale.append(said)
+        if "silence" in faults:
+            return
+        if "nonsense" in faults:
+            said = nonsense(self._dice.random, message_id)
+        if "huge" in faults:
+            said = padded(said, self.faults.padding)
+        if "late" in faults:
+            self._later(self._send_late(connection, said, self.faults.delay))
+        elif "out_of_order" in faults:
+            await self._hold(connection, said)
+        else:
+            await connection.send(said, text=True)
+
+    def _later(self, sending: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(sending)
+        self._waiting.add(task)
+        task.add_done_callback(self._waiting.discard)
+
+    async def _send_late(self, connection: ClientConnection, said: bytes, delay: float) -> None:
+        await asyncio.sleep(delay)
+        await _send(connection, [said])
+
+    async def _hold(self, connection: ClientConnection, said: bytes) -> None:
+        """Keep a reply until there are several, or for a moment, and send them shuffled."""
+        self._held.append(said)
+        if len(self._held) >= MOST_HELD:
+            await self._release(connection)
+        elif len(self._held) == 1:
+            self._later(self._release_soon(connection))
+
+    async def _release_soon(self, connection: ClientConnection) -> None:
+        await asyncio.sleep(HELD)
+        await self._release(connection)
+
+    async def _release(self, connection: ClientConnection) -> None:
+        held, self._held = self._held, []
+        self._dice.random.shuffle(held)
+        await _send(connection, held)
+
+    def _end(self, connection: ClientConnection) -> None:
+        code, reason = connection.close_code, connection.close_reason
+        self.closed = (int(code or _ABNORMAL), reason or "")
+        self._held.clear()
+        for task in tuple(self._waiting):
+            task.cancel()
+        self._connection = None
+
+
+async def _send(connection: ClientConnection, replies: list[bytes]) -> None:
+    """Send replies to whoever is still there."""
+    try:
+        for said in replies:
+            await connection.send(said, text=True)
+    except ConnectionClosed:
+        return

@@ -1,0 +1,203 @@
+"""Methods: what each method of the Remote API does to the world and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from .definitions import definitions
+from .names import PROGRAM, is_script, is_text, resolve
+from .ram import cost
+from .save import save
+from .script import BrokenScript
+from .wording import Case, Refusal, Silence, refusal
+from .world import World
+
+OK = "OK"
+
+
+class Call(Struct):
+    """One request for a method, and the ways in which it can be refused."""
+
+    world: World
+    method: str
+    params: Any = UNSET
+
+    def refuse(self, case: Case, subject: str = "") -> NoReturn:
+        """Refuse in the words of the world's generation."""
+        raise refusal(self.world, case, self.method, subject)
+
+    def strings(self, *names: str) -> list[str]:
+        """Return the fields with these names, which all have to be texts."""
+        if self.params is UNSET or self.params is None:
+            if self.world.is_second:
+                raise Silence
+            raise Refusal("Missing params")
+        fields = self.params if isinstance(self.params, dict) else {}
+        found = [fields[name] for name in names if isinstance(fields.get(name), str)]
+        if len(found) < len(names):
+            self.refuse(Case.PARAMS, msgspec.json.encode(self.params).decode())
+        return found
+
+    def path(self, filename: str) -> str:
+        """Return the path that a file name means."""
+        path = resolve(filename)
+        if path is None:
+            self.refuse(Case.PATH, filename)
+        return path
+
+    def host(self, server: str) -> str:
+        """Return the host that a server's name or address means."""
+        host = self.world.host(server)
+        if host is None:
+            self.refuse(Case.SERVER, server)
+        return host
+
+    def place(self) -> tuple[str, str]:
+        """Return host and path of a request about one file with contents."""
+        filename, server = self.strings("filename", "server")
+        path = self.path(filename)
+        host = self.host(server)
+        self.check_extension(path)
+        return host, path
+
+    def check_extension(self, path: str) -> None:
+        """Refuse what can have no contents."""
+        if not is_script(path) and not is_text(path, self.world.generation):
+            self.refuse(Case.EXTENSION, path)
+
+
+def push_file(call: Call) -> str:
+    """Write a file."""
+    *_, content = call.strings("filename", "server", "content")
+    host, path = call.place()
+    call.world.write(host, path, content)
+    return OK
+
+
+def get_file(call: Call) -> str:
+    """Read a file."""
+    host, path = call.place()
+    content = call.world.read(host, path)
+    if content is None:
+        call.refuse(Case.MISSING, path)
+    return content
+
+
+def delete_file(call: Call) -> str:
+    """Delete a file, and in the second generation a program too."""
+    filename, server = call.strings("filename", "server")
+    path, host = call.path(filename), call.host(server)
+    if call.world.is_second:
+        _delete_in_second(call, host, path)
+    else:
+        call.check_extension(path)
+        if path not in call.world.servers[host]:
+            call.refuse(Case.MISSING, path)
+    if (host, path) in call.world.running:
+        call.refuse(Case.RUNNING)
+    if path in call.world.servers[host]:
+        call.world.delete(host, path)
+    return OK
+
+
+def _delete_in_second(call: Call, host: str, path: str) -> None:
+    """Say what is missing as the second generation does, and delete a program as it does."""
+    if path.endswith(PROGRAM):
+        programs = call.world.programs.get(host, set())
+        if path not in programs:
+            raise Refusal(f"Program {path} does not exist")
+        programs.remove(path)
+        return
+    is_known = is_script(path) or is_text(path, 2)
+    if not is_known:
+        raise Refusal(f"Unhandled file extension on file path {path}")
+    if path not in call.world.servers[host]:
+        kind = "Script" if is_script(path) else "Text file"
+        raise Refusal(f"{kind} {path} not found.")
+
+
+def get_file_names(call: Call) -> list[str]:
+    """List the files of a server: texts, then scripts."""
+    host = call.host(*call.strings("server"))
+    return [*call.world.texts(host), *call.world.scripts(host)]
+
+
+def get_all_files(call: Call) -> list[dict[str, str]]:
+    """Give the files of a server: scripts, then texts."""
+    host = call.host(*call.strings("server"))
+    files = {**call.world.scripts(host), **call.world.texts(host)}
+    return [{"filename": path, "content": content} for path, content in files.items()]
+
+
+def calculate_ram(call: Call) -> float:
+    """Give the cost of a script in GB."""
+    filename, server = call.strings("filename", "server")
+    path = call.path(filename)
+    if not is_script(path) and call.world.is_second:
+        call.refuse(Case.NO_SCRIPT, path)
+    host = call.host(server)
+    if not is_script(path):
+        call.refuse(Case.NO_SCRIPT, path)
+    if path not in call.world.servers[host]:
+        call.refuse(Case.MISSING, path)
+    try:
+        return cost(call.world, host, path)
+    except BrokenScript:
+        call.refuse(Case.NO_RAM, path)
+
+
+def get_all_servers(call: Call) -> list[dict[str, object]]:
+    """List the servers."""
+    world = call.world
+    return [
+        {"hostname": h, "hasAdminRights": h in world.rooted, "purchasedByPlayer": h in world.purchased}
+        for h in world.servers
+    ]
+
+
+def get_file_metadata(call: Call) -> dict[str, object]:
+    """Give the times of a file."""
+    host, path = call.place()
+    if path not in call.world.servers[host]:
+        call.refuse(Case.MISSING, path)
+    return _metadata(call.world, host, path)
+
+
+def get_all_file_metadata(call: Call) -> list[dict[str, object]]:
+    """Give the times of each file of a server."""
+    host = call.host(*call.strings("server"))
+    paths = [*call.world.scripts(host), *call.world.texts(host)]
+    return [_metadata(call.world, host, path) for path in paths]
+
+
+def _metadata(world: World, host: str, path: str) -> dict[str, object]:
+    found: dict[str, object] = {"filename": path, **msgspec.to_builtins(world.times(host, path))}
+    if world.tells_size:
+        found["size"] = len(world.servers[host][path].encode())
+    return found
+
+
+METHODS: dict[str, Callable[[Call], Any]] = {
+    "pushFile": push_file,
+    "getFile": get_file,
+    "deleteFile": delete_file,
+    "getFileNames": get_file_names,
+    "getAllFiles": get_all_files,
+    "calculateRam": calculate_ram,
+    "getDefinitionFile": lambda _call: definitions(),
+    "getAllServers": get_all_servers,
+    "getSaveFile": lambda call: save(call.world),
+    "getFileMetadata": get_file_metadata,
+    "getAllFileMetadata": get_all_file_metadata,
+}
+_SINCE_THIRD = frozenset({"getFileMetadata", "getAllFileMetadata"})
+
+
+def known(world: World) -> frozenset[str]:
+    """Return the methods that the world's build of the game knows."""
+    missing = _SINCE_THIRD if world.is_second else frozenset[str]()
+    return frozenset(METHODS) - missing - world.lacking

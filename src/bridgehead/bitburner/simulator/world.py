@@ -1,0 +1,94 @@
+"""World: what a simulated game holds: servers, their files with times, programs, running scripts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+
+from msgspec import Struct
+
+from .names import is_script
+from .servers import HOSTS, address
+
+HOME = "home"
+GENERATIONS = (2, 3)
+
+
+class Times(Struct):
+    """When a file was last read, last written and first written, in milliseconds since 1970."""
+
+    atime: int
+    mtime: int
+    btime: int
+
+
+class World:
+    """The contents of one game. Tests read and change them as they like, also while the game runs."""
+
+    def __init__(
+        self,
+        generation: int = 2,
+        files: Mapping[str, Mapping[str, str]] | None = None,
+        *,
+        lacking: Iterable[str] = (),
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """Make a world with these files and no other servers than theirs and home; or a fresh one."""
+        if generation not in GENERATIONS:
+            raise ValueError(f"There is no generation {generation!r} of the game; it is 2 or 3.")
+        self.generation = generation
+        self.is_second = generation == GENERATIONS[0]
+        self.lacking = frozenset(lacking)
+        """Methods that this build of the game does not know yet."""
+        hosts = HOSTS if files is None else (HOME, *files)
+        self.servers: dict[str, dict[str, str]] = {host: dict((files or {}).get(host, {})) for host in hosts}
+        self.programs: dict[str, set[str]] = {HOME: {"NUKE.exe"}}
+        self.running: set[tuple[str, str]] = set()
+        """Server and path of each script that runs."""
+        self.rooted = {HOME}
+        self.purchased = {HOME}
+        self.tells_size = False
+        """Whether metadata hold the size, as later builds of generation 3 do."""
+        self._now = now
+        self._start = self._milliseconds()
+        self._times: dict[tuple[str, str], Times] = {}
+
+    def host(self, name: str) -> str | None:
+        """Return the host of a name or an IP address, both exact."""
+        if name in self.servers:
+            return name
+        return next((host for host in self.servers if address(host) == name), None)
+
+    def scripts(self, host: str) -> dict[str, str]:
+        """Return the scripts of a host."""
+        return {path: content for path, content in self.servers[host].items() if is_script(path)}
+
+    def texts(self, host: str) -> dict[str, str]:
+        """Return everything else that has contents."""
+        return {path: content for path, content in self.servers[host].items() if not is_script(path)}
+
+    def write(self, host: str, path: str, content: str) -> None:
+        """Write a file, new or not."""
+        times = self.times(host, path) if path in self.servers[host] else None
+        now = self._milliseconds()
+        self._times[host, path] = Times(now, now, times.btime if times else now)
+        self.servers[host][path] = content
+
+    def read(self, host: str, path: str) -> str | None:
+        """Return the content of a file, or None."""
+        content = self.servers[host].get(path)
+        if content is not None:
+            self.times(host, path).atime = self._milliseconds()
+        return content
+
+    def delete(self, host: str, path: str) -> None:
+        """Delete a file that is there."""
+        del self.servers[host][path]
+        self._times.pop((host, path), None)
+
+    def times(self, host: str, path: str) -> Times:
+        """Return the times of a file; one that was there from the start is as old as the world."""
+        return self._times.setdefault((host, path), Times(self._start, self._start, self._start))
+
+    def _milliseconds(self) -> int:
+        return int(self._now() * 1000)

@@ -1,0 +1,1 @@
+"""What a person runs beside the bridges: tools, call, doctor, demo, completion."""

@@ -1,0 +1,104 @@
+"""Call: one tool of a bridge, called from the command line, with its progress shown as it comes.
+
+The bridge runs inside of this process and is talked to as any client would. The answer goes to standard
+output, everything else to standard error, so that the answer can be piped on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.prompt import Prompt
+
+from bridgehead.mcp import Bridge, ProtocolError, memory
+from bridgehead.runtime.command_line import Parser
+from bridgehead.runtime.errors import InvalidArgument
+
+from . import bridges, values
+from .unfolding import Unfolding
+
+_ABOUT = """\
+Calls one tool and prints its answer.
+
+  bridgehead call aoc fetch_instruction day=1
+  bridgehead call mercury mercury_chat_stream 'messages=[{"role": "user", "content": "Hello"}]'
+  bridgehead call bitburner write_file filename=a.js content=@a.js
+
+`bridgehead tools BRIDGE` shows which tools there are and what they take.
+"""
+
+
+def main(arguments: list[str], environment: Mapping[str, str]) -> int:
+    """Call a tool and return 0 where it did what it was asked for."""
+    parser = Parser(prog="bridgehead call", description=_ABOUT)
+    parser.add_argument("bridge", choices=bridges.NAMES)
+    parser.add_argument("tool")
+    parser.add_argument("pairs", nargs="*", metavar="key=value", help="an argument; key=@FILE reads a file")
+    parser.add_argument("--json", action="store_true", help="print the whole result as JSON")
+    options = parser.parse_args(arguments)
+    bridge = bridges.hosted(options.bridge, environment).bridge
+    tool = bridge.tools.get(options.tool)
+    if tool is None:
+        parser.error(f"{options.bridge} has no tool {options.tool!r}, only {', '.join(bridge.tools)}")
+    try:
+        given = values.arguments(options.pairs, tool.input_schema, _text_of)
+    except InvalidArgument as error:
+        parser.error(f"{error.message} {error.next_step}")
+    try:
+        result = asyncio.run(_called(bridge, options.tool, given))
+    except ProtocolError as error:
+        sys.stderr.write(f"{error.message}\n")
+        return 1
+    _print(result, as_json=options.json)
+    return int(result.get("isError", False))
+
+
+def _text_of(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as failure:
+        raise InvalidArgument(f"{path} cannot be read as text: {failure}.") from failure
+
+
+async def _called(bridge: Bridge[Any], tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    console = Console(stderr=True, highlight=False)
+    with Unfolding(console, replaces=bool(arguments.get("diffusing"))) as unfolding:
+        capabilities: dict[str, Any] = {"elicitation": {}} if sys.stdin.isatty() else {}
+        async with memory.connect(
+            bridge, capabilities=capabilities, answering=_asking(console, unfolding), hearing=unfolding.hear
+        ) as client:
+            meta = {"progressToken": "shown"}
+            result: dict[str, Any] = await client.call(tool, arguments, _meta=meta)
+            return result
+
+
+def _asking(console: Console, unfolding: Unfolding) -> memory.Answering:
+    """Answer what a tool asks its user, by asking the person at the terminal."""
+
+    async def ask(method: str, params: Any) -> dict[str, Any]:
+        if method != "elicitation/create":
+            return {}
+        unfolding.pause()
+        console.print(params["message"], markup=False)
+        content = {}
+        for name, schema in params.get("requestedSchema", {}).get("properties", {}).items():
+            said = await asyncio.to_thread(Prompt.ask, f"{name} ({values.kind(schema)})", console=console)
+            content[name] = values.value(name, said, schema)
+        return {"action": "accept", "content": content}
+
+    return ask
+
+
+def _print(result: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=2) + "\n")
+        return
+    stream = sys.stderr if result.get("isError") else sys.stdout
+    for block in result["content"]:
+        stream.write(block.get("text", f"[{block['type']}]").rstrip("\n") + "\n")

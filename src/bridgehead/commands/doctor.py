@@ -1,0 +1,112 @@
+"""Doctor: one screen for everything: versions, settings, each far side, each client's configuration."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import platform
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any
+
+import msgspec
+from rich.console import Console
+
+from bridgehead import __version__
+from bridgehead.install.survey import survey
+from bridgehead.install.world import World
+from bridgehead.runtime.command_line import Parser
+from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.findings import Finding, exit_code, table
+
+from . import bridges
+
+_ABOUT = """\
+Looks at everything and says what to do about each problem. The exit status is 0 where nothing is wrong.
+
+  bridgehead doctor
+  bridgehead doctor mercury --json
+"""
+_PARTS = ("msgspec", "httptools", "websockets", "pyreqwest")
+_OPTIONS: dict[str, dict[str, Any]] = {"bitburner": {"wait": 2.0}}
+"""What a bridge's own doctor is told, where it is not the usual: not to wait long for a game."""
+
+
+def main(arguments: list[str], environment: Mapping[str, str]) -> int:
+    """Examine, print, and return the exit status."""
+    parser = Parser(prog="bridgehead doctor", description=_ABOUT)
+    parser.add_argument("bridges", nargs="*", metavar="BRIDGE", help="all of them where none is named")
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.bridges if name not in bridges.NAMES]
+    if unknown:
+        parser.error(f"there is no bridge {unknown[0]!r}, only {', '.join(bridges.NAMES)}")
+    wanted = options.bridges or bridges.NAMES
+    found = asyncio.run(examine(wanted, environment))
+    if options.json:
+        sys.stdout.write(json.dumps(msgspec.to_builtins(found), ensure_ascii=False, indent=2) + "\n")
+    else:
+        _show(found)
+    return exit_code(finding for findings in found.values() for finding in findings)
+
+
+async def examine(
+    names: list[str] | tuple[str, ...], environment: Mapping[str, str]
+) -> dict[str, list[Finding]]:
+    """Look at this installation, at the bridges, and at the clients."""
+    found = {"bridgehead": [_versions()]}
+    for name in names:
+        found[name] = [*_settings(name, environment), *await _far_side(name, environment)]
+    found["clients"] = _clients(environment)
+    return found
+
+
+def _versions() -> Finding:
+    parts = ", ".join(f"{part} {version(part)}" for part in _PARTS)
+    return Finding("version", "right", f"{__version__}, Python {platform.python_version()}, {parts}")
+
+
+def _settings(name: str, environment: Mapping[str, str]) -> list[Finding]:
+    try:
+        settings = bridges.hosted(name, environment).settings
+    except BridgeError:
+        return []  # its own doctor says so
+    given = [f"{variable}={shown}" for variable, shown in settings.summary() if variable in settings.given]
+    others = len(settings.declared) - len(given)
+    text = ", ".join([*given, f"{others} at their defaults"])
+    return [Finding("settings", "right", text)]
+
+
+async def _far_side(name: str, environment: Mapping[str, str]) -> list[Finding]:
+    doctor = import_module(f"bridgehead.{name}.doctor")
+    try:
+        found: list[Finding] = await doctor.examine(environment, **_OPTIONS.get(name, {}))
+    except BridgeError as error:
+        return [Finding("settings", "wrong", error.message, error.next_step)]
+    return [finding for finding in found if finding.what != "settings"]
+
+
+def _clients(environment: Mapping[str, str]) -> list[Finding]:
+    found = []
+    for one in survey(World.here(environment)):
+        if not one.is_there:
+            continue
+        if one.problem:
+            found.append(Finding(one.client.title, "wrong", f"{one.path}: {one.problem}", "Mend the file."))
+        elif one.bridges:
+            found.append(Finding(one.client.title, "right", f"has {', '.join(one.bridges)} ({one.path})"))
+        else:
+            advice = f"bridgehead install {one.client.id}"
+            found.append(Finding(one.client.title, "note", f"has no bridge yet ({one.path})", advice))
+    return found or [
+        Finding("clients", "note", "none was found on this machine", "bridgehead install --list")
+    ]
+
+
+def _show(found: dict[str, list[Finding]]) -> None:
+    console = Console(highlight=False)
+    for title, findings in found.items():
+        console.print(f"[bold cyan]{title}[/]")
+        console.print(table(findings))

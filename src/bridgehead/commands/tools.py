@@ -1,0 +1,55 @@
+"""Tools: what the bridges offer, listed for a person or as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+
+import msgspec
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from bridgehead.mcp.tools import Tool
+from bridgehead.mcp.versions import NEWEST_HANDSHAKE
+from bridgehead.runtime.command_line import Parser
+
+from . import bridges, values
+
+_ABOUT = """\
+Lists the tools of one bridge, or of all.
+
+  bridgehead tools
+  bridgehead tools mercury --json
+"""
+
+
+def main(arguments: list[str], environment: Mapping[str, str]) -> int:
+    """List tools."""
+    parser = Parser(prog="bridgehead tools", description=_ABOUT)
+    parser.add_argument("bridge", nargs="?", choices=bridges.NAMES)
+    parser.add_argument("--json", action="store_true", help="print them as a client gets them")
+    options = parser.parse_args(arguments)
+    names = (options.bridge,) if options.bridge else bridges.NAMES
+    found = {name: list(bridges.hosted(name, environment).bridge.tools.values()) for name in names}
+    if options.json:
+        listed = {
+            name: [msgspec.to_builtins(tool.item(NEWEST_HANDSHAKE)) for tool in tools]
+            for name, tools in found.items()
+        }
+        sys.stdout.write(json.dumps(listed, ensure_ascii=False, indent=2) + "\n")
+    else:
+        _show(found)
+    return 0
+
+
+def _show(found: dict[str, list[Tool]]) -> None:
+    console = Console(highlight=False)
+    for name, tools in found.items():
+        console.print(f"\n[bold]{name}[/]")
+        table = Table.grid(padding=(0, 2, 0, 2))
+        for tool in tools:
+            takes = escape(values.usage(tool.input_schema))
+            table.add_row(f"[cyan]{tool.name}[/]", f"{escape(tool.description)}\n[dim]{takes}[/]")
+        console.print(table)

@@ -1,0 +1,91 @@
+"""Command: `bridgehead serve`. Reads the settings, binds the port, and lets one process or several serve."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING
+
+from bridgehead.mcp.http.server import bound
+from bridgehead.runtime.command_line import Parser
+from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.hosting import Factory
+
+from . import process, tls, workers
+from .making import open_tokens
+from .process import Job, Post
+from .registry import installed
+from .settings import HostSettings
+from .siblings import Siblings
+
+if TYPE_CHECKING:
+    import argparse
+    import socket
+
+Factories = Callable[[Collection[str]], Mapping[str, Factory]]
+
+_EXAMPLES = """\
+examples:
+  bridgehead serve                               all bridges, at http://localhost:3000/mcp
+  bridgehead serve --bridges aoc,mercury         two of them, also at /aoc/mcp and /mercury/mcp
+  bridgehead token add alice
+  bridgehead serve --host 0.0.0.0                for a team: everyone needs a token
+
+Everything else is a setting: see docs/operations.md.
+"""
+
+
+def main(arguments: list[str], environment: Mapping[str, str], factories: Factories = installed) -> int:
+    """Serve until told to end, and return the exit status."""
+    given = parser().parse_args(arguments)
+    settings = HostSettings.of(environment, **vars(given))
+    settings.configure_logs()
+    wanted = factories(settings.bridges)
+    open_tokens(settings)  # what is missing is said before anything is bound
+    tls.certificate(settings)
+    if settings.workers > 1:
+        workers.refuse_alone(wanted, environment, settings.workers)
+    with _bound(settings) as listening:
+        job = Job(settings, wanted, environment, listening, secrets.token_bytes(32))
+        if settings.workers > 1:
+            _serve_together(job)
+        else:
+            process.serve(job)
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """Make what reads the command line."""
+    found = Parser(
+        prog="bridgehead serve", description="Serve bridges over HTTP, to a team.", epilog=_EXAMPLES
+    )
+    found.add_argument("--host", help="where to listen (localhost)")
+    found.add_argument("--port", help="the port (3000; 0 takes a free one)")
+    found.add_argument("--bridges", metavar="NAMES", help="the bridges, separated by commas (all)")
+    found.add_argument("--workers", metavar="N", help="processes that serve (1)")
+    found.add_argument("--tls-cert", metavar="FILE", help="certificate chain, to speak https")
+    found.add_argument("--tls-key", metavar="FILE", help="the certificate's key")
+    found.add_argument(
+        "--read-only", action="store_const", const="1", help="offer only tools that change nothing"
+    )
+    return found
+
+
+def _bound(settings: HostSettings) -> socket.socket:
+    try:
+        return bound(settings.host, settings.port)
+    except OSError as failure:
+        raise BridgeError(
+            f"{settings.host}:{settings.port} cannot be listened on: {failure.strerror or failure}.",
+            next_step="Take another --port, or end what uses this one.",
+        ) from failure
+
+
+def _serve_together(job: Job) -> None:
+    """Serve with several processes, which reach each other on ports of their own."""
+    inner = [bound("127.0.0.1", 0) for _ in range(job.settings.workers)]
+    ports = tuple(one.getsockname()[1] for one in inner)
+    secret = secrets.token_hex(32).encode()
+    workers.run(
+        len(inner), lambda index: process.serve(job, Post(Siblings(index, ports, secret), inner[index]))
+    )

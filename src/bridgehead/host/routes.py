@@ -1,0 +1,45 @@
+"""Routes: which path leads where. The few paths that there are, and the names they are counted under."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+MCP_PATHS = ("/mcp", "/sse", "/messages")
+ALIVE = "/healthz"
+READY = "/readyz"
+METRICS = "/metrics"
+RESOURCE = "/.well-known/oauth-protected-resource"
+
+Door = Literal["open", "public", "closed"]
+"""`open`: to anyone, under any name, as probes come. `public`: without a token. `closed`: with one."""
+
+
+class Route(NamedTuple):
+    """Where a path leads."""
+
+    name: str
+    """The path as it is counted, and what answers a path that is not MCP's."""
+    door: Door
+    bridge: str | None = None
+    is_mcp: bool = False
+
+
+def table(bridges: Iterable[str], *, with_oauth: bool) -> dict[str, Route]:
+    """Make the table of all paths."""
+    found = {
+        ALIVE: Route(ALIVE, "open"),
+        READY: Route(READY, "open"),
+        METRICS: Route(METRICS, "closed"),
+    }
+    for bridge in (None, *bridges):
+        prefix = f"/{bridge}" if bridge else ""
+        for path in MCP_PATHS:
+            found[prefix + path] = Route(prefix + path, "closed", bridge, is_mcp=True)
+        if bridge:
+            found[f"{READY}/{bridge}"] = Route(READY, "open", bridge)
+        if with_oauth:
+            found[f"{RESOURCE}{prefix}/mcp"] = Route(RESOURCE, "public", bridge)
+    if with_oauth:
+        found[RESOURCE] = Route(RESOURCE, "public")
+    return found

@@ -1,0 +1,182 @@
+"""Host settings: where it listens, whom it lets in, what it bounds."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import TYPE_CHECKING
+
+from bridgehead.mcp.http.guard import LOOPBACK
+from bridgehead.runtime.log_settings import LogSettings
+from bridgehead.runtime.offering import OfferingSettings
+from bridgehead.runtime.places import PlaceSettings
+from bridgehead.runtime.settings import (
+    BYTES,
+    PATH,
+    TEXT,
+    WORDS,
+    Kind,
+    Setting,
+    SettingError,
+    choice,
+    number,
+    whole,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+_MOST_PORT = 65535
+
+
+def _networks(text: str) -> tuple[Network, ...]:
+    words = (word.strip() for word in text.split(","))
+    return tuple(ipaddress.ip_network(word, strict=False) for word in words if word)
+
+
+def _url(text: str) -> str:
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(text)
+    is_near = parts.hostname in {"localhost", "127.0.0.1", "::1"}
+    if not parts.netloc or not (parts.scheme == "https" or (parts.scheme == "http" and is_near)):
+        raise ValueError(text)
+    return text
+
+
+NETWORKS = Kind(_networks, "addresses or networks separated by commas, such as 10.0.0.0/8,192.168.1.7")
+SECURE_URL = Kind(_url, "an https:// address (http:// only on this machine)")
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine can reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+class OAuthSettings(LogSettings):
+    """The authorisation server whose tokens are accepted."""
+
+    oauth_issuer = Setting(
+        "BRIDGEHEAD_OAUTH_ISSUER", SECURE_URL, None, "Accept the access tokens (JWT) of this issuer."
+    )
+    oauth_audience = Setting(
+        "BRIDGEHEAD_OAUTH_AUDIENCE", TEXT, None, "What a token's `aud` must name: best the public address."
+    )
+    oauth_jwks_url = Setting(
+        "BRIDGEHEAD_OAUTH_JWKS_URL",
+        SECURE_URL,
+        None,
+        "Where the issuer's keys are.",
+        shown="what the issuer's metadata say",
+    )
+
+
+class HostSettings(OAuthSettings, OfferingSettings, PlaceSettings):
+    """Everything that `bridgehead serve` can be told."""
+
+    host = Setting("MCP_SERVER_HOST", TEXT, "localhost", "Where the HTTP server listens.")
+    port = Setting("MCP_SERVER_PORT", whole(0, _MOST_PORT), 3000, "The port of the HTTP server.")
+    bridges = Setting("BRIDGEHEAD_BRIDGES", WORDS, (), "The bridges that are served.", shown="all")
+    workers = Setting(
+        "BRIDGEHEAD_WORKERS", whole(1, 256), 1, "Processes that serve, where the bridges allow more than one."
+    )
+    auth = Setting(
+        "BRIDGEHEAD_AUTH",
+        choice("auto", "on", "off"),
+        "auto",
+        "Whether callers must show a token. `auto`: unless only this machine can reach the server.",
+    )
+    tokens_file = Setting(
+        "BRIDGEHEAD_TOKENS_FILE",
+        PATH,
+        None,
+        "The file of `bridgehead token`; setting it switches auth on.",
+        shown="tokens.json in the state directory",
+    )
+    public_url = Setting(
+        "BRIDGEHEAD_PUBLIC_URL", SECURE_URL, None, "The address under which clients know the server."
+    )
+    allowed_hosts = Setting(
+        "BRIDGEHEAD_ALLOWED_HOSTS", WORDS, (), "Names (Host headers) the server answers to, beside its own."
+    )
+    allowed_origins = Setting(
+        "BRIDGEHEAD_ALLOWED_ORIGINS", WORDS, (), "Web pages (origins) that may call the server; sets CORS."
+    )
+    trusted_proxies = Setting(
+        "BRIDGEHEAD_TRUSTED_PROXIES", NETWORKS, (), "Proxies whose forwarded headers are believed."
+    )
+    tls_cert = Setting(
+        "BRIDGEHEAD_TLS_CERT", PATH, None, "Certificate chain (PEM); with it, https is spoken."
+    )
+    tls_key = Setting("BRIDGEHEAD_TLS_KEY", PATH, None, "The certificate's key, where it has its own file.")
+    body_limit = Setting(
+        "BRIDGEHEAD_BODY_LIMIT", BYTES, 16 * 1024 * 1024, "The largest request body.", shown="16mib"
+    )
+    body_seconds = Setting(
+        "BRIDGEHEAD_BODY_SECONDS", number(0.1, 3600), 30.0, "Seconds a client may take to send its body."
+    )
+    idle_seconds = Setting(
+        "BRIDGEHEAD_IDLE_SECONDS", number(0.1, 3600), 75.0, "Seconds until a silent connection is closed."
+    )
+    connections = Setting(
+        "BRIDGEHEAD_CONNECTIONS", whole(1, 10**6), 10_000, "Connections open at once, in each process."
+    )
+    shutdown_seconds = Setting(
+        "BRIDGEHEAD_SHUTDOWN_SECONDS", number(0, 3600), 10.0, "Seconds answers get when the server ends."
+    )
+    access_log = Setting(
+        "BRIDGEHEAD_ACCESS_LOG",
+        choice("all", "failures", "off"),
+        "failures",
+        "Which requests get a line in the log.",
+    )
+    otel_endpoint = Setting(
+        "OTEL_EXPORTER_OTLP_ENDPOINT", TEXT, None, "Send a span of each tool call there (OTLP over HTTP)."
+    )
+
+    def check(self) -> None:
+        """Refuse values that do not go together."""
+        if self.auth == "off" and not self.is_loopback:
+            wanted = "auto or on where others can reach MCP_SERVER_HOST"
+            raise SettingError("BRIDGEHEAD_AUTH", "off", wanted)
+        if self.tls_key and not self.tls_cert:
+            raise SettingError("BRIDGEHEAD_TLS_CERT", "", "set where BRIDGEHEAD_TLS_KEY is")
+        if bool(self.oauth_issuer) != bool(self.oauth_audience):
+            name = "BRIDGEHEAD_OAUTH_AUDIENCE" if self.oauth_issuer else "BRIDGEHEAD_OAUTH_ISSUER"
+            raise SettingError(name, "", "set where its counterpart is")
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach the address that is listened on."""
+        return is_loopback(self.host)
+
+    @property
+    def needs_auth(self) -> bool:
+        """Whether a caller must show who it is."""
+        if self.auth != "auto":
+            return self.auth == "on"
+        is_near = self.is_loopback and not (self.trusted_proxies or self.public_url or self._further_hosts)
+        return bool(self.tokens_file or self.oauth_issuer) or not is_near
+
+    @property
+    def _further_hosts(self) -> bool:
+        return any(host not in LOOPBACK for host in self.allowed_hosts)
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The names that the server answers to."""
+        own = {self.host.lower(), f"[{self.host.strip('[]').lower()}]"} - {"0.0.0.0", "::", "[::]"}  # noqa: S104
+        public = {self.public_url.partition("://")[2].partition("/")[0].lower()} if self.public_url else set()
+        return LOOPBACK | own | public | set(self.allowed_hosts)
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str], **given: str | None) -> HostSettings:
+        """Read the environment, where what the command line gives comes first; by attribute."""
+        names = {getattr(cls, attribute).name: value for attribute, value in given.items() if value}
+        return cls({**environment, **names})

@@ -1,0 +1,40 @@
+"""Token watch: ends what is being answered to callers whose tokens were revoked or have expired meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from bridgehead.runtime import logs
+from bridgehead.runtime.clock import Clock
+
+from .grants import Grant
+from .tokens import Tokens
+
+EVERY_SECONDS = 0.5
+
+log = logs.logger("host.auth")
+
+
+class TokenWatch:
+    """Looks at the file of tokens now and then."""
+
+    def __init__(self, tokens: Tokens | None, clock: Clock) -> None:
+        self._tokens = tokens
+        self._clock = clock
+
+    async def run(self, end_where: Callable[[Callable[[Grant], bool]], None]) -> None:
+        """Look, as long as the host lives."""
+        while True:
+            await asyncio.sleep(EVERY_SECONDS)
+            if self._tokens is not None and self._tokens.refresh():
+                if self._tokens.problem:
+                    log.error("the tokens cannot be read; the last ones hold", problem=self._tokens.problem)
+                else:
+                    log.info("the tokens were read again", tokens=len(self._tokens))
+            end_where(self._is_over)
+
+    def _is_over(self, grant: Grant) -> bool:
+        if grant.expires is not None and grant.expires <= self._clock.now():
+            return True
+        return bool(grant.key) and self._tokens is not None and not self._tokens.holds(grant)

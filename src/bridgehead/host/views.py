@@ -1,0 +1,87 @@
+"""Views: what of the bridges one caller sees, as an application of its own.
+
+One bridge or all of them, with all tools or only those that read. Callers who may use the same see the same
+view; what is in no view of a caller does not exist for it. All views run on the same lifespans: one
+connection to each far side, however many views there are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bridgehead import __version__
+from bridgehead.mcp import Bridge, Limits
+from bridgehead.mcp.combined import combined, restricted
+from bridgehead.mcp.dispatch import Dispatcher
+from bridgehead.mcp.http import Application
+from bridgehead.mcp.http.guard import Guard
+from bridgehead.runtime.offering import Offering
+
+from .grants import Grant
+from .registry import Registry
+
+NAME = "bridgehead"
+Key = tuple[str | None, tuple[tuple[str, bool], ...]]
+
+
+class Views:
+    """The views that have been asked for so far."""
+
+    def __init__(
+        self, registry: Registry, offering: Offering, guard: Guard, limits: Limits, state_key: bytes
+    ) -> None:
+        self._registry = registry
+        self._offering = offering
+        self._guard = guard
+        self._limits = limits
+        self._state_key = state_key
+        self._views: dict[Key, Application] = {}
+        self._by_grant: dict[tuple[str | None, frozenset[str], frozenset[str]], Application] = {}
+
+    def of(self, bridge: str | None, grant: Grant) -> Application:
+        """Return the view of one bridge, or of all, that a grant opens."""
+        asked = (bridge, grant.full, grant.reading)
+        found = self._by_grant.get(asked)
+        if found is None:
+            found = self._by_grant[asked] = self._view(bridge, grant)
+        return found
+
+    def _view(self, bridge: str | None, grant: Grant) -> Application:
+        names = self._registry.bridges if bridge is None else (bridge,)
+        open_ = tuple((name, grant.may_write(name)) for name in names if grant.may_read(name))
+        key = (bridge, open_)
+        if key not in self._views:
+            self._views[key] = self._made(key)
+        return self._views[key]
+
+    def _made(self, key: Key) -> Application:
+        bridge, open_ = key
+        parts = [self._part(name, may_write=may_write) for name, may_write in open_]
+        whole = parts[0] if bridge else combined(NAME, __version__, parts, title="Bridgehead")
+        dispatcher = Dispatcher(
+            whole, limits=self._limits, state_key=self._state_key, lifespans=self._registry.lifespans
+        )
+        prefix = f"/{bridge}" if bridge else ""
+        return Application(
+            dispatcher,
+            self._guard,
+            path=f"{prefix}/mcp",
+            sse_path=f"{prefix}/sse",
+            messages_path=f"{prefix}/messages",
+        )
+
+    def _part(self, name: str, *, may_write: bool) -> Bridge[Any]:
+        bridge, rule = self._registry.bridges[name], self._offering
+        if not may_write:
+            rule = Offering(read_only=True, allow=rule.allow, deny=rule.deny)
+        return bridge if rule.is_everything else restricted(bridge, rule)
+
+    def end_streams(self) -> None:
+        """End what would never end by itself, because the server is going."""
+        for view in self._views.values():
+            view.end_streams()
+
+    def close(self) -> None:
+        """End every session."""
+        for view in self._views.values():
+            view.endpoint.close()

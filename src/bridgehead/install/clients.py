@@ -1,0 +1,169 @@
+"""Clients: which programs there are, where each keeps its servers, and how it writes them.
+
+A table, and nothing else: docs/install.md names the source of every line. A place is a path under a root of
+`World.root`; of several, the first that exists is used, or the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Literal
+
+from msgspec import Struct
+
+from .edit import Format
+from .world import World
+
+Scope = Literal["user", "project"]
+Places = Mapping[str, tuple[str, ...]]
+_EVERYWHERE = ("linux", "darwin", "win32")
+
+
+def _same(*places: str) -> Places:
+    return dict.fromkeys(_EVERYWHERE, places)
+
+
+class Client(Struct, frozen=True, kw_only=True):
+    """A program that starts or reaches MCP servers."""
+
+    id: str
+    title: str
+    section: str
+    """The member of the file's root that holds the servers."""
+    user: Places | None
+    project: str | None = None
+    form: Format = "json"
+    reference: str = ""
+    """How the value of a variable is written, with {} for its name."""
+    inherits: bool = True
+    """Whether a server that it starts sees the environment of the client."""
+    stdio_type: str = ""
+    url_field: str = "url"
+    """Empty where its file takes no remote servers."""
+    http_type: str = ""
+    sign: str = ""
+    """A place that shows that the client is there; by default the folder of its file."""
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """Return the scopes that it has, the usual one first."""
+        found: list[Scope] = ["user"] if self.user else []
+        return (*found, "project") if self.project else tuple(found)
+
+    def places(self, world: World, scope: Scope) -> tuple[PurePath, ...]:
+        """Return where its file may be; a part of a path may be a pattern with a *."""
+        if scope == "project" or self.user is None:
+            return (_path(world, self.project or ""),)
+        return tuple(_path(world, place) for place in self.user.get(world.platform, self.user["linux"]))
+
+    def signs(self, world: World) -> tuple[PurePath, ...]:
+        """Return the folders of which one exists where the client is installed."""
+        if self.sign:
+            return (_path(world, self.sign),)
+        return tuple(place.parent for place in self.places(world, "user")) if self.user else ()
+
+
+def _path(world: World, place: str) -> PurePath:
+    root, *parts = place.split("/")
+    return world.root(root).joinpath(*parts)
+
+
+CLIENTS = (
+    Client(
+        id="claude-desktop",
+        title="Claude Desktop",
+        section="mcpServers",
+        user={
+            "linux": ("config/Claude/claude_desktop_config.json",),
+            "darwin": ("support/Claude/claude_desktop_config.json",),
+            # Installed as a package, Windows shows it a folder of its own.
+            "win32": (
+                "local/Packages/Claude_*/LocalCache/Roaming/Claude/claude_desktop_config.json",
+                "roaming/Claude/claude_desktop_config.json",
+            ),
+        },
+        inherits=False,
+        url_field="",
+    ),
+    Client(
+        id="claude-code",
+        title="Claude Code",
+        section="mcpServers",
+        user=_same("claude/.claude.json"),
+        project="project/.mcp.json",
+        reference="${{{}}}",
+        stdio_type="stdio",
+        http_type="http",
+        sign="home/.claude",
+    ),
+    Client(
+        id="cursor",
+        title="Cursor",
+        section="mcpServers",
+        user=_same("home/.cursor/mcp.json"),
+        project="project/.cursor/mcp.json",
+        reference="${{env:{}}}",
+        stdio_type="stdio",
+    ),
+    Client(
+        id="vscode",
+        title="VS Code",
+        section="servers",
+        user={
+            "linux": ("config/Code/User/mcp.json",),
+            "darwin": ("support/Code/User/mcp.json",),
+            "win32": ("roaming/Code/User/mcp.json",),
+        },
+        project="project/.vscode/mcp.json",
+        reference="${{env:{}}}",
+        stdio_type="stdio",
+        http_type="http",
+    ),
+    Client(
+        id="windsurf",
+        title="Windsurf",
+        section="mcpServers",
+        user=_same("home/.codeium/windsurf/mcp_config.json"),
+        reference="${{env:{}}}",
+        url_field="serverUrl",
+    ),
+    Client(
+        id="zed",
+        title="Zed",
+        section="context_servers",
+        user={
+            "linux": ("config/zed/settings.json",),
+            "darwin": ("home/.config/zed/settings.json",),
+            "win32": ("roaming/Zed/settings.json",),
+        },
+    ),
+    Client(
+        id="gemini",
+        title="Gemini CLI",
+        section="mcpServers",
+        user=_same("home/.gemini/settings.json"),
+        project="project/.gemini/settings.json",
+        reference="${{{}}}",
+        url_field="httpUrl",
+    ),
+    Client(
+        id="codex",
+        title="Codex CLI",
+        section="mcp_servers",
+        user=_same("codex/config.toml"),
+        project="project/.codex/config.toml",
+        form="toml",
+        inherits=False,
+    ),
+    Client(
+        id="mcp.json",
+        title="mcp.json",
+        section="mcpServers",
+        user=None,
+        project="project/mcp.json",
+        reference="${{{}}}",
+        http_type="http",
+    ),
+)
+BY_ID = {client.id: client for client in CLIENTS}

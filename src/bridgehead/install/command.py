@@ -1,0 +1,215 @@
+"""Command: what a person types after `bridgehead install`, and what they read."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import SplitResult, urlsplit
+
+from bridgehead.runtime.command_line import WRONG_USAGE, Parser
+from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.settings import SettingError
+
+from . import bridges, executable, files, plan
+from .clients import BY_ID, Client
+from .failure import InstallError, Malformed
+from .survey import survey
+from .world import World
+
+if TYPE_CHECKING:
+    from bridgehead.runtime.settings import Settings
+
+_ABOUT = """\
+Write bridges into the configuration of an MCP client. Whatever else is in the file stays as it is.
+
+examples:
+  bridgehead install --list                      which clients are here, and what each has
+  bridgehead install cursor                      all bridges, for this user
+  bridgehead install vscode aoc --scope project  one bridge, in .vscode/mcp.json of this folder
+  bridgehead install codex --dry-run             show the change, and write nothing
+  bridgehead install claude-code --url https://bridges.example.com
+  bridgehead install cursor --remove             take them out again
+"""
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_FAILED = 1
+
+
+def main(arguments: list[str], environment: Mapping[str, str]) -> int:
+    """Install bridges on this machine, and return the exit status."""
+    return run(arguments, World.here(environment), bridges.settings_of)
+
+
+def run(arguments: list[str], world: World, settings_of: Callable[[str], type[Settings]]) -> int:
+    """Do what the arguments say in a world, and return the exit status."""
+    parser = _parser()
+    options = parser.parse_intermixed_args(arguments)
+    if options.list:
+        return _list(world)
+    _check(parser, options)
+    try:
+        return _apply(options, world, settings_of)
+    except BridgeError as failure:
+        sys.stderr.write(f"bridgehead install: {failure}\n")
+        return WRONG_USAGE if isinstance(failure, SettingError) else _FAILED
+
+
+def _parser() -> Parser:
+    usage = "%(prog)s CLIENT [BRIDGE ...] [options], or %(prog)s --list"
+    parser = Parser(prog="bridgehead install", description=_ABOUT, usage=usage)
+    parser.add_argument("client", metavar="CLIENT", nargs="?", choices=tuple(BY_ID), help=", ".join(BY_ID))
+    add = parser.add_argument
+    add("bridge", metavar="BRIDGE", nargs="*", help=f"{', '.join(bridges.NAMES)} (default: all)")
+    add("--list", action="store_true", help="show which clients are found, and which bridges each has")
+    add("--remove", action="store_true", help="take the bridges out again")
+    add("--dry-run", action="store_true", help="show the difference, and write nothing")
+    add("--scope", choices=("user", "project"), help="for this user, or for the project in this folder")
+    add("--path", metavar="FILE", help="the configuration file, where it is not in its usual place")
+    add("--name", metavar="NAME", default="", help="the server's name, with one bridge")
+    add("--command", metavar="COMMAND", help="what starts Bridgehead (default: this installation)")
+    add("--url", metavar="URL", default="", help="a server that a team runs, instead of starting one here")
+    add("--token-env", metavar="NAME", default="BRIDGEHEAD_TOKEN", help="the variable with its token")
+    add("--no-token", action="store_true", help="the server at --url asks for no token")
+    add("--write-secrets", action="store_true", help="write secrets into the file, and not their names")
+    add("--force", action="store_true", help="replace or remove a server of the same name that is not ours")
+    return parser
+
+
+def _check(parser: Parser, options: argparse.Namespace) -> None:
+    """Refuse what does not go together, in one line."""
+    if options.client is None:
+        parser.error("no client given")
+    unknown = [name for name in options.bridge if name not in bridges.NAMES]
+    if unknown:
+        parser.error(f"{unknown[0]!r} is no bridge; there are {', '.join(bridges.NAMES)}")
+    address = _address(options.url)
+    is_one = len(set(options.bridge)) == 1 or address.path.rstrip("/").endswith("/mcp") or options.remove
+    if options.name and not (is_one and _NAME.fullmatch(options.name)):
+        parser.error("--name takes letters, digits, - and _, and goes with one bridge")
+    if options.url and (address.scheme not in ("http", "https") or not address.hostname):
+        parser.error("--url takes an address such as https://bridges.example.com")
+    if not _VARIABLE.fullmatch(options.token_env):
+        parser.error("--token-env takes the name of an environment variable, not the token")
+    scopes = BY_ID[options.client].scopes
+    if options.scope and options.scope not in scopes:
+        parser.error(f"{BY_ID[options.client].title} has only --scope {scopes[0]}")
+
+
+def _address(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:  # such as a bracket that is not closed
+        return urlsplit("")
+
+
+def _apply(options: argparse.Namespace, world: World, settings_of: Callable[[str], type[Settings]]) -> int:
+    client = BY_ID[options.client]
+    path = _path(options, client, world)
+    request = _request(options, client, world)
+    text = files.read(path)
+    try:
+        planned = (
+            plan.remove(text, request)
+            if options.remove
+            else plan.install(text, request, world.environment, settings_of)
+        )
+    except Malformed as failure:
+        raise InstallError(f"{path}:{failure}. Nothing was written.") from None
+    if options.dry_run:
+        sys.stdout.writelines(_difference(path, planned))
+        return 0
+    backup = None
+    if planned.after != planned.before:
+        backup = files.write(path, planned.before, planned.after, _stamp())
+    sys.stdout.writelines(f"{line}\n" for line in _report(client, path, planned, backup, request))
+    return 0
+
+
+def _path(options: argparse.Namespace, client: Client, world: World) -> Path:
+    if options.path:
+        return Path(world.folder, os.path.expanduser(options.path))  # noqa: PTH111 - Path raises where it finds none
+    return files.choose(client.places(world, options.scope or client.scopes[0]))
+
+
+def _request(options: argparse.Namespace, client: Client, world: World) -> plan.Request:
+    command: tuple[str, ...] = ()
+    if not options.remove and not options.url:
+        named = options.command
+        command = (
+            executable.named(named, is_windows=world.is_windows)
+            if named is not None
+            else executable.installed()
+        )
+    return plan.Request(
+        client=client,
+        bridges=tuple(dict.fromkeys(options.bridge)),
+        name=options.name,
+        command=command,
+        url=options.url,
+        token_variable="" if options.no_token else options.token_env,
+        write_secrets=options.write_secrets,
+        force=options.force,
+    )
+
+
+def _report(
+    client: Client, path: Path, planned: plan.Plan, backup: Path | None, request: plan.Request
+) -> Iterator[str]:
+    yield f"{client.title}: {path}"
+    width = max(map(len, planned.changes), default=0)
+    for name, change in planned.changes.items():
+        yield f"  {name:{width}}  {change}"
+    for note in planned.notes:
+        yield f"  {note}"
+    if executable.is_fleeting(request.command):
+        yield '  This installation is in a cache and may go away; --command "uvx bridgehead" would not.'
+    if planned.after is None and planned.before is not None:
+        yield "  Nothing else was in the file, so it was removed."
+    if backup is not None:
+        yield f"  The file as it was: {backup.name}"
+    if planned.after != planned.before:
+        yield f"  Restart {client.title} to see the change."
+    else:
+        yield "  Nothing had to be changed."
+
+
+def _difference(path: Path, planned: plan.Plan) -> Iterator[str]:
+    before, after = ((text or "").splitlines() for text in (planned.before, planned.after))
+    lines = list(difflib.unified_diff(before, after, str(path), f"{path} (after)", lineterm=""))
+    for line in lines or [f"{path}: nothing would change"]:
+        shown = line
+        for secret in sorted(_spellings(planned.hidden), key=len, reverse=True):
+            shown = shown.replace(secret, "(secret)")
+        yield f"{shown}\n"
+    yield from (f"# {note}\n" for note in planned.notes)
+
+
+def _spellings(secrets: Iterable[str]) -> set[str]:
+    """Return how secrets may stand in a file: as they are, or with escapes."""
+    forms = (
+        (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]) for secret in secrets
+    )
+    return {form for each in forms for form in each}
+
+
+def _list(world: World) -> int:
+    for found in survey(world):
+        state = "found" if found.is_there else "not found"
+        has = found.problem or ", ".join(found.bridges) or "no bridges"
+        scope = f" ({found.scope})" if found.scope not in found.client.scopes[:1] else ""
+        sys.stdout.write(
+            f"{found.client.id + scope:24} {state:10} {has if found.is_there else '':32} {found.path}\n"
+        )
+    return 0
+
+
+def _stamp() -> str:
+    return datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")

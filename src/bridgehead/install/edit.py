@@ -1,0 +1,71 @@
+"""Edit: puts entries into the text of a configuration file, whatever its format, and proves each change.
+
+Every change is read again before it counts: our entries are as asked, and everything else is as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import ModuleType
+from typing import Any, Literal
+
+from . import json_edit, toml_edit
+from .failure import InstallError, Malformed
+
+Format = Literal["json", "toml"]
+_EDITORS: dict[Format, ModuleType] = {"json": json_edit, "toml": toml_edit}
+_BOM = "\ufeff"
+
+
+def servers(text: str | None, form: Format, section: str) -> dict[str, Any]:
+    """Return the servers that a text has; raises Malformed."""
+    return _read(text, form, section)[1]
+
+
+def put(text: str | None, form: Format, section: str, entries: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """Return a text with these servers in it; no text is a file that is not there."""
+    bom, edited = _split(text)
+    for name, entry in entries.items():
+        edited = _EDITORS[form].put(edited, section, name, entry)
+    result = None if edited is None else bom + edited
+    others, old = _read(text, form, section)
+    _prove((others, old | dict(entries)), result, form, section)
+    return result
+
+
+def take(text: str | None, form: Format, section: str, names: Iterable[str]) -> str | None:
+    """Return a text without these servers; None where nothing is left of a file that came with them."""
+    wanted = tuple(names)
+    bom, edited = _split(text)
+    for name in wanted:
+        edited = edited if edited is None else _EDITORS[form].take(edited, section, name)
+    result = None if edited is None else bom + edited
+    others, old = _read(text, form, section)
+    left = {name: entry for name, entry in old.items() if name not in wanted}
+    _prove((others, left), result, form, section)
+    return result
+
+
+def _read(text: str | None, form: Format, section: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return everything but the servers, and the servers."""
+    data: dict[str, Any] = dict(_EDITORS[form].read((text or "").removeprefix(_BOM), section))
+    found: dict[str, Any] = data.pop(section, {})
+    return data, found
+
+
+def _split(text: str | None) -> tuple[str, str | None]:
+    if text is None or not text.startswith(_BOM):
+        return "", text
+    return _BOM, text.removeprefix(_BOM)
+
+
+def _prove(wanted: tuple[Any, Any], result: str | None, form: Format, section: str) -> None:
+    try:
+        if json_edit.same(wanted, _read(result, form, section)):
+            return
+    except Malformed:
+        pass  # such as a table beside one that is written in braces, to which nothing can be added
+    raise InstallError(
+        f"The way in which {section} is written leaves no room for a safe change. Nothing was written.",
+        next_step="Write each server as an object or a table of its own, and run this again.",
+    )

@@ -1,0 +1,96 @@
+"""A data directory of the aoc bridge: owns how a test fills it, looks into it and serves it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bench.aoc.kills import unmeasured
+from bridgehead.aoc.bridge import make_bridge
+from bridgehead.aoc.event import Event
+from bridgehead.aoc.settings import AocSettings
+from bridgehead.mcp import Bridge
+from tests.support.stdio_peer import ROOT, Peer
+
+QUICKLY = 0.02
+"""How often a test's bridge looks for changes, in seconds."""
+
+
+class Data:
+    """One data directory."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.instructions = folder / "instructions"
+        self.speeds = folder / "speeds"
+        self.instructions.mkdir(parents=True, exist_ok=True)
+
+    def puzzle(self, day: int, first: str | bytes, second: str | bytes | None = None) -> None:
+        """Put the text of a day there."""
+        for phase, text in ((1, first), (2, second)):
+            if text is not None:
+                data = text if isinstance(text, bytes) else text.encode()
+                (self.instructions / f"Day{day:02}_phase{phase}.md").write_bytes(data)
+
+    def speeds_file(self, day: int) -> Path:
+        """Give the path of a day's records."""
+        return self.speeds / f"day{day:02}.json"
+
+    def put_speeds(self, day: int, content: Any) -> bytes:
+        """Put a day's file there: bytes as they are, anything else as JSON, a list as its entries."""
+        self.speeds.mkdir(exist_ok=True)
+        if isinstance(content, list):
+            content = {"day": day, "entries": content}
+        data = content if isinstance(content, bytes) else json.dumps(content).encode()
+        self.speeds_file(day).write_bytes(data)
+        return data
+
+    def entries(self, day: int) -> list[dict[str, Any]]:
+        """Read a day's records as any JSON reader would."""
+        document = json.loads(self.speeds_file(day).read_bytes())
+        assert document["day"] == day
+        entries: list[dict[str, Any]] = document["entries"]
+        return entries
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """Give the environment that serves this directory."""
+        return {"AOC_DATA_DIR": str(self.folder), **more}
+
+    def bridge(self, **more: str) -> Bridge[Event]:
+        """Make a bridge in memory that serves this directory."""
+        return make_bridge(AocSettings(self.environment(**more)), watch_every=QUICKLY)
+
+    @contextmanager
+    def served(self, **more: Any) -> Iterator[Peer]:
+        """Serve this directory with the real command, as a process; `popen` has options for starting it.
+
+        One that is cut short leaves no measured coverage behind, which would be half a file.
+        """
+        options = more.pop("popen", {})
+        inherited = unmeasured() if more.pop("is_cut_short", False) else os.environ
+        their_input, outgoing = os.pipe()
+        incoming, their_output = os.pipe()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "bridgehead", "aoc"],
+            stdin=their_input,
+            stdout=their_output,
+            cwd=ROOT,
+            env={**inherited, **self.environment(**more)},
+            **options,
+        )
+        os.close(their_input)
+        os.close(their_output)
+        peer = Peer(process, outgoing, incoming)
+        try:
+            yield peer
+        finally:
+            peer.dispose()
+
+
+def entry(llm: str, time: int, phase: int = 1, timestamp: str = "2025-12-01T10:30:00.000Z") -> dict[str, Any]:
+    """Make an entry as the contract has it."""
+    return {"llm": llm, "phase": phase, "speedMs": time, "timestamp": timestamp}

@@ -1,0 +1,1 @@
+"""The bitburner bridge, tested against the shipped simulation of the game."""

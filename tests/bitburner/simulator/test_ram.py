@@ -1,0 +1,63 @@
+"""The cost of scripts, and which sources have none."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridgehead.bitburner.simulator import World, answer
+
+
+def ram(path: str, **sources: str) -> float | str:
+    """Return the cost of a script among others, or the error."""
+    files = {name.replace("_", "."): source for name, source in sources.items()}
+    request = {"id": 1, "method": "calculateRam", "params": {"filename": path, "server": "home"}}
+    reply = json.loads(answer(World(2, {"home": files}), json.dumps(request)) or b"{}")
+    found: float | str = reply.get("result", reply.get("error"))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("source", "cost"),
+    [
+        ("", 1.6),
+        ("ns.hack('x'); ns.hack('y'); ns.grow('x')", 1.85),
+        ("ns.exec('a.js')", 2.9),
+        ("ns.tprint('ns.exec') // ns.exec\n/* ns.exec */", 1.6),
+        ("`text ns.exec ${ns.scan() + `${ns.ls('x')} \\` $`} ns.run`", 2),
+        (r"const quote = /['\"(]/g; let a = b / c; return /[/'(]/.test(x)", 1.6),
+        ("document.title", 26.6),
+    ],
+)
+def test_each_function_counts_once_and_only_in_code(source: str, cost: float) -> None:
+    assert ram("a.js", a_js=source) == cost
+
+
+def test_imports_bring_their_own_cost_also_in_a_circle() -> None:
+    assert (
+        ram(
+            "a.js",
+            a_js='import { b } from "b.js";\nimport * as c from "/c";\nns.hack()',
+            b_js="export * from './a.js'; export const b = (ns) => ns.scan();",
+            c_js="export { b } from 'b.js'; ns.exec()",
+        )
+        == 3.2
+    )
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["main(", "}", "(]", "'open", "/* open", "`open", "`${open`", "import 'gone.js'", "import {a} from '?'"],
+)
+def test_a_broken_script_has_no_cost(source: str) -> None:
+    assert ram("a.js", a_js=source) == "Ram cost could not be calculated"
+
+
+def test_markup_may_hold_a_lone_quote() -> None:
+    assert ram("a.tsx", a_tsx="export const A = () => <p>don't</p>;") == 1.6
+
+
+@given(st.text(alphabet="ab /*'\"`${}()[]\\\n.=", max_size=40))
+def test_any_text_has_a_cost_or_is_broken(source: str) -> None:
+    assert ram("a.js", a_js=source) in (1.6, "Ram cost could not be calculated")

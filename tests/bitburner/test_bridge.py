@@ -1,0 +1,118 @@
+"""The declaration: the tools as clients list them, what that costs a model, and what a start loads."""
+
+import json
+from pathlib import Path
+
+import jsonschema  # type: ignore[import-untyped]  # it comes without types
+import msgspec
+import pytest
+
+from bridgehead.bitburner.bridge import make_bridge
+from bridgehead.bitburner.settings import BitburnerSettings
+from tests.bitburner.playing import bridged, settings
+from tests.mcp.test_imports import FORBIDDEN, foundation, probed
+from tests.support.tool_cost import assert_lean
+
+SNAPSHOT = Path(__file__).with_name("tools.json")
+SEED = {
+    "list_files": ({"server"}, set()),
+    "read_file": ({"filename", "server"}, {"filename"}),
+    "write_file": ({"filename", "content", "server"}, {"filename", "content"}),
+    "delete_file": ({"filename", "server"}, {"filename"}),
+    "get_all_files": ({"server"}, set()),
+    "calculate_ram": ({"filename", "server"}, {"filename"}),
+    "get_netscript_definitions": (set(), set()),
+}
+BUDGETS = {
+    "connection_status": 300,
+    "list_files": 160,
+    "read_file": 290,
+    "get_all_files": 370,
+    "search_files": 350,
+    "write_file": 390,
+    "delete_file": 230,
+    "edit_file": 380,
+    "restore_file": 530,
+    "calculate_ram": 180,
+    "get_netscript_definitions": 160,
+    "search_definitions": 270,
+    "list_servers": 210,
+    "get_file_metadata": 290,
+    "backup_save": 190,
+}
+PROBE = """
+import runpy, sys
+def look(event, args):
+    if event == "import" and args[0] == "bridgehead.mcp.process":
+        sys.stderr.write(" ".join(sys.modules) + "\\n"); sys.stderr.flush()
+sys.addaudithook(look)
+sys.argv = ["bridgehead", "bitburner"]
+runpy.run_module("bridgehead", run_name="__main__")
+"""
+FURTHER = {
+    "dataclasses",
+    "inspect",
+    "logging",
+    "pathlib",
+    "re",
+    "filelock",
+    "rich",
+    "ssl",
+    "socket",
+    "hashlib",
+}
+"""Modules that a bridge could easily load too early, beyond those that the engine's test names."""
+ALLOWED = {"select", "signal", "bisect", "_bisect", "runpy", "importlib.util", "importlib._abc"}
+"""What the engine and the counters need; the last three are the probe's own."""
+
+
+async def test_the_tools_are_those_of_the_snapshot(tmp_path: Path) -> None:
+    async with bridged(tmp_path) as play:
+        listed = (await play.client.request("tools/list"))["tools"]
+
+    assert msgspec.json.format(msgspec.json.encode(listed), indent=1).decode() + "\n" == SNAPSHOT.read_text(
+        encoding="utf-8"
+    ), "a tool's declaration has changed: read the difference, and write it to tools.json if it is meant"
+
+
+async def test_the_seven_tools_keep_their_names_inputs_and_defaults() -> None:
+    tools = {tool["name"]: tool for tool in json.loads(SNAPSHOT.read_text(encoding="utf-8"))}
+
+    for name, (properties, required) in SEED.items():
+        schema = tools[name]["inputSchema"]
+        assert properties <= set(schema.get("properties", {}))
+        assert set(schema.get("required", [])) == required
+        assert schema["additionalProperties"] is False
+        if "server" in properties:
+            assert schema["properties"]["server"]["default"] == "home"
+
+
+async def test_the_list_of_tools_stays_small_for_a_model(tmp_path: Path) -> None:
+    await assert_lean(make_bridge(settings(tmp_path)), BUDGETS)
+
+
+def test_the_schema_of_an_answer_fits_failures_too() -> None:
+    """Some clients hold an error's structured content to the schema, and would throw the error away."""
+    problem = {"code": "timeout", "message": "m", "next_step": "n", "transient": True}
+    for tool in make_bridge(BitburnerSettings({})).tools.values():
+        schema = tool.output_schema
+        assert schema is not None
+        jsonschema.validate(problem, schema)
+        if "anyOf" in schema:
+            with pytest.raises(jsonschema.ValidationError):
+                jsonschema.validate({}, schema)
+
+
+def test_tools_with_huge_answers_point_to_those_that_search() -> None:
+    tools = make_bridge(BitburnerSettings({})).tools
+
+    assert "search_definitions" in tools["get_netscript_definitions"].description
+    assert "search_files" in tools["get_all_files"].description
+
+
+def test_a_start_loads_nothing_dear_before_its_first_answer() -> None:
+    loaded = probed("-c", PROBE) - foundation()
+
+    assert loaded & {"bridgehead.bitburner.serve", "bridgehead.bitburner.bridge"}
+    assert loaded & {*FORBIDDEN, *FURTHER} == set()
+    assert {name for name in loaded if not name.startswith("bridgehead")} <= ALLOWED

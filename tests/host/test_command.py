@@ -1,0 +1,176 @@
+"""`bridgehead serve` as a process: what it refuses to start with, how it serves, and how it ends."""
+
+import asyncio
+import signal
+import socket
+import ssl
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bridgehead.host import tls
+from bridgehead.host.settings import HostSettings
+from tests.host.conftest import Dial
+from tests.support import host_command
+from tests.support.host_command import add_token, run, serving
+from tests.support.host_server import bearer
+from tests.support.http_client import Headers, HttpClient, Response
+from tests.support.http_server import JSON_POST, mirrored
+from tests.support.messages import Json, call, encode, initialize, stateless, text
+
+
+async def post(
+    http: HttpClient, message: Json, headers: Headers | None = None, path: str = "/mcp"
+) -> Response:
+    """POST one message."""
+    return await http.request("POST", path, {**JSON_POST, **(headers or {})}, encode(message))
+
+
+async def called(http: HttpClient, tool: str, headers: Headers | None = None) -> Json:
+    """Call a tool with a text, and return the answer."""
+    message = stateless("tools/call", call(tool, {"text": "hi"}))
+    answer: Json = await (await post(http, message, {**mirrored(message), **(headers or {})})).json()
+    return answer
+
+
+def test_an_address_that_others_can_reach_needs_a_token_to_start(tmp_path: Path) -> None:
+    done = run(tmp_path, "--host", "0.0.0.0", "--port", "0")  # noqa: S104 - that is the point
+
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "bridgehead token add NAME" in done.stderr
+
+
+async def test_with_a_token_it_starts_and_asks_for_it(tmp_path: Path, dial: Dial) -> None:
+    token = add_token(tmp_path, "alice")
+    with serving(tmp_path, "--host", "0.0.0.0") as host:  # noqa: S104 - the same
+        http = dial(host.port)
+        assert (await post(http, initialize())).status == 401
+        assert text(await called(http, "alpha_echo", bearer(token))) == "hi"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "told"),
+    [
+        (("--port", "http"), {}, "MCP_SERVER_PORT is 'http'"),
+        (("--tls-cert", "/nowhere.pem"), {}, "BRIDGEHEAD_TLS_CERT is '/nowhere.pem'"),
+        (("--workers", "2"), {}, "gamma cannot be served by 2 workers: There is one gamma in the world."),
+        ((), {"BRIDGEHEAD_AUTH": "off", "MCP_SERVER_HOST": "192.0.2.1"}, "BRIDGEHEAD_AUTH is 'off'"),
+        ((), {"BRIDGEHEAD_AUTH": "on"}, "need a token, and there is none"),
+        (("--colour",), {}, "unrecognized arguments: --colour; right would be: bridgehead serve"),
+    ],
+)
+def test_what_cannot_be_served_is_said_in_one_line(
+    tmp_path: Path, arguments: tuple[str, ...], settings: dict[str, str], told: str
+) -> None:
+    done = run(tmp_path, *arguments, **settings)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_port_that_is_taken_is_said_to_be(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = run(tmp_path, "--port", str(taken.getsockname()[1]))
+
+    assert done.returncode == 2
+    assert "Address already in use" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_at_a_signal_answers_and_streams_are_finished_and_the_status_is_0(
+    tmp_path: Path, dial: Dial, number: int
+) -> None:
+    with serving(tmp_path, BRIDGEHEAD_SHUTDOWN_SECONDS="3") as host:
+        http = dial(host.port)
+        listen = stateless("subscriptions/listen", {"notifications": {"resourcesListChanged": True}})
+        stream = await post(http, listen, mirrored(listen))
+        await stream.message()
+        message = stateless("tools/call", call("alpha_soon", {"text": "late"}))
+        answering = asyncio.ensure_future(post(http, message, mirrored(message)))
+        await asyncio.to_thread(host.wait_for, "alpha_soon has begun")
+
+        status = await asyncio.to_thread(host.end, number)
+
+        assert status == 0
+        assert text(await (await answering).json()) == "late"
+        assert (await stream.messages())[-1]["result"]["resultType"] == "complete"
+        assert host.lines[-1]["event"] == "ended"
+
+
+async def test_what_hangs_at_the_end_is_abandoned_within_the_limit(tmp_path: Path, dial: Dial) -> None:
+    with serving(tmp_path, BRIDGEHEAD_SHUTDOWN_SECONDS="0.3") as host:
+        http = dial(host.port)
+        message = stateless("tools/call", call("alpha_wait", progress="p"))
+        stream = await post(http, message, mirrored(message))
+        await stream.message()
+
+        assert await asyncio.to_thread(host.end) == 0
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """Make a certificate for localhost."""
+    cert, key = folder / "cert.pem", folder / "key.pem"
+    kind = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
+    files = ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(cert)]
+    subprocess.run(["openssl", *kind.split(), *files], check=True, capture_output=True)
+    return cert, key
+
+
+async def test_https_is_spoken_with_a_certificate(tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path)
+    with serving(tmp_path, "--tls-cert", str(cert), "--tls-key", str(key)) as host:
+        trusting = ssl.create_default_context(cafile=str(cert))
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", host.port, ssl=trusting, server_hostname="localhost"
+        )
+        writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        answer = await asyncio.wait_for(reader.read(), host_command.PATIENCE)
+        writer.close()
+
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+    assert answer.endswith(b'{"status":"ok"}')
+
+
+async def test_a_new_certificate_is_taken_and_a_bad_one_is_not(tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path)
+    settings = HostSettings({"BRIDGEHEAD_TLS_CERT": str(cert), "BRIDGEHEAD_TLS_KEY": str(key)})
+    served = tls.certificate(settings)
+    assert served is not None
+
+    async def shown() -> bytes:
+        async with await asyncio.start_server(
+            lambda _, w: w.close(), "127.0.0.1", 0, ssl=served.context
+        ) as server:
+            port = server.sockets[0].getsockname()[1]
+            return ssl.PEM_cert_to_DER_cert(
+                await asyncio.to_thread(ssl.get_server_certificate, ("127.0.0.1", port))
+            )
+
+    first = await shown()
+    served.renew()
+    certificate(tmp_path)
+    assert await shown() == first
+    served.renew()
+    second = await shown()
+    cert.write_text("nothing")
+    served.renew()
+
+    assert second != first
+    assert await shown() == second
+
+
+def test_two_log_levels_that_differ_are_said_so(tmp_path: Path) -> None:
+    with serving(tmp_path, LOG_LEVEL="info", MCP_LOG_LEVEL="debug") as host:
+        pass
+    assert host.lines[0]["event"] == "LOG_LEVEL and MCP_LOG_LEVEL differ; LOG_LEVEL counts"
+    assert (host.lines[0]["LOG_LEVEL"], host.lines[0]["MCP_LOG_LEVEL"]) == ("info", "debug")
+
+
+async def test_bridges_are_chosen_by_name(tmp_path: Path, dial: Dial) -> None:
+    with serving(tmp_path, "--bridges", "beta") as host:
+        http = dial(host.port)
+        assert text(await called(http, "beta_echo")) == "hi"
+        assert (await http.request("GET", "/readyz/alpha")).status == 404

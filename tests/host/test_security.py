@@ -1,0 +1,183 @@
+"""Security: what an attacker tries is refused or bounded, and logged; and no secret is in any output."""
+
+import asyncio
+import resource
+import socket
+from pathlib import Path
+
+import pytest
+
+from bridgehead.runtime import logs
+from tests.support.host_server import Host, bearer, hosting, until
+from tests.support.http_client import Headers
+from tests.support.http_server import JSON_POST
+from tests.support.messages import call, stateless
+
+TOKENS: dict[str, dict[str, object]] = {"alice": {"metrics": True}}
+
+
+async def refusal(host: Host, reason: str) -> None:
+    """Wait for the line in the log that says why somebody was refused."""
+    await until(lambda: any(line["reason"] == reason for line in host.logged("request refused")))
+
+
+@pytest.mark.parametrize("name", ["evil.example", "127.0.0.1.evil.example", "localhost@evil.example", ""])
+async def test_a_wrong_host_is_refused(tmp_path: Path, name: str) -> None:
+    async with hosting(tmp_path) as host:
+        for path in ("/mcp", "/alpha/mcp", "/metrics"):
+            response = await host.http.request("POST", path, {**JSON_POST, "Host": name}, b"{}")
+            assert response.status == 421, path
+        await refusal(host, "host")
+
+
+async def test_a_wrong_origin_is_refused(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as host:
+        for origin in ("https://evil.example", "null", "http://localhost.evil.example"):
+            response = await host.try_call("/mcp", "alpha_echo", {"Origin": origin})
+            assert response.status == 403, origin
+        await refusal(host, "origin")
+        assert host.far["alpha"].visitors == []
+
+
+@pytest.mark.parametrize("declared", [True, False])
+async def test_a_body_over_the_limit_is_refused(tmp_path: Path, *, declared: bool) -> None:
+    settings = {"BRIDGEHEAD_BODY_LIMIT": "64kb"}
+    async with hosting(tmp_path, settings, tokens=TOKENS) as host:
+        headers: Headers = {**JSON_POST, **bearer(host.secrets["alice"])}
+        if declared:
+            response = await host.http.request("POST", "/mcp", headers, b"x" * 70_000)
+        else:
+            head = host.http.head("POST", "/mcp", {**headers, "Transfer-Encoding": "chunked"})
+            response, _ = await host.http.begin(head + b"11170\r\n" + b"x" * 70_000 + b"\r\n0\r\n\r\n")
+            await response.begin()
+        assert response.status == 413
+        await refusal(host, "body_size")
+
+
+async def test_a_body_that_comes_too_slowly_is_given_up(tmp_path: Path) -> None:
+    async with hosting(tmp_path, {"BRIDGEHEAD_BODY_SECONDS": "0.2"}) as host:
+        head = host.http.head("POST", "/mcp", {**JSON_POST, "Content-Length": "100"})
+        response, _ = await host.http.begin(head + b'{"jsonrpc"')
+        await response.begin()
+        assert response.status == 408
+        await refusal(host, "slow_body")
+
+
+async def test_a_body_is_not_read_for_a_caller_without_a_token(tmp_path: Path) -> None:
+    async with hosting(tmp_path, tokens=TOKENS) as host:
+        head = host.http.head("POST", "/mcp", {**JSON_POST, "Content-Length": "10000000"})
+        response, _ = await host.http.begin(head + b"x" * 1_000_000)
+        await response.begin()
+        assert response.status == 401
+
+
+async def test_connections_that_are_opened_and_left_do_not_keep_others_out(tmp_path: Path) -> None:
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    count = min(5000, (most - 500) // 2)
+    settings = {"BRIDGEHEAD_IDLE_SECONDS": "5", "BRIDGEHEAD_CONNECTIONS": str(count + 100)}
+    async with hosting(tmp_path, settings) as host:
+        left = []
+        try:
+            for number in range(count):
+                one = socket.socket()
+                one.setblocking(False)  # noqa: FBT003 - its name says what it sets
+                left.append(one)
+                await asyncio.get_running_loop().sock_connect(one, ("127.0.0.1", host.port))
+                if number % 2:
+                    one.send(b"POST /mcp HTTP/1.1\r\nHost: loc")  # and never go on
+            async with asyncio.timeout(5):
+                assert (await host.try_call("/mcp", "alpha_echo")).status == 200
+            async with asyncio.timeout(30):  # they are closed when they have been silent for too long
+                assert await asyncio.get_running_loop().sock_recv(left[-1], 1) == b""
+        finally:
+            for one in left:
+                one.close()
+
+
+async def test_more_connections_than_allowed_are_turned_away_with_words(tmp_path: Path) -> None:
+    async with hosting(tmp_path, {"BRIDGEHEAD_CONNECTIONS": "3"}) as host:
+        for _ in range(3):
+            response, _ = await host.http.begin(b"")
+        response, _ = await host.http.begin(b"")
+        await response.begin()
+        assert response.status == 503
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../../etc/passwd",
+        "/alpha/../../mcp",
+        "/alpha/%2e%2e/beta/mcp",
+        "//mcp",
+        "/mcp/",
+        "/mcp%00",
+        "/MCP",
+        "/alpha%2fmcp/x",
+        "/%2e%2e%2fmetrics",
+        "/readyz/../metrics",
+        "/healthz%0d%0aX-Evil:1",
+        "/.well-known/../tokens.json",
+        "http://evil.example/mcp",
+    ],
+)
+async def test_tricks_with_a_path_lead_nowhere(tmp_path: Path, path: str) -> None:
+    async with hosting(tmp_path, tokens=TOKENS) as host:
+        response = await host.try_call(path, "alpha_echo", bearer(host.secrets["alice"]))
+        assert response.status in {400, 404}
+        assert "x-evil" not in response.headers
+        assert "root:" not in (await response.body()).decode()
+
+
+@pytest.mark.parametrize(
+    "uri", ["file:///etc/passwd", "alpha://../beta/note", "alpha://note/../../etc", "\0"]
+)
+async def test_tricks_with_a_uri_lead_nowhere(tmp_path: Path, uri: str) -> None:
+    async with hosting(tmp_path) as host:
+        message = stateless("resources/read", {"uri": uri})
+        response = await host.post(
+            "/mcp", message, {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "resources/read"}
+        )
+        answer = await response.json()
+        assert "result" not in answer
+
+
+async def test_what_a_client_sends_does_not_become_a_header_or_a_line_of_the_log(tmp_path: Path) -> None:
+    async with hosting(tmp_path, tokens=TOKENS) as host:
+        evil = 'x"\r\n\tX-Evil: 1'
+        for name in ("X-Request-Id", "X-Forwarded-For", "Authorization", "Origin", "Mcp-Session-Id"):
+            head = host.http.head("GET", "/mcp?\t%0d%0aX-Evil:1", {name: f"Bearer {evil}"})
+            response, _ = await host.http.begin(head)
+            await response.begin()
+            assert "x-evil" not in response.headers, name
+        assert all("X-Evil: 1" not in line["event"] for line in host.log)
+
+
+async def test_no_secret_is_in_any_output(tmp_path: Path) -> None:
+    async with hosting(tmp_path, {"BRIDGEHEAD_ACCESS_LOG": "all"}, tokens=TOKENS) as host:
+        secret = host.secrets["alice"]
+        token = bearer(secret)
+        responses = [
+            await host.try_call("/mcp", "alpha_echo", token),
+            await host.try_call("/nowhere", "alpha_echo", token),
+            await host.try_call("/mcp", "alpha_echo", bearer(secret + "x")),
+            await host.post_call("/mcp", call("alpha_bug"), token),
+            await host.post("/mcp", b"{" + secret.encode(), token),
+            await host.get("/metrics", token),
+            await host.get("/readyz", token),
+        ]
+        said = [f"{response.headers}{await response.body()!r}" for response in responses]
+        private = secret[-20:]
+
+        assert not any(private in text for text in said)
+        assert private not in str(host.log)
+        assert private not in host.tokens.path.read_text()
+        assert "a secret of the inside" not in "".join(said)
+
+
+async def test_a_secret_of_a_bridge_is_hidden_in_the_hosts_log(tmp_path: Path) -> None:
+    logs.hide("sk-very-secret")
+    async with hosting(tmp_path) as host:
+        await host.get("/sk-very-secret")
+        (line,) = host.logged("request refused")
+    assert line["path"] == "/***"

@@ -1,0 +1,1 @@
+"""Tests of what `bridgehead install` does to configuration files."""

@@ -1,0 +1,55 @@
+"""A desk: a home and a project on disk, and `bridgehead install` typed there."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from msgspec import Struct
+
+from bridgehead.install import command
+from bridgehead.install.world import World
+
+from .stand_ins import BRIDGES
+
+CONFIGURATIONS = Path(__file__).parent / "configurations"
+
+
+class Said(Struct, frozen=True):
+    """How a command ended and what it said."""
+
+    status: int
+    out: str
+    err: str
+
+
+class Desk:
+    """One person's machine."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.home = folder / "home"
+        self.project = folder / "project"
+        self.home.mkdir()
+        self.project.mkdir()
+        self.program = folder / "bin" / "bridgehead"
+        self.program.parent.mkdir()
+        self.program.write_text("#!/bin/sh\n", encoding="utf-8")
+        self.capsys = capsys
+
+    def world(self, environment: Mapping[str, str]) -> World:
+        return World("linux", str(self.home), str(self.project), environment)
+
+    def install(self, *arguments: str, environment: Mapping[str, str] | None = None) -> Said:
+        """Type `bridgehead install …`, with a program whose path does not change."""
+        needs_command = not {"--url", "--remove", "--list", "--command"} & {*arguments}
+        extra = ("--command", str(self.program)) if needs_command else ()
+        try:
+            status = command.run([*arguments, *extra], self.world(environment or {}), BRIDGES.__getitem__)
+        except SystemExit as left:
+            status = int(left.code or 0)
+        said = self.capsys.readouterr()
+        return Said(status, said.out, said.err)
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    """Every file under a folder, with its content."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}

@@ -1,0 +1,108 @@
+"""Configuration files on disk: replaced as a whole, kept as they were, and never raced for."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from bridgehead.install import files
+from bridgehead.install.failure import InstallError
+
+from .desk import Desk
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="modes and links are those of POSIX")
+
+
+def backups(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.bak"))
+
+
+def test_a_file_is_kept_beside_before_it_changes(desk: Desk) -> None:
+    path = desk.project / "mcp.json"
+    path.write_text("{}", encoding="utf-8")
+
+    said = desk.install("mcp.json", "aoc")
+
+    (backup,) = backups(desk.project)
+    assert backup.read_text(encoding="utf-8") == "{}"
+    assert f"The file as it was: {backup.name}" in said.out
+
+
+def test_only_the_newest_backups_are_kept(desk: Desk) -> None:
+    path = desk.project / "mcp.json"
+    path.write_text("{}", encoding="utf-8")
+    other = desk.project / "mcp.json.bak"
+    other.write_text("mine", encoding="utf-8")
+
+    for _ in range(files.BACKUPS):
+        desk.install("mcp.json", "aoc")
+        desk.install("mcp.json", "--remove")
+
+    ours = [backup for backup in backups(desk.project) if backup != other]
+    assert len(ours) == files.BACKUPS
+    assert '"aoc"' in ours[-1].read_text(encoding="utf-8")
+    assert other.read_text(encoding="utf-8") == "mine"
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o600, 0o664, 0o640])
+def test_a_file_keeps_its_mode(desk: Desk, mode: int) -> None:
+    path = desk.project / "mcp.json"
+    path.write_text("{}", encoding="utf-8")
+    path.chmod(mode)
+
+    desk.install("mcp.json", "aoc")
+
+    assert path.stat().st_mode & 0o777 == mode
+    assert backups(desk.project)[0].stat().st_mode & 0o777 == mode & 0o600
+
+
+@posix
+def test_a_link_stays_a_link(desk: Desk) -> None:
+    target = desk.home / "dotfiles" / "mcp.json"
+    target.parent.mkdir()
+    target.write_text("{}", encoding="utf-8")
+    link = desk.project / "mcp.json"
+    link.symlink_to(target)
+
+    desk.install("mcp.json", "aoc")
+
+    assert link.is_symlink()
+    assert '"aoc"' in target.read_text(encoding="utf-8")
+    assert len(backups(target.parent)) == 1
+
+
+def test_a_file_that_another_program_changed_meanwhile_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "mcp.json"
+    path.write_text("theirs", encoding="utf-8")
+
+    with pytest.raises(InstallError, match="was changed by another program just now"):
+        files.write(path, "before", "after", "20261116T000000Z")
+
+    assert path.read_text(encoding="utf-8") == "theirs"
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    path = tmp_path / "file" / "mcp.json"
+
+    with pytest.raises(InstallError, match=r"mcp\.json cannot be (read|written)"):
+        files.write(path, None, "{}", "20261116T000000Z")
+
+
+def test_a_folder_where_a_file_should_be_is_named(desk: Desk) -> None:
+    (desk.project / "mcp.json").mkdir()
+
+    said = desk.install("mcp.json")
+
+    assert said.status == 1
+    assert "cannot be read" in said.err
+
+
+def test_a_path_may_begin_at_home(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(desk.home))
+    monkeypatch.setenv("USERPROFILE", str(desk.home))
+
+    desk.install("cursor", "aoc", "--path", "~/special.json")
+
+    assert (desk.home / "special.json").exists()

@@ -1,0 +1,71 @@
+"""JSON with comments: what is read, and where it is refused."""
+
+import pytest
+
+from bridgehead.install import edit, jsonc
+from bridgehead.install.failure import Malformed
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("{} x", "1:4: there is more after the end of the document"),
+        ("{ /* ", "1:3: this comment has no end"),
+        ('{"a": "b', "1:7: this string is not closed on its line, or has a bad escape"),
+        ('{"a": "\\q"}', "1:7: this string is not closed on its line, or has a bad escape"),
+        ("{a: 1}", '1:2: a name in double quotes, or "}", is missing here'),
+        ('{"a" 1}', '1:6: a ":" is missing here'),
+        ('{"a": [1 2]}', '1:10: a "," or "]" is missing here'),
+        ('{"a": 01}', '1:8: a "," or "}" is missing here'),
+        ('{"a": ', "1:7: a value is missing here"),
+        ('{\n\t"é": \u00a01}', "2:7: a value is missing here"),
+        ("{\r\r  ]", '3:3: a name in double quotes, or "}", is missing here'),
+        ('{"a": ' + "9" * 5000 + "}", "1:7: this number is too long"),
+        ('{"a": ' + "[" * 300, "1:207: nested more than 200 levels deep"),
+    ],
+)
+def test_what_is_no_json_is_refused_with_its_place(text: str, place: str) -> None:
+    with pytest.raises(Malformed) as refused:
+        jsonc.parse(text)
+
+    assert str(refused.value) == place
+
+
+def test_comments_and_a_last_comma_are_read() -> None:
+    root = jsonc.parse('// a\n{"x": [1, /* b */ {"y": null,},], "x2": "\\u00e9//", "x": 2}').root
+
+    assert root is not None
+    assert root.data == {"x": 2, "x2": "é//"}
+
+
+def test_of_two_members_of_one_name_the_last_is_edited() -> None:
+    text = '{"s": {"aoc": 1}, "s": {"aoc": {"b": 2}}}'
+
+    assert edit.put(text, "json", "s", {"aoc": {"b": 3}}) == '{"s": {"aoc": 1}, "s": {"aoc": {\n  "b": 3\n}}}'
+
+
+def test_half_a_surrogate_pair_stays_an_escape() -> None:
+    assert edit.put('{"s": {}}', "json", "s", {"a": {"b": "\ud800é"}}) == (
+        '{"s": {\n  "a": {\n    "b": "\\ud800\\u00e9"\n  } \n}}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ('{"s": {"a": {}, // mine\n "z": 1}}', '{"s": { // mine\n "z": 1}}'),
+        ('{"s": {"a": {} /* why */, "z": 1}}', '{"s": { /* why */ "z": 1}}'),
+        ('{"s": {"a": {}, /* later */}}', '{"s": { /* later */}}'),
+        ('{"s": {"a": {},}, "t": 1}', '{ "t": 1}'),
+        ('{"s": {\n "a": {}, // mine\n "z": 1}}', '{"s": {\n // mine\n "z": 1}}'),
+        ('{"s": {\n "a": {}, "z": 1}}', '{"s": {\n "z": 1}}'),
+        ('{"s": {"a": {}}}', "{}"),
+        ('{"s": {"a": {}}}\n', "{}\n"),
+        ('{"s": {\n\t"a": {}\n}, "t": 1}', '{ "t": 1}'),
+        ('{"t": 1}', '{"t": 1}'),
+        ("// nothing\n", "// nothing\n"),
+        ('{"s": {/* none */ "a": {}}}', '{"s": {/* none */}}'),
+    ],
+)
+def test_what_others_wrote_around_our_entry_stays(text: str, after: str) -> None:
+    assert edit.take(text, "json", "s", ["a"]) == after

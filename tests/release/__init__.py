@@ -1,0 +1,1 @@
+"""What people install, and the files that run it on a machine."""

@@ -1,0 +1,98 @@
+"""An authorisation server on loopback: publishes its metadata and keys, and signs what a test wants."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import jwt
+import msgspec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+AUDIENCE = "https://team.example/mcp"
+
+
+class Authority:
+    """One authorisation server, which can be away."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.asked: list[str] = []
+        self.is_there = True
+        self.metadata_path = "/.well-known/oauth-authorization-server/realm"
+        self._keys: dict[str, Any] = {}
+        self.add_key("first")
+
+    @property
+    def issuer(self) -> str:
+        return f"http://127.0.0.1:{self.port}/realm"
+
+    def add_key(self, name: str, kind: str = "rsa") -> None:
+        """Have a further key."""
+        self._keys[name] = (
+            rsa.generate_private_key(public_exponent=65537, key_size=2048)
+            if kind == "rsa"
+            else ec.generate_private_key(ec.SECP256R1())
+        )
+
+    def forget_key(self, name: str) -> Any:
+        """No longer publish a key, and return it."""
+        return self._keys.pop(name)
+
+    def token(
+        self, *, key: str = "first", signer: Any = None, algorithm: str | None = None, **claims: Any
+    ) -> str:
+        """Sign a token; claims of None are left out."""
+        private = signer or self._keys[key]
+        full = {
+            "iss": self.issuer,
+            "aud": AUDIENCE,
+            "sub": "alice",
+            "exp": time.time() + 600,
+            "scope": "bridgehead",
+            **claims,
+        }
+        default = "RS256" if isinstance(private, rsa.RSAPrivateKey) else "ES256"
+        return jwt.encode(
+            {name: value for name, value in full.items() if value is not None},
+            private,
+            algorithm or default,
+            {"kid": key},
+        )
+
+    def _page(self, path: str) -> bytes | None:
+        if path == self.metadata_path:
+            return msgspec.json.encode({"issuer": self.issuer, "jwks_uri": f"{self.issuer}/keys"})
+        if path == "/realm/keys":
+            return msgspec.json.encode({"keys": [self._public(name) for name in self._keys]})
+        return None
+
+    def _public(self, name: str) -> dict[str, Any]:
+        public = self._keys[name].public_key()
+        is_rsa = isinstance(public, rsa.RSAPublicKey)
+        algorithm = jwt.algorithms.RSAAlgorithm if is_rsa else jwt.algorithms.ECAlgorithm
+        made: dict[str, Any] = algorithm.to_jwk(public, as_dict=True)
+        return {**made, "kid": name, "use": "sig", "alg": "RS256" if is_rsa else "ES256"}
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        line = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].decode()
+        self.asked.append(line)
+        body = self._page(line) if self.is_there else None
+        status = b"200 OK" if body is not None else b"404 Not Found"
+        writer.write(
+            b"HTTP/1.1 %b\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%b"
+            % (status, len(body or b""), body or b"")
+        )
+        await writer.drain()
+        writer.close()
+
+
+@asynccontextmanager
+async def authority() -> AsyncIterator[Authority]:
+    """Run an authorisation server."""
+    one = Authority()
+    server = await asyncio.start_server(one._serve, "127.0.0.1", 0)  # noqa: SLF001 - its own
+    one.port = server.sockets[0].getsockname()[1]
+    async with server:
+        yield one

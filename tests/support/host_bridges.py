@@ -1,0 +1,140 @@
+"""Stand-in bridges for the host: small, each with a far side that a test takes away and gives back."""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from bridgehead.mcp import Arguments, Bridge, Context, NoArguments, ToolError
+from bridgehead.runtime import logs
+from bridgehead.runtime.hosting import Factory, FarSide, Hosted
+from bridgehead.runtime.metrics import Metrics
+from bridgehead.runtime.settings import TEXT, Setting, Settings
+
+
+class Say(Arguments):
+    text: Annotated[str, Meta(description="What to say back")]
+
+
+class StandInSettings(Settings):
+    trouble = Setting("STAND_IN_TROUBLE", TEXT, "", "Names of stand-ins that cannot be made or begun.")
+
+
+class Far:
+    """A far side, and what came to it."""
+
+    def __init__(self) -> None:
+        self.is_there = True
+        self.visitors: list[str | None] = []
+        self.traces: list[dict[str, str]] = []
+        self.begun = 0
+        self.ended = 0
+        self.trouble: Exception | None = None
+        """What keeps the bridge from beginning."""
+
+
+def make_bridge(name: str, far: Far) -> Bridge[Far]:  # noqa: C901 - a list of small functions
+    """Make a stand-in whose tools, resources and prompts are named after it."""
+
+    @asynccontextmanager
+    async def lifespan() -> AsyncIterator[Far]:
+        if far.trouble is not None:
+            raise far.trouble
+        far.begun += 1
+        yield far
+        far.ended += 1
+
+    bridge: Bridge[Far] = Bridge(
+        name,
+        "1.0.0",
+        lifespan=lifespan,
+        changing={"resources"},
+        subscribable=True,
+        instructions=f"I am {name}.",
+    )
+
+    def crossed(ctx: Context[Far]) -> None:
+        if not far.is_there:
+            raise ToolError(f"The far side of {name} is away. Try again later.")
+        far.visitors.append(ctx.principal)
+        far.traces.append(ctx.trace)
+
+    @bridge.tool("Says back what it is told.", name=f"{name}_echo", read_only=True)
+    def echo(args: Say, ctx: Context[Far]) -> str:
+        crossed(ctx)
+        return args.text
+
+    @bridge.tool("Says it after a while.", name=f"{name}_later", read_only=True)
+    async def later(args: Say, ctx: Context[Far]) -> str:
+        crossed(ctx)
+        await asyncio.sleep(0.001)
+        return args.text
+
+    @bridge.tool("Says it at once or after a while.", name=f"{name}_either", read_only=True)
+    def either(args: Say, ctx: Context[Far]) -> str | Coroutine[Any, Any, str]:
+        return "now" if args.text == "now" else later(args, ctx)
+
+    @bridge.tool("Says it in a moment, and logs that it has begun.", name=f"{name}_soon", read_only=True)
+    async def soon(args: Say, ctx: Context[Far]) -> str:
+        logs.logger("stand_in").info(f"{name}_soon has begun")
+        await asyncio.sleep(0.3)
+        return args.text
+
+    @bridge.tool("Writes something down.", name=f"{name}_write", destructive=True)
+    async def write(args: Say, ctx: Context[Far]) -> str:
+        crossed(ctx)
+        bridge.changed.resource(f"{name}://note")
+        return f"wrote {args.text}"
+
+    @bridge.tool("Waits until it is cancelled.", name=f"{name}_wait", read_only=True)
+    async def wait(args: NoArguments, ctx: Context[Far]) -> str:
+        crossed(ctx)
+        await ctx.progress(1, 2, "waiting")
+        await asyncio.sleep(600)
+        return "waited"
+
+    @bridge.tool("Fails as no tool should.", name=f"{name}_bug", read_only=True)
+    def bug(args: NoArguments, ctx: Context[Far]) -> str:
+        raise RuntimeError("a secret of the inside")
+
+    @bridge.resource(f"{name}://note", name=f"{name} note", mime_type="text/plain")
+    def note(ctx: Context[Far]) -> str:
+        return f"the note of {name}"
+
+    @bridge.prompt("Greets.", name=f"{name}_greet")
+    def greet(args: NoArguments, ctx: Context[Far]) -> str:
+        return f"Greet {name}."
+
+    return bridge
+
+
+class StandIns:
+    """The stand-ins of one host, and their far sides."""
+
+    def __init__(self, *names: str) -> None:
+        self.far = {name: Far() for name in names}
+        self.unmakeable: dict[str, Exception] = {}
+        self.alone: dict[str, str] = {}
+
+    def factories(self, wanted: Collection[str] = ()) -> Mapping[str, Factory]:
+        """Give the factories as the host takes them."""
+        return {name: self._factory(name) for name in wanted or self.far}
+
+    def _factory(self, name: str) -> Factory:
+        far = self.far[name]
+
+        def make(environment: Mapping[str, str], metrics: Metrics) -> Hosted:
+            if name in self.unmakeable:
+                raise self.unmakeable[name]
+            metrics.counter("stand_in_made_total", "Made.", "why").add('it "was"\nwanted')
+
+            def far_side(state: Any) -> FarSide:
+                there = state is not None and state.is_there
+                return FarSide(there, f"The far side of {name} is {'there' if there else 'away'}.")
+
+            bridge = make_bridge(name, far)
+            return Hosted(bridge, StandInSettings(environment), metrics, far_side, self.alone.get(name, ""))
+
+        return make

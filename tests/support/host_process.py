@@ -1,0 +1,17 @@
+"""`bridgehead serve` with stand-in bridges, as a process: `python -m tests.support.host_process`."""
+
+import os
+import sys
+
+from bridgehead.host.command import main
+from bridgehead.runtime.errors import BridgeError
+from tests.support.host_bridges import StandIns
+
+if __name__ == "__main__":
+    stand_ins = StandIns("alpha", "beta", "gamma")
+    stand_ins.alone["gamma"] = "There is one gamma in the world."
+    try:
+        raise SystemExit(main(sys.argv[1:], os.environ, stand_ins.factories))
+    except BridgeError as error:
+        sys.stderr.write(f"bridgehead serve: {error}\n")
+        raise SystemExit(2) from None

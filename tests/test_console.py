@@ -1,0 +1,173 @@
+"""Every command in a `console` block of a document is run, or held to a form where it cannot run here.
+
+A line that begins with `$ ` is a command. Our own is run in an empty home, in the order of the document, and
+has to succeed; what runs it through uvx, the archive or a container is run as our own. Of everything else
+(pip, docker, systemctl, …) the form is checked, and that the files that it names are there.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from threading import Timer
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+ARRIVING = {"aoc", "bitburner", "call", "demo", "doctor", "install", "mercury", "serve", "token", "tools"}
+"""Commands that documents may name before they are there; each is run as soon as the help names it."""
+
+OURS = re.compile(
+    r"(?:(?:sudo --user=\w+ )?env )?(?P<settings>(?:[A-Z_]+=\S+ )*)"
+    r"(?:uvx |python3 |docker compose run --rm |docker run (?:--\S+ (?:\S*:\S+ )?)*|\S*bridgehead/bin/)?"
+    r"bridgehead(?:\.pyz|:[\d.]+)?(?P<arguments>(?: .+)?)"
+)
+FORMS = [
+    re.compile(form)
+    for form in (
+        r"(?:uv tool|pipx) (?:install|upgrade|uninstall) bridgehead",
+        r"(?:sudo )?python3 -m venv \S+",
+        r"(?:sudo )?\S+/bin/pip install (?:--no-deps )?(?:bridgehead|dist/bridgehead-[\d.]+-\S+\.whl)",
+        r"(?:sudo )?\S+/bin/pip install --require-hashes --requirement (?P<file>\S+)",
+        r"docker build (?:--build-arg \w+=\w+ )?--tag bridgehead:[\d.]+ \.",
+        r"docker compose (?:up --detach --wait|cp instructions bridgehead:/data/|logs bridgehead)",
+        r"sudo useradd --system --home-dir \S+ --shell \S+ bridgehead",
+        r"sudo install (?:-D )?--mode=0\d{3} (?:\.env|(?P<file>\S+)) /etc/\S+",
+        r"sudo systemctl (?:daemon-reload|(?:enable --now|restart|status) bridgehead)",
+        r"journalctl --unit bridgehead --follow",
+        r"make (?P<verb>[a-z]+)",
+    )
+]
+SERVING = ("serve", "mercury simulate", "bitburner simulate")
+"""What goes on until it is told to end."""
+FINDING = ("doctor", "check")
+"""What may end with 1, because it found something."""
+PATIENCE = 60
+RECORD = """\
+{"day": 1, "entries": [{"llm": "fox", "phase": 1, "speedMs": 12, "timestamp": "2025-12-01T10:30:00.000Z"}]}
+"""
+
+
+def commands(document: Path) -> list[str]:
+    """The commands of a document, each in one line."""
+    blocks = "".join(BLOCK.findall(document.read_text(encoding="utf-8"))).replace("\\\n", "")
+    lines = [line.removeprefix("$ ") for line in blocks.splitlines() if line.startswith("$ ")]
+    return [line.partition("  #")[0].strip() for line in lines]
+
+
+def offered() -> set[str]:
+    """The words that the help names first in a line."""
+    text = run("--help", {}, ROOT).stdout
+    return {line.split()[0] for line in text.splitlines() if line.strip()}
+
+
+def environment(settings: dict[str, str], home: Path) -> dict[str, str]:
+    # A port of the system's choice, because another test may run at the same time.
+    own = {"PATH": os.environ["PATH"], "HOME": str(home), "XDG_STATE_HOME": str(home), "COLUMNS": "120"}
+    return own | {"MCP_SERVER_PORT": "0", "BITBURNER_LISTEN": "127.0.0.1:0"} | settings
+
+
+def words(arguments: str) -> list[str]:
+    command = Path(
+        sysconfig.get_path("scripts"), "bridgehead.exe" if sys.platform == "win32" else "bridgehead"
+    )
+    return [str(command), *arguments.split()]
+
+
+def run(arguments: str, settings: dict[str, str], home: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        words(arguments),
+        env=environment(settings, home),
+        cwd=home,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def run_until_it_speaks(arguments: str, settings: dict[str, str], home: Path) -> int:
+    """Start what goes on, wait for its first line, tell it to end, and return its exit status."""
+    with subprocess.Popen(
+        words(arguments),
+        env=environment(settings, home),
+        cwd=home,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    ) as process:
+        too_late = Timer(PATIENCE, process.kill)
+        too_late.start()
+        assert process.stdout is not None
+        assert process.stdout.readline(), f"bridgehead {arguments}: it said nothing"
+        too_late.cancel()
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+        return process.returncode
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """The home of a person who has an invented puzzle and has solved it once."""
+    (tmp_path / "instructions").mkdir()
+    (tmp_path / "instructions" / "Day01_phase1.md").write_text(
+        "How many lanterns are lit?\n", encoding="utf-8"
+    )
+    (tmp_path / "speeds").mkdir()
+    (tmp_path / "speeds" / "day01.json").write_text(RECORD, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("document", [one for one in DOCUMENTS if commands(one)], ids=lambda path: path.name)
+def test_every_command_of_a_document_does_what_it_should(document: Path, home: Path) -> None:
+    there = offered()
+    for command in commands(document):
+        ours = OURS.fullmatch(command)
+        if ours is None:
+            check_form(command)
+            continue
+        arguments = ours["arguments"].strip()
+        word = arguments.split(" ")[0]
+        assert word in there | ARRIVING, f"{command}: there is no such command"
+        if word in there:
+            check_run(arguments, dict(pair.split("=", 1) for pair in ours["settings"].split()), home)
+
+
+def check_run(arguments: str, settings: dict[str, str], home: Path) -> None:
+    # Places of another machine: what is named must work, not be there.
+    settings = {name: value for name, value in settings.items() if not value.startswith("/")}
+    if arguments.startswith(SERVING):
+        assert run_until_it_speaks(arguments, settings, home) == 0, arguments
+        return
+    done = run(arguments, settings, home)
+    allowed = (0, 1) if any(word in arguments.split() for word in FINDING) else (0,)
+    assert done.returncode in allowed, f"bridgehead {arguments}: {done.stderr}{done.stdout}"
+    assert "Traceback" not in done.stderr
+
+
+def check_form(command: str) -> None:
+    found = next((match for form in FORMS if (match := form.fullmatch(command))), None)
+    assert found is not None, f"{command}: neither ours nor of a known form"
+    named = found.groupdict()
+    if named.get("file"):
+        assert (ROOT / named["file"]).exists(), command
+    if named.get("verb"):
+        makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+        assert re.search(rf"^{named['verb']}:.*## ", makefile, re.MULTILINE), command
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["docker compose down", "pipx install something", "make coffee", "uvx something", "rm -rf build"],
+)
+def test_a_command_of_no_known_form_is_noticed(command: str) -> None:
+    assert OURS.fullmatch(command) is None
+    with pytest.raises(AssertionError):
+        check_form(command)
