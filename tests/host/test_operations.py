@@ -9,23 +9,26 @@ import pytest
 
 from bridgehead.host import command, metrics_page, token_command
 from bridgehead.host.accounts import Accounts
-from bridgehead.host.metering import Meter
-from bridgehead.host.registry import Registry
+from bridgehead.host.registry import Registry, installed
 from bridgehead.host.settings import HostSettings
-from bridgehead.runtime.metrics import Metrics
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "operations.md").read_text(encoding="utf-8")
 CONSOLE = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
-COMMANDS = [line for block in CONSOLE for line in block.splitlines()]
+COMMANDS = [line.removeprefix("$ ") for block in CONSOLE for line in block.splitlines()]
+METRIC = r"(?:bridgehead|mercury|ws|rpc|tool)_[a-z_]+"
 
 
-def declared_metrics() -> set[str]:
-    """The names of everything that the host counts."""
-    metrics = Metrics()
-    Meter(metrics, None)
-    found = [*metrics_page.sources(Registry({}, {}), Accounts()), ((), metrics)]
-    return {metric.name for _, source in found for metric in source.all}
+async def counted(folder: Path) -> set[str]:
+    """The names of everything that the host and the bridges count, once they have begun."""
+    state = {"BRIDGEHEAD_STATE_DIR": str(folder), "AOC_DATA_DIR": str(folder)}
+    registry = Registry(installed(), {**state, "BITBURNER_LISTEN": "127.0.0.1:0"})
+    await registry.start()
+    try:
+        assert [standing.problem for standing in registry.standings.values()] == ["", "", ""]
+        return {metric.name for _, own in metrics_page.sources(registry, Accounts()) for metric in own.all}
+    finally:
+        await registry.stop(5.0)
 
 
 def test_the_table_of_settings_is_what_the_code_declares() -> None:
@@ -36,16 +39,18 @@ def test_the_table_of_settings_is_what_the_code_declares() -> None:
     assert "\n".join(rows) in PAGE
 
 
-def test_every_metric_is_documented_and_there() -> None:
-    assert set(re.findall(r"`(bridgehead_[a-z_]+)`", PAGE)) == declared_metrics()
+async def test_every_metric_is_documented_and_there(tmp_path: Path) -> None:
+    tables = re.findall(r"^\| (`.*?`) \| (?:counter|gauge|histogram) \|", PAGE, re.MULTILINE)
+    assert set(re.findall(METRIC, " ".join(tables))) == await counted(tmp_path)
 
 
-def test_the_dashboard_shows_only_metrics_that_are_there() -> None:
+async def test_the_dashboard_shows_every_metric_and_no_other(tmp_path: Path) -> None:
     text = (DOCS / "grafana-dashboard.json").read_text(encoding="utf-8")
     panels = json.loads(text)["panels"]
-    shown = set(re.findall(r"bridgehead_[a-z_]+", json.dumps([panel["targets"] for panel in panels])))
+    asked = [target["expr"] for panel in panels for target in panel["targets"]]
+    shown = set(re.findall(METRIC, " ".join(asked)))
 
-    assert {name.removesuffix("_bucket") for name in shown} == declared_metrics()
+    assert {name.removesuffix("_bucket") for name in shown} == await counted(tmp_path)
     assert len({panel["id"] for panel in panels}) == len(panels)
 
 

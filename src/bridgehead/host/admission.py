@@ -55,13 +55,15 @@ class Admission:
         """Do the same, with waiting."""
         return await self._gate.ask(visit.headers, visit.address, lambda: self._challenge(visit))
 
-    def prober(self, visit: Visit) -> Grant | None:
-        """Find who makes a request that needs no token, where it has a good one all the same."""
+    async def prober(self, visit: Visit) -> Grant | None:
+        """Find who makes a request that needs no token; it need not say, but what it says must be true."""
         try:
             self._guard.check(visit.headers)
-            return self._gate.recognised(visit.headers)
         except Refused:
             return None
+        if self._gate.asks and b"authorization" not in visit.headers:
+            return None
+        return self.grant(visit) or await self.ask(visit)
 
     def let_in(self, visit: Visit, route: Route, grant: Grant) -> None:
         """Note who makes a request, and refuse what this caller may not, or not so often."""

@@ -134,7 +134,7 @@ class HostApplication:
             grant = self._admission.grant(visit) or await self._admission.ask(visit)
             self._admission.let_in(visit, route, grant)
         elif route.door == "open":
-            visit.grant = self._admission.prober(visit)
+            visit.grant = await self._admission.prober(visit)
         if not route.is_mcp:
             outcome = self.pages.answer(visit, route)
             return outcome if isinstance(outcome, Whole) else await outcome

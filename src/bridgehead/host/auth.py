@@ -14,7 +14,7 @@ from bridgehead.runtime.clock import Clock
 from .grants import ANYONE, Grant
 from .refusals import Refusal, challenged, too_often
 from .throttle import Throttle
-from .tokens import Tokens
+from .tokens import PREFIX, Tokens
 
 FAILURES_PER_MINUTE = 20
 """Failures that one address hears of as such; further ones are told to wait."""
@@ -39,7 +39,7 @@ class Issuer(Protocol):
     """Somebody whose tokens are accepted."""
 
     def grant(self, token: str) -> Grant | None:
-        """Give what a token opens; None where it is not one of this issuer's, or that must be asked first."""
+        """Give what a token opens; None where that takes waiting. Raises NotAccepted."""
 
     def knows(self, token: str) -> bool:
         """Tell whether a token looks like one of this issuer's."""
@@ -57,7 +57,7 @@ class FromFile:
 
     def knows(self, token: str) -> bool:
         """All tokens that begin as ours do."""
-        return token.startswith("bh_")
+        return token.startswith(f"{PREFIX}_")
 
     def grant(self, token: str) -> Grant:
         """Look the token up."""
@@ -81,18 +81,20 @@ class GateKeeper:
         self._failures = Throttle(clock.monotonic)
         self._failed = failed
 
+    @property
+    def asks(self) -> bool:
+        """Whether callers need a token."""
+        return bool(self._issuers)
+
     def grant(self, headers: dict[bytes, bytes], address: str, challenge: Challenge) -> Grant | None:
         """Give what the caller may use; None where that takes waiting. Raises Refusal."""
-        try:
-            return self._given(headers)
-        except NotAccepted as failure:
-            raise self._refused(address, challenge, failure) from None
-
-    def _given(self, headers: dict[bytes, bytes]) -> Grant | None:
         if not self._issuers:
             return ANYONE
-        token = _bearer(headers)
-        return self._issuer_of(token).grant(token)
+        try:
+            token = _bearer(headers)
+            return self._issuer_of(token).grant(token)
+        except NotAccepted as failure:
+            raise self._refused(address, challenge, failure) from None
 
     def _issuer_of(self, token: str) -> Issuer:
         for issuer in self._issuers:
@@ -107,13 +109,6 @@ class GateKeeper:
             return await self._issuer_of(token).ask(token)
         except NotAccepted as failure:
             raise self._refused(address, challenge, failure) from None
-
-    def recognised(self, headers: dict[bytes, bytes]) -> Grant | None:
-        """Give what a caller may use that need not say who it is; None where it did not, or not well."""
-        try:
-            return self._given(headers)
-        except NotAccepted:
-            return None
 
     def _refused(self, address: str, challenge: Challenge, failure: NotAccepted) -> Refusal:
         self._failed(failure.reason)
