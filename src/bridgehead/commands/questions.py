@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from contextlib import suppress
 from threading import Thread
 from typing import Any
@@ -57,22 +59,27 @@ async def _line(console: Console, prompt: str) -> str:
     line: asyncio.Future[str] = loop.create_future()
 
     def read() -> None:
-        said: str | EOFError
-        try:
-            said = console.input(prompt, markup=False).strip()
-        except EOFError as end:
-            said = end
+        said = _read_line(sys.stdin.fileno())
         with suppress(RuntimeError):  # nobody waits any more
             loop.call_soon_threadsafe(_settle, line, said)
 
+    console.print(prompt, end="", markup=False)
     Thread(target=read, daemon=True).start()
     return await line
 
 
-def _settle(line: asyncio.Future[str], said: str | EOFError) -> None:
+def _read_line(descriptor: int) -> bytes:
+    """Read up to the end of a line without Python's buffer, whose lock would be held while the process ends."""
+    said = b""
+    while not said.endswith(b"\n") and (byte := os.read(descriptor, 1)):
+        said += byte
+    return said
+
+
+def _settle(line: asyncio.Future[str], said: bytes) -> None:
     if line.done():
         return
-    if isinstance(said, str):
-        line.set_result(said)
+    if said:
+        line.set_result(said.decode(errors="replace").strip())
     else:
-        line.set_exception(said)
+        line.set_exception(EOFError())
