@@ -48,7 +48,9 @@ def _rows(folder: Path, *, quick: bool) -> Iterator[Row]:
         yield Row(f"records, {callers} at once", "lock, rewrite, fsync, rename", ours, peer, "/s", "≥", bound)
     first, again, called, decoding = ranking.measured(_made(folder / "ranking"), rounds * 3)
     yield Row("leaderboard, new process", "only decoding the files", first, decoding, "ms", "≤", 2.0)
-    yield Row("leaderboard, first call of a server", "only decoding the files", called, decoding, "ms", "≤", None)
+    yield Row(
+        "leaderboard, first call of a server", "only decoding the files", called, decoding, "ms", "≤", None
+    )
     yield Row("leaderboard, nothing changed", "only decoding the files", again, decoding, "ms", "≤", 0.05)
     yield _killed(folder, 2 if quick else ROUNDS)
 
