@@ -87,6 +87,20 @@ def test_every_setting_of_the_distribution_is_in_the_page_and_in_the_example(set
     assert len(re.findall(rf"^#{setting.name}=", ENV_EXAMPLE, re.MULTILINE)) == 1
 
 
+def test_what_other_pages_repeat_of_a_setting_is_so() -> None:
+    declared = {setting.name: setting for setting in SETTINGS}
+    found = 0
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        tables = page.read_text(encoding="utf-8").split("| variable | default | what it does |\n")[1:]
+        for row in re.findall(r"^\| `([A-Z_0-9]+)` \| (.*?)\| (.*) \|$", "".join(tables), re.MULTILINE):
+            name, default, about = row
+            assert default.strip(" `") == declared[name].shown_default, name
+            assert declared[name].about.startswith(about.rstrip(".")), name
+            found += 1
+
+    assert found > 0
+
+
 def test_the_example_of_an_env_file_sets_nothing_as_it_is() -> None:
     assert env_file.parse(ENV_EXAMPLE) == {}
 

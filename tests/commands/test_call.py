@@ -122,12 +122,8 @@ async def test_a_file_of_text_goes_into_the_game(person: Person) -> None:
         assert game.servers["home"]["new.js"] == "export const a = 2;\n"
 
 
-@pytest.mark.parametrize(
-    ("says", "status", "is_there"), [("y\n", 0, False), ("what\nno\n", 1, True), ("\x04", 1, True)]
-)
-async def test_a_person_is_asked_before_something_is_deleted(
-    person: Person, says: str, status: int, is_there: bool
-) -> None:
+@pytest.mark.parametrize(("says", "status"), [("y\n", 0), ("what\nno\n", 1), ("\x04", 1)])
+async def test_a_person_is_asked_before_something_is_deleted(person: Person, says: str, status: int) -> None:
     async with playing() as (game, settings):
         code, out, shown = await person.sits(
             *("call", "bitburner", "delete_file", "filename=notes.txt"),
@@ -137,8 +133,8 @@ async def test_a_person_is_asked_before_something_is_deleted(
 
         assert (code, out) == (status, "" if status else "OK\n")
         assert "Delete notes.txt on home?" in shown
-        assert ("did not agree" in shown) == is_there
-        assert ("notes.txt" in game.servers["home"]) == is_there
+        assert ("did not agree" in shown) == bool(status)
+        assert ("notes.txt" in game.servers["home"]) == bool(status)
 
 
 async def test_a_person_may_leave_while_being_asked(person: Person) -> None:

@@ -1,4 +1,4 @@
-"""Questions: a form is filled in by whoever types, each value until it fits, and an end of input is no answer."""
+"""Questions: whoever types fills in a form, each value until it fits; an end of input is no answer."""
 
 import json
 import subprocess

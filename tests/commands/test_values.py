@@ -112,7 +112,7 @@ def test_what_is_no_known_key_is_answered_by_those_that_there_are(pair: str, rea
 def test_everything_that_is_missing_is_named() -> None:
     schema = SCHEMA | {"required": ["day", "text"]}
 
-    with pytest.raises(Misfit, match="^day, text missing; right would be: day=integer "):
+    with pytest.raises(Misfit, match=r"^day, text missing; right would be: day=integer "):
         arguments(["sure=1"], schema, no_file)
 
 
@@ -125,7 +125,7 @@ def test_the_usage_has_brackets_around_what_may_be_left_out() -> None:
 
 
 def test_a_file_gives_the_text_of_a_value() -> None:
-    assert arguments(["day=@a"], SCHEMA, lambda path: "7\n") == {"day": 7}
+    assert arguments(["day=@a"], SCHEMA, lambda _: "7\n") == {"day": 7}
     assert arguments(["text=@a"], SCHEMA, lambda path: f"from {path}\n") == {"text": "from a\n"}
 
 
@@ -135,4 +135,4 @@ def test_a_file_that_cannot_be_read_is_one_line() -> None:
     assert str(misfit.value) == "'gone' cannot be read: No such file; right would be: text=@FILE"
 
     with pytest.raises(Misfit, match="it is not text in UTF-8"):
-        arguments(["text=@picture"], SCHEMA, lambda path: b"\xff".decode())
+        arguments(["text=@picture"], SCHEMA, lambda _: b"\xff".decode())

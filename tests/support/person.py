@@ -1,7 +1,7 @@
 """A person at a machine: owns a home with nothing in it, and starts the installed command there.
 
-With a terminal, standard input and standard error are that terminal, and standard output goes elsewhere, as it
-does when an answer is piped on.
+With a terminal, standard input and standard error are that terminal, and standard output goes elsewhere, as
+it does when an answer is piped on.
 """
 
 import asyncio

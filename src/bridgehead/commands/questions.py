@@ -69,7 +69,7 @@ async def _line(console: Console, prompt: str) -> str:
 
 
 def _read_line(descriptor: int) -> bytes:
-    """Read up to the end of a line without Python's buffer, whose lock would be held while the process ends."""
+    """Read a line without Python's buffer, whose lock this thread would still hold when the process ends."""
     said = b""
     while not said.endswith(b"\n") and (byte := os.read(descriptor, 1)):
         said += byte
