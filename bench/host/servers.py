@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.http import free_port, wait
-from bench.peers import HERE, install_ours, install_python
+from bench.peers import HERE, HOME, install_ours, install_python
 from bench.process import NotRunning, Process
 from bridgehead.host.tokens import TokenFile, made
 
@@ -29,7 +29,7 @@ class Stage:
         tokens.add(entry)
         self._folder = folder
         self._ours = str(install_ours())
-        self._peer = str(install_python())
+        self._peer = str(install_python(HOME / "venv", HERE / "peers.txt"))
         os.environ |= {
             "BRIDGEHEAD_TOKENS_FILE": str(tokens.path),
             "BRIDGEHEAD_STATE_DIR": str(folder / "state"),
