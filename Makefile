@@ -11,7 +11,7 @@ TOOLS := $(VENV)/.tools
 STAMP := $(VENV)/.project
 
 # The parts of the project that hold Python. Those that do not exist yet are left out.
-CODE := $(wildcard src tests bench examples release)
+CODE := $(wildcard src tests bench examples release docs)
 
 # The locker lives outside of .venv: it is needed only by whoever changes a dependency.
 # `make lock LOCK_FLAGS=--upgrade` takes the newest versions; without it, what is locked stays.
@@ -24,7 +24,7 @@ COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes \
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check demo bench conformance interop dist smoke lock clean
+.PHONY: help setup test check docs demo bench conformance interop dist smoke lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,17 +50,21 @@ test: $(STAMP) ## run the tests, child processes measured too; fails below 95 % 
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
-check: $(STAMP) ## lint, format, types, layers
+check: $(STAMP) ## lint, format, types, layers, generated documents
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy $(CODE)
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python docs/generate.py --check
 
-demo: $(STAMP) ## see a bridge at work in the terminal
-	$(BIN)/python examples/demo.py
+docs: $(STAMP) ## make .env.example, docs/configuration.md and docs/api.md from the code
+	$(BIN)/python docs/generate.py
 
-bench: $(STAMP) ## measure the engine beside its peers
-	$(BIN)/python -m bench
+demo: $(STAMP) ## see every bridge at work in the terminal, offline
+	$(BIN)/bridgehead demo
+
+bench: $(STAMP) ## measure the engine beside its peers; OF=aoc, bitburner, mercury or host measures that
+	$(BIN)/python -m bench$(addprefix .,$(OF))
 
 conformance: $(STAMP) ## run the official conformance suite (needs Node)
 	$(BIN)/python -m tests.conformance

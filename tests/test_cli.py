@@ -1,15 +1,25 @@
 """The installed command, run as the process that a person or an MCP client would start."""
 
+import json
+import signal
+import socket
 import subprocess
 import sys
-import sysconfig
+import time
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-COMMAND = Path(sysconfig.get_path("scripts"), "bridgehead.exe" if sys.platform == "win32" else "bridgehead")
+from bridgehead import cli
+from bridgehead.runtime import logs
+from tests.bitburner.serving import free_port
+from tests.support.messages import encode, initialize
+from tests.support.person import COMMAND, Person
+
 RIGHT = "right would be: bridgehead --version, or bridgehead --help"
+HELLO = encode(initialize()).decode() + "\n"
 
 
 def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
@@ -18,6 +28,15 @@ def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
 
 def bridgehead(*arguments: str) -> subprocess.CompletedProcess[str]:
     return run(COMMAND, *arguments)
+
+
+def wait_until_open(port: int) -> None:
+    """Wait until somebody listens."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+    raise TimeoutError(port)
 
 
 def test_version_is_the_version_of_the_installed_distribution() -> None:
@@ -65,3 +84,91 @@ def test_importing_the_command_loads_nothing_but_itself() -> None:
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.split() == ["bridgehead", "bridgehead.cli"]
+
+
+@pytest.mark.parametrize("name", [*cli._BRIDGES, *cli._COMMANDS])  # noqa: SLF001 - its tables are all it has
+def test_every_name_of_the_help_leads_to_something_with_a_help_of_its_own(name: str, tmp_path: Path) -> None:
+    done = Person(tmp_path).run(name, "--help")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"usage: bridgehead {name}")
+    assert f"\n  {name} " in bridgehead("--help").stdout
+
+
+def test_a_file_named_env_gives_settings_and_the_environment_wins(tmp_path: Path) -> None:
+    person = Person(tmp_path)
+    (tmp_path / ".env").write_text("export AOC_YEAR='2019'\nAOC_DATA_DIR=puzzles # here\n", encoding="utf-8")
+
+    from_file = person.run("doctor", "aoc", AOC_DATA_DIR="")
+    from_both = person.run("doctor", "aoc", AOC_DATA_DIR="", AOC_YEAR="2020")
+
+    assert f"0 days of 2019, in {tmp_path / 'puzzles' / 'instructions'}" in from_file.stdout
+    assert "0 days of 2020" in from_both.stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (b"A=1\nnonsense\n", ".env, line 2 is not NAME=value. Mend it, or put a # in front of it."),
+        (b"\xff\xfe", ".env cannot be read: "),
+    ],
+)
+def test_a_broken_file_named_env_is_one_line(tmp_path: Path, content: bytes, line: str) -> None:
+    person = Person(tmp_path)
+    (tmp_path / ".env").write_bytes(content)
+
+    for words in (["aoc"], ["tools"]):
+        done = person.run(*words)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+        assert done.stderr.startswith(f"bridgehead {words[0]}: {line}")
+
+
+def test_a_file_named_env_sends_no_key_of_the_environment_elsewhere(tmp_path: Path) -> None:
+    person = Person(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as elsewhere:
+        address = f"http://127.0.0.1:{elsewhere.getsockname()[1]}"
+        (tmp_path / ".env").write_text(f"MERCURY_API_URL={address}\n", encoding="utf-8")
+
+        done = person.run("mercury", "settings", MERCURY_API_KEY="sk_mine_0123456789")
+        alone = person.run("mercury", "settings")
+
+    assert address not in done.stdout
+    assert address in alone.stdout
+
+
+@pytest.mark.parametrize(
+    ("settings", "level"),
+    [
+        ({}, "info"),
+        ({"MCP_LOG_LEVEL": "debug"}, "debug"),
+        ({"LOG_LEVEL": "warn"}, "warn"),
+        ({"LOG_LEVEL": "warn", "MCP_LOG_LEVEL": "debug"}, "warn"),
+    ],
+)
+def test_the_level_of_the_log_has_two_names_of_which_one_counts(
+    tmp_path: Path, settings: dict[str, str], level: str
+) -> None:
+    done = Person(tmp_path).run("bitburner", typed=HELLO, **settings)
+
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    least = logs.LEVELS.index(level)
+    assert done.returncode == 0
+    assert all(logs.LEVELS.index(line["level"]) >= least for line in lines)
+    assert any(line["event"] == "starting" for line in lines) == (least <= 1)
+    assert any("LOG_LEVEL counts" in line["event"] for line in lines) == (len(settings) == 2)
+
+
+def test_who_interrupts_a_command_sees_no_traceback(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [COMMAND, "doctor", "bitburner"],
+        env=Person(tmp_path).environment(BITBURNER_LISTEN=f"127.0.0.1:{(port := free_port())}"),
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        wait_until_open(port)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+
+    assert (process.returncode, out, err) == (130, "", "")

@@ -54,6 +54,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     ),
 }
 _WRONG_USAGE = 2
+_INTERRUPTED = 130
 
 
 def main() -> int:
@@ -89,6 +90,8 @@ def _run(name: str, arguments: list[str]) -> int:
     except BridgeError as error:
         sys.stderr.write(f"bridgehead {name}: {error}\n")
         return _WRONG_USAGE
+    except KeyboardInterrupt:  # a person has seen enough
+        return _INTERRUPTED
     return int(status)
 
 

@@ -82,13 +82,3 @@ def test_an_address_for_other_machines_needs_a_second_setting() -> None:
 
 def test_a_certificate_is_loaded_at_start(certificate: Path) -> None:
     assert BitburnerSettings({"BITBURNER_TLS_CERT": str(certificate)}).tls() is not None
-
-
-def test_the_document_lists_every_setting_with_its_default() -> None:
-    document = (Path(__file__).parents[2] / "docs" / "bitburner.md").read_text(encoding="utf-8")
-
-    for setting in BitburnerSettings.declared:
-        (row,) = [line for line in document.splitlines() if line.startswith(f"| `{setting.name}` |")]
-        shown = row.split("|")[2].strip().replace(", ", ",")
-        assert shown == (setting.shown_default or "none")
-        assert setting.about in row

@@ -243,6 +243,13 @@ def test_nothing_is_written_before_somebody_says_where_to() -> None:
     assert (done.stdout, done.stderr) == ("", "")
 
 
+def test_a_text_that_leaves_in_another_way_is_scrubbed_too() -> None:
+    logs.hide("sk_scrubbed_elsewhere")
+
+    assert logs.scrubbed("with sk_scrubbed_elsewhere and ünïcode") == "with *** and ünïcode"
+    assert logs.scrubbed("nothing to hide") == "nothing to hide"
+
+
 def test_further_fields_are_read_when_a_line_is_written_and_its_own_come_first() -> None:
     stream = io.StringIO()
     logs.configure("info", "json", stream)

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.prompt import Prompt
 
 from bridgehead.mcp import Bridge, ProtocolError, memory
 from bridgehead.runtime.command_line import Parser
-from bridgehead.runtime.errors import InvalidArgument
+from bridgehead.runtime.log_settings import LogSettings
 
-from . import bridges, values
+from . import bridges, questions, values
 from .unfolding import Unfolding
 
 _ABOUT = """\
@@ -32,6 +31,8 @@ Calls one tool and prints its answer.
 
 `bridgehead tools BRIDGE` shows which tools there are and what they take.
 """
+_QUIET = {"MCP_LOG_LEVEL": "error", "LOG_FORMAT": "pretty"}
+"""How a bridge logs where a person watches and has not said otherwise."""
 
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
@@ -39,17 +40,21 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     parser = Parser(prog="bridgehead call", description=_ABOUT)
     parser.add_argument("bridge", choices=bridges.NAMES)
     parser.add_argument("tool")
-    parser.add_argument("pairs", nargs="*", metavar="key=value", help="an argument; key=@FILE reads a file")
+    parser.add_argument(
+        "pairs", nargs="*", default=(), metavar="key=value", help="an argument; key=@FILE reads a file"
+    )
     parser.add_argument("--json", action="store_true", help="print the whole result as JSON")
     options = parser.parse_args(arguments)
-    bridge = bridges.hosted(options.bridge, environment).bridge
+    settings = {**_QUIET, **environment}
+    bridge = bridges.bridge(options.bridge, settings)
     tool = bridge.tools.get(options.tool)
     if tool is None:
         parser.error(f"{options.bridge} has no tool {options.tool!r}, only {', '.join(bridge.tools)}")
     try:
         given = values.arguments(options.pairs, tool.input_schema, _text_of)
-    except InvalidArgument as error:
-        parser.error(f"{error.message} {error.next_step}")
+    except values.Misfit as misfit:
+        parser.error(misfit.reason, misfit.right)
+    LogSettings(settings).configure_logs()
     try:
         result = asyncio.run(_called(bridge, options.tool, given))
     except ProtocolError as error:
@@ -60,10 +65,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
 
 
 def _text_of(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, ValueError) as failure:
-        raise InvalidArgument(f"{path} cannot be read as text: {failure}.") from failure
+    return Path(path).read_text(encoding="utf-8")
 
 
 async def _called(bridge: Bridge[Any], tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -79,18 +81,11 @@ async def _called(bridge: Bridge[Any], tool: str, arguments: dict[str, Any]) -> 
 
 
 def _asking(console: Console, unfolding: Unfolding) -> memory.Answering:
-    """Answer what a tool asks its user, by asking the person at the terminal."""
+    """Answer what a tool asks its user, which is all that a tool can ask here."""
 
-    async def ask(method: str, params: Any) -> dict[str, Any]:
-        if method != "elicitation/create":
-            return {}
+    async def ask(_method: str, question: dict[str, Any]) -> dict[str, Any]:
         unfolding.pause()
-        console.print(params["message"], markup=False)
-        content = {}
-        for name, schema in params.get("requestedSchema", {}).get("properties", {}).items():
-            said = await asyncio.to_thread(Prompt.ask, f"{name} ({values.kind(schema)})", console=console)
-            content[name] = values.value(name, said, schema)
-        return {"action": "accept", "content": content}
+        return await questions.ask(console, question)
 
     return ask
 

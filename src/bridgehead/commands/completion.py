@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
+from bridgehead.install.clients import BY_ID
 from bridgehead.runtime.command_line import Parser
 from bridgehead.runtime.errors import BridgeError
 
@@ -24,6 +25,7 @@ _bridgehead() {
     local IFS=$'\\n' before=("${COMP_WORDS[@]:1:COMP_CWORD-1}")
     local words="$(bridgehead completion words -- "${before[@]}" 2>/dev/null)"
     COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))
+    [[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace 2>/dev/null
 }
 complete -o default -F _bridgehead bridgehead
 """,
@@ -44,12 +46,15 @@ complete -c bridgehead -f -a '(bridgehead completion words -- (commandline -opc)
 _COMMANDS = {
     "aoc": ("leaderboard", "plot", "check"),
     "bitburner": ("doctor", "settings", "simulate"),
-    "mercury": ("doctor", "simulate"),
-    "install": ("--list", "--dry-run", "--remove", "--url"),
+    "mercury": ("doctor", "settings", "simulate"),
+    "install": (*BY_ID, "--list", "--dry-run", "--remove", "--url"),
     "token": ("add", "list", "revoke"),
     "completion": tuple(_SCRIPTS),
     "serve": ("--host", "--port", "--bridges", "--workers"),
-    "doctor": ("--json",),
+    "call": bridges.NAMES,
+    "demo": bridges.NAMES,
+    "tools": (*bridges.NAMES, "--json"),
+    "doctor": (*bridges.NAMES, "--json"),
 }
 TOP = (*bridges.NAMES, "serve", "install", "doctor", "tools", "call", "demo", "token", "completion")
 
@@ -70,13 +75,11 @@ def words(before: list[str], environment: Mapping[str, str]) -> list[str]:
     match before:
         case []:
             return [*TOP, "--version", "--help"]
-        case ["tools" | "call" | "demo"]:
-            return list(bridges.NAMES)
         case ["call", bridge] if bridge in bridges.NAMES:
             return list(_tools(bridge, environment))
         case ["call", bridge, tool, *given] if bridge in bridges.NAMES:
-            keys = _tools(bridge, environment).get(tool, ())
-            return [f"{key}=" for key in keys if not any(pair.startswith(f"{key}=") for pair in given)]
+            there = {word.partition("=")[0] for word in given}  # bash makes three words of key=value
+            return [f"{key}=" for key in _tools(bridge, environment).get(tool, ()) if key not in there]
         case [command]:
             return list(_COMMANDS.get(command, ()))
         case _:
@@ -85,7 +88,7 @@ def words(before: list[str], environment: Mapping[str, str]) -> list[str]:
 
 def _tools(bridge: str, environment: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     try:
-        tools = bridges.hosted(bridge, environment).bridge.tools
+        tools = bridges.bridge(bridge, environment).tools
     except BridgeError:
         return {}
     return {name: tuple(tool.input_schema.get("properties", {})) for name, tool in tools.items()}

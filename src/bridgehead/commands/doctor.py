@@ -20,6 +20,7 @@ from bridgehead.install.world import World
 from bridgehead.runtime.command_line import Parser
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding, exit_code, table
+from bridgehead.runtime.offering import OfferingSettings
 
 from . import bridges
 
@@ -56,7 +57,7 @@ async def examine(
     names: list[str] | tuple[str, ...], environment: Mapping[str, str]
 ) -> dict[str, list[Finding]]:
     """Look at this installation, at the bridges, and at the clients."""
-    found = {"bridgehead": [_versions()]}
+    found = {"bridgehead": [_versions(), _offering(environment)]}
     for name in names:
         found[name] = [*_settings(name, environment), *await _far_side(name, environment)]
     found["clients"] = _clients(environment)
@@ -66,6 +67,15 @@ async def examine(
 def _versions() -> Finding:
     parts = ", ".join(f"{part} {version(part)}" for part in _PARTS)
     return Finding("version", "right", f"{__version__}, Python {platform.python_version()}, {parts}")
+
+
+def _offering(environment: Mapping[str, str]) -> Finding:
+    try:
+        settings = OfferingSettings(environment)
+    except BridgeError as error:
+        return Finding("offered", "wrong", error.message, error.next_step)
+    given = [f"{name}={shown}" for name, shown in settings.summary() if name in settings.given]
+    return Finding("offered", "right", f"what passes {', '.join(given)}" if given else "every tool")
 
 
 def _settings(name: str, environment: Mapping[str, str]) -> list[Finding]:

@@ -32,7 +32,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     parser.add_argument("--json", action="store_true", help="print them as a client gets them")
     options = parser.parse_args(arguments)
     names = (options.bridge,) if options.bridge else bridges.NAMES
-    found = {name: list(bridges.hosted(name, environment).bridge.tools.values()) for name in names}
+    found = {name: list(bridges.bridge(name, environment).tools.values()) for name in names}
     if options.json:
         listed = {
             name: [msgspec.to_builtins(tool.item(NEWEST_HANDSHAKE)) for tool in tools]

@@ -6,10 +6,21 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from bridgehead.runtime.errors import InvalidArgument
+from bridgehead.runtime.settings import FLAG
 
 Schema = dict[str, Any]
 _FROM_FILE = "@"
+_LONGEST = 40
+"""Characters of a wrong value that are repeated."""
+
+
+class Misfit(ValueError):
+    """Something that was typed does not fit; says what would."""
+
+    def __init__(self, reason: str, right: str) -> None:
+        super().__init__(f"{reason}; right would be: {right}")
+        self.reason = reason
+        self.right = right
 
 
 def arguments(pairs: Iterable[str], schema: Schema, read_file: Callable[[str], str]) -> dict[str, Any]:
@@ -17,20 +28,30 @@ def arguments(pairs: Iterable[str], schema: Schema, read_file: Callable[[str], s
     properties: dict[str, Schema] = schema.get("properties", {})
     made: dict[str, Any] = {}
     for pair in pairs:
-        key, found, text = pair.partition("=")
-        if not found or key not in properties:
-            raise _unknown(pair if not found else key, properties)
+        key, equals, text = pair.partition("=")
+        if not equals:
+            raise Misfit(f"{pair!r} is not key=value", usage(schema))
+        if key not in properties:
+            raise Misfit(f"there is no {key!r}", usage(schema))
         if text.startswith(_FROM_FILE):
-            text = read_file(text.removeprefix(_FROM_FILE))
+            text = _content(key, text.removeprefix(_FROM_FILE), read_file)
         made[key] = value(key, text, properties[key])
     missing = [key for key in schema.get("required", []) if key not in made]
     if missing:
-        raise InvalidArgument(f"{', '.join(missing)} missing.", next_step=f"Right would be: {usage(schema)}")
+        raise Misfit(f"{', '.join(missing)} missing", usage(schema))
     return made
 
 
+def _content(key: str, path: str, read_file: Callable[[str], str]) -> str:
+    try:
+        return read_file(path)
+    except (OSError, ValueError) as failure:
+        reason = failure.strerror if isinstance(failure, OSError) else "it is not text in UTF-8"
+        raise Misfit(f"{path!r} cannot be read: {reason}", f"{key}=@FILE") from None
+
+
 def usage(schema: Schema) -> str:
-    """Show what a tool takes: required ones first as they are declared, the others in brackets."""
+    """Show what a tool takes, in the order of its declaration; what may be left out is in brackets."""
     required = schema.get("required", [])
     shown = [
         f"{key}={kind(one)}" if key in required else f"[{key}={kind(one)}]"
@@ -53,11 +74,13 @@ def value(key: str, text: str, schema: Schema) -> Any:
     """Read one value as its schema wants it; a schema of several kinds takes the first that fits."""
     if "anyOf" in schema:
         return _first_fitting(key, text, schema["anyOf"])
+    if "enum" in schema:
+        return _chosen(key, text, schema)
     named = schema.get("type")
-    if named == "string" or "enum" in schema:
+    if named == "string":
         return text
     try:
-        decoded = json.loads(text)
+        decoded = FLAG.parse(text) if named == "boolean" else json.loads(text)
     except ValueError:
         raise _misfit(key, text, schema) from None
     if not _fits(decoded, named):
@@ -65,19 +88,26 @@ def value(key: str, text: str, schema: Schema) -> Any:
     return decoded
 
 
+def _chosen(key: str, text: str, schema: Schema) -> Any:
+    for one in schema["enum"]:
+        if str(one) == text:
+            return one
+    raise _misfit(key, text, schema)
+
+
 def _first_fitting(key: str, text: str, kinds: list[Schema]) -> Any:
     ordered = sorted(kinds, key=lambda one: one.get("type") == "string")  # any text is a string
     for one in ordered:
         try:
             return value(key, text, one)
-        except InvalidArgument:
+        except Misfit:
             continue
     raise _misfit(key, text, {"anyOf": kinds})
 
 
 def _fits(decoded: Any, named: str | None) -> bool:
-    if isinstance(decoded, bool) or named == "boolean":
-        return isinstance(decoded, bool) and named in {"boolean", None}
+    if isinstance(decoded, bool):  # which Python takes for an integer
+        return named in {"boolean", None}
     types: dict[str | None, type | tuple[type, ...]] = {
         "integer": int,
         "number": (int, float),
@@ -89,12 +119,6 @@ def _fits(decoded: Any, named: str | None) -> bool:
     return isinstance(decoded, types.get(named, object))
 
 
-def _misfit(key: str, text: str, schema: Schema) -> InvalidArgument:
-    shown = text if len(text) <= 40 else f"{text[:40]}…"  # noqa: PLR2004 - what fits into a line
-    right = f"Right would be: {key}={kind(schema)}"
-    return InvalidArgument(f"{key}={shown!r} does not fit.", next_step=right)
-
-
-def _unknown(what: str, properties: dict[str, Schema]) -> InvalidArgument:
-    known = ", ".join(properties) or "none"
-    return InvalidArgument(f"{what!r} is not key=value with a known key.", next_step=f"Keys: {known}.")
+def _misfit(key: str, text: str, schema: Schema) -> Misfit:
+    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return Misfit(f"{key}={shown!r} does not fit", f"{key}={kind(schema)}")

@@ -15,7 +15,8 @@ from rich.live import Live
 from rich.panel import Panel
 from rich.text import Text
 
-from bridgehead.runtime.tour import Tour
+from bridgehead.runtime.offering import OfferingSettings
+from bridgehead.runtime.tour import HOME, Tour
 
 from .settings import MercurySettings
 
@@ -119,7 +120,7 @@ def _simulated() -> Iterator[str]:
     """Run the simulated API in a process of its own."""
     command = [sys.executable, "-m", "bridgehead", "mercury", "simulate", "--delay-ms", _DELAY_MS]
     with subprocess.Popen(  # noqa: S603 - our own command
-        command, stdout=subprocess.PIPE, text=True, env=_plain_environment()
+        command, stdout=subprocess.PIPE, text=True, env=_plain_environment(), cwd=HOME
     ) as process:
         try:
             assert process.stdout is not None  # noqa: S101 - it was asked for
@@ -130,5 +131,5 @@ def _simulated() -> Iterator[str]:
 
 def _plain_environment() -> dict[str, Any]:
     """Give this process's environment without the settings of a bridge, which are for the real API."""
-    ours = {setting.name for setting in MercurySettings.declared}
+    ours = {setting.name for setting in (*MercurySettings.declared, *OfferingSettings.declared)}
     return {name: value for name, value in os.environ.items() if name.upper() not in ours}

@@ -17,11 +17,11 @@ class Parser(argparse.ArgumentParser):
         options.setdefault("allow_abbrev", False)
         super().__init__(**options)
 
-    def error(self, message: str) -> NoReturn:
-        """Say what is wrong and what would be right, in one line, and leave."""
+    def error(self, message: str, right: str = "") -> NoReturn:
+        """Say what is wrong and what would be right, by default the usage, in one line, and leave."""
         self.color = False  # or Python 3.14 puts colours into the usage
-        right = " ".join(self.format_usage().removeprefix("usage: ").split())
-        sys.stderr.write(f"{self.prog}: {_one_line(message)}; right would be: {right}\n")
+        right = right or " ".join(self.format_usage().removeprefix("usage: ").split())
+        sys.stderr.write(f"{self.prog}: {_one_line(message)}; right would be: {_one_line(right)}\n")
         raise SystemExit(WRONG_USAGE)
 
 

@@ -1,7 +1,8 @@
 """Env file: settings from a file named `.env`, for whoever keeps them beside a project.
 
 The environment itself always wins. A file that came with somebody else's project must not send a key of this
-user's elsewhere: an address that a key goes to counts only where the key comes from the same file.
+user's elsewhere: an address that a key goes to counts only where the key itself is in the same file, and not
+where it is in the environment or in a third file that this one names.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from .errors import BridgeError
 
 NAME = ".env"
 _QUOTES = ("'", '"')
-_GO_TOGETHER = {"MERCURY_API_URL": ("MERCURY_API_KEY", "MERCURY_API_KEY_FILE")}
+_ADDRESS, _KEY, _KEY_FILE = "MERCURY_API_URL", "MERCURY_API_KEY", "MERCURY_API_KEY_FILE"
 
 
 class EnvFileError(BridgeError):
@@ -58,8 +59,8 @@ def _value(text: str) -> str:
 
 def merged(environment: Mapping[str, str], found: Mapping[str, str]) -> dict[str, str]:
     """Put the file under the environment."""
-    kept = dict(found)
-    for address, keys in _GO_TOGETHER.items():
-        if any(environment.get(key) for key in keys):
-            kept.pop(address, None)
-    return {**kept, **environment}
+    merged = {**found, **environment}
+    is_foreign = environment.get(_KEY) or merged.get(_KEY_FILE)
+    if is_foreign and _ADDRESS not in environment:
+        merged.pop(_ADDRESS, None)
+    return merged

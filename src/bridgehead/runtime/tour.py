@@ -52,6 +52,7 @@ class Tour:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={"PYTHONPATH": HOME, **environment},
+            cwd=HOME,  # not where the person is, whose .env is not meant for a tour
         )
         self._last_id = 0
         self.failures = 0

@@ -1,0 +1,352 @@
+"""Makes the documents that tell what the code itself says: `.env.example`, configuration.md and api.md.
+
+`python docs/generate.py` writes them; with `--check` it writes nothing, shows what differs and fails. The two
+pages are made between two marks; what stands around them is written by hand. What makes the texts takes
+values and returns text; only `documents` and `main` look at the project.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import shlex
+import sys
+import textwrap
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from bridgehead.commands import bridges
+from bridgehead.host.settings import HostSettings
+from bridgehead.mcp import Bridge
+from bridgehead.mcp.prompts import Prompt
+from bridgehead.mcp.resources import ResourceItem, TemplateItem
+from bridgehead.mcp.tools import Tool
+from bridgehead.mcp.versions import NEWEST_HANDSHAKE
+from bridgehead.runtime.log_settings import LogSettings
+from bridgehead.runtime.offering import OfferingSettings
+from bridgehead.runtime.places import PlaceSettings
+from bridgehead.runtime.settings import Setting, Settings
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+BEGIN, END = "<!-- from here on made by `make docs` -->\n", "<!-- made until here -->\n"
+WIDTH = 110
+
+Schema = dict[str, Any]
+Declared = tuple[Setting[Any], ...]
+Examples = Mapping[str, Mapping[str, dict[str, Any]]]
+
+
+# --- settings ----------------------------------------------------------------------------------------------
+
+ENV = """\
+# Settings of Bridgehead, each with its default; docs/configuration.md tells more. Made by "make docs".
+#
+# Copy what you need into a file named .env in the folder that bridgehead is started in, and remove the # in
+# front of it. The environment goes before that file.
+"""
+
+
+class Group(NamedTuple):
+    """Settings that belong together."""
+
+    title: str
+    about: str
+    settings: Declared
+
+
+def groups(parts: Mapping[str, Declared]) -> list[Group]:
+    """Put each setting where it belongs, once: what all share first, then the parts in their order."""
+    shared = (*LogSettings.declared, *PlaceSettings.declared, *OfferingSettings.declared)
+    found = [
+        Group("For everything", "What is logged, where files are kept, which tools are offered.", shared)
+    ]
+    seen = {setting.name for setting in shared}
+    for part, declared in parts.items():
+        own = tuple(setting for setting in declared if setting.name not in seen)
+        elsewhere = [s.name for s in declared if s.name in seen and s not in shared]
+        title = "The host" if part == "host" else f"The {part} bridge"
+        about = (
+            "`bridgehead serve`." if part == "host" else f"`bridgehead {part}`, see [its page]({part}.md)."
+        )
+        if elsewhere:
+            about += f" It reads {', '.join(f'`{name}`' for name in elsewhere)} above, too."
+        found.append(Group(title, about, own))
+        seen |= {setting.name for setting in own}
+    return found
+
+
+def configuration(parts: Mapping[str, Declared]) -> str:
+    """Write the tables of configuration.md."""
+    pieces = []
+    for group in groups(parts):
+        rows = (_setting_row(setting, _readers(setting, parts)) for setting in group.settings)
+        head = ("variable", "default", "must be", "what it does", "read by")
+        pieces.append(f"## {group.title}\n\n{group.about}\n\n{table(head, rows)}")
+    return "\n".join(pieces)
+
+
+def env_example(parts: Mapping[str, Declared]) -> str:
+    """Write .env.example: every setting, commented out, with its default."""
+    pieces = [ENV]
+    for group in groups(parts):
+        pieces.append(f"# --- {group.title} ".ljust(WIDTH, "-") + "\n")
+        pieces.extend(_setting_lines(setting) for setting in group.settings)
+    return "\n".join(pieces)
+
+
+def _setting_row(setting: Setting[Any], readers: str) -> tuple[str, ...]:
+    default = f"`{setting.shown_default}`" if _is_value(setting) else setting.shown_default
+    about = f"{setting.about} **Secret.**" if setting.is_secret else setting.about
+    return f"`{setting.name}`", default, setting.kind.wanted, about, readers
+
+
+def _setting_lines(setting: Setting[Any]) -> str:
+    default = setting.shown_default if _is_value(setting) else ""
+    about = f"{setting.about} Must be {setting.kind.wanted}."
+    if setting.shown_default and not default:
+        about += f" Default: {setting.shown_default}."
+    about += " Secret." if setting.is_secret else ""
+    comment = textwrap.fill(about, WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
+    return f"{comment}\n#{setting.name}={default}\n"
+
+
+def _is_value(setting: Setting[Any]) -> bool:
+    """Tell whether the default that is shown could be set, and is no description of it."""
+    shown = setting.shown_default
+    if not shown or shown in setting.kind.wanted.replace(",", "").split():
+        return bool(shown)
+    try:
+        return bool(setting.kind.parse(shown) == setting.default)
+    except ValueError:
+        return False
+
+
+def _readers(setting: Setting[Any], parts: Mapping[str, Declared]) -> str:
+    readers = [part for part, declared in parts.items() if setting.name in {one.name for one in declared}]
+    return "all" if len(readers) == len(parts) else ", ".join(readers)
+
+
+# --- tools -------------------------------------------------------------------------------------------------
+
+
+def api(offered: Mapping[str, Bridge[Any]], shown: Examples) -> str:
+    """Write what api.md tells of each bridge."""
+    contents = [
+        f"- [{name}](#{name}): " + ", ".join(f"[`{tool}`](#{tool})" for tool in bridge.tools)
+        for name, bridge in offered.items()
+    ]
+    pieces = ["\n".join(contents) + "\n"]
+    for name, bridge in offered.items():
+        pieces.append(f"## {name}\n\nHow it works, and what its errors say: [{name}.md]({name}.md).\n")
+        tables: dict[str, str] = {}
+        pieces.extend(_tool(name, tool, shown[name][tool.name], tables) for tool in bridge.tools.values())
+        pieces.extend((*_resources(name, bridge), *_prompts(name, bridge)))
+    return "\n".join(pieces)
+
+
+def _tool(bridge: str, tool: Tool, arguments: dict[str, Any], tables: dict[str, str]) -> str:
+    item = msgspec.to_builtins(tool.item(NEWEST_HANDSHAKE))
+    hints = ", ".join(f"`{hint}={json.dumps(value)}`" for hint, value in item.get("annotations", {}).items())
+    pieces = [f"### {tool.name}\n"]
+    pieces += [f"**{tool.title}.** {tool.description}\n" if tool.title else f"{tool.description}\n"]
+    pieces += [f"Annotations: {hints}\n"] if hints else []
+    pieces += [f"Input{_fields(tool, tool.input_schema, tables)}"]
+    if tool.output_schema is None:
+        pieces += ["Output: content only, no structure.\n"]
+    else:
+        pieces += [f"Output{_fields(tool, tool.output_schema, tables)}"]
+    params = json.dumps({"name": tool.name, "arguments": arguments}, ensure_ascii=False)
+    pieces += [f"```sh\n{command(bridge, tool.name, arguments)}\n```\n", f"```json\n{params}\n```\n"]
+    return "\n".join(pieces)
+
+
+def command(bridge: str, tool: str, arguments: Mapping[str, Any]) -> str:
+    """Word a call as a person types it in a shell."""
+    pairs = (
+        f"{key}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for key, value in arguments.items()
+    )
+    return shlex.join(["bridgehead", "call", bridge, tool, *pairs])
+
+
+def _fields(tool: Tool, schema: Schema, tables: dict[str, str]) -> str:
+    """Show a schema as a table, or name the tool that has shown the same one."""
+    rows = list(fields(schema))
+    if not rows:
+        return ": nothing.\n"
+    text = table(("field", "type", "required", "default", "what it is"), rows)
+    first = tables.setdefault(text, tool.name)
+    return f":\n\n{text}" if first == tool.name else f": the same as of [`{first}`](#{first}).\n"
+
+
+def fields(schema: Schema, path: str = "") -> Iterator[tuple[str, ...]]:
+    """Give a row for each field of an object, and for the fields within it."""
+    required = schema.get("required") or next(
+        (o["required"] for o in schema.get("anyOf", ()) if "required" in o), ()
+    )
+    for name, one in schema.get("properties", {}).items():
+        default = f"`{json.dumps(one['default'], ensure_ascii=False)}`" if "default" in one else ""
+        is_required = "yes" if name in required else "no"
+        yield f"`{path}{name}`", kind(one), is_required, default, _about(one)
+        yield from _within(one, f"{path}{name}")
+
+
+def _within(schema: Schema, path: str) -> Iterator[tuple[str, ...]]:
+    if "properties" in schema:
+        yield from fields(schema, f"{path}.")
+    for option in schema.get("anyOf", ()):
+        yield from _within(option, path)
+    if "items" in schema:
+        yield from _within(schema["items"], f"{path}[]")
+    if isinstance(schema.get("additionalProperties"), dict):
+        yield from _within(schema["additionalProperties"], f"{path}.*")
+
+
+def kind(schema: Schema) -> str:
+    """Name the type of a field, with its limits."""
+    if "enum" in schema:
+        return ", ".join(f"`{json.dumps(one)}`" for one in schema["enum"])
+    if "anyOf" in schema:
+        return " or ".join(kind(one) for one in schema["anyOf"])
+    named = schema.get("type", "any")
+    if "items" in schema:
+        named = f"array of {kind(schema['items'])}"
+    elif isinstance(schema.get("additionalProperties"), dict):
+        named = f"object of {kind(schema['additionalProperties'])}"
+    limits = (
+        _limits(schema.get("minimum"), schema.get("maximum"), ""),
+        _limits(schema.get("minLength"), schema.get("maxLength"), " characters"),
+        _limits(schema.get("minItems"), schema.get("maxItems"), " items"),
+    )
+    told = ", ".join(limit for limit in limits if limit)
+    return f"{named} ({told})" if told else named
+
+
+def _limits(least: float | None, most: float | None, unit: str) -> str:
+    if most is None:
+        return "" if least is None else f"at least {least}{unit if least != 1 else unit.removesuffix('s')}"
+    return f"at most {most}{unit}" if least is None else f"{least} to {most}{unit}"
+
+
+def _about(schema: Schema) -> str:
+    if "description" in schema:
+        return str(schema["description"])
+    if "items" in schema:
+        return f"Each: {about}" if (about := _about(schema["items"])) else ""
+    options = [one for one in schema.get("anyOf", ()) if one.get("type") != "null"]
+    return _about(options[0]) if len(options) == 1 else ""
+
+
+def _resources(name: str, bridge: Bridge[Any]) -> Iterator[str]:
+    items: list[tuple[str, ResourceItem | TemplateItem]] = [
+        *((one.item.uri, one.item) for one in bridge.resources.values()),
+        *((one.item.uri_template, one.item) for one in bridge.templates.values()),
+    ]
+    rows = [(f"`{uri}`", item.name, item.mime_type or "", item.description or "") for uri, item in items]
+    if rows:
+        said = "Clients can subscribe to them.\n\n" if bridge.subscribable else ""
+        yield f"### Resources of {name}\n\n{said}{table(('address', 'name', 'type', 'what it is'), rows)}"
+
+
+def _prompts(name: str, bridge: Bridge[Any]) -> Iterator[str]:
+    rows = [
+        (f"`{prompt.name}`", prompt.description, _prompt_arguments(prompt))
+        for prompt in bridge.prompts.values()
+    ]
+    if rows:
+        yield f"### Prompts of {name}\n\n{table(('prompt', 'what it does', 'arguments'), rows)}"
+
+
+def _prompt_arguments(prompt: Prompt) -> str:
+    return "; ".join(
+        f"`{one.name}`{'' if one.required else ' (optional)'}: {one.description}"
+        for one in prompt.item(NEWEST_HANDSHAKE).arguments or ()
+    )
+
+
+# --- both --------------------------------------------------------------------------------------------------
+
+
+def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """Write a Markdown table."""
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def settings_of_parts(classes: Mapping[str, type[Settings]]) -> dict[str, Declared]:
+    """Give what each part reads: its own, and for a bridge also what of it is offered."""
+    return {
+        part: tuple({s.name: s for s in (*OfferingSettings.declared, *of.declared)}.values())
+        for part, of in classes.items()
+    }
+
+
+def placed(page: str, made: str) -> str:
+    """Put what was made between the marks of a page."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"A page lacks {BEGIN.strip()} or {END.strip()}.")
+    return f"{before}{BEGIN}\n{made}\n{END}{after}"
+
+
+def examples() -> Examples:
+    """Read the arguments of one call of each tool."""
+    return tomllib.loads((DOCS / "examples.toml").read_text(encoding="utf-8"))
+
+
+def documents() -> dict[Path, str]:
+    """Make all documents from the code as it is."""
+    hosted = {name: bridges.hosted(name, {}) for name in bridges.NAMES}
+    classes: dict[str, type[Settings]] = {"host": HostSettings}
+    parts = settings_of_parts(classes | {name: type(one.settings) for name, one in hosted.items()})
+    made = {
+        "configuration.md": configuration(parts),
+        "api.md": api({name: one.bridge for name, one in hosted.items()}, examples()),
+    }
+    pages = {
+        DOCS / name: placed((DOCS / name).read_text(encoding="utf-8"), text) for name, text in made.items()
+    }
+    return {ROOT / ".env.example": env_example(parts), **pages}
+
+
+def difference(path: Path, made: str) -> str:
+    """Show how a file differs from what is made; nothing where it does not."""
+    there = path.read_text(encoding="utf-8") if path.exists() else ""
+    name = path.relative_to(ROOT).as_posix()
+    return "".join(
+        difflib.unified_diff(
+            there.splitlines(keepends=True), made.splitlines(keepends=True), name, f"{name}, made anew"
+        )
+    )
+
+
+def main(arguments: list[str]) -> int:
+    """Write the documents, or check them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; fail where a document is not up to date"
+    )
+    is_check = parser.parse_args(arguments).check
+    made = documents()
+    differences = [found for path, text in made.items() if (found := difference(path, text))]
+    if is_check:
+        print(
+            *differences,
+            "Run `make docs`." if differences else "The documents say what the code says.",
+            sep="\n",
+        )
+        return int(bool(differences))
+    for path, text in made.items():
+        path.write_text(text, encoding="utf-8", newline="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

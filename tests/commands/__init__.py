@@ -1,0 +1,1 @@
+"""Tests of what a person runs beside the bridges."""

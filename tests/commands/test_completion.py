@@ -1,0 +1,119 @@
+"""Completion: what a shell is told, and what it then offers."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bridgehead.commands.completion import TOP, words
+from tests.support.person import COMMAND, Person
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {"AOC_DATA_DIR": str(tmp_path), "BRIDGEHEAD_STATE_DIR": str(tmp_path)}
+
+
+@pytest.mark.parametrize(
+    ("before", "some"),
+    [
+        ([], {"aoc", "call", "install", "--version"}),
+        (["call"], {"aoc", "mercury", "bitburner"}),
+        (["call", "aoc"], {"fetch_instruction", "record_speed"}),
+        (["call", "aoc", "record_speed", "day=1"], {"phase=", "llm_name=", "speed_ms="}),
+        (["call", "aoc", "record_speed", "day", "=", "1"], {"phase=", "llm_name=", "speed_ms="}),
+        (["install"], {"cursor", "--dry-run"}),
+        (["token"], {"add", "revoke"}),
+    ],
+)
+def test_what_may_follow_is_offered(before: list[str], some: set[str], environment: dict[str, str]) -> None:
+    assert some <= set(words(before, environment))
+
+
+@pytest.mark.parametrize(
+    "before",
+    [["moon"], ["call", "moon"], ["call", "moon", "land"], ["call", "aoc", "none"], ["token", "add", "me"]],
+)
+def test_where_nothing_is_known_nothing_is_offered(before: list[str], environment: dict[str, str]) -> None:
+    assert words(before, environment) == []
+
+
+def test_what_is_given_is_not_offered_again(environment: dict[str, str]) -> None:
+    assert "day=" not in words(["call", "aoc", "record_speed", "day=1"], environment)
+
+
+def test_a_wrong_setting_only_means_that_no_tool_is_known() -> None:
+    assert words(["call", "aoc"], {"AOC_YEAR": "soon"}) == []
+
+
+@pytest.mark.parametrize("command", ["aoc", "bitburner", "mercury", "install", "token", "serve", "doctor"])
+def test_every_word_that_is_offered_is_one_that_the_command_knows(person: Person, command: str) -> None:
+    told = person.run(command, "--help").stdout
+
+    offered = [word for word in words([command], {}) if word not in ("aoc", "bitburner", "mercury")]
+    assert offered
+    assert [word for word in offered if word not in told] == []
+
+
+def test_every_command_of_the_help_is_offered(person: Person) -> None:
+    told = person.run("--help").stdout
+
+    listed = [
+        line.split()[0] for line in told.splitlines() if line.startswith("  ") and line.split()[0] in TOP
+    ]
+    assert set(listed) == set(TOP)
+    named = [line.split()[0] for line in told.splitlines() if line[:2] == "  " and line[2:3].isalpha()]
+    assert set(named) - {"bridgehead"} == set(TOP)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_script_is_one_that_the_shell_can_read(person: Person, shell: str) -> None:
+    done = person.run("completion", shell)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "bridgehead completion words" in done.stdout
+    found = shutil.which(shell)
+    if found is not None:
+        subprocess.run([found, "-n"], input=done.stdout, text=True, check=True, timeout=30)
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        (["bridgehead", "inst"], ["install"]),
+        (["bridgehead", "call", "aoc", "rec"], ["record_speed"]),
+        (
+            ["bridgehead", "call", "aoc", "record_speed", "day", "=", "1", ""],
+            ["phase=", "llm_name=", "speed_ms="],
+        ),
+        (["bridgehead", "call", "aoc", "record_speed", "day", "="], []),
+        (["bridgehead", "moon", ""], []),
+    ],
+)
+def test_bash_offers_what_fits(person: Person, typed: list[str], offered: list[str]) -> None:
+    script = person.run("completion", "bash").stdout
+    program = (
+        f'{script}\nCOMP_WORDS=("$@"); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))\n_bridgehead\n'
+        'printf "%s\\n" "${COMPREPLY[@]}"\n'
+    )
+    environment = person.environment()
+    environment["PATH"] = f"{COMMAND.parent}:{environment['PATH']}"
+
+    done = subprocess.run(
+        ["bash", "-c", program, "bash", *typed],
+        env=environment,
+        cwd=person.home,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    )
+
+    assert (done.stdout.split(), done.stderr) == (offered, "")
+
+
+def test_a_shell_that_is_not_known_is_one_line(person: Person) -> None:
+    done = person.run("completion", "tcsh")
+
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)

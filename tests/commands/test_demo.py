@@ -1,0 +1,32 @@
+"""Demo: a tour that ends well, whatever is set where the person is."""
+
+import pytest
+
+from bridgehead.host.registry import NAMES
+from tests.support.person import Person
+
+
+@pytest.mark.parametrize("bridge", NAMES)
+def test_the_tour_of_a_bridge_ends_well_and_leaves_nothing(person: Person, bridge: str) -> None:
+    before = sorted(person.home.rglob("*"))
+    done = person.run("demo", bridge)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "That was it" in done.stdout
+    assert sorted(person.home.rglob("*")) == before
+
+
+def test_a_tour_takes_no_setting_of_the_person(person: Person) -> None:
+    (person.home / ".env").write_text("BRIDGEHEAD_READ_ONLY=1\nAOC_YEAR=2016\n", encoding="utf-8")
+
+    done = person.run("demo", "aoc")
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_bridge_that_is_not_there_is_one_line(person: Person) -> None:
+    done = person.run("demo", "moon")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("bridgehead demo: there is no bridge 'moon', only ")
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,112 @@
+"""Doctor: one screen for everything, each problem with what to do, and a status that a script can use."""
+
+import json
+from typing import Any
+
+import pytest
+
+from bridgehead.mercury.simulator import Simulator
+from tests.support.person import Done, Person
+
+
+def findings(done: Done) -> dict[str, dict[str, dict[str, Any]]]:
+    assert done.stderr == ""
+    return {title: {one["what"]: one for one in found} for title, found in json.loads(done.stdout).items()}
+
+
+def test_puzzles_that_are_not_there_yet_are_a_note_and_nothing_is_wrong(person: Person) -> None:
+    done = person.run("doctor", "aoc", "--json")
+
+    found = findings(done)
+    assert done.returncode == 0
+    assert list(found) == ["bridgehead", "aoc", "clients"]
+    assert found["bridgehead"]["offered"]["text"] == "every tool"
+    assert "msgspec" in found["bridgehead"]["version"]["text"]
+    assert "AOC_DATA_DIR=" in found["aoc"]["settings"]["text"]
+    assert found["aoc"]["puzzles"]["verdict"] == "right"
+    assert found["aoc"]["records"]["verdict"] == "note"
+    assert found["aoc"]["files"]["text"] == "0 read, all whole"
+    assert found["clients"]["clients"]["advice"] == "bridgehead install --list"
+
+
+def test_a_broken_file_is_wrong(person: Person) -> None:
+    (person.puzzles / "speeds").mkdir()
+    for day in range(1, 6):
+        (person.puzzles / "speeds" / f"day{day:02}.json").write_text("{", encoding="utf-8")
+    done = person.run("doctor", "aoc", "--json")
+
+    broken = [one for one in json.loads(done.stdout)["aoc"] if one["what"] == "files"]
+    assert done.returncode == 1
+    assert [one["verdict"] for one in broken] == ["wrong"] * 3
+    assert broken[0]["advice"] == "bridgehead aoc check"
+
+
+def test_a_wrong_setting_is_wrong_and_the_others_are_looked_at_all_the_same(person: Person) -> None:
+    done = person.run("doctor", "aoc", "mercury", "--json", AOC_YEAR="soon", BRIDGEHEAD_READ_ONLY="perhaps")
+
+    found = findings(done)
+    assert done.returncode == 1
+    assert "AOC_YEAR is 'soon'" in found["aoc"]["settings"]["text"]
+    assert list(found["aoc"]) == ["settings"]
+    assert "BRIDGEHEAD_READ_ONLY is 'perhaps'" in found["bridgehead"]["offered"]["text"]
+    assert found["mercury"]["state"]["verdict"] == "right"
+    assert "There is no API key" in found["mercury"]["key"]["text"]
+
+
+def test_what_is_offered_is_told(person: Person) -> None:
+    found = findings(person.run("doctor", "aoc", "--json", BRIDGEHEAD_READ_ONLY="yes"))
+
+    assert found["bridgehead"]["offered"]["text"] == "what passes BRIDGEHEAD_READ_ONLY=1"
+
+
+async def test_an_api_that_answers_is_right(person: Person, mercury: dict[str, str]) -> None:
+    done = await person.runs("doctor", "mercury", "--json", **mercury)
+
+    found = findings(done)["mercury"]
+    assert done.returncode == 0
+    assert "the key is accepted; 7 models" in found[f"API at {mercury['MERCURY_API_URL']}"]["text"]
+    assert found["model"]["text"] == "mercury-2"
+    assert mercury["MERCURY_API_KEY"] not in done.stdout
+
+
+async def test_a_model_that_is_not_there_is_wrong(
+    person: Person, api: Simulator, mercury: dict[str, str]
+) -> None:
+    done = await person.runs("doctor", "mercury", "--json", **(mercury | {"MERCURY_MODEL": "mercury-9"}))
+
+    assert done.returncode == 1
+    assert findings(done)["mercury"]["model"]["advice"] == "Set MERCURY_MODEL."
+    assert len(api.requests) == 1
+
+
+def test_without_a_game_its_doctor_does_not_wait_long(person: Person) -> None:
+    done = person.run("doctor", "bitburner")
+
+    assert done.returncode == 1
+    assert "none dialled in within 2 s" in done.stdout
+    assert done.stdout.splitlines()[0] == "bridgehead"
+
+
+@pytest.mark.parametrize(("content", "verdict"), [("{}", "note"), ("{", "wrong"), ("installed", "right")])
+def test_each_client_that_is_there_is_looked_at(person: Person, content: str, verdict: str) -> None:
+    (person.home / ".cursor").mkdir()
+    file = person.home / ".cursor" / "mcp.json"
+    if content == "installed":
+        assert person.run("install", "cursor").returncode == 0
+    else:
+        file.write_text(content, encoding="utf-8")
+    done = person.run("doctor", "aoc", "--json")
+
+    found = findings(done)["clients"]["Cursor"]
+    assert (found["verdict"], str(file) in found["text"]) == (verdict, True)
+    assert done.returncode == (verdict == "wrong")
+    if verdict == "note":
+        assert found["advice"] == "bridgehead install cursor"
+
+
+def test_a_bridge_that_is_not_there_is_one_line(person: Person) -> None:
+    done = person.run("doctor", "moon")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("bridgehead doctor: there is no bridge 'moon', only ")
+    assert done.stderr.count("\n") == 1

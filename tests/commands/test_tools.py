@@ -1,0 +1,44 @@
+"""Tools: every tool of every bridge, for a person or as a client gets it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bridgehead.host.registry import NAMES
+from tests.support.person import Person
+
+TESTS = Path(__file__).parents[1]
+
+
+def test_every_bridge_is_listed_with_what_its_tools_take(person: Person) -> None:
+    done = person.run("tools")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line for line in done.stdout.splitlines() if line in NAMES] == list(NAMES)
+    assert "day=integer phase=integer llm_name=text speed_ms=integer" in done.stdout
+    assert "[cache=bypass|refresh|use]" in done.stdout
+
+
+@pytest.mark.parametrize("bridge", NAMES)
+def test_as_json_they_are_what_a_client_gets(person: Person, bridge: str) -> None:
+    done = person.run("tools", bridge, "--json")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    listed = json.loads(done.stdout)
+    snapshot = json.loads((TESTS / bridge / "tools.json").read_text(encoding="utf-8"))
+    assert list(listed) == [bridge]
+    assert [tool["name"] for tool in listed[bridge]] == [tool["name"] for tool in snapshot]
+
+
+def test_only_what_is_offered_is_listed(person: Person) -> None:
+    done = person.run("tools", "aoc", "--json", BRIDGEHEAD_DENY_TOOLS="speed_*")
+
+    assert [tool["name"] for tool in json.loads(done.stdout)["aoc"]] == ["fetch_instruction", "record_speed"]
+
+
+def test_a_bridge_that_is_not_there_is_one_line(person: Person) -> None:
+    done = person.run("tools", "moon")
+
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "right would be: bridgehead tools " in done.stderr

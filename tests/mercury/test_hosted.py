@@ -1,0 +1,60 @@
+"""Hosted: what the mercury bridge tells a host of its key, of the API, and of what was used."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridgehead.mcp.memory import connect
+from bridgehead.mercury.hosted import far_side, hosted
+from bridgehead.mercury.simulator import Fault, Simulator
+from bridgehead.runtime.metrics import Metrics
+from tests.mercury.process import MODEL, environment
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+HELLO = {"messages": [{"role": "user", "content": "A river in 20 words"}]}
+
+
+def values(metrics: Metrics) -> dict[str, Any]:
+    return {metric.name: metric.values for metric in metrics.all}  # type: ignore[union-attr] # no histogram
+
+
+async def test_what_was_used_of_each_model_is_counted(api: Simulator, tmp_path: Path) -> None:
+    metrics = Metrics()
+    made = hosted(environment(api.url, tmp_path), metrics)
+    assert {metric.kind for metric in metrics.all} == {"counter"}
+    assert set(map(str, values(metrics).values())) == {"{}"}
+
+    async with connect(made.bridge) as client:
+        assert not (await client.call("mercury_chat_completion", HELLO)).get("isError")
+        service = client.dispatcher.lifespans[made.bridge].value
+        found = far_side(service)
+
+    used = values(metrics)
+    assert used["mercury_calls_total"] == {(MODEL,): 1}
+    assert used["mercury_errors_total"] == {(MODEL,): 0}
+    assert used["mercury_completion_tokens_total"][(MODEL,)] >= 20
+    assert used["mercury_cost_usd_total"][(MODEL,)] > 0
+    assert (found.is_there, found.says) == (True, f"1 key(s) for {api.url}.")
+    assert made.alone == ""
+
+
+async def test_an_api_that_keeps_failing_is_not_there(api: Simulator, tmp_path: Path) -> None:
+    api.faults.always(Fault(status=503))
+    settings = environment(api.url, tmp_path, MERCURY_BREAKER_FAILURES="1", MERCURY_MAX_RETRIES="1")
+    made = hosted(settings, Metrics())
+    async with connect(made.bridge) as client:
+        assert (await client.call("mercury_chat_completion", HELLO))["isError"]
+        found = far_side(client.dispatcher.lifespans[made.bridge].value)
+
+    assert (found.is_there, "keeps failing" in found.says) == (False, True)
+
+
+async def test_without_a_key_there_is_no_far_side(api: Simulator, tmp_path: Path) -> None:
+    made = hosted(environment(api.url, tmp_path, MERCURY_API_KEY=""), Metrics())
+    async with connect(made.bridge) as client:
+        await client.call("mercury_usage", {})
+        found = far_side(client.dispatcher.lifespans[made.bridge].value)
+
+    assert (found.is_there, "MERCURY_API_KEY" in found.says) == (False, True)
+    assert not far_side(None).is_there
