@@ -60,11 +60,11 @@ check: $(STAMP) ## lint, format, types, layers, generated documents
 docs: $(STAMP) ## make .env.example, docs/configuration.md and docs/api.md from the code
 	$(BIN)/python docs/generate.py
 
-demo: $(STAMP) ## see a bridge at work in the terminal
-	$(BIN)/python examples/demo.py
+demo: $(STAMP) ## see every bridge at work in the terminal, offline
+	$(BIN)/bridgehead demo
 
-bench: $(STAMP) ## measure the engine beside its peers
-	$(BIN)/python -m bench
+bench: $(STAMP) ## measure the engine beside its peers; OF=aoc, bitburner, mercury or host measures that
+	$(BIN)/python -m bench$(addprefix .,$(OF))
 
 conformance: $(STAMP) ## run the official conformance suite (needs Node)
 	$(BIN)/python -m tests.conformance

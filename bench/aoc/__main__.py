@@ -46,8 +46,11 @@ def _rows(folder: Path, *, quick: bool) -> Iterator[Row]:
         ours, peer = recording.measured(_made(folder / f"callers-{callers}"), callers, rounds, made)
         bound = 10.0 if callers > 1 else None
         yield Row(f"records, {callers} at once", "lock, rewrite, fsync, rename", ours, peer, "/s", "≥", bound)
-    first, again, decoding = ranking.measured(_made(folder / "ranking"), rounds * 3)
+    first, again, called, decoding = ranking.measured(_made(folder / "ranking"), rounds * 3)
     yield Row("leaderboard, new process", "only decoding the files", first, decoding, "ms", "≤", 2.0)
+    yield Row(
+        "leaderboard, first call of a server", "only decoding the files", called, decoding, "ms", "≤", None
+    )
     yield Row("leaderboard, nothing changed", "only decoding the files", again, decoding, "ms", "≤", 0.05)
     yield _killed(folder, 2 if quick else ROUNDS)
 

@@ -2,19 +2,33 @@
 
 Both are new processes that time their work themselves, once they have started. Ours ranks all records, and
 then again. The yardstick reads the files and decodes each into structs with just the fields that a ranking
-needs.
+needs. Beside that, the same as a client has it: the first `speed_leaderboard` call of a new server, from
+writing the request to having read the answer.
 """
 
+import json
+import os
 import random
 import subprocess
 import sys
+import time
 from pathlib import Path
 from statistics import median
+
+from bench.aoc import start
+from bench.aoc.recording import answers
+from bench.message import INITIALIZE, INITIALIZED
+from bench.process import Process
 
 DAYS = range(1, 26)
 RECORDS = 10_000
 MODELS = 12
 LIMIT = 60.0
+STARTED_SECONDS = 1.5
+"""When a server has done what it does after its first answers."""
+CALL = (
+    b'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"speed_leaderboard","arguments":{}}}\n'
+)
 
 OURS = """
 import sys, time
@@ -47,17 +61,38 @@ print(time.perf_counter() - begin)
 """
 
 
-def measured(folder: Path, rounds: int) -> tuple[float, float, float]:
-    """Rank in turns with decoding; return medians in milliseconds: ours first, ours again, only decoding."""
+def measured(folder: Path, rounds: int) -> tuple[float, float, float, float]:
+    """Rank in turns with decoding; return medians in ms: ours first, again, as a call, and only decoding."""
     _write(folder)
-    first, again, decoding = [], [], []
+    first, again, called, decoding = [], [], [], []
     for _ in range(rounds):
         decoding += _run(YARDSTICK, folder)
         new, warm, models, runs = _run(OURS, folder)
         assert (models, runs) == (MODELS, RECORDS * len(DAYS))
         first.append(new)
         again.append(warm)
-    return median(first) * 1000, median(again) * 1000, median(decoding) * 1000
+        called.append(_first_call(folder))
+    first_ms, again_ms, called_ms, decoding_ms = (
+        median(one) * 1000 for one in (first, again, called, decoding)
+    )
+    return first_ms, again_ms, called_ms, decoding_ms
+
+
+def _first_call(folder: Path) -> float:
+    os.environ["AOC_DATA_DIR"] = str(folder)
+    with Process((sys.executable, "-c", start.OURS)) as process, process.within(LIMIT):
+        os.write(process.stdin, INITIALIZE + b"\n" + INITIALIZED + b"\n")
+        answers(process)
+        time.sleep(STARTED_SECONDS)
+        begin = time.perf_counter()
+        os.write(process.stdin, CALL)
+        data = b""
+        while not data.endswith(b"\n"):
+            data += os.read(process.stdout, 1 << 20)
+        spent = time.perf_counter() - begin
+    rows = json.loads(data)["result"]["structuredContent"]["rows"]
+    assert sum(row["n"] for row in rows) == RECORDS * len(DAYS)
+    return spent
 
 
 def _write(folder: Path) -> None:

@@ -21,33 +21,60 @@ NUMBER = 7
 
 @dataclass(frozen=True)
 class Call:
-    """One tool at one path, with arguments that name the number of the call."""
+    """One tool at one path, and how a right answer to it is told."""
 
     path: str
     tool: str
     arguments: bytes
-    """With `%d` once, for the number of the call."""
+    proof: bytes = b""
+    """What a right answer has in it; nothing where it says the number of its call, as the arguments do."""
+
+    @property
+    def _fields(self) -> bytes:
+        return self.arguments if not self.proof else self.arguments.replace(b"%", b"%%")
+
+    def is_right(self, answer: bytes, number: int) -> bool:
+        """Tell whether an answer is that to this call, and what it should be."""
+        told = answer.count(b"%d" % number) >= (1 if self.proof else 2)
+        return told and self.proof in answer and b'"isError":true' not in answer
 
     def template(self, port: int, era: str, headers: bytes) -> bytes:
-        """Write the request, to be filled in with the number twice."""
+        """Write the request, to be filled in with `filled`."""
         meta = _META if era == STATELESS else b""
-        body = _BODY % (meta, self.tool.encode(), self.arguments)
+        body = _BODY % (meta, self.tool.encode(), self._fields)
         own = b""
         if era == STATELESS:
             name = self.tool.encode()
             own = b"MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: %s\r\n" % name
-        length = len(body % (10**NUMBER - 1, 10**NUMBER - 1))
+        length = len(self.filled(body, 10**NUMBER - 1))
         head = _HEAD % (self.path.encode(), port, headers.replace(b"%", b"%%"), own, length)
         return head + body
 
+    def filled(self, template: bytes, number: int) -> bytes:
+        """Put the number of a call into a request."""
+        return template % (number if self.proof else (number, number))
 
-def tools_of(path: str, prefix: str = "") -> list[Call]:
-    """Give the three tools that every server in the bench has."""
-    return [
-        Call(path, f"{prefix}echo", b'{"text":"call %d"}'),
-        Call(path, f"{prefix}add", b'{"a":%d,"b":0}'),
-        Call(path, f"{prefix}later", b'{"text":"call %d"}'),
-    ]
+
+ECHO = (
+    Call("/mcp", "echo", b'{"text":"call %d"}'),
+    Call("/mcp", "add", b'{"a":%d,"b":0}'),
+    Call("/mcp", "later", b'{"text":"call %d"}'),
+)
+"""The three tools that the servers have whose rates are compared."""
+
+_ASK = b'{"messages":[{"role":"user","content":"hello"}],"max_tokens":16}'
+PRODUCT = (
+    Call("/aoc/mcp", "fetch_instruction", b'{"day":1}', b"Count the gulls."),
+    Call("/aoc/mcp", "speed_leaderboard", b"{}", b"gpt4"),
+    Call("/mercury/mcp", "mercury_chat_completion", _ASK, b"completion_tokens"),
+    Call("/mercury/mcp", "mercury_list_models", b"{}", b"mercury"),
+    Call("/mcp", "fetch_instruction", b'{"day":1}', b"Count the gulls."),
+    Call("/mcp", "mercury_chat_completion", _ASK, b"completion_tokens"),
+    Call("/bitburner/mcp", "read_file", b'{"filename":"hello.js"}', b"tprint"),
+    Call("/bitburner/mcp", "list_files", b"{}", b"hello.js"),
+)
+"""Tools of all three bridges, at their own paths and at the shared one."""
+MIXES = {"echo": ECHO, "product": PRODUCT}
 
 
 INITIALIZE = (

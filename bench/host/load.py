@@ -1,8 +1,7 @@
 """The load client: connections that each make one call after the other, tool after tool.
 
-`python -m bench.host.load PORT TOKEN ERA SECONDS CONNECTIONS PATH[=PREFIX] ...` prints what it counted as
-JSON. Does as little as it can for a call, so that the server is what is measured; every answer is looked at
-for the number of its call.
+`python -m bench.host.load PORT TOKEN ERA SECONDS CONNECTIONS MIX` prints what it counted as JSON. Does as
+little as it can for a call, so that the server is what is measured; every answer is looked at.
 """
 
 import json
@@ -12,7 +11,7 @@ import sys
 import time
 from itertools import cycle
 
-from bench.host.calls import HANDSHAKE, INITIALIZE, INITIALIZED, NUMBER, Call, post, tools_of
+from bench.host.calls import HANDSHAKE, INITIALIZE, INITIALIZED, MIXES, NUMBER, Call, post
 from bench.load import complete
 from bench.message import WrongAnswer
 
@@ -62,18 +61,17 @@ class Connection:
         self.socket = self._connected()
         turn = index % len(calls)
         self._templates = cycle(self._prepared(calls[turn:] + calls[:turn]))
-        self._path = ""
+        self._call = calls[0]
 
     def _connected(self) -> socket.socket:
         connection = socket.create_connection(("127.0.0.1", self._port), 30.0)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 
-    def _prepared(self, calls: list[Call]) -> list[tuple[str, bytes]]:
+    def _prepared(self, calls: list[Call]) -> list[tuple[Call, bytes]]:
         sessions = {path: self._session(path) for path in {call.path for call in calls}}
         return [
-            (call.path, call.template(self._port, self._era, self._auth + sessions[call.path]))
-            for call in calls
+            (call, call.template(self._port, self._era, self._auth + sessions[call.path])) for call in calls
         ]
 
     def _session(self, path: str) -> bytes:
@@ -104,9 +102,9 @@ class Connection:
     def send(self) -> None:
         """Make the next call."""
         self._number += 1
-        self._path, template = next(self._templates)
+        self._call, template = next(self._templates)
         self._began = time.perf_counter()
-        self.socket.send(template % (self._number, self._number))
+        self.socket.send(self._call.filled(template, self._number))
 
     def receive(self, tallies: dict[str, Tally]) -> None:
         """Take what came; when the answer is whole, judge it and make the next call."""
@@ -118,12 +116,12 @@ class Connection:
             self._pending = data
             return
         self._pending = b""
-        self._judge(data, tallies[self._path])
+        self._judge(data, tallies[self._call.path])
         self.send()
 
     def _judge(self, data: bytes, tally: Tally) -> None:
         tally.seconds.append(time.perf_counter() - self._began)
-        if data.startswith(b"HTTP/1.1 200") and data.count(b"%d" % self._number) >= 2:
+        if data.startswith(b"HTTP/1.1 200") and self._call.is_right(data, self._number):
             tally.right += 1
         elif data.startswith(b"HTTP/1.1 200") and b'"isError":true' in data:
             tally.errors += 1
@@ -165,8 +163,8 @@ def _run(poll: select.epoll, by_fd: dict[int, Connection], seconds: float, talli
 
 def main() -> None:
     """Read the command line, load the server, print what was counted."""
-    port, token, era, seconds, connections, *paths = sys.argv[1:]
-    calls = [call for path in paths for call in tools_of(*path.split("="))]
+    port, token, era, seconds, connections, mix = sys.argv[1:]
+    calls = list(MIXES[mix])
     try:
         print(json.dumps(load(int(port), token, era, float(seconds), int(connections), calls)))
     except (WrongAnswer, OSError) as problem:

@@ -1,4 +1,4 @@
-"""The servers that are measured: ours with a token in its file, and FastMCP with a token of its own."""
+"""The servers that are measured: ours with a token in its file, FastMCP with a token, and far sides."""
 
 import json
 import os
@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from bench.http import free_port, wait
 from bench.peers import HERE, HOME, install_ours, install_python
@@ -14,27 +15,32 @@ from bench.process import NotRunning, Process
 from bridgehead.host.tokens import TokenFile, made
 
 ROOT = HERE.parent
+PUZZLE = "Count the gulls."
+RECORDS = '[{"llm_name": "gpt4", "speed_ms": 1250, "phase": 1, "timestamp": "2025-12-01T06:00:00Z"}]'
+GAME_FILE = 'export async function main(ns) { ns.tprint("hello"); }\n'
 
 
 class Stage:
     """Where servers run: a folder, a token, and the interpreters."""
 
     def __init__(self, folder: Path) -> None:
-        self.away = folder / "away"
         entry, self.token = made("bench", 0.0)
-        self._tokens = TokenFile(folder / "tokens.json")
-        self._tokens.add(entry)
+        tokens = TokenFile(folder / "tokens.json")
+        tokens.add(entry)
+        self._folder = folder
         self._ours = str(install_ours())
         self._peer = str(install_python(HOME / "venv", HERE / "peers.txt"))
+        os.environ |= {
+            "BRIDGEHEAD_TOKENS_FILE": str(tokens.path),
+            "BRIDGEHEAD_STATE_DIR": str(folder / "state"),
+            "PYTHONPATH": str(ROOT),
+        }
 
     @contextmanager
-    def ours(self, *bridges: str) -> Iterator[tuple[Process, int]]:
-        """Serve bridges with our host, asking for tokens."""
-        os.environ["BRIDGEHEAD_TOKENS_FILE"] = str(self._tokens.path)
-        os.environ["PYTHONPATH"] = str(ROOT)
+    def ours(self) -> Iterator[tuple[Process, int]]:
+        """Serve the tools of the bench with our host, asking for tokens."""
         port = free_port()
-        command = (self._ours, "-m", "bench.host.ours", str(port), str(self.away), *bridges)
-        with _running(command, port) as process:
+        with _running((self._ours, "-m", "bench.host.ours", str(port)), port) as process:
             yield process, port
 
     @contextmanager
@@ -45,9 +51,49 @@ class Stage:
         with _running(command, port) as process:
             yield process, port
 
-    def load(self, port: int, era: str, seconds: float, connections: int, *paths: str) -> "Load":
+    @contextmanager
+    def product(self, api: int, game: int) -> Iterator[tuple[Process, int]]:
+        """Serve all three bridges, with a simulated API at one port and a game that dials in at another."""
+        port = free_port()
+        os.environ |= {
+            "AOC_DATA_DIR": str(self._puzzles()),
+            "BITBURNER_LISTEN": f"127.0.0.1:{game}",
+            "BITBURNER_CONNECT_WAIT_MS": "50",
+            "LOG_LEVEL": "error",
+            "MERCURY_API_KEY": "simulated",
+            "MERCURY_API_URL": f"http://127.0.0.1:{api}/v1",
+            "RATE_LIMIT_ENABLED": "0",
+        }
+        with _running((self._ours, "-m", "bridgehead", "serve", "--port", str(port)), port) as process:
+            yield process, port
+
+    def _puzzles(self) -> Path:
+        data = self._folder / "aoc"
+        (data / "instructions").mkdir(parents=True, exist_ok=True)
+        (data / "speeds").mkdir(exist_ok=True)
+        (data / "instructions" / "Day01_phase1.md").write_text(PUZZLE)
+        (data / "speeds" / "day01.json").write_text(RECORDS)
+        return data
+
+    @contextmanager
+    def api(self) -> Iterator[int]:
+        """Simulate the Mercury API."""
+        port = free_port()
+        command = (self._ours, "-m", "bridgehead", "mercury", "simulate", "--port", str(port))
+        with _running((*command, "--delay-ms", "0"), port):
+            yield port
+
+    def game(self, port: int) -> "Game":
+        """Simulate a game that dials in at a port."""
+        files = self._folder / "game"
+        files.mkdir(exist_ok=True)
+        (files / "hello.js").write_text(GAME_FILE)
+        command = (self._ours, "-m", "bridgehead", "bitburner", "simulate", "--files", str(files))
+        return Game((*command, "--url", f"ws://127.0.0.1:{port}", "--reconnect", "0.2"))
+
+    def load(self, port: int, era: str, seconds: float, connections: int, mix: str) -> "Load":
         """Start the load client."""
-        numbers = (port, self.token, era, seconds, connections, *paths)
+        numbers = (port, self.token, era, seconds, connections, mix)
         return Load([sys.executable, "-m", "bench.host.load", *map(str, numbers)])
 
 
@@ -58,6 +104,22 @@ def _running(command: tuple[str, ...], port: int) -> Iterator[Process]:
         yield process
 
 
+class Game:
+    """A game that can be switched off and on."""
+
+    def __init__(self, command: tuple[str, ...]) -> None:
+        self._command = command
+        self._process: Process | None = None
+
+    def switch(self, *, on: bool) -> None:
+        """Start it, or kill it; what is so already stays so."""
+        if on and self._process is None:
+            self._process = Process(self._command)
+        elif not on and self._process is not None:
+            self._process.__exit__(None, None, None)
+            self._process = None
+
+
 class Load:
     """A load client at work."""
 
@@ -66,10 +128,10 @@ class Load:
             command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
 
-    def counted(self) -> dict[str, object]:
+    def counted(self) -> Any:
         """Wait for it to end, and return what it counted."""
         out, errors = self._process.communicate(timeout=300)
         if self._process.returncode:
             raise NotRunning(errors.strip()[-500:])
-        found: dict[str, object] = json.loads(out)
-        return found
+        sys.stderr.write(errors)
+        return json.loads(out)

@@ -1,14 +1,14 @@
-"""A minute of load: many clients of both eras, mixed tools, and a far side that dies and comes back."""
+"""A minute of load: many clients of both eras, tools of all bridges, and a game that dies and comes back."""
 
 import time
 from dataclasses import dataclass
 
 from bench.host.calls import HANDSHAKE, STATELESS
 from bench.host.servers import Stage
+from bench.http import free_port
 
 CLIENTS = 64
-PATHS = ("/mcp=steady_", "/steady/mcp=steady_", "/other/mcp=other_", "/flaky/mcp=flaky_")
-FLAKY = "/flaky/mcp"
+DYING = "/bitburner/mcp"
 MOST_GROWTH = 0.05
 
 
@@ -22,20 +22,24 @@ class Trial:
     memory: list[float]
 
     @property
+    def settled(self) -> float:
+        """The memory after the first quarter, when everything has been loaded."""
+        return self.memory[len(self.memory) // 4]
+
+    @property
     def growth(self) -> float:
         """How much more memory was used at the end than after the first quarter."""
-        quarter = self.memory[len(self.memory) // 4]
-        return self.memory[-1] / quarter - 1
+        return self.memory[-1] / self.settled - 1
 
     @property
     def is_passed(self) -> bool:
-        """Whether the others never failed, the flaky one only while it was away, and memory was flat."""
-        others = [found for path, found in self.paths.items() if path != FLAKY]
-        flaky = self.paths[FLAKY]
+        """Whether the others never failed, the dying one said why, and memory was flat."""
+        others = [found for path, found in self.paths.items() if path != DYING]
+        dying = self.paths[DYING]
         return (
             all(not found["failed"] and not found["errors"] for found in others)
-            and flaky["errors"] > 0 < flaky["right"]
-            and not flaky["failed"]
+            and dying["errors"] > 0 < dying["right"]
+            and not dying["failed"]
             and self.growth < MOST_GROWTH
         )
 
@@ -51,8 +55,8 @@ class Trial:
             lines.append(f"| `{path}` | {counts} | {times} |")
         verdict = "passed" if self.is_passed else "**not passed**"
         lines.append(
-            f"\n{self.rate:,.0f} calls a second; memory {self.memory[len(self.memory) // 4]:.1f} MB after a "
-            f"quarter and {self.memory[-1]:.1f} MB at the end ({self.growth:+.1%}): {verdict}."
+            f"\n{self.rate:,.0f} calls a second; memory {self.settled:.1f} MB after a quarter of the time "
+            f"and {self.memory[-1]:.1f} MB at the end ({self.growth:+.1%}): {verdict}."
         )
         return "\n".join(lines)
 
@@ -61,30 +65,33 @@ class Trial:
         return [
             (
                 f"load: {CLIENTS} clients for {self.seconds:g} s, half of them with sessions and half "
-                "stateless, a token on every request, three bridges; the far side of `flaky` is away for the "
-                "second third of the time; times are as the clients saw them, who share the machine's cores "
-                "with the server"
+                "stateless, a token on every request, all bridges in one process of `bridgehead serve`; the "
+                "simulated game is killed after a third of the time and started again after two; times "
+                "are as the clients saw them, who share the machine's cores with the server, the simulated "
+                "API and the game"
             ),
         ]
 
 
 def measured(stage: Stage, seconds: float) -> Trial:
     """Load the host, and take a far side away for a third of the time."""
-    stage.away.unlink(missing_ok=True)
-    with stage.ours("steady", "other", "flaky") as (process, port):
-        half = CLIENTS // 2
-        loads = [stage.load(port, era, seconds, half, *PATHS) for era in (HANDSHAKE, STATELESS)]
-        memory, begun = [], time.monotonic()
-        while (passed := time.monotonic() - begun) < seconds:
-            if seconds / 3 <= passed < seconds * 2 / 3:
-                stage.away.touch()
-            else:
-                stage.away.unlink(missing_ok=True)
-            memory.append(process.memory())
-            time.sleep(min(1.0, seconds / 20))
-        counted = [load.counted() for load in loads]
-    rate = sum(float(str(one["rate"])) for one in counted)
-    return Trial(seconds, rate, _joined([one["paths"] for one in counted]), memory)  # type: ignore[misc]
+    dial = free_port()
+    game = stage.game(dial)
+    with stage.api() as api, stage.product(api, dial) as (process, port):
+        game.switch(on=True)
+        try:
+            half = CLIENTS // 2
+            loads = [stage.load(port, era, seconds, half, "product") for era in (HANDSHAKE, STATELESS)]
+            memory, begun = [], time.monotonic()
+            while (passed := time.monotonic() - begun) < seconds:
+                game.switch(on=not seconds / 3 <= passed < seconds * 2 / 3)
+                memory.append(process.memory())
+                time.sleep(min(1.0, seconds / 20))
+            counted = [load.counted() for load in loads]
+        finally:
+            game.switch(on=False)
+    rate = sum(one["rate"] for one in counted)
+    return Trial(seconds, rate, _joined([one["paths"] for one in counted]), memory)
 
 
 def _joined(parts: list[dict[str, dict[str, float]]]) -> dict[str, dict[str, float]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.aoc.data import Data, entry
-from tests.test_cli import COMMAND
+from tests.support.person import COMMAND
 
 
 def typed(data: Data, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:

@@ -49,7 +49,7 @@ async def test_what_is_no_good_token_is_refused_and_logged(
         assert response.headers["www-authenticate"].startswith('Bearer realm="bridgehead"')
         assert ("invalid_token" in response.headers["www-authenticate"]) == (reason != "token_missing")
         (line,) = host.logged("a caller was not let in")
-        assert (line["reason"], line["client"]) == (reason, "127.0.0.1")
+        assert (line["reason"], line["client"], line["path"]) == (reason, "127.0.0.1", "/alpha/mcp")
         assert line["request"] == response.headers["x-request-id"]
         assert host.far["alpha"].visitors == []
 
@@ -105,10 +105,29 @@ async def test_revoking_a_token_ends_its_streams(tmp_path: Path) -> None:
         host.tokens.revoke("alice")
 
         assert await streams["alice"].messages() == []  # the end of the stream, in good order
+        await until(lambda: host.logged("a caller was not let in"))
+        assert host.logged("a caller was not let in")[0]["reason"] == "token_ended"
         later = asyncio.ensure_future(streams["bob"].event())
         await until(lambda: host.logged("the tokens were read again"))
         assert not later.done()
         later.cancel()
+
+
+async def test_a_token_that_expires_ends_its_streams(tmp_path: Path) -> None:
+    clock = Clock()
+    async with hosting(tmp_path, tokens={"alice": {"expires": clock.now() + 60}}, clock=clock) as host:
+        session = await host.session("/mcp", bearer(host.secrets["alice"]))
+        stream = await host.get("/mcp", {**session, "Accept": "text/event-stream"})
+
+        clock.ahead += 61
+
+        assert await stream.messages() == []
+
+
+async def test_strangers_are_logged_even_where_requests_are_not(tmp_path: Path) -> None:
+    async with hosting(tmp_path, {"BRIDGEHEAD_ACCESS_LOG": "off"}, tokens=TOKENS) as host:
+        await host.try_call("/mcp", "alpha_echo")
+        assert len(host.logged("a caller was not let in")) == 1
 
 
 async def test_revoking_a_token_stops_a_call_that_has_not_begun_to_answer(tmp_path: Path) -> None:
@@ -147,6 +166,7 @@ async def test_failures_of_one_address_are_limited_and_good_tokens_are_not(tmp_p
 
         assert statuses == [401] * FAILURES_PER_MINUTE + [429] * 5
         assert len(host.logged("a caller was not let in")) == FAILURES_PER_MINUTE
+        assert (await host.try_call("/mcp", "alpha_echo")).status == 401  # which guesses at nothing
         assert (await host.try_call("/mcp", "alpha_echo", bearer(host.secrets["alice"]))).status == 200
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from bridgehead.host import tls
+from bridgehead.host.settings import HostSettings
 from tests.host.conftest import Dial
 from tests.support import host_command
 from tests.support.host_command import add_token, run, serving
@@ -130,6 +132,34 @@ async def test_https_is_spoken_with_a_certificate(tmp_path: Path) -> None:
 
     assert answer.startswith(b"HTTP/1.1 200 OK")
     assert answer.endswith(b'{"status":"ok"}')
+
+
+async def test_a_new_certificate_is_taken_and_a_bad_one_is_not(tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path)
+    settings = HostSettings({"BRIDGEHEAD_TLS_CERT": str(cert), "BRIDGEHEAD_TLS_KEY": str(key)})
+    served = tls.certificate(settings)
+    assert served is not None
+
+    async def shown() -> bytes:
+        async with await asyncio.start_server(
+            lambda _, w: w.close(), "127.0.0.1", 0, ssl=served.context
+        ) as server:
+            port = server.sockets[0].getsockname()[1]
+            return ssl.PEM_cert_to_DER_cert(
+                await asyncio.to_thread(ssl.get_server_certificate, ("127.0.0.1", port))
+            )
+
+    first = await shown()
+    served.renew()
+    certificate(tmp_path)
+    assert await shown() == first
+    served.renew()
+    second = await shown()
+    cert.write_text("nothing")
+    served.renew()
+
+    assert second != first
+    assert await shown() == second
 
 
 def test_two_log_levels_that_differ_are_said_so(tmp_path: Path) -> None:

@@ -13,7 +13,13 @@ THERE = {"serves": True, "far_side": True}
 async def test_the_process_says_that_it_lives_to_anyone_under_any_name(tmp_path: Path) -> None:
     async with hosting(tmp_path, tokens={"alice": {}}) as host:
         assert await host.page("/healthz", {"Host": "10.1.2.3:3000"}) == {"status": "ok"}
-        assert (await host.http.request("HEAD", "/healthz")).status == 200
+        head = host.http.head("HEAD", "/healthz", {})
+        response, writer = await host.http.begin(head + host.http.head("GET", "/healthz", {}))
+        await response.begin()
+        assert response.status == 200
+        await response.begin()  # the next answer follows at once, for this one has no body
+        assert (response.status, await response.body()) == (200, b'{"status":"ok"}')
+        writer.close()
         assert (await host.http.request("POST", "/healthz")).status == 405
 
 
@@ -44,11 +50,12 @@ async def test_a_bridge_that_is_not_served_is_not_there(tmp_path: Path) -> None:
 async def test_a_probe_without_a_token_hears_only_who_is_ready(tmp_path: Path) -> None:
     async with hosting(tmp_path, tokens={"one": {"bridges": ("alpha",)}}) as host:
         nobody = await host.page("/readyz")
-        wrong = await host.page("/readyz", bearer("bh_no_good"))
+        wrong = await host.page("/readyz", bearer("bh_no_good"), status=401)
         one = await host.page("/readyz", bearer(host.secrets["one"]))
         elsewhere = await host.page("/readyz", {**bearer(host.secrets["one"]), "Host": "evil.example"})
 
-    assert nobody["bridges"] == wrong["bridges"] == elsewhere["bridges"] == {"alpha": THERE, "beta": THERE}
+    assert nobody["bridges"] == elsewhere["bridges"] == {"alpha": THERE, "beta": THERE}
+    assert "alpha" not in str(wrong)
     assert one["bridges"] == {"alpha": {**THERE, "says": "The far side of alpha is there."}, "beta": THERE}
 
 

@@ -44,6 +44,8 @@ async def test_requests_calls_and_callers_are_counted(tmp_path: Path) -> None:
         for path in ("/mcp", "/alpha/mcp"):
             await host.ask(path, "tools/call", call("alpha_echo", {"text": "x"}), bearer(token))
         await host.ask("/mcp", "tools/call", call("beta_later", {"text": "x"}), bearer(token))
+        for said in ("now", "later"):
+            await host.ask("/mcp", "tools/call", call("alpha_either", {"text": said}), bearer(token))
         await host.try_call("/mcp", "alpha_bug", bearer(token))
         host.far["beta"].is_there = False
         await host.ask("/mcp", "tools/call", call("beta_later", {"text": "x"}), bearer(token))
@@ -51,15 +53,16 @@ async def test_requests_calls_and_callers_are_counted(tmp_path: Path) -> None:
         await host.try_call("/mcp", "alpha_echo")
         found = await scraped(host, token)
 
-    assert found['bridgehead_http_requests_total{route="/mcp",status="200"}'] == 4
+    assert found['bridgehead_http_requests_total{route="/mcp",status="200"}'] == 6
     assert found['bridgehead_http_requests_total{route="/alpha/mcp",status="200"}'] == 1
     assert found['bridgehead_http_requests_total{route="other",status="404"}'] == 1
-    assert found['bridgehead_http_request_seconds_count{route="/mcp"}'] == 5
-    assert found['bridgehead_client_requests_total{client="alice"}'] == 5
+    assert found['bridgehead_http_request_seconds_count{route="/mcp"}'] == 7
+    assert found['bridgehead_client_requests_total{client="alice"}'] == 7
     assert found['bridgehead_tool_calls_total{bridge="alpha",tool="alpha_echo",outcome="ok"}'] == 2
     assert found['bridgehead_tool_calls_total{bridge="beta",tool="beta_later",outcome="ok"}'] == 1
     assert found['bridgehead_tool_calls_total{bridge="beta",tool="beta_later",outcome="error"}'] == 1
     assert found['bridgehead_tool_seconds_count{bridge="beta",tool="beta_later"}'] == 2
+    assert found['bridgehead_tool_calls_total{bridge="alpha",tool="alpha_either",outcome="ok"}'] == 2
     assert found['bridgehead_refusals_total{reason="path"}'] == 1
     assert found['bridgehead_auth_failures_total{reason="token_missing"}'] == 1
     assert found['bridgehead_far_side_up{bridge="alpha"}'] == 1

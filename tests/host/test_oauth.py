@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bridgehead.host.keys import AGAIN_SECONDS, FRESH_SECONDS, USABLE_SECONDS
 from tests.support.host_authority import AUDIENCE, Authority, authority
+from tests.support.host_command import run
 from tests.support.host_server import Clock, Host, bearer, hosting
 
 pytestmark = pytest.mark.filterwarnings("ignore::jwt.warnings.InsecureKeyLengthWarning")
@@ -217,6 +218,43 @@ async def test_an_issuer_that_is_away_for_a_while_locks_nobody_out(tmp_path: Pat
 
         assert "keys cannot be fetched" in await host.refused(response, 503)
         assert host.logged("the keys could not be fetched")
+
+
+async def test_metadata_of_another_issuer_are_not_believed(tmp_path: Path) -> None:
+    async with authority() as issuer:
+        settings = {
+            "BRIDGEHEAD_OAUTH_ISSUER": f"http://localhost:{issuer.port}/realm",
+            "BRIDGEHEAD_OAUTH_AUDIENCE": AUDIENCE,
+        }
+        async with hosting(tmp_path, settings, clock=RealClock()) as host:
+            response = await host.try_call("/mcp", "alpha_echo", bearer(issuer.token()))
+            assert response.status == 503
+            assert "/realm/keys" not in issuer.asked
+
+
+async def test_an_issuer_that_cannot_be_reached_is_said_so(tmp_path: Path) -> None:
+    async with authority() as issuer:
+        token = issuer.token()
+    settings = {"BRIDGEHEAD_OAUTH_ISSUER": issuer.issuer, "BRIDGEHEAD_OAUTH_AUDIENCE": AUDIENCE}
+    async with hosting(tmp_path, settings, clock=RealClock()) as host:
+        response = await host.try_call("/mcp", "alpha_echo", bearer(token))
+        assert "keys cannot be fetched" in await host.refused(response, 503)
+        (line,) = host.logged("the keys could not be fetched")
+        assert "cannot be fetched" in line["problem"]
+
+
+def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "jwt.py").write_text("raise ImportError('gone')")
+    done = run(
+        tmp_path,
+        "--port",
+        "0",
+        BRIDGEHEAD_OAUTH_ISSUER="https://issuer.example",
+        BRIDGEHEAD_OAUTH_AUDIENCE=AUDIENCE,
+        PYTHONPATH=f"{tmp_path}:{Path(__file__).parents[2] / 'src'}",
+    )
+    assert done.returncode == 2
+    assert 'pip install "bridgehead[oauth]"' in done.stderr
 
 
 async def test_tokens_of_the_file_are_accepted_beside_those_of_the_issuer(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from tests.host.conftest import Dial
 from tests.host.test_command import post
-from tests.support.host_command import run, serving
+from tests.support.host_command import serving
 from tests.support.host_server import PATIENCE, hosting
 from tests.support.http_server import mirrored
 from tests.support.messages import Json, call, stateless
@@ -90,17 +90,13 @@ async def test_each_call_is_a_span_of_its_clients_trace(tmp_path: Path, dial: Di
     assert later.end_time_unix_nano - later.start_time_unix_nano >= 1_000_000
 
 
-def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
+def test_without_the_extra_it_serves_and_says_what_to_install(tmp_path: Path) -> None:
     hidden = tmp_path / "opentelemetry" / "__init__.py"
     hidden.parent.mkdir()
     hidden.write_text("raise ModuleNotFoundError('gone', name='opentelemetry')")
-    src = str(Path(__file__).parents[2] / "src")
-    done = run(
-        tmp_path,
-        "--port",
-        "0",
-        OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9",
-        PYTHONPATH=f"{tmp_path}:{src}",
-    )
-    assert done.returncode == 2
-    assert 'pip install "bridgehead[otel]"' in done.stderr
+    path = f"{tmp_path}:{Path(__file__).parents[2] / 'src'}"
+    with serving(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9", PYTHONPATH=path) as host:
+        (told,) = [line for line in host.lines if line["event"].startswith("OTEL_EXPORTER_OTLP_ENDPOINT")]
+
+    assert told["next_step"] == 'pip install "bridgehead[otel]"'
+    assert told["missing"] == "opentelemetry"

@@ -9,7 +9,7 @@ from tests.support.http_client import Headers
 from tests.support.http_server import mirrored
 from tests.support.messages import call, stateless, text
 
-ALPHA = ["alpha_echo", "alpha_later", "alpha_soon", "alpha_write", "alpha_wait", "alpha_bug"]
+ALPHA = ["alpha_echo", "alpha_later", "alpha_either", "alpha_soon", "alpha_write", "alpha_wait", "alpha_bug"]
 BETA = [name.replace("alpha", "beta") for name in ALPHA]
 
 
@@ -102,7 +102,7 @@ async def test_a_session_belongs_to_its_token(tmp_path: Path) -> None:
         mine = await host.in_session("/mcp", session, "tools/list")
         response = await host.post("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, stolen)
 
-        assert len(mine["result"]["tools"]) == 12
+        assert len(mine["result"]["tools"]) == 14
         assert response.status == 404
 
 
@@ -120,10 +120,10 @@ async def test_a_read_only_token_is_offered_what_only_reads(tmp_path: Path) -> N
     [
         (
             {"BRIDGEHEAD_READ_ONLY": "1"},
-            ["alpha_echo", "alpha_later", "alpha_soon", "alpha_wait", "alpha_bug"],
+            ["alpha_echo", "alpha_later", "alpha_either", "alpha_soon", "alpha_wait", "alpha_bug"],
         ),
         ({"BRIDGEHEAD_ALLOW_TOOLS": "*_echo,alpha_w*"}, ["alpha_echo", "alpha_write", "alpha_wait"]),
-        ({"BRIDGEHEAD_ALLOW_TOOLS": "alpha_*", "BRIDGEHEAD_DENY_TOOLS": "*_w*,*bug"}, ALPHA[:3]),
+        ({"BRIDGEHEAD_ALLOW_TOOLS": "alpha_*", "BRIDGEHEAD_DENY_TOOLS": "*_w*,*bug"}, ALPHA[:4]),
     ],
 )
 async def test_settings_say_which_tools_there_are_at_all(

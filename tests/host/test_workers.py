@@ -15,7 +15,8 @@ from tests.host.test_metrics_page import samples
 from tests.support.host_command import PATIENCE, Command, add_token, serving
 from tests.support.host_server import bearer
 from tests.support.http_client import Headers
-from tests.support.messages import HANDSHAKE, call, initialize, notification, request, text
+from tests.support.http_server import JSON_POST
+from tests.support.messages import HANDSHAKE, call, encode, initialize, notification, request, text
 
 COUNT = 3
 
@@ -81,6 +82,35 @@ async def test_clients_of_the_first_revision_reach_their_stream(tmp_path: Path, 
             posted = await post(http, ping, path=first.fields["data"])
             assert posted.status == 202
             assert (await stream.message())["id"] == number
+
+
+async def test_a_body_that_comes_slowly_is_passed_on_too(tmp_path: Path, dial: Dial) -> None:
+    token = bearer(add_token(tmp_path, "alice"))
+    with herd(
+        tmp_path, BRIDGEHEAD_AUTH="on", BRIDGEHEAD_BODY_SECONDS="0.5", BRIDGEHEAD_BODY_LIMIT="300kb"
+    ) as host:
+        http = dial(host.port)
+        hello = await post(http, initialize(), token)
+        session: Headers = {
+            "Mcp-Session-Id": hello.headers["mcp-session-id"],
+            "MCP-Protocol-Version": HANDSHAKE,
+        }
+        message = encode(request("tools/call", call("alpha_echo", {"text": "x" * 100_000})))
+        statuses = []
+        for _ in range(6):  # each on a connection of its own, and so to any of the workers
+            for shown, sent, length in (
+                (token, message, len(message)),
+                ({}, message, len(message)),
+                (token, message[:-1], len(message)),
+                (token, message * 4, len(message) * 4),
+            ):
+                headers = {**JSON_POST, **session, **shown, "Content-Length": str(length)}
+                response, writer = await http.begin(http.head("POST", "/mcp", headers) + sent[:50_000])
+                writer.write(sent[50_000:])
+                await response.begin()
+                statuses.append(response.status)
+
+    assert statuses == [200, 401, 408, 413] * 6
 
 
 async def test_metrics_are_those_of_all_workers(tmp_path: Path, dial: Dial) -> None:

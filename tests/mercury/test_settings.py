@@ -22,7 +22,6 @@ CONTRACT = {
     "MCP_SERVER_PORT": "3000",
     "MCP_SERVER_HOST": "localhost",
     "MCP_TRANSPORT": "stdio",
-    "LOG_LEVEL": "info",
     "LOG_FORMAT": "json",
     "CACHE_ENABLED": "1",
     "CACHE_TTL": "300",
@@ -40,9 +39,11 @@ CONTRACT = {
 
 
 async def test_the_defaults_are_those_of_the_contract() -> None:
-    shown = dict(MercurySettings({}).summary())
+    settings = MercurySettings({})
+    shown = dict(settings.summary())
 
     assert {name: shown[name] for name in CONTRACT} == CONTRACT
+    assert settings.level == "info"
 
 
 @pytest.mark.parametrize(

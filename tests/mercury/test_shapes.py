@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from bridgehead.mcp.versions import REVISIONS, Revision
+from bridgehead.mercury import wire
 from bridgehead.mercury.bridge import make
 from bridgehead.mercury.catalogue import Catalogue
 from bridgehead.mercury.retrying import retry_after
@@ -83,6 +84,19 @@ async def test_both_forms_of_usage_are_understood(tmp_path: Path) -> None:
     assert found[0] == {**counts, "total_tokens": 12, "reasoning_tokens": 3, "cached_input_tokens": 2}
 
 
+async def test_a_message_in_parts_is_put_together(tmp_path: Path) -> None:
+    parts = [{"type": "text", "text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}]
+    choice = {"message": {"content": parts}, "finish_reason": "stop"}
+    async with answering(200, completion(choices=[choice]), tmp_path) as client:
+        assert await client.text(CHAT, ASK) == "ab"
+
+
+@pytest.mark.parametrize("price", ["nan", "-1", "inf", "free", None])
+async def test_a_price_that_cannot_be_counted_with_is_none(price: str | None) -> None:
+    assert wire.price(price) is None
+    assert wire.price("0.00000025") == 2.5e-7
+
+
 async def test_an_answer_without_usage_or_prices_is_an_answer(tmp_path: Path) -> None:
     async with answering(200, completion(usage=None, warning=["a", "b"]), tmp_path) as client:
         await client.call("mercury_list_models")
@@ -95,8 +109,16 @@ async def test_an_answer_without_usage_or_prices_is_an_answer(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"[]", b"\xff", {"choices": "none"}, completion(choices=[]), completion(choices=[{"text": "x"}])],
-    ids=["nothing", "a list", "no text", "wrong type", "no choice", "no finish reason"],
+    [
+        b"",
+        b"[]",
+        b"\xff",
+        {"choices": "none"},
+        completion(choices=[]),
+        completion(choices=None),
+        completion(choices=[{"text": "x"}]),
+    ],
+    ids=["nothing", "a list", "no text", "wrong type", "no choice", "no choices", "no finish reason"],
 )
 async def test_an_answer_that_is_none_is_said_to_be_so(tmp_path: Path, body: Any) -> None:
     async with answering(200, body, tmp_path) as client:

@@ -241,3 +241,26 @@ def test_nothing_is_written_before_somebody_says_where_to() -> None:
     done = run("")
 
     assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_a_text_that_leaves_in_another_way_is_scrubbed_too() -> None:
+    logs.hide("sk_scrubbed_elsewhere")
+
+    assert logs.scrubbed("with sk_scrubbed_elsewhere and ünïcode") == "with *** and ünïcode"
+    assert logs.scrubbed("nothing to hide") == "nothing to hide"
+
+
+def test_further_fields_are_read_when_a_line_is_written_and_its_own_come_first() -> None:
+    stream = io.StringIO()
+    logs.configure("info", "json", stream)
+    current = {"request": "r1"}
+    logs.also(lambda: dict(current))
+
+    logs.logger("test").info("one")
+    current["request"] = "r2"
+    logs.logger("test").info("two", request="own")
+    current.clear()
+    logs.logger("test").info("three")
+
+    one, two, three = (json.loads(line) for line in stream.getvalue().splitlines())
+    assert (one["request"], two["request"], "request" in three) == ("r1", "own", False)

@@ -81,3 +81,13 @@ def test_two_bridges_do_not_share_what_they_count() -> None:
     one.counter("calls_total", "Calls.").add()
 
     assert other.all == []
+
+
+def test_what_is_declared_again_takes_the_place_of_what_was_before() -> None:
+    metrics = Metrics()
+    metrics.counter("calls_total", "Calls.").add()
+    metrics.counter("other_total", "Others.")
+    again = metrics.counter("calls_total", "Calls.")
+
+    assert [metric.name for metric in metrics.all] == ["other_total", "calls_total"]
+    assert metrics.all[1] is again

@@ -1,92 +1,46 @@
-"""Offering: each bridge, as the real process, shows only those tools that it may."""
-
-import os
-import subprocess
-from pathlib import Path
-from typing import Any
+"""Offering: which tools pass a rule."""
 
 import pytest
 
-from tests.support.messages import call, request
-from tests.support.person import COMMAND, Person
-from tests.support.stdio_peer import Peer
+from bridgehead.mcp import Bridge, Context, NoArguments
+from bridgehead.runtime.offering import Offering, OfferingSettings
 
-WRITING = {
-    "aoc": {"record_speed"},
-    "bitburner": {"write_file", "delete_file", "edit_file", "restore_file", "backup_save"},
-    "mercury": set(),
-}
+bridge: Bridge[None] = Bridge("shop", "1")
 
 
-def served(person: Person, bridge: str, asked: list[Any], **settings: str) -> list[Any]:
-    """Ask a bridge, as a process, and give its answers."""
-    their_input, outgoing = os.pipe()
-    incoming, their_output = os.pipe()
-    process = subprocess.Popen(
-        [COMMAND, bridge],
-        stdin=their_input,
-        stdout=their_output,
-        stderr=subprocess.DEVNULL,
-        cwd=person.home,
-        env=person.environment(**settings),
-    )
-    os.close(their_input)
-    os.close(their_output)
-    peer = Peer(process, outgoing, incoming)
-    try:
-        peer.shake_hands()
-        return [peer.ask(one) for one in asked]
-    finally:
-        peer.dispose()
+@bridge.tool("Looks.", read_only=True)
+def look(args: NoArguments, ctx: Context[None]) -> str:
+    return "a shop"
 
 
-def names(person: Person, bridge: str, **settings: str) -> set[str]:
-    (listed,) = served(person, bridge, [request("tools/list")], **settings)
-    return {tool["name"] for tool in listed["result"]["tools"]}
+@bridge.tool("Buys.")
+def buy(args: NoArguments, ctx: Context[None]) -> str:
+    return "bought"
 
 
-@pytest.fixture
-def person(tmp_path: Path) -> Person:
-    return Person(tmp_path)
-
-
-@pytest.mark.parametrize("bridge", WRITING)
-def test_read_only_hides_exactly_what_writes(person: Person, bridge: str) -> None:
-    everything = names(person, bridge)
-
-    assert WRITING[bridge] <= everything
-    assert names(person, bridge, BRIDGEHEAD_READ_ONLY="1") == everything - WRITING[bridge]
-
-
-def test_what_is_hidden_cannot_be_called(person: Person) -> None:
-    asked = request(
-        "tools/call", call("record_speed", {"day": 1, "phase": 1, "llm_name": "fox", "speed_ms": 5})
-    )
-    (answer,) = served(person, "aoc", [asked], BRIDGEHEAD_READ_ONLY="1")
-
-    assert "error" in answer
-    assert not (person.puzzles / "speeds").exists()
+@bridge.tool("Breaks.", destructive=True)
+def break_it(args: NoArguments, ctx: Context[None]) -> str:
+    return "broken"
 
 
 @pytest.mark.parametrize(
-    ("settings", "offered"),
+    ("rule", "passing"),
     [
-        ({"BRIDGEHEAD_ALLOW_TOOLS": "speed_*,fetch_instruction"}, 3),
-        ({"BRIDGEHEAD_DENY_TOOLS": "speed_*"}, 2),
-        ({"BRIDGEHEAD_ALLOW_TOOLS": "speed_*", "BRIDGEHEAD_DENY_TOOLS": "*_history"}, 1),
-        ({"BRIDGEHEAD_ALLOW_TOOLS": "*", "BRIDGEHEAD_READ_ONLY": "1"}, 3),
-        ({"BRIDGEHEAD_ALLOW_TOOLS": "SPEED_*"}, 0),
+        (Offering(), ["look", "buy", "break_it"]),
+        (Offering(read_only=True), ["look"]),
+        (Offering(allow=("b*",)), ["buy", "break_it"]),
+        (Offering(deny=("*_it",)), ["look", "buy"]),
+        (Offering(allow=("buy",), deny=("buy",)), []),
+        (Offering(read_only=True, allow=("buy",)), []),
+        (Offering(allow=("BUY",)), []),
     ],
 )
-def test_tools_are_allowed_and_denied_by_name(person: Person, settings: dict[str, str], offered: int) -> None:
-    done = person.run("tools", "aoc", "--json", **settings)
-
-    assert done.stdout.count('"inputSchema"') == offered
+def test_a_rule_lets_through_what_it_says(rule: Offering, passing: list[str]) -> None:
+    assert [name for name, tool in bridge.tools.items() if rule(tool)] == passing
 
 
-@pytest.mark.parametrize("bridge", WRITING)
-def test_a_wrong_rule_is_refused_before_anything_is_served(person: Person, bridge: str) -> None:
-    done = person.run(bridge, BRIDGEHEAD_READ_ONLY="perhaps")
-
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert "BRIDGEHEAD_READ_ONLY is 'perhaps'" in done.stderr
+def test_settings_make_the_rule() -> None:
+    settings = OfferingSettings({"BRIDGEHEAD_READ_ONLY": "yes", "BRIDGEHEAD_DENY_TOOLS": "a, b*"})
+    assert settings.offering == Offering(read_only=True, allow=(), deny=("a", "b*"))
+    assert OfferingSettings({}).offering.is_everything
+    assert not settings.offering.is_everything

@@ -1,7 +1,7 @@
 """Stand-in bridges for the host: small, each with a far side that a test takes away and gives back."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
@@ -71,6 +71,10 @@ def make_bridge(name: str, far: Far) -> Bridge[Far]:  # noqa: C901 - a list of s
         crossed(ctx)
         await asyncio.sleep(0.001)
         return args.text
+
+    @bridge.tool("Says it at once or after a while.", name=f"{name}_either", read_only=True)
+    def either(args: Say, ctx: Context[Far]) -> str | Coroutine[Any, Any, str]:
+        return "now" if args.text == "now" else later(args, ctx)
 
     @bridge.tool("Says it in a moment, and logs that it has begun.", name=f"{name}_soon", read_only=True)
     async def soon(args: Say, ctx: Context[Far]) -> str:

@@ -12,8 +12,8 @@ import signal
 import subprocess
 import sysconfig
 import time
-from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 COMMAND = Path(sysconfig.get_path("scripts"), "bridgehead")
 PATIENCE = 30.0
@@ -65,9 +65,7 @@ class Person:
         """Do the same beside a far side that lives in this loop."""
         return await asyncio.to_thread(self.run, *words, **settings)
 
-    async def sits(
-        self, *words: str, says: Iterable[tuple[str, object]] = (), **settings: str
-    ) -> tuple[int, str, str]:
+    async def sits(self, *words: str, says: Any = (), **settings: str) -> tuple[int, str, str]:
         """Run the command at a terminal, typing each answer when its question has come.
 
         Gives the status, standard output, and what was on the terminal.

@@ -21,6 +21,7 @@ from .settings import AocSettings
 NAME = "aocMCP"
 VERSION = "1.0.0"
 """As the contract has it; the distribution's own version is `bridgehead --version`."""
+PREPARE_AFTER_SECONDS = 0.5
 
 
 def open_event(settings: AocSettings, clock: Clock | None = None) -> Event:
@@ -39,9 +40,11 @@ def make_bridge(
         settings.configure_logs()
         event = open_event(settings, clock)
         watcher = asyncio.create_task(watching.watch(bridge, event.folders.instructions, watch_every))
+        preparing = asyncio.create_task(_prepared(event))
         try:
             yield event
         finally:
+            preparing.cancel()
             watcher.cancel()
             await event.close()
 
@@ -59,3 +62,9 @@ def make_bridge(
     ranking.declare(bridge)
     prompts.declare(bridge)
     return bridge
+
+
+async def _prepared(event: Event) -> None:
+    """Load what the first record and the first ranking need, once the client has what it asked for first."""
+    await asyncio.sleep(PREPARE_AFTER_SECONDS)
+    await asyncio.to_thread(event.prepare)

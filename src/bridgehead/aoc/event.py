@@ -60,6 +60,12 @@ class Event:
 
         return Records(self.folders.speeds)
 
+    def prepare(self) -> None:
+        """Load what records and rankings need, so that the first of them does not wait for it."""
+        from . import leaderboard  # noqa: F401 - that it is loaded is the point
+
+        _ = self.ledger, self.records, self.aliases()
+
     async def record(self, day: int, phase: int, llm: str, time: int) -> Recorded:
         """Record a time; it is on the disk when this returns."""
         return await self.ledger.record(day, phase, llm, time)

@@ -32,7 +32,8 @@ class AccessLog:
 
     def note(self, visit: Visit, status: int, seconds: float) -> None:
         """Write about a request that is over."""
-        if status < self._least:
+        is_stranger = visit.reason.startswith("token_")
+        if status < self._least and not is_stranger:  # who is not let in is always worth a line
             return
         if status < _FAILED:
             log.info("request", **_facts(visit, status, seconds))
@@ -45,9 +46,14 @@ class AccessLog:
         left_out = self._left_out.pop(visit.address, 0)
         if left_out:
             facts["left_out"] = left_out
-        (log.error if status >= _OWN_FAULT else log.warn)(
-            "request failed" if not visit.reason else "request refused", **facts
+        event = (
+            "a caller was not let in"
+            if is_stranger
+            else "request refused"
+            if visit.reason
+            else "request failed"
         )
+        (log.error if status >= _OWN_FAULT else log.warn)(event, **facts)
 
 
 def _facts(visit: Visit, status: int, seconds: float) -> dict[str, object]:

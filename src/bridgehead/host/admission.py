@@ -49,19 +49,21 @@ class Admission:
 
     def grant(self, visit: Visit) -> Grant | None:
         """Find who makes a request that needs a token; None where that takes waiting. Raises Refusal."""
-        return self._gate.grant(visit.headers, visit.address, self._challenge(visit))
+        return self._gate.grant(visit.headers, visit.address, lambda: self._challenge(visit))
 
     async def ask(self, visit: Visit) -> Grant:
         """Do the same, with waiting."""
-        return await self._gate.ask(visit.headers, visit.address, self._challenge(visit))
+        return await self._gate.ask(visit.headers, visit.address, lambda: self._challenge(visit))
 
-    def prober(self, visit: Visit) -> Grant | None:
-        """Find who makes a request that needs no token, where it has a good one all the same."""
+    async def prober(self, visit: Visit) -> Grant | None:
+        """Find who makes a request that needs no token; it need not say, but what it says must be true."""
         try:
             self._guard.check(visit.headers)
-            return self._gate.recognised(visit.headers)
         except Refused:
             return None
+        if self._gate.asks and b"authorization" not in visit.headers:
+            return None
+        return self.grant(visit) or await self.ask(visit)
 
     def let_in(self, visit: Visit, route: Route, grant: Grant) -> None:
         """Note who makes a request, and refuse what this caller may not, or not so often."""
@@ -73,7 +75,7 @@ class Admission:
         if not _opens(grant, route):
             raise self._not_opened(visit, route)
         if grant.name is not None:
-            visit.scope["state"]["principal"] = grant.name
+            visit.scope.setdefault("state", {})["principal"] = grant.name
 
     def _not_opened(self, visit: Visit, route: Route) -> Refusal:
         what = (route.bridge or "any bridge") if route.is_mcp else "metrics"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from bridgehead.mcp import ProtocolError, jsonrpc
+from bridgehead.mcp.errors import OVERLOADED
 from bridgehead.mcp.http import Application
 from bridgehead.mcp.http.exchange import Outcome, Receive, Refused, Scope, Send, Whole
 from bridgehead.runtime.clock import Clock
@@ -99,6 +100,17 @@ class HostApplication:
         visit.address, visit.scheme = self._proxies.origin(scope.get("client"), scope["scheme"], headers)
         return visit
 
+    async def refusal(self, scope: Scope) -> Whole | None:
+        """Tell whether a request is turned away by its head alone, so that its body need not be read."""
+        visit = self._visit(scope)
+        try:
+            route = self._admission.route(visit)
+            if route.door == "closed" and self._admission.grant(visit) is None:
+                await self._admission.ask(visit)
+        except Refused as refusal:
+            return self._finished(visit, self._turned_away(visit, refusal))
+        return None
+
     # --- what answers --------------------------------------------------------------------------------------
 
     def _outcome(self, visit: Visit, body: bytes, receive: Receive, send: Send) -> Outcome:
@@ -119,11 +131,10 @@ class HostApplication:
         if route.door != "open" and cors.is_preflight(visit.method, visit.headers):
             return cors.preflight(visit.headers)
         if route.door == "closed":
-            self._admission.let_in(
-                visit, route, self._admission.grant(visit) or await self._admission.ask(visit)
-            )
+            grant = self._admission.grant(visit) or await self._admission.ask(visit)
+            self._admission.let_in(visit, route, grant)
         elif route.door == "open":
-            visit.grant = self._admission.prober(visit)
+            visit.grant = await self._admission.prober(visit)
         if not route.is_mcp:
             outcome = self.pages.answer(visit, route)
             return outcome if isinstance(outcome, Whole) else await outcome
@@ -134,7 +145,7 @@ class HostApplication:
     def _view(self, route: Route, grant: Grant) -> Application:
         problem = self._registry.standings[route.bridge].problem if route.bridge is not None else ""
         if problem:
-            raise Refusal(503, problem, "bridge", headers=_RETRY)
+            raise Refusal(503, problem, "bridge", headers=_RETRY, code=OVERLOADED)
         return self._views.of(route.bridge, grant)
 
     # --- how it ends ---------------------------------------------------------------------------------------
@@ -148,7 +159,7 @@ class HostApplication:
 
     def _finished(self, visit: Visit, response: Whole) -> Whole:
         self._over(visit, response.status)
-        return visit.marked(response)
+        return visit.marked(response if visit.method != "HEAD" else response._replace(body=b""))
 
     def _over(self, visit: Visit, status: int) -> None:
         seconds = self._now() - visit.started
@@ -178,11 +189,13 @@ class HostApplication:
             self._running.discard(visit)
         if response is not None:
             return self._finished(visit, response)
-        self._over(visit, visit.status or HUNG_UP)
+        self._over(visit, 401 if visit.is_over else visit.status or HUNG_UP)
         return None
 
     async def _cut_off(self, visit: Visit) -> Whole | None:
         """End an answer to a caller whose token holds no longer."""
+        if visit.task is not None:
+            visit.task.uncancel()
         response = self._turned_away(visit, Refusal(401, "The token holds no longer", "token_ended"))
         if not visit.status:
             return response

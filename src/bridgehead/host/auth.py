@@ -1,8 +1,7 @@
 """Auth: who a caller is. Bearer tokens from a file, from an authorisation server, or nobody is asked.
 
 A gate gives a grant at once where it can. Where it has to ask somebody first (an authorisation server for its
-keys), `grant` gives None, and `ask` does the same with waiting. Failures are the gate's to word; limiting and
-logging them is `GateKeeper`'s.
+keys), `grant` gives None, and `ask` does the same with waiting. Failures of one address are limited.
 """
 
 from __future__ import annotations
@@ -10,21 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from bridgehead.runtime import logs
 from bridgehead.runtime.clock import Clock
 
 from .grants import ANYONE, Grant
 from .refusals import Refusal, challenged, too_often
 from .throttle import Throttle
-from .tokens import Tokens
+from .tokens import PREFIX, Tokens
 
 FAILURES_PER_MINUTE = 20
 """Failures that one address hears of as such; further ones are told to wait."""
 
+Challenge = Callable[[], str]
+"""What a caller without a good token is told beyond that it needs one."""
+
+MISSING = "token_missing"
 EXPIRED = "token_expired"
 UNKNOWN = "token_unknown"
-
-log = logs.logger("host.auth")
 
 
 class NotAccepted(Exception):
@@ -39,7 +39,7 @@ class Issuer(Protocol):
     """Somebody whose tokens are accepted."""
 
     def grant(self, token: str) -> Grant | None:
-        """Give what a token opens; None where it is not one of this issuer's, or that must be asked first."""
+        """Give what a token opens; None where that takes waiting. Raises NotAccepted."""
 
     def knows(self, token: str) -> bool:
         """Tell whether a token looks like one of this issuer's."""
@@ -57,7 +57,7 @@ class FromFile:
 
     def knows(self, token: str) -> bool:
         """All tokens that begin as ours do."""
-        return token.startswith("bh_")
+        return token.startswith(f"{PREFIX}_")
 
     def grant(self, token: str) -> Grant:
         """Look the token up."""
@@ -81,18 +81,20 @@ class GateKeeper:
         self._failures = Throttle(clock.monotonic)
         self._failed = failed
 
-    def grant(self, headers: dict[bytes, bytes], address: str, challenge: str) -> Grant | None:
-        """Give what the caller may use; None where that takes waiting. Raises Refusal."""
-        try:
-            return self._given(headers)
-        except NotAccepted as failure:
-            raise self._refused(address, challenge, failure) from None
+    @property
+    def asks(self) -> bool:
+        """Whether callers need a token."""
+        return bool(self._issuers)
 
-    def _given(self, headers: dict[bytes, bytes]) -> Grant | None:
+    def grant(self, headers: dict[bytes, bytes], address: str, challenge: Challenge) -> Grant | None:
+        """Give what the caller may use; None where that takes waiting. Raises Refusal."""
         if not self._issuers:
             return ANYONE
-        token = _bearer(headers)
-        return self._issuer_of(token).grant(token)
+        try:
+            token = _bearer(headers)
+            return self._issuer_of(token).grant(token)
+        except NotAccepted as failure:
+            raise self._refused(address, challenge, failure) from None
 
     def _issuer_of(self, token: str) -> Issuer:
         for issuer in self._issuers:
@@ -100,7 +102,7 @@ class GateKeeper:
                 return issuer
         raise NotAccepted("The token is not one that is accepted here.", UNKNOWN)
 
-    async def ask(self, headers: dict[bytes, bytes], address: str, challenge: str) -> Grant:
+    async def ask(self, headers: dict[bytes, bytes], address: str, challenge: Challenge) -> Grant:
         """Do the same, with waiting."""
         try:
             token = _bearer(headers)
@@ -108,25 +110,19 @@ class GateKeeper:
         except NotAccepted as failure:
             raise self._refused(address, challenge, failure) from None
 
-    def recognised(self, headers: dict[bytes, bytes]) -> Grant | None:
-        """Give what a caller may use that need not say who it is; None where it did not, or not well."""
-        try:
-            return self._given(headers)
-        except NotAccepted:
-            return None
-
-    def _refused(self, address: str, challenge: str, failure: NotAccepted) -> Refusal:
+    def _refused(self, address: str, challenge: Challenge, failure: NotAccepted) -> Refusal:
         self._failed(failure.reason)
+        if failure.reason == MISSING:  # which guesses at nothing, and is how every OAuth client begins
+            return Refusal(401, str(failure), MISSING, headers=(challenged(challenge()),))
         wait = self._failures.take(address, FAILURES_PER_MINUTE)
         if wait:
             return too_often("Too many requests from your address had no good token.", wait, "auth_failures")
-        log.warn("a caller was not let in", reason=failure.reason, client=address)
-        problem = "" if failure.reason == "token_missing" else ', error="invalid_token"'
-        return Refusal(401, str(failure), failure.reason, headers=(challenged(problem + challenge),))
+        problem = ', error="invalid_token"'
+        return Refusal(401, str(failure), failure.reason, headers=(challenged(problem + challenge()),))
 
 
 def _bearer(headers: dict[bytes, bytes]) -> str:
     kind, _, token = headers.get(b"authorization", b"").partition(b" ")
     if kind.lower() != b"bearer" or not token.strip():
-        raise NotAccepted("A token is needed: send the header Authorization: Bearer TOKEN.", "token_missing")
+        raise NotAccepted("A token is needed: send the header Authorization: Bearer TOKEN.", MISSING)
     return token.strip().decode("latin-1")

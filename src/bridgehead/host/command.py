@@ -37,12 +37,12 @@ Everything else is a setting: see docs/operations.md.
 
 def main(arguments: list[str], environment: Mapping[str, str], factories: Factories = installed) -> int:
     """Serve until told to end, and return the exit status."""
-    given = _parser().parse_args(arguments)
+    given = parser().parse_args(arguments)
     settings = HostSettings.of(environment, **vars(given))
     settings.configure_logs()
     wanted = factories(settings.bridges)
     open_tokens(settings)  # what is missing is said before anything is bound
-    tls.context(settings)
+    tls.certificate(settings)
     if settings.workers > 1:
         workers.refuse_alone(wanted, environment, settings.workers)
     with _bound(settings) as listening:
@@ -54,20 +54,21 @@ def main(arguments: list[str], environment: Mapping[str, str], factories: Factor
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = Parser(
+def parser() -> argparse.ArgumentParser:
+    """Make what reads the command line."""
+    found = Parser(
         prog="bridgehead serve", description="Serve bridges over HTTP, to a team.", epilog=_EXAMPLES
     )
-    parser.add_argument("--host", help="where to listen (localhost)")
-    parser.add_argument("--port", help="the port (3000; 0 takes a free one)")
-    parser.add_argument("--bridges", metavar="NAMES", help="the bridges, separated by commas (all)")
-    parser.add_argument("--workers", metavar="N", help="processes that serve (1)")
-    parser.add_argument("--tls-cert", metavar="FILE", help="certificate chain, to speak https")
-    parser.add_argument("--tls-key", metavar="FILE", help="the certificate's key")
-    parser.add_argument(
+    found.add_argument("--host", help="where to listen (localhost)")
+    found.add_argument("--port", help="the port (3000; 0 takes a free one)")
+    found.add_argument("--bridges", metavar="NAMES", help="the bridges, separated by commas (all)")
+    found.add_argument("--workers", metavar="N", help="processes that serve (1)")
+    found.add_argument("--tls-cert", metavar="FILE", help="certificate chain, to speak https")
+    found.add_argument("--tls-key", metavar="FILE", help="the certificate's key")
+    found.add_argument(
         "--read-only", action="store_const", const="1", help="offer only tools that change nothing"
     )
-    return parser
+    return found
 
 
 def _bound(settings: HostSettings) -> socket.socket:

@@ -11,17 +11,14 @@ from bridgehead.mcp.http.exchange import HeaderPairs, Whole
 
 _HEADER_NAMES = re.compile(rb"[A-Za-z0-9-]{1,64}(\s*,\s*[A-Za-z0-9-]{1,64}){0,63}")
 _EXPOSED = b"mcp-session-id, mcp-protocol-version, x-request-id, www-authenticate, retry-after"
-_VARY = (b"vary", b"origin")
 
 
-def headers_for(origin: bytes | None) -> HeaderPairs:
-    """Give the headers of an answer to a page of an allowed origin; none to what is no page."""
-    if origin is None:
-        return ()
+def readable_by(origin: bytes) -> HeaderPairs:
+    """Give the headers that let a page of an allowed origin read an answer."""
     return (
         (b"access-control-allow-origin", origin),
         (b"access-control-expose-headers", _EXPOSED),
-        _VARY,
+        (b"vary", b"origin"),
     )
 
 

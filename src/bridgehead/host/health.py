@@ -13,7 +13,6 @@ import msgspec
 from bridgehead.mcp.http.exchange import JSON, Whole
 
 from .grants import Grant
-from .refusals import Refusal
 from .registry import Registry, Standing
 
 _NOT_STORED = (JSON, (b"cache-control", b"no-store"))
@@ -35,10 +34,7 @@ def ready(registry: Registry, grant: Grant | None) -> Whole:
 
 def ready_bridge(registry: Registry, name: str, grant: Grant | None) -> Whole:
     """Say whether one bridge can serve and has its far side."""
-    standing = registry.standings.get(name)
-    if standing is None:
-        raise Refusal(404, f"No bridge {name[:64]!r} is served here", "path")
-    told = _told(registry, standing, grant)
+    told = _told(registry, registry.standings[name], grant)
     return _page({"bridge": name, **told}, 200 if told["serves"] and told["far_side"] else 503)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from msgspec import Struct
@@ -23,7 +23,10 @@ from .making import limits_of, make_application
 from .settings import HostSettings
 from .sharding import Sharded
 from .siblings import FromSiblings, Siblings
-from .tracing import Tracer
+from .tracing import tracer
+
+RENEW_SECONDS = 60.0
+"""How often it is looked whether there is a new certificate."""
 
 log = logs.logger("host")
 
@@ -57,50 +60,70 @@ class Post(Struct, frozen=True):
 def serve(job: Job, post: Post | None = None) -> None:
     """Serve until told to end."""
     settings = job.settings
-    tracer = Tracer(settings.otel_endpoint) if settings.otel_endpoint else None
+    _open_as_many_as_allowed()
+    spans = tracer(settings.otel_endpoint)
     app = make_application(
         settings,
         job.factories,
         job.environment,
         SystemClock(),
         state_key=job.state_key,
-        tracer=tracer,
+        tracer=spans,
         siblings=None if post is None else post.siblings,
     )
     run_to_end(_serving(job, post, app), loop_factory(), settings.shutdown_seconds)
-    if tracer is not None:
-        tracer.close()
+    if spans is not None:
+        spans.close()
     log.info("ended")
 
 
 async def _serving(job: Job, post: Post | None, app: HostApplication) -> None:
-    context = tls.context(job.settings)
-    if post is None:
-        servers = [(_server(job, app, app.end_streams), job.listening, context)]
-    else:
-        sharded = Sharded(app, post.siblings, limits_of(job.settings))
-        inner = FromSiblings(post.siblings, sharded, app.pages.own_metrics)
-        servers = [
-            (_server(job, sharded, app.end_streams), job.listening, context),
-            (_server(job, inner, app.end_streams), post.listening, None),
-        ]
+    certificate = tls.certificate(job.settings)
+    outer: Any = app
+    inner: Server | None = None
+    if post is not None:
+        outer = Sharded(app, post.siblings, limits_of(job.settings))
+        inner = _server(job, app, FromSiblings(post.siblings, outer, app, app.pages.own_metrics))
+        await inner.start(post.listening)
+    server = _server(job, app, outer)
     with _told_to_end() as told:
-        for server, listening, certificate in servers:
-            await server.start(listening, certificate)
+        await server.start(job.listening, None if certificate is None else certificate.context)
         log.info("serving", url=f"{job.address}/mcp", bridges=list(job.factories), **_about(job, post))
-        await told.wait()
+        while not await _within(RENEW_SECONDS, told):
+            if certificate is not None:
+                certificate.renew()
         log.info("ending")
-        await asyncio.gather(*(server.stop() for server, _, _ in servers))
+        await server.stop()
+        if inner is not None:
+            await inner.stop()
 
 
-def _server(job: Job, app: Any, end_streams: Callable[[], None]) -> Server:
+async def _within(seconds: float, event: asyncio.Event) -> bool:
+    """Wait for an event, but not longer than this; tells whether it came."""
+    try:
+        await asyncio.wait_for(event.wait(), seconds)
+    except TimeoutError:
+        return False
+    return True
+
+
+def _server(job: Job, app: HostApplication, served: Any) -> Server:
     return Server(
-        app,
+        served,
         most_connections=job.settings.connections,
         keep_alive_seconds=job.settings.idle_seconds,
         shutdown_seconds=job.settings.shutdown_seconds,
-        end_streams=end_streams,
+        end_streams=app.end_streams,
     )
+
+
+def _open_as_many_as_allowed() -> None:
+    """Let this process have as many files open as the system allows it: each connection is one."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource  # not on Windows, which has no such limit
+
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _about(job: Job, post: Post | None) -> dict[str, object]:

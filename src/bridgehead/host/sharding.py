@@ -6,6 +6,7 @@ the stateless era, and every `initialize`) is answered by whichever worker the c
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine, MutableMapping
 from typing import Any
 
@@ -51,21 +52,27 @@ class Sharded:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI scope."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+            return  # the application's life is the other listener's, which is closed last
         worker = self._worker(scope)
         if worker == self._siblings.index:
             await self._app(scope, receive, self._marking(scope, send))
             return
         exchange = Exchange(scope, receive, send)
+        refusal = await self._app.refusal(scope)
+        if refusal is not None:
+            await exchange.respond(refusal)
+            return
         try:
-            body = await exchange.body(self._limits) if scope["method"] == "POST" else b""
+            async with asyncio.timeout(self._limits.body_seconds):
+                body = await exchange.body(self._limits)
         except Gone:
             return
-        except Refused as refusal:
-            await exchange.respond(refusal.response)
-            return
-        await self._passed_on(worker, scope, body, receive, send)
+        except TimeoutError:
+            await exchange.respond(Refused(408, "The body did not arrive in time").response)
+        except Refused as refused:
+            await exchange.respond(refused.response)
+        else:
+            await self._passed_on(worker, scope, body, receive, send)
 
     async def _passed_on(self, worker: int, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import AsyncIterator, Callable, MutableMapping
+from collections.abc import AsyncIterator, Callable, Coroutine, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,6 +16,8 @@ import httptools
 from msgspec import Struct
 
 from bridgehead.mcp.http.exchange import Receive, Scope, Send, Whole
+
+App = Callable[[Scope, Receive, Send], Coroutine[Any, Any, None]]
 
 SECRET = b"x-bridgehead-sibling"
 CLIENT = b"x-bridgehead-client"
@@ -151,16 +153,17 @@ class _Arriving:
 class FromSiblings:
     """The application as siblings reach it: in the name of the client they speak for."""
 
-    def __init__(
-        self, siblings: Siblings, app: Callable[[Scope, Receive, Send], Any], own_metrics: Callable[[], bytes]
-    ) -> None:
+    def __init__(self, siblings: Siblings, app: App, living: App, own_metrics: Callable[[], bytes]) -> None:
         self._siblings = siblings
         self._app = app
+        self._living = living
+        """What begins and ends with this listener, which is opened first and closed last."""
         self._own_metrics = own_metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one ASGI scope; the application's life is another listener's."""
+        """Serve one ASGI scope."""
         if scope["type"] != "http":
+            await self._living(scope, receive, send)
             return
         headers = dict(scope["headers"])
         if not self._siblings.is_one(headers):

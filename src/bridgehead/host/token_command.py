@@ -32,7 +32,7 @@ _DAY = timedelta(days=1).total_seconds()
 
 def main(arguments: list[str], environment: Mapping[str, str], clock: Clock | None = None) -> int:
     """Do what is asked for with the file of tokens, and return the exit status."""
-    given = _parser().parse_args(arguments)
+    given = parser().parse_args(arguments)
     file = TokenFile(tokens_path(HostSettings(environment)))
     if given.act == "add":
         _add(file, given, (clock or SystemClock()).now())
@@ -44,9 +44,10 @@ def main(arguments: list[str], environment: Mapping[str, str], clock: Clock | No
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = Parser(prog="bridgehead token", description="Who may use bridgehead serve.", epilog=_EXAMPLES)
-    acts = parser.add_subparsers(dest="act", required=True, metavar="add|list|revoke")
+def parser() -> argparse.ArgumentParser:
+    """Make what reads the command line."""
+    found = Parser(prog="bridgehead token", description="Who may use bridgehead serve.", epilog=_EXAMPLES)
+    acts = found.add_subparsers(dest="act", required=True, metavar="add|list|revoke")
     add = acts.add_parser("add", help="make a token; it is shown once")
     add.add_argument("name", help="whose it is: the client's name in limits, logs and usage")
     add.add_argument("--bridges", metavar="NAMES", help="only these bridges, separated by commas (all)")
@@ -58,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("--json", action="store_true", help="as JSON")
     revoke = acts.add_parser("revoke", help="end a token")
     revoke.add_argument("name", help="whose it is")
-    return parser
+    return found
 
 
 def _add(file: TokenFile, given: argparse.Namespace, now: float) -> None:

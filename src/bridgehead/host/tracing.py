@@ -11,9 +11,11 @@ import time
 from typing import Any, NamedTuple
 
 from bridgehead import __version__
-from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime import logs
 
 _NANO = 1_000_000_000
+
+log = logs.logger("host.tracing")
 
 
 class Call(NamedTuple):
@@ -23,22 +25,33 @@ class Call(NamedTuple):
     tool: str
 
 
+def tracer(endpoint: str | None) -> Tracer | None:
+    """Make what sends spans to an endpoint; None where there is none, or nothing to send them with."""
+    if endpoint is None:
+        return None
+    try:
+        return Tracer(endpoint)
+    except ImportError as missing:
+        # The setting may be there for everything on this machine, so it does not keep the host from serving.
+        log.warn(
+            "OTEL_EXPORTER_OTLP_ENDPOINT is set, but no spans are sent",
+            missing=missing.name,
+            next_step='pip install "bridgehead[otel]"',
+        )
+        return None
+
+
 class Tracer:
     """Makes spans with OpenTelemetry, and sends them in batches from a thread of its own."""
 
     def __init__(self, endpoint: str) -> None:
-        try:
-            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-            from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
-            from opentelemetry.sdk.trace import TracerProvider
-            from opentelemetry.sdk.trace.export import BatchSpanProcessor
-            from opentelemetry.trace import SpanKind, StatusCode
-            from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-        except ImportError as missing:
-            raise BridgeError(
-                f"OTEL_EXPORTER_OTLP_ENDPOINT is set, but {missing.name} is not installed.",
-                next_step='Install it with pip install "bridgehead[otel]", or unset the variable.',
-            ) from missing
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        from opentelemetry.trace import SpanKind, StatusCode
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
         resource = Resource.create({SERVICE_NAME: "bridgehead", SERVICE_VERSION: __version__})
         self._provider = TracerProvider(resource=resource)
         exporter = OTLPSpanExporter(f"{endpoint.rstrip('/')}/v1/traces")

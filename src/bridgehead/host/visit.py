@@ -62,7 +62,7 @@ class Visit:
     def extra(self) -> HeaderPairs:
         """The headers that every answer to this request has."""
         own = (HEADER, self.id.encode())
-        return (own,) if self.origin is None else (own, *cors.headers_for(self.origin))
+        return (own,) if self.origin is None else (own, *cors.readable_by(self.origin))
 
     def marked(self, response: Whole) -> Whole:
         """Give a response with the headers that every answer has."""
@@ -88,8 +88,8 @@ class Visit:
 
     def end(self) -> None:
         """Stop serving it: its caller's token holds no longer."""
-        self.is_over = True
-        if self.task is not None:
+        if self.task is not None and not self.is_over:
+            self.is_over = True
             self.task.cancel()
 
     async def end_stream(self) -> None:

@@ -19,6 +19,7 @@ from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.hosting import Factory
 from bridgehead.runtime.metrics import Metrics
 
+ENDING = (signal.SIGTERM, signal.SIGINT)
 AGAIN = Backoff(base=0.5, most=30.0, jitter=0.0)
 _STEADY_SECONDS = 60.0
 """A worker that lived this long did not fail at its start."""
@@ -60,7 +61,7 @@ class Herd:
 
     def run(self, count: int) -> None:
         """Start all, replace those that die, and end when told to."""
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in ENDING:
             signal.signal(number, self._end)
         for index in range(count):
             self._start(index)
@@ -68,18 +69,19 @@ class Herd:
             self._reap(*os.wait())
 
     def _start(self, index: int) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # until both know what to do with one
         pid = os.fork()
         if pid == 0:
             self._be_worker(index)
         self._workers[pid] = (index, time.monotonic())
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         log.info("a worker was started", worker=index, pid=pid)
-        if self._is_ending:  # the signal came while it was not yet known
-            os.kill(pid, signal.SIGTERM)
 
     def _be_worker(self, index: int) -> NoReturn:
         """Serve, as the child; never return into what the parent does."""
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in ENDING:
             signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         status = 1
         try:
             self._serve(index)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .calls import Call
 
 DELAY_SECONDS = 0.1
-AT_ONCE = 32
+AT_ONCE = 4
 """Lines that are written in one go; calls are served in between."""
 
 

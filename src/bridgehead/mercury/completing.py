@@ -39,7 +39,7 @@ class Completer:
             raise unreadable("there is no answer in it")
         choice = found.choices[0]
         message = choice.message or wire.Message(choice.text)
-        content = message.content or ""
+        content = message.text
         if choice.finish_reason is None:
             raise unreadable("it does not say why it ends, so it may not be whole", content)
         used = usage_of(found.usage)

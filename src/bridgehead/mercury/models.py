@@ -81,8 +81,8 @@ def _model(model: wire.Model, default: str) -> ListedModel:
     return ListedModel(
         model.id,
         model.owned_by or "inception",
-        model.created,
-        sorted({*model.supported_features, *(model.supported_endpoints or ())}),
+        int(model.created or 0),
+        sorted({*(model.supported_features or ()), *(model.supported_endpoints or ())}),
         model.context_length,
         model.max_output_length,
         _price(model.pricing),

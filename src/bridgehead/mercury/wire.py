@@ -53,10 +53,17 @@ class ToolCall(Struct):
 
 
 class Message(Struct):
-    """What the model says."""
+    """What the model says, as a text or in parts."""
 
-    content: str | None = None
+    content: str | list[dict[str, Any]] | None = None
     tool_calls: list[ToolCall] | None = None
+
+    @property
+    def text(self) -> str:
+        """The text of it."""
+        if isinstance(self.content, list):
+            return "".join(str(part.get("text", "")) for part in self.content)
+        return self.content or ""
 
 
 class Choice(Struct):
@@ -79,9 +86,8 @@ class ApiError(Struct):
 class Completion(Struct):
     """A whole answer."""
 
-    choices: list[Choice] = []
+    choices: list[Choice] | None = None
     model: str = ""
-    id: str = ""
     usage: ApiUsage | None = None
     warning: str | list[str] | None = None
     error: ApiError | None = None
@@ -119,9 +125,8 @@ class ChunkChoice(Struct):
 class Chunk(Struct):
     """One event of a stream."""
 
-    choices: list[ChunkChoice] = []
+    choices: list[ChunkChoice] | None = None
     model: str = ""
-    id: str = ""
     usage: ApiUsage | None = None
     warning: str | list[str] | None = None
     error: ApiError | None = None
@@ -140,11 +145,11 @@ class Model(Struct):
 
     id: str
     owned_by: str | None = None
-    created: int = 0
+    created: int | float | None = None
     context_length: int | None = None
     max_output_length: int | None = None
     pricing: Pricing | None = None
-    supported_features: list[str] = []
+    supported_features: list[str] | None = None
     supported_endpoints: list[str] | None = None
 
 
@@ -181,11 +186,12 @@ def warnings_of(warning: str | list[str] | None) -> list[str]:
 
 
 def price(text: str | float | None) -> float | None:
-    """Read a price; None where there is none."""
+    """Read a price; None where there is none that can be counted with."""
     try:
-        return None if text is None else float(text)
+        value = -1.0 if text is None else float(text)
     except ValueError:
         return None
+    return value if 0 <= value < float("inf") else None
 
 
 def known(value: Any, otherwise: Any) -> Any:

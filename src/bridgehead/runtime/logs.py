@@ -79,8 +79,11 @@ def hide(secret: str) -> None:
 
 def scrubbed(text: str) -> str:
     """Take every hidden value out of a text that leaves the process in another way than the log."""
-    for secret in sorted(_hidden, key=len, reverse=True):  # one may be the beginning of another
-        text = text.replace(secret, HIDDEN)
+    if any(secret in text for secret in _hidden):
+        for secret in sorted(_hidden, key=len, reverse=True):  # one may be the beginning of another
+            text = text.replace(secret, HIDDEN)
+    if text.isascii():
+        return text
     return text.encode(errors="backslashreplace").decode()  # a file's name may hold what is no text
 
 
@@ -122,8 +125,20 @@ def _fields(record: logging.LogRecord, formatter: logging.Formatter) -> dict[str
         fields = read() | fields
     if record.exc_info:
         fields["traceback"] = formatter.formatException(record.exc_info)
-    clean: dict[str, Any] = _clean(msgspec.to_builtins(fields, enc_hook=str))
-    return clean
+    plain: dict[str, Any] = msgspec.to_builtins(fields, enc_hook=str)
+    return plain if _is_clean(plain) else _clean(plain)
+
+
+def _is_clean(fields: dict[str, Any]) -> bool:
+    """Tell by one look at all of it that there is nothing to take out, which is so in nearly every line."""
+    import msgspec
+
+    try:
+        text = msgspec.json.encode(fields).decode()
+    except UnicodeEncodeError:
+        return False
+    is_verbatim = text.isascii() and "\\" not in text  # so a secret in it would look like itself
+    return is_verbatim and not any(secret in text for secret in _hidden)
 
 
 def _clean(value: Any) -> Any:

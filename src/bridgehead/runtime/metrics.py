@@ -106,5 +106,7 @@ class Metrics:
         return self._declared(Histogram(name, about, labels))
 
     def _declared(self, metric: M) -> M:
+        # A bridge that begins anew declares again what it counts; it is the same metric, from the start.
+        self.all = [other for other in self.all if other.name != metric.name]
         self.all.append(metric)
         return metric

@@ -103,6 +103,24 @@ async def test_a_request_that_is_not_right_is_refused_and_its_field_named(
     assert (status, error["type"], error["param"]) == (400, "invalid_request_error", param)
 
 
+ENDLESS = {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{"type": "colour"}, {"properties": 5}, {"type": "number", "multipleOf": 0, "minimum": 1}, ENDLESS],
+)
+async def test_a_schema_that_nothing_can_follow_is_refused(raw: Raw, schema: dict[str, Any]) -> None:
+    wanted = {"type": "json_schema", "json_schema": {"name": "it", "schema": schema}}
+    called = [{"type": "function", "function": {"name": "it", "parameters": schema}}]
+
+    answer_status, answer_error = await refused(raw, chat(response_format=wanted))
+    tool_status, tool_error = await refused(raw, chat(tools=called))
+
+    assert (answer_status, answer_error["param"]) == (400, "response_format")
+    assert (tool_status, tool_error["param"]) == (400, "tools")
+
+
 @pytest.mark.parametrize(
     ("messages", "more", "param"),
     [

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from itertools import islice
+from typing import Any
 from zlib import crc32
 
 import msgspec
@@ -122,7 +123,7 @@ def _content(request: ChatRequest, said: str, seed: int) -> list[str]:
         return words.split(msgspec.json.encode({"answer": _echo(said)}).decode())
     if wanted is not None and wanted.type == "json_schema":
         schema = wanted.json_schema.schema if wanted.json_schema else {}
-        return words.split(msgspec.json.encode(example(schema, _echo(said))).decode())
+        return _example(schema, said, "response_format")
     opening = f"You asked: “{_echo(said)}”"
     echo = [word if number == 0 else f" {word}" for number, word in enumerate(opening.split())]
     wish = _LENGTH_WISH.search(said)
@@ -153,7 +154,15 @@ def _named_tool(tools: list[Tool], name: str) -> Tool:
 
 
 def _arguments(tool: Tool, said: str) -> list[str]:
-    return words.split(msgspec.json.encode(example(tool.function.parameters, _echo(said))).decode())
+    return _example(tool.function.parameters, said, "tools")
+
+
+def _example(schema: dict[str, Any], said: str, param: str) -> list[str]:
+    try:
+        value = example(schema, _echo(said))
+    except ValueError as error:
+        raise Refusal(400, str(error), param=param) from None
+    return words.split(msgspec.json.encode(value).decode())
 
 
 def _reasoning(request: ChatRequest, model: Model) -> int:

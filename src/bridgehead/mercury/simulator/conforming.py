@@ -5,6 +5,7 @@ Covers what schemas for language models are made of; a `pattern` is not tried to
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 _DEEPEST = 8
@@ -27,6 +28,15 @@ class Example:
     def __init__(self, root: Schema, words: str) -> None:
         self._root = root
         self._words = words
+        self._makers: dict[str, Callable[[Schema, int], Any]] = {
+            "object": self._object,
+            "array": self._array,
+            "string": self._string,
+            "integer": self._integer,
+            "number": self._number,
+            "boolean": lambda *_: True,
+            "null": lambda *_: None,
+        }
 
     def value(self) -> Any:
         """Return a value that the schema accepts."""
@@ -41,8 +51,7 @@ class Example:
                 return schema[fixed]
         if schema.get("enum"):
             return schema["enum"][0]
-        make = getattr(self, f"_{_kind(schema)}")
-        return make(schema, depth)
+        return self._makers[_kind(schema)](schema, depth)
 
     def _resolved(self, schema: Schema) -> Schema:
         """Follow references, merge what has to hold together, and choose the first of alternatives."""
@@ -100,12 +109,6 @@ class Example:
             return value - step if value == schema.get("exclusiveMaximum") else value
         return step
 
-    def _boolean(self, schema: Schema, depth: int) -> bool:
-        return True
-
-    def _null(self, schema: Schema, depth: int) -> None:
-        return None
-
 
 def _kind(schema: Schema) -> str:
     kind = schema.get("type")
@@ -128,5 +131,11 @@ def _merged(schema: Schema, parts: list[Schema]) -> Schema:
 
 
 def example(schema: Schema, words: str) -> Any:
-    """Return a value that a schema accepts, with the given words where there is room for some."""
-    return Example(schema, words).value()
+    """Return a value that a schema accepts, with the given words where there is room for some.
+
+    Raises ValueError where no value can be made, because it is no schema or has no end.
+    """
+    try:
+        return Example(schema, words).value()
+    except (AttributeError, KeyError, RecursionError, TypeError, ZeroDivisionError) as error:
+        raise ValueError("Invalid schema: no value can be made for it.") from error

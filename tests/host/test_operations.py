@@ -1,0 +1,74 @@
+"""What docs/operations.md says: every setting, metric, reason and command, and nothing that is not there."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from bridgehead.host import command, metrics_page, token_command
+from bridgehead.host.accounts import Accounts
+from bridgehead.host.registry import Registry, installed
+from bridgehead.host.settings import HostSettings
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "operations.md").read_text(encoding="utf-8")
+CONSOLE = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
+COMMANDS = [line.removeprefix("$ ") for block in CONSOLE for line in block.splitlines()]
+METRIC = r"(?:bridgehead|mercury|ws|rpc|tool)_[a-z_]+"
+
+
+async def counted(folder: Path) -> set[str]:
+    """The names of everything that the host and the bridges count, once they have begun."""
+    state = {"BRIDGEHEAD_STATE_DIR": str(folder), "AOC_DATA_DIR": str(folder)}
+    registry = Registry(installed(), {**state, "BITBURNER_LISTEN": "127.0.0.1:0"})
+    await registry.start()
+    try:
+        assert [standing.problem for standing in registry.standings.values()] == ["", "", ""]
+        return {metric.name for _, own in metrics_page.sources(registry, Accounts()) for metric in own.all}
+    finally:
+        await registry.stop(5.0)
+
+
+def test_the_table_of_settings_is_what_the_code_declares() -> None:
+    rows = [
+        f"| `{setting.name}` | {setting.shown_default or '–'} | {setting.about} |"
+        for setting in HostSettings.declared
+    ]
+    assert "\n".join(rows) in PAGE
+
+
+async def test_every_metric_is_documented_and_there(tmp_path: Path) -> None:
+    tables = re.findall(r"^\| (`.*?`) \| (?:counter|gauge|histogram) \|", PAGE, re.MULTILINE)
+    assert set(re.findall(METRIC, " ".join(tables))) == await counted(tmp_path)
+
+
+async def test_the_dashboard_shows_every_metric_and_no_other(tmp_path: Path) -> None:
+    text = (DOCS / "grafana-dashboard.json").read_text(encoding="utf-8")
+    panels = json.loads(text)["panels"]
+    asked = [target["expr"] for panel in panels for target in panel["targets"]]
+    shown = set(re.findall(METRIC, " ".join(asked)))
+
+    assert {name.removesuffix("_bucket") for name in shown} == await counted(tmp_path)
+    assert len({panel["id"] for panel in panels}) == len(panels)
+
+
+def test_every_reason_is_documented() -> None:
+    sources = (DOCS.parent / "src" / "bridgehead" / "host").glob("*.py")
+    code = "\n".join(path.read_text(encoding="utf-8") for path in sources)
+    reasons = set(re.findall(r'"(token_[a-z]+)"', code))
+    reasons |= set(re.findall(r'Refusal\([^()]*?(?:\([^()]*\)[^()]*?)*?, "([a-z_]+)"', code))
+    table = PAGE.partition("| reason | means |")[2].partition("\n\n")[0]
+
+    assert len(reasons) > 8
+    assert reasons <= set(re.findall(r"`([a-z_]+)`", table))
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_every_command_is_one_that_can_be_typed(line: str) -> None:
+    program, name, *arguments = shlex.split(line)
+    parsers = {"serve": command.parser, "token": token_command.parser}
+
+    assert program == "bridgehead"
+    parsers[name]().parse_args(arguments)
