@@ -16,7 +16,8 @@ from bridgehead.host.tokens import TokenFile, made
 
 ROOT = HERE.parent
 PUZZLE = "Count the gulls."
-RECORDS = '[{"llm_name": "gpt4", "speed_ms": 1250, "phase": 1, "timestamp": "2025-12-01T06:00:00Z"}]'
+RUN = '{"timestamp": "2025-12-01T06:00:00Z", "phase": 1, "llm": "gpt4", "speedMs": 1250}'
+RECORDS = f'{{"day": 1, "entries": [{RUN}]}}'
 GAME_FILE = 'export async function main(ns) { ns.tprint("hello"); }\n'
 
 
