@@ -57,10 +57,17 @@ def _value(text: str) -> str:
     return text.partition(" #")[0].rstrip()
 
 
-def merged(environment: Mapping[str, str], found: Mapping[str, str]) -> dict[str, str]:
+class Environment(dict[str, str]):
+    """Everything that is set, and which of it the file set."""
+
+    from_file: frozenset[str] = frozenset()
+
+
+def merged(environment: Mapping[str, str], found: Mapping[str, str]) -> Environment:
     """Put the file under the environment."""
-    merged = {**found, **environment}
+    merged = Environment({**found, **environment})
     is_foreign = environment.get(_KEY) or merged.get(_KEY_FILE)
     if is_foreign and _ADDRESS not in environment:
         merged.pop(_ADDRESS, None)
+    merged.from_file = frozenset(merged) - frozenset(environment)
     return merged
