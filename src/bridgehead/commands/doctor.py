@@ -83,7 +83,7 @@ def _settings(name: str, environment: Mapping[str, str]) -> list[Finding]:
         settings = bridges.hosted(name, environment).settings
     except BridgeError:
         return []  # its own doctor says so
-    from_file = getattr(environment, "from_file", frozenset())
+    from_file: frozenset[str] = getattr(environment, "from_file", frozenset())
     given = [
         f"{variable}={shown} (from {'.env' if variable in from_file else 'the environment'})"
         for variable, shown in settings.summary()
