@@ -30,7 +30,7 @@ from bridgehead.mcp.versions import NEWEST_HANDSHAKE
 from bridgehead.runtime.log_settings import LogSettings
 from bridgehead.runtime.offering import OfferingSettings
 from bridgehead.runtime.places import PlaceSettings
-from bridgehead.runtime.settings import Setting, Settings
+from bridgehead.runtime.settings import Setting, SettingError, Settings
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -118,12 +118,12 @@ def _setting_lines(setting: Setting[Any]) -> str:
 
 def _is_value(setting: Setting[Any]) -> bool:
     """Tell whether the default that is shown could be set, and is no description of it."""
-    shown = setting.shown_default
-    if not shown or shown in setting.kind.wanted.replace(",", "").split():
-        return bool(shown)
     try:
-        return bool(setting.kind.parse(shown) == setting.default)
-    except ValueError:
+        return (
+            bool(setting.shown_default)
+            and setting.read({setting.name: setting.shown_default}) == setting.default
+        )
+    except SettingError:
         return False
 
 

@@ -107,11 +107,7 @@ def test_the_example_of_an_env_file_sets_nothing_as_it_is() -> None:
 
 @pytest.mark.parametrize("of", CLASSES, ids=lambda of: of.__name__)
 def test_the_example_of_an_env_file_shows_the_defaults(of: type[Settings]) -> None:
-    said = of(uncommented())
-    defaults = of({})
-
-    differing = {name for name, value in said.values.items() if value != defaults.values[name]}
-    assert differing <= {"LOG_LEVEL", "MCP_LOG_LEVEL"}  # whose default is what comes of neither
+    assert of(uncommented()).values == of({}).values
 
 
 def test_no_secret_has_a_value_in_the_example_of_an_env_file() -> None:
@@ -182,7 +178,7 @@ def test_every_example_of_aoc_works_as_it_is_typed(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         said[name] = done.stdout
 
-    assert said["fetch_instruction"] == "How many lanterns?\n"
+    assert "How many lanterns?" in said["fetch_instruction"]
     assert said["record_speed"] == "Recorded gpt4 Day 1 Phase 1: 1250ms (avg: 1250ms)\n"
     assert "gpt4" in said["speed_history"]
 

@@ -29,6 +29,15 @@ def test_puzzles_that_are_not_there_yet_are_a_note_and_nothing_is_wrong(person: 
     assert found["clients"]["clients"]["advice"] == "bridgehead install --list"
 
 
+def test_each_setting_says_where_it_comes_from(person: Person) -> None:
+    (person.home / ".env").write_text("AOC_YEAR=2024\n", encoding="utf-8")
+    text = findings(person.run("doctor", "aoc", "--json"))["aoc"]["settings"]["text"]
+
+    assert "AOC_YEAR=2024 (from .env)" in text
+    assert f"AOC_DATA_DIR={person.puzzles} (from the environment)" in text
+    assert "at their defaults" in text
+
+
 def test_a_broken_file_is_wrong(person: Person) -> None:
     (person.puzzles / "speeds").mkdir()
     for day in range(1, 6):

@@ -26,6 +26,7 @@ async def test_what_was_used_of_each_model_is_counted(api: Simulator, tmp_path: 
     assert set(map(str, values(metrics).values())) == {"{}"}
 
     async with connect(made.bridge) as client:
+        await client.call("mercury_list_models")  # after which the prices are known
         assert not (await client.call("mercury_chat_completion", HELLO)).get("isError")
         service = client.dispatcher.lifespans[made.bridge].value
         found = far_side(service)

@@ -26,6 +26,12 @@ def test_a_line_gives_a_value(line: str, value: str) -> None:
     assert parse(line) == {"A": value}
 
 
+def test_a_value_in_quotes_may_go_on_over_lines() -> None:
+    text = "A=\"-----BEGIN-----\nMIIB/x==\n-----END-----\"\nB=it's\n# C=\"\nD='one' # two\n"
+
+    assert parse(text) == {"A": "-----BEGIN-----\nMIIB/x==\n-----END-----", "B": "it's", "D": "one"}
+
+
 def test_empty_lines_and_comments_say_nothing_and_the_last_of_two_counts() -> None:
     assert parse("\n# A=1\n  \nA=2\r\nA=3\n") == {"A": "3"}
 

@@ -83,7 +83,12 @@ def _settings(name: str, environment: Mapping[str, str]) -> list[Finding]:
         settings = bridges.hosted(name, environment).settings
     except BridgeError:
         return []  # its own doctor says so
-    given = [f"{variable}={shown}" for variable, shown in settings.summary() if variable in settings.given]
+    from_file: frozenset[str] = getattr(environment, "from_file", frozenset())
+    given = [
+        f"{variable}={shown} (from {'.env' if variable in from_file else 'the environment'})"
+        for variable, shown in settings.summary()
+        if variable in settings.given
+    ]
     others = len(settings.declared) - len(given)
     text = ", ".join([*given, f"{others} at their defaults"])
     return [Finding("settings", "right", text)]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import socket
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
 
 from bridgehead.mcp.http.server import Server, loop_factory
-from bridgehead.mcp.process import run_to_end
+from bridgehead.mcp.process import run_to_end, told_to_end
 from bridgehead.runtime import logs
 from bridgehead.runtime.clock import SystemClock
 from bridgehead.runtime.hosting import Factory
@@ -86,7 +85,7 @@ async def _serving(job: Job, post: Post | None, app: HostApplication) -> None:
         inner = _server(job, app, FromSiblings(post.siblings, outer, app, app.pages.own_metrics))
         await inner.start(post.listening)
     server = _server(job, app, outer)
-    with _told_to_end() as told:
+    with told_to_end() as told:
         await server.start(job.listening, None if certificate is None else certificate.context)
         log.info("serving", url=f"{job.address}/mcp", bridges=list(job.factories), **_about(job, post))
         while not await _within(RENEW_SECONDS, told):
@@ -129,20 +128,3 @@ def _open_as_many_as_allowed() -> None:
 def _about(job: Job, post: Post | None) -> dict[str, object]:
     about: dict[str, object] = {"auth": "on" if job.settings.needs_auth else "off"}
     return about if post is None else about | {"worker": post.siblings.index}
-
-
-@contextmanager
-def _told_to_end() -> Iterator[asyncio.Event]:
-    """Give an event that is set when a signal comes that ends a process."""
-    told = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def hear(*_: object) -> None:
-        loop.call_soon_threadsafe(told.set)
-
-    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield told
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

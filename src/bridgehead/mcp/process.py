@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]
@@ -35,3 +37,20 @@ def _leave(loop: asyncio.AbstractEventLoop, within: float) -> None:
         end = threading.Timer(within, os._exit, (0,))
         end.daemon = True
         end.start()
+
+
+@contextmanager
+def told_to_end() -> Iterator[asyncio.Event]:
+    """Give an event that is set when a signal comes that ends a process."""
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def hear(*_: object) -> None:
+        loop.call_soon_threadsafe(told.set)
+
+    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield told
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -7,7 +7,7 @@ where it is in the environment or in a third file that this one names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from .errors import BridgeError
 
@@ -25,7 +25,7 @@ class EnvFileError(BridgeError):
 def parse(text: str) -> dict[str, str]:
     """Read `NAME=value` lines; empty lines, comments, `export` and quotes are understood."""
     found: dict[str, str] = {}
-    for number, line in enumerate(text.lstrip("\ufeff").splitlines(), start=1):
+    for number, line in _entries(text.lstrip("\ufeff").splitlines()):
         stripped = line.strip().removeprefix("export ").strip()
         if not stripped or stripped.startswith("#"):
             continue
@@ -36,6 +36,23 @@ def parse(text: str) -> dict[str, str]:
             )
         found[name.strip()] = _value(value.strip())
     return found
+
+
+def _entries(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """Give each entry with the number of its line; a value in quotes may go on over several lines."""
+    at = 0
+    while at < len(lines):
+        end = _end_of_entry(lines, at)
+        yield at + 1, "\n".join(lines[at : end + 1])
+        at = end + 1
+
+
+def _end_of_entry(lines: list[str], at: int) -> int:
+    value = lines[at].partition("=")[2].strip()
+    quote = value[:1]
+    if lines[at].lstrip().startswith("#") or quote not in _QUOTES or quote in value[1:]:
+        return at
+    return next((end for end in range(at + 1, len(lines)) if lines[end].rstrip().endswith(quote)), at)
 
 
 def read() -> dict[str, str]:
@@ -52,15 +69,23 @@ def read() -> dict[str, str]:
 
 
 def _value(text: str) -> str:
-    if len(text) > 1 and text[0] in _QUOTES and text.endswith(text[0]):
-        return text[1:-1]
+    end = text.find(text[0], 1) if text.startswith(_QUOTES) else -1
+    if end > 0:
+        return text[1:end]
     return text.partition(" #")[0].rstrip()
 
 
-def merged(environment: Mapping[str, str], found: Mapping[str, str]) -> dict[str, str]:
+class Environment(dict[str, str]):
+    """Everything that is set, and which of it the file set."""
+
+    from_file: frozenset[str] = frozenset()
+
+
+def merged(environment: Mapping[str, str], found: Mapping[str, str]) -> Environment:
     """Put the file under the environment."""
-    merged = {**found, **environment}
+    merged = Environment({**found, **environment})
     is_foreign = environment.get(_KEY) or merged.get(_KEY_FILE)
     if is_foreign and _ADDRESS not in environment:
         merged.pop(_ADDRESS, None)
+    merged.from_file = frozenset(merged) - frozenset(environment)
     return merged

@@ -7,12 +7,10 @@ within the limit, and the process exits with 0. It takes any ASGI application an
 from __future__ import annotations
 
 import asyncio
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..process import LoopFactory, run_to_end
+from ..process import LoopFactory, run_to_end, told_to_end
 from .application import Application
 from .asgi_lifespan import AsgiLifespan
 from .connections import AsgiApplication, Connections
@@ -74,7 +72,7 @@ def run(app: Application, host: str = "127.0.0.1", port: int = 3000) -> None:
 async def serve(app: AsgiApplication, listening: socket.socket, **options: Any) -> None:
     """Serve any application on a socket, until a signal ends it; the options are those of `Server`."""
     server = Server(app, **options)
-    with _told_to_end() as told:
+    with told_to_end() as told:
         await server.start(listening)
         await told.wait()
         await server.stop()
@@ -95,20 +93,3 @@ def loop_factory() -> LoopFactory | None:
     except ImportError:
         return None
     return uvloop.new_event_loop
-
-
-@contextmanager
-def _told_to_end() -> Iterator[asyncio.Event]:
-    """Give an event that is set when a signal comes that ends a process."""
-    told = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def hear(*_: object) -> None:
-        loop.call_soon_threadsafe(told.set)
-
-    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield told
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
