@@ -110,14 +110,16 @@ class Game:
 
     def __init__(self, command: tuple[str, ...]) -> None:
         self._command = command
-        self._process: Process | None = None
+        self._process: subprocess.Popen[bytes] | None = None
 
     def switch(self, *, on: bool) -> None:
         """Start it, or kill it; what is so already stays so."""
         if on and self._process is None:
-            self._process = Process(self._command)
+            # It tells of every call: a pipe that nobody reads would stop it before long.
+            self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
         elif not on and self._process is not None:
-            self._process.__exit__(None, None, None)
+            self._process.kill()
+            self._process.wait()
             self._process = None
 
 
