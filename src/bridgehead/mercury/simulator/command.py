@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Mapping
 
+from bridgehead.mcp.process import told_to_end
 from bridgehead.runtime.command_line import Parser
 
 from .faults import NAMED, Fault, Faults
@@ -79,21 +79,12 @@ async def _serve(options: Namespace) -> None:
         keys=options.key,
         chunk_delay=options.delay_ms / 1000,
     )
-    async with simulator:
-        ended = _told_to_end()
-        key = options.key[0] if options.key else EXAMPLE_KEY
-        sys.stdout.write(_WELCOME.format(url=simulator.url, origin=simulator.origin, key=key))
-        sys.stdout.flush()
-        await ended.wait()
-
-
-def _told_to_end() -> asyncio.Event:
-    """Return what is set when somebody wants the process to end."""
-    ended = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: loop.call_soon_threadsafe(ended.set))
-    return ended
+    with told_to_end() as ended:
+        async with simulator:
+            key = options.key[0] if options.key else EXAMPLE_KEY
+            sys.stdout.write(_WELCOME.format(url=simulator.url, origin=simulator.origin, key=key))
+            sys.stdout.flush()
+            await ended.wait()
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
