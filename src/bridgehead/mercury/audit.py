@@ -7,7 +7,9 @@ prompt and no completion, unless the settings say so.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from bridgehead.mcp.later import asyncio
 from bridgehead.runtime import logs
@@ -17,17 +19,19 @@ if TYPE_CHECKING:
     from .calls import Call
 
 DELAY_SECONDS = 0.1
-AT_ONCE = 4
+AT_ONCE = 16
 """Lines that are written in one go; calls are served in between."""
 
 
-class Entry(NamedTuple):
+class Entry(Struct, frozen=True):
     """What became of one call."""
 
     call: Call
     outcome: str
     seconds: float
     completed: Completed | None
+    further: dict[str, object]
+    """What every line about this call has; the line itself is written when others are under way."""
 
 
 class Audit:
@@ -39,9 +43,9 @@ class Audit:
         self._waiting: deque[Entry] = deque()
         self._timer: asyncio.TimerHandle | None = None
 
-    def note(self, entry: Entry) -> None:
+    def note(self, call: Call, outcome: str, seconds: float, completed: Completed | None) -> None:
         """Take one call's line in."""
-        self._waiting.append(entry)
+        self._waiting.append(Entry(call, outcome, seconds, completed, logs.further()))
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(DELAY_SECONDS, self._write_some)
 
@@ -58,12 +62,15 @@ class Audit:
             self._timer = asyncio.get_running_loop().call_later(0, self._write_some)
 
     def _write(self, count: int) -> None:
-        for _ in range(count):
-            self._log.info("call", **self._line(self._waiting.popleft()))
+        if not count:
+            return
+        entries = [self._waiting.popleft() for _ in range(count)]
+        self._log.info_each("call", map(self._line, entries))
 
     def _line(self, entry: Entry) -> dict[str, Any]:
         call, completed = entry.call, entry.completed
         line: dict[str, Any] = {
+            **entry.further,
             "client": call.client,
             "tool": call.tool,
             "model": call.model,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any
 
-from bridgehead.mcp import Answer, Bridge, Context
+from bridgehead.mcp import Answer, Bridge, Context, Encoded
 
 from .answers import Completed, answer
 from .arguments import Chat
-from .calls import Call, call_of
+from .calls import Call
 from .service import Service
 from .wire import CHAT
 
@@ -39,12 +39,16 @@ def declare(bridge: Bridge[Service]) -> None:
     )(stream)
 
 
-def complete(args: Chat, ctx: Context[Service]) -> Answer[Completed] | Coroutine[Any, Any, Answer[Completed]]:
+def complete(
+    args: Chat, ctx: Context[Service]
+) -> Encoded | Answer[Completed] | Coroutine[Any, Any, Answer[Completed]]:
     """Answer a conversation as a whole: at once where the answer is kept."""
     service = ctx.state
-    call = call_of(service.settings, COMPLETION, CHAT, args, ctx)
+    call = service.calls.make(COMPLETION, CHAT, args, ctx)
     kept = service.kept(call)
-    return _completed(call, ctx) if kept is None else answer(kept, ctx.revision)
+    if kept is None:
+        return _completed(call, ctx)
+    return kept.answer_at(service.clock.monotonic(), ctx.revision)
 
 
 async def _completed(call: Call, ctx: Context[Service]) -> Answer[Completed]:
@@ -54,9 +58,9 @@ async def _completed(call: Call, ctx: Context[Service]) -> Answer[Completed]:
 async def stream(args: Chat, ctx: Context[Service]) -> Answer[Completed]:
     """Answer a conversation piece by piece; where the answer is kept, in one piece."""
     service = ctx.state
-    call = call_of(service.settings, STREAM, CHAT, args, ctx)
+    call = service.calls.make(STREAM, CHAT, args, ctx)
     call.request_seconds = call.seconds  # a stream that goes on is not too slow
-    completed = service.kept(call)
+    completed = service.kept_completed(call)
     if completed is None:
         completed = await service.stream(call, ctx)
     else:

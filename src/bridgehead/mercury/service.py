@@ -14,7 +14,8 @@ from bridgehead.mcp import Context
 from bridgehead.mcp.later import asyncio
 from bridgehead.runtime import logs
 
-from .audit import Audit, Entry
+from .audit import Audit
+from .calls import Call, Calls
 from .errors import MercuryError
 from .settings import MercurySettings
 from .tally import Tally, tally_of
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
     from .api import Api
     from .breaker import Breaker
     from .cache import Cache
-    from .calls import Call
     from .catalogue import Catalogue
     from .completing import Completer
+    from .kept import Kept
     from .keys import Keys
     from .limits import Limits
     from .sending import Send, Sender
@@ -58,6 +59,7 @@ class Service:
     ) -> None:
         self.settings = settings
         self.clock = clock
+        self.calls = Calls(settings)
         self.keys = keys
         self.api = api
         self.catalogue = catalogue
@@ -71,15 +73,20 @@ class Service:
 
     # --- answers that are kept -----------------------------------------------------------------------------
 
-    def kept(self, call: Call) -> Completed | None:
+    def kept(self, call: Call) -> Kept | None:
         """Give a kept answer to a call, where it takes one and there is one. Does not wait."""
         if call.keep != "use" or not self.cache.is_enabled:
             return None
-        completed = self.cache.get(call.key)
-        if completed is not None:
+        kept = self.cache.get(call.key)
+        if kept is not None:
             self.accounts.count_hit(call.model)
-            self._note(call, "ok", 0.0, completed)
-        return completed
+            self.audit.note(call, "ok", 0.0, kept.completed)
+        return kept
+
+    def kept_completed(self, call: Call) -> Completed | None:
+        """Give the same with its age."""
+        kept = self.kept(call)
+        return None if kept is None else kept.completed_at(self.clock.monotonic())
 
     # --- asking --------------------------------------------------------------------------------------------
 
@@ -117,7 +124,7 @@ class Service:
         except asyncio.CancelledError:
             self._failed(call, "CANCELLED", begun)
             raise
-        self._note(call, "ok", self.clock.monotonic() - begun, completed)
+        self.audit.note(call, "ok", self.clock.monotonic() - begun, completed)
         return completed
 
     async def _asked(self, call: Call, send: Send) -> Completed:
@@ -150,10 +157,7 @@ class Service:
 
     def _failed(self, call: Call, code: str, begun: float) -> None:
         self.accounts.count(call.model, Tally(calls=1, errors=1))
-        self._note(call, code, self.clock.monotonic() - begun, None)
-
-    def _note(self, call: Call, outcome: str, seconds: float, completed: Completed | None) -> None:
-        self.audit.note(Entry(call, outcome, seconds, completed))
+        self.audit.note(call, code, self.clock.monotonic() - begun, None)
 
 
 @asynccontextmanager
