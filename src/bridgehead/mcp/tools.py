@@ -89,6 +89,8 @@ class CallResult(Wire, frozen=True):
 
 Returned = str | Struct | list[Content]
 Handler = Callable[[Any, Any], Returned | Awaitable[Returned]]
+Recall = Callable[[Any], Encoded | None]
+"""Gives the answer to a call that was made before with the very same `ctx.arguments`, where it is known."""
 
 
 class Tool:
@@ -106,8 +108,10 @@ class Tool:
         icons: tuple[Icon, ...] = (),
         input_schema: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
+        recall: Recall | None = None,
     ) -> None:
         self.handler = handler
+        self.recall = recall
         self.home = home
         """The bridge that declared it, whose state and dialect are its own wherever it is offered."""
         self.name = name or handler.__name__

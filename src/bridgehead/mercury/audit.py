@@ -7,19 +7,18 @@ prompt and no completion, unless the settings say so.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from bridgehead.mcp.later import asyncio
 from bridgehead.runtime import logs
 
-if TYPE_CHECKING:
-    from .answers import Completed
-    from .calls import Call
+from .answers import Completed
+from .calls import Call
 
 DELAY_SECONDS = 0.1
-AT_ONCE = 16
+AT_ONCE = 8
 """Lines that are written in one go; calls are served in between."""
 
 

@@ -49,6 +49,7 @@ class Cache:
         """How many bytes are kept."""
         self.hits = 0
         self.misses = 0
+        """Counted by who asks, since a call may ask twice."""
         self.joined = 0
         """Calls that shared the upstream request of another one."""
 
@@ -57,16 +58,15 @@ class Cache:
         """How many completions are kept."""
         return len(self._kept)
 
-    def get(self, key: Key) -> Kept | None:
+    def get(self, key: Key, now: float) -> Kept | None:
         """Give the kept answer to a request."""
         kept = self._kept.get(key)
         if kept is not None:
-            if self._clock.monotonic() - kept.since < self._seconds:
+            if now - kept.since < self._seconds:
                 self._kept.move_to_end(key)
                 self.hits += 1
                 return kept
             self._drop(key)
-        self.misses += 1
         return None
 
     def put(self, key: Key, completed: Completed) -> None:

@@ -9,7 +9,7 @@ from bridgehead.mcp import Answer, Bridge, Context, Encoded
 
 from .answers import Completed, answer
 from .arguments import Chat
-from .calls import Call
+from .calls import Call, client_of
 from .service import Service
 from .wire import CHAT
 
@@ -27,6 +27,7 @@ def declare(bridge: Bridge[Service]) -> None:
         title="Mercury chat",
         read_only=True,
         open_world=True,
+        recall=recall,
     )(complete)
     bridge.tool(
         f"Like {COMPLETION}, but the answer is reported as it grows: each progress notification's message "
@@ -45,10 +46,22 @@ def complete(
     """Answer a conversation as a whole: at once where the answer is kept."""
     service = ctx.state
     call = service.calls.make(COMPLETION, CHAT, args, ctx)
-    kept = service.kept(call)
+    now = service.clock.monotonic()
+    kept = service.kept(call, now)
     if kept is None:
         return _completed(call, ctx)
-    return kept.answer_at(service.clock.monotonic(), ctx.revision)
+    service.recall.note(call, bytes(ctx.arguments))
+    return kept.answer_at(now, ctx.revision)
+
+
+def recall(ctx: Context[Service]) -> Encoded | None:
+    """Answer a conversation that came before in the very same words, where the answer is kept."""
+    if not ctx.revision.structured_output:
+        return None
+    service = ctx.state
+    now = service.clock.monotonic()
+    kept = service.recalled(bytes(ctx.arguments), client_of(ctx), now)
+    return None if kept is None else kept.encoded_at(now)
 
 
 async def _completed(call: Call, ctx: Context[Service]) -> Answer[Completed]:

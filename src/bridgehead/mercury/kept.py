@@ -41,6 +41,10 @@ class Kept(Struct, frozen=True):
         """Give it as a tool's answer."""
         if not revision.structured_output:
             return answer(self.completed_at(now), revision)
+        return self.encoded_at(now)
+
+    def encoded_at(self, now: float) -> Encoded:
+        """Give it as the result for clients that take structured content."""
         return Encoded(b"%b%.3f%b" % (self.before_age, now - self.since, self.after_age))
 
 

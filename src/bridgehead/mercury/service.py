@@ -17,6 +17,7 @@ from bridgehead.runtime import logs
 from .audit import Audit
 from .calls import Call, Calls
 from .errors import MercuryError
+from .recall import Recall
 from .settings import MercurySettings
 from .tally import Tally, tally_of
 
@@ -60,6 +61,7 @@ class Service:
         self.settings = settings
         self.clock = clock
         self.calls = Calls(settings)
+        self.recall = Recall()
         self.keys = keys
         self.api = api
         self.catalogue = catalogue
@@ -73,11 +75,22 @@ class Service:
 
     # --- answers that are kept -----------------------------------------------------------------------------
 
-    def kept(self, call: Call) -> Kept | None:
+    def kept(self, call: Call, now: float) -> Kept | None:
         """Give a kept answer to a call, where it takes one and there is one. Does not wait."""
         if call.keep != "use" or not self.cache.is_enabled:
             return None
-        kept = self.cache.get(call.key)
+        kept = self._given_again(call, now)
+        if kept is None:
+            self.cache.misses += 1
+        return kept
+
+    def recalled(self, arguments: bytes, client: str, now: float) -> Kept | None:
+        """Give the kept answer to a call that this client made before in the very same words."""
+        call = self.recall.get((client, arguments))
+        return None if call is None else self._given_again(call, now)
+
+    def _given_again(self, call: Call, now: float) -> Kept | None:
+        kept = self.cache.get((call.path, call.body), now)
         if kept is not None:
             self.accounts.count_hit(call.model)
             self.audit.note(call, "ok", 0.0, kept.completed)
@@ -85,8 +98,9 @@ class Service:
 
     def kept_completed(self, call: Call) -> Completed | None:
         """Give the same with its age."""
-        kept = self.kept(call)
-        return None if kept is None else kept.completed_at(self.clock.monotonic())
+        now = self.clock.monotonic()
+        kept = self.kept(call, now)
+        return None if kept is None else kept.completed_at(now)
 
     # --- asking --------------------------------------------------------------------------------------------
 

@@ -135,7 +135,7 @@ def further() -> dict[str, object]:
     """Give the further fields that a line about what happens now has."""
     fields: dict[str, object] = {}
     for read in _further:
-        fields |= read()
+        fields = read() | fields
     return fields
 
 
