@@ -284,8 +284,8 @@ def test_several_lines_of_one_event_are_written_at_once(form: str) -> None:
 
 def test_lines_that_nobody_reads_are_not_even_made() -> None:
     stream = sent("warn")
-    made: list[int] = []
+    numbers = iter(range(3))
 
-    part.info_each("call", (made.append(number) or {} for number in range(3)))  # type: ignore[func-returns-value]  # to see it run
+    part.info_each("call", ({"number": number} for number in numbers))
 
-    assert (made, stream.getvalue()) == ([], "")
+    assert (next(numbers), stream.getvalue()) == (0, "")
