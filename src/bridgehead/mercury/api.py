@@ -129,16 +129,16 @@ class Api:
 
 def transport_of(settings: MercurySettings) -> Transport:
     """Make the transport that the settings ask for."""
-    connect_seconds = settings.connect_timeout / 1000
-    if settings.http2:
-        from .http.http2 import Http2Pool
-
-        return Http2Pool(settings.api_url, connect_seconds, settings.max_connections)
     from .http.pool import Pool
     from .http.proxy import proxy_for
 
-    proxy = proxy_for(settings.api_url, settings)
-    return Pool(settings.api_url, connect_seconds, settings.max_connections, proxy)
+    return Pool(
+        settings.api_url,
+        settings.connect_timeout / 1000,
+        settings.max_connections,
+        proxy_for(settings.api_url, settings),
+        http2=settings.http2,
+    )
 
 
 def _parts(method: str, request: Request) -> tuple[str, str, dict[str, str], bytes, float]:
