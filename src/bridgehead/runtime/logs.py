@@ -104,7 +104,9 @@ def configure(level: str = "info", form: str = "json", stream: TextIO | None = N
     """Send everything from a level on to a stream, in one of the formats; may be called again."""
     import logging
 
-    handler = logging.StreamHandler(stream or sys.stderr)
+    from .log_handler import LogHandler
+
+    handler = LogHandler(stream or sys.stderr)
     handler.setFormatter(_formatter(form))
     root = logging.getLogger(ROOT)
     root.handlers[:] = [handler]
