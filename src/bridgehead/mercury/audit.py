@@ -17,6 +17,8 @@ from bridgehead.runtime import logs
 from .answers import Completed
 from .calls import Call
 
+_log = logs.logger("mercury.audit")
+
 DELAY_SECONDS = 0.1
 AT_ONCE = 8
 """Lines that are written in one go; calls are served in between."""
@@ -33,12 +35,20 @@ class Entry(Struct, frozen=True):
     """What every line about this call has; the line itself is written when others are under way."""
 
 
+def brief(tool: str, client: str, outcome: str, seconds: float = 0.0) -> None:
+    """Write the line of a call that asks nothing of a model, or was refused before it could."""
+    _log.info("call", client=client, tool=tool, outcome=outcome, ms=_ms(seconds))
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 3)
+
+
 class Audit:
     """Takes what became of calls, and writes it down soon."""
 
     def __init__(self, *, with_content: bool) -> None:
         self._with_content = with_content
-        self._log = logs.logger("mercury.audit")
         self._waiting: deque[Entry] = deque()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -64,7 +74,7 @@ class Audit:
         if not count:
             return
         entries = [self._waiting.popleft() for _ in range(count)]
-        self._log.info_each("call", map(self._line, entries))
+        _log.info_each("call", map(self._line, entries))
 
     def _line(self, entry: Entry) -> dict[str, Any]:
         call, completed = entry.call, entry.completed
@@ -74,7 +84,7 @@ class Audit:
             "tool": call.tool,
             "model": call.model,
             "outcome": entry.outcome,
-            "ms": round(entry.seconds * 1000, 3),
+            "ms": _ms(entry.seconds),
             "tries": call.tries,
         }
         if completed is not None:

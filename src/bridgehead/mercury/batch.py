@@ -82,7 +82,7 @@ async def run(args: Batch, ctx: Context[Service]) -> BatchResult:
 async def _item(index: int, args: Batch, ctx: Context[Service]) -> BatchItem:
     service = ctx.state
     try:
-        call = service.calls.make(BATCH, CHAT, _chat(args, args.prompts[index]), ctx)
+        call = service.call_of(BATCH, CHAT, _chat(args, args.prompts[index]), ctx)
         completed: Completed | None = service.kept_completed(call)
         if completed is None:
             completed = await service.complete_quietly(call)

@@ -45,7 +45,7 @@ def complete(
 ) -> Encoded | Answer[Completed] | Coroutine[Any, Any, Answer[Completed]]:
     """Answer a conversation as a whole: at once where the answer is kept."""
     service = ctx.state
-    call = service.calls.make(COMPLETION, CHAT, args, ctx)
+    call = service.call_of(COMPLETION, CHAT, args, ctx)
     now = service.clock.monotonic()
     kept = service.kept(call, now)
     if kept is None:
@@ -71,7 +71,7 @@ async def _completed(call: Call, ctx: Context[Service]) -> Answer[Completed]:
 async def stream(args: Chat, ctx: Context[Service]) -> Answer[Completed]:
     """Answer a conversation piece by piece; where the answer is kept, in one piece."""
     service = ctx.state
-    call = service.calls.make(STREAM, CHAT, args, ctx)
+    call = service.call_of(STREAM, CHAT, args, ctx)
     call.request_seconds = call.seconds  # a stream that goes on is not too slow
     completed = service.kept_completed(call)
     if completed is None:

@@ -58,7 +58,7 @@ async def _choose_model(args: Completing, endpoint: str, service: Service) -> No
 
 async def _completed(tool: str, path: str, args: Completing, ctx: Context[Service]) -> Answer[Completed]:
     service = ctx.state
-    call = service.calls.make(tool, path, args, ctx)
+    call = service.call_of(tool, path, args, ctx)
     completed = service.kept_completed(call)
     if completed is None:
         completed = await service.complete(call, ctx)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -41,5 +42,10 @@ def _run_http(bridge: Bridge[Service], settings: MercurySettings) -> int:
     from bridgehead.mcp.http.guard import LOOPBACK
 
     app = application(bridge, allowed_hosts={*LOOPBACK, settings.host})
-    run(app, settings.host, settings.port)
+    try:
+        run(app, settings.host, settings.port)
+    except OSError as problem:
+        where, why = f"{settings.host}:{settings.port}", problem.strerror or problem
+        sys.stderr.write(f"bridgehead mercury: cannot listen on {where}: {why}\n")
+        return 1
     return 0

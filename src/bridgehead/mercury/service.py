@@ -6,17 +6,19 @@ answer. Cheap to import, because a server's first answer waits for it; `open_ser
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bridgehead.mcp import Context
 from bridgehead.mcp.later import asyncio
 from bridgehead.runtime import logs
+from bridgehead.runtime.errors import BridgeError
 
-from .audit import Audit
-from .calls import Call, Calls
-from .errors import MercuryError
+from .arguments import Completing
+from .audit import Audit, brief
+from .calls import Call, Calls, client_of
+from .errors import InvalidCall, MercuryError
 from .recall import Recall
 from .settings import MercurySettings
 from .tally import Tally, tally_of
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from .limits import Limits
     from .sending import Send, Sender
 
+UNKNOWN_MODEL = "(unknown)"
+T = TypeVar("T")
 _log = logs.logger("mercury")
 
 
@@ -60,7 +64,7 @@ class Service:
     ) -> None:
         self.settings = settings
         self.clock = clock
-        self.calls = Calls(settings)
+        self._calls = Calls(settings)
         self.recall = Recall()
         self.keys = keys
         self.api = api
@@ -72,6 +76,27 @@ class Service:
         self.breaker = breaker
         self._sender = sender
         self._completer = completer
+
+    # --- what is asked -------------------------------------------------------------------------------------
+
+    def call_of(self, tool: str, path: str, args: Completing, context: Context[Any]) -> Call:
+        """Make a call from its arguments; raises `InvalidCall`, and notes it."""
+        try:
+            return self._calls.make(tool, path, args, context)
+        except InvalidCall as refusal:
+            brief(tool, client_of(context), refusal.code)
+            raise
+
+    async def audited(self, tool: str, context: Context[Any], work: Awaitable[T]) -> T:
+        """Do something that asks nothing of a model, and note what came of it."""
+        begun, outcome = self.clock.monotonic(), "ok"
+        try:
+            return await work
+        except BridgeError as error:
+            outcome = error.code.upper()
+            raise
+        finally:
+            brief(tool, client_of(context), outcome, self.clock.monotonic() - begun)
 
     # --- answers that are kept -----------------------------------------------------------------------------
 
@@ -170,8 +195,13 @@ class Service:
     # --- noting --------------------------------------------------------------------------------------------
 
     def _failed(self, call: Call, code: str, begun: float) -> None:
-        self.accounts.count(call.model, Tally(calls=1, errors=1))
+        self.accounts.count(self._counted_as(call.model), Tally(calls=1, errors=1))
         self.audit.note(call, code, self.clock.monotonic() - begun, None)
+
+    def _counted_as(self, model: str) -> str:
+        """Give the name that a failure is counted under: what clients make up is not counted one by one."""
+        is_known = model == self.settings.model or self.catalogue.find(model) is not None
+        return model if is_known else UNKNOWN_MODEL
 
 
 @asynccontextmanager
