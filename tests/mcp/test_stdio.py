@@ -154,6 +154,11 @@ def test_a_message_just_under_the_limit_is_taken(errors: Path) -> None:
     assert "2000" in answers[None]["error"]["message"]
 
 
+def test_a_tool_that_leaves_does_not_take_the_process_with_it(client: Peer) -> None:
+    assert client.request("tools/call", call("leave"))["error"]["code"] == -32603
+    assert text(client.request("tools/call", call("echo", {"text": "still here"}))) == "still here"
+
+
 def test_whatever_is_printed_goes_to_standard_error(client: Peer, errors: Path) -> None:
     answer = client.request("tools/call", call("chatter"))
     assert text(answer) == "the child read 0 characters"

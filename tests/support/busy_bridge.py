@@ -214,6 +214,13 @@ def _add_rude_tools(bridge: Bridge[Any], work: Work) -> None:
         await asyncio.to_thread(threading.Event().wait)
         return "never said"
 
+    @bridge.tool("Leave, as a program does that has nothing more to do.")
+    async def leave(args: NoArguments, ctx: Context[Any]) -> str:
+        async def exiting() -> str:
+            raise SystemExit(3)
+
+        return await asyncio.create_task(exiting())
+
     @bridge.tool("Refuse to be cancelled.")
     async def stubborn(args: NoArguments, ctx: Context[Any]) -> str:
         await ctx.progress(1)

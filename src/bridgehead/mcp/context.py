@@ -59,6 +59,15 @@ class InputRequired(BaseException):
         self.questions = questions
 
 
+def questions_in(error: BaseException) -> dict[str, Question]:
+    """Return what a handler was unwound to ask, in one task or in several; nothing where it failed."""
+    if isinstance(error, InputRequired):
+        return error.questions
+    if not isinstance(error, BaseExceptionGroup) or error.split(InputRequired)[1] is not None:
+        return {}
+    return {key: question for part in error.exceptions for key, question in questions_in(part).items()}
+
+
 class Context(Generic[State]):
     """One request being served."""
 
@@ -143,6 +152,12 @@ class Context(Generic[State]):
         self.cancelled = True
         if self.task is not None:
             self.task.cancel()
+
+    def is_interrupted(self, error: BaseException) -> bool:
+        """Tell whether an error ends the task from outside, and is not just what a handler let out."""
+        if isinstance(error, asyncio.CancelledError):
+            return self.task is None or self.task.cancelling() > 0
+        return isinstance(error, GeneratorExit)
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Tell the client how far the work is, if it asked to hear. Values that do not grow are dropped."""

@@ -18,7 +18,7 @@ from . import changes, jsonrpc
 from .bridge import Bridge
 from .changes import Listener
 from .connection import Client, Connection, Outlet
-from .context import Context, InputRequired
+from .context import Context, questions_in
 from .errors import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, Failure, ProtocolError, ToolError
 from .later import asyncio, logging
 from .lifespan import Lifespan, Lifespans
@@ -199,7 +199,7 @@ class Dispatcher:
             if not isinstance(outcome, tuple):
                 return self._finishing(context, request, outcome)
             answer = self._enveloped(context, outcome)
-        except (Exception, InputRequired) as error:  # noqa: BLE001  (a client always gets an answer)
+        except BaseException as error:  # noqa: BLE001  (a client always gets an answer, whatever a tool raises)
             connection.leave(context)
             return self._unwound(context, request, error)
         connection.leave(context)
@@ -215,12 +215,11 @@ class Dispatcher:
                 work.close()
             else:
                 answer = self._enveloped(context, await work)
-        except (Exception, InputRequired) as error:  # noqa: BLE001  (the same)
+        except BaseException as error:
             if not context.cancelled:
+                if context.is_interrupted(error):
+                    raise
                 answer = self._unwound(context, request, error)
-        except asyncio.CancelledError:
-            if not context.cancelled:
-                raise
         finally:
             context.connection.leave(context)
         return None if context.cancelled else answer
@@ -297,18 +296,19 @@ class Dispatcher:
         body = {"resultType": "input_required", "_meta": self._server_meta, **questions}
         return jsonrpc.result(context.request_id, jsonrpc.encode(body))
 
-    def _unwound(self, context: Context[Any], request: Request, error: Exception | InputRequired) -> bytes:
+    def _unwound(self, context: Context[Any], request: Request, error: BaseException) -> bytes:
         """Answer for a handler that did not return: it asks the client something, or it failed."""
         try:
-            if isinstance(error, InputRequired):
-                return self._asking(context, self.rounds.pause(context, request.params, error))
-            return self._failed(context, context.dialect.translate(error), error)
+            if questions := questions_in(error):
+                return self._asking(context, self.rounds.pause(context, request.params, questions))
+            failure = context.dialect.translate(error) if isinstance(error, Exception) else None
+            return self._failed(context, failure, error)
         except ProtocolError:
             raise
         except Exception as another:  # noqa: BLE001  (what was to be said cannot be said)
             return self._failed(context, None, another)
 
-    def _failed(self, context: Context[Any], failure: Failure | None, cause: Exception) -> bytes:
+    def _failed(self, context: Context[Any], failure: Failure | None, cause: BaseException) -> bytes:
         """Word a failure as the bridge's dialect has it; a bug (no failure) leaves only its reference."""
         if failure is None:
             failure = context.dialect.bug(_logged(context, cause))
@@ -319,7 +319,7 @@ class Dispatcher:
         raise failure from cause
 
 
-def _logged(context: Context[Any], error: Exception) -> str:
+def _logged(context: Context[Any], error: BaseException) -> str:
     import secrets  # only a bug needs it
 
     reference = secrets.token_hex(4)

@@ -22,10 +22,22 @@ def run_to_end(main: Coroutine[Any, Any, None], loop_factory: LoopFactory | None
     """Run a coroutine on a loop of its own, and leave; threads that hang are given this many seconds."""
     loop = (loop_factory or asyncio.new_event_loop)()
     asyncio.set_event_loop(loop)
+    serving = loop.create_task(main)
     try:
-        loop.run_until_complete(main)
+        while not serving.done():
+            _run_on(loop, serving)
     finally:
         _leave(loop, within)
+
+
+def _run_on(loop: asyncio.AbstractEventLoop, serving: asyncio.Task[None]) -> None:
+    """Run until the server has ended, or something else that runs beside it wants the process to exit."""
+    try:
+        loop.run_until_complete(serving)
+    except SystemExit:
+        if serving.done():
+            raise
+        # Only a task of some handler has exited: its call is answered with a failure, and the server goes on.
 
 
 def _leave(loop: asyncio.AbstractEventLoop, within: float) -> None:

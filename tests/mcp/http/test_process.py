@@ -112,3 +112,11 @@ async def test_an_idle_process_ends_at_once(errors: Path) -> None:
         server.process.send_signal(signal.SIGTERM)
         assert await server.exit_code(4.0) == 0
     assert errors.read_bytes() == b""
+
+
+async def test_a_tool_that_leaves_does_not_take_the_process_with_it(errors: Path) -> None:
+    async with running({}, errors) as server:
+        answer = await (await server.stateless(stateless("tools/call", call("leave")))).json()
+        assert answer["error"]["code"] == -32603
+        again = await (await server.stateless(stateless("tools/call", call("echo", {"text": "here"})))).json()
+        assert text(again) == "here"
