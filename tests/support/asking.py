@@ -114,6 +114,10 @@ def _add_several(bridge: Bridge[None]) -> None:
         third = await ctx.roots(key="three")
         return f"{args.subject}: {first.content.color} {second.content.color} {len(third)}"
 
+    @bridge.tool("Ask nothing at all.")
+    async def nothing(args: NoArguments, ctx: Context[None]) -> str:
+        return str(await ctx.ask({}))
+
     @bridge.tool("Ask only what can be asked.")
     async def possible(args: NoArguments, ctx: Context[None]) -> str:
         questions = {

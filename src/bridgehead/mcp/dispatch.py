@@ -183,6 +183,8 @@ class Dispatcher:
             raise ProtocolError(METHOD_NOT_FOUND, f"Method not found: {request.name}")
         if request.problem is not None:
             raise request.problem
+        if not self.bridge.logging:
+            client.log_level = None  # what is not offered is not sent
         context: Context[Any] = Context(
             request.id,
             request.name,

@@ -88,7 +88,7 @@ def _explain(data: bytes | bytearray | memoryview | Raw) -> Message | Batch | Ma
 
 
 def _explain_unreadable(data: Any, failure: ProtocolError) -> Message | Malformed:
-    """Find out whose bytes these are, where a laxer reader can; half a surrogate pair is enough to need it."""
+    """Find out whose bytes these are, where a laxer reader can; half a surrogate pair needs one."""
     import json  # only what is broken needs it
 
     try:
