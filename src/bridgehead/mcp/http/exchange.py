@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine, MutableMapping, Sequ
 from typing import Any, NamedTuple, TypeVar
 
 from .. import jsonrpc
+from ..connection import overload
 from ..errors import (
     HEADER_MISMATCH,
     INVALID_REQUEST,
@@ -214,6 +215,12 @@ def within(limits: Limits, body: _Bytes) -> _Bytes:
     if len(body) > limits.message_bytes:
         raise _too_large(limits)
     return body
+
+
+def busy() -> Refused:
+    """Turn a request away because there are too many."""
+    failure = overload()
+    return Refused(503, failure.message, code=failure.code, headers=((b"retry-after", b"1"),))
 
 
 def _too_large(limits: Limits) -> Refused:

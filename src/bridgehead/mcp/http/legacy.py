@@ -12,10 +12,10 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from .. import jsonrpc
-from ..connection import OVERLOAD, Connection
+from ..connection import Connection
 from ..dispatch import Dispatcher
 from .events import KEEP_ALIVE, event
-from .exchange import Exchange, Refused, Whole
+from .exchange import Exchange, Refused, Whole, busy
 from .guard import Guard
 from .watch import Watch
 
@@ -121,7 +121,7 @@ class LegacyTransport:
             raise Refused(404, "The session is not known, or no longer: open the stream again")
         message = jsonrpc.decode(await self._body(exchange))
         if stream.connection.is_busy and jsonrpc.is_request(message):
-            raise Refused(503, OVERLOAD.message, code=OVERLOAD.code, headers=((b"retry-after", b"1"),))
+            raise busy()
         known = stream.connection.listener
         reply = self._dispatcher.take_any(message, stream.connection, stream)
         if isinstance(reply, bytes):
