@@ -97,6 +97,7 @@ def make_bridge() -> tuple[Bridge[Any], Work]:
     _add_stepping_tools(bridge, work)
     _add_telling_tools(bridge, work)
     _add_rude_tools(bridge, work)
+    _add_ruder_tools(bridge, work)
     _add_routed_tool(bridge)
     _add_readable_things(bridge)
     return bridge, work
@@ -207,6 +208,24 @@ def _add_rude_tools(bridge: Bridge[Any], work: Work) -> None:
         )
         return f"the child read {int(child.stdout)} characters"
 
+    @bridge.tool("Refuse to be cancelled.")
+    async def stubborn(args: NoArguments, ctx: Context[Any]) -> str:
+        await ctx.progress(1)
+        while True:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                continue
+
+
+def _add_ruder_tools(bridge: Bridge[Any], work: Work) -> None:
+    @bridge.tool("Block the loop for ever.")
+    async def block(args: NoArguments, ctx: Context[Any]) -> str:
+        await ctx.progress(1)
+        await asyncio.sleep(0.05)  # so that what was said goes out first
+        threading.Event().wait()
+        return "never said"
+
     @bridge.tool("Block a thread for ever.")
     async def stuck(args: NoArguments, ctx: Context[Any]) -> str:
         work.began.release()
@@ -220,15 +239,6 @@ def _add_rude_tools(bridge: Bridge[Any], work: Work) -> None:
             raise SystemExit(3)
 
         return await asyncio.create_task(exiting())
-
-    @bridge.tool("Refuse to be cancelled.")
-    async def stubborn(args: NoArguments, ctx: Context[Any]) -> str:
-        await ctx.progress(1)
-        while True:
-            try:
-                await asyncio.Event().wait()
-            except asyncio.CancelledError:
-                continue
 
 
 class Place(Struct):

@@ -106,6 +106,14 @@ async def test_a_call_that_never_ends_does_not_keep_the_process(errors: Path, to
         assert await server.exit_code(10.0) == 0
 
 
+async def test_a_tool_that_blocks_the_loop_does_not_keep_the_process(errors: Path) -> None:
+    async with running({"shutdown_seconds": 0.5}, errors) as server:
+        response = await server.stateless(stateless("tools/call", call("block", progress=1)))
+        assert (await response.message())["method"] == "notifications/progress"
+        server.process.send_signal(signal.SIGTERM)
+        assert await server.exit_code(10.0) == 0
+
+
 async def test_an_idle_process_ends_at_once(errors: Path) -> None:
     async with running({}, errors) as server:
         await server.session()

@@ -40,7 +40,7 @@ class Server:
             app, loop, most=most_connections, keep_alive_seconds=keep_alive_seconds
         )
         self._lifespan = AsgiLifespan(app, self._connections.state)
-        self._shutdown_seconds = shutdown_seconds
+        self.shutdown_seconds = shutdown_seconds
         self._end_streams = end_streams
         """Ends the responses that would never end by themselves."""
         self._listener: asyncio.Server | None = None
@@ -58,8 +58,8 @@ class Server:
             self._listener.close()
         self._end_streams()
         await asyncio.sleep(0)  # what was just ended says so before its connection is closed
-        await self._connections.close(self._shutdown_seconds)
-        await self._lifespan.stop(self._shutdown_seconds)
+        await self._connections.close(self.shutdown_seconds)
+        await self._lifespan.stop(self.shutdown_seconds)
 
 
 def run(app: Application, host: str = "127.0.0.1", port: int = 3000) -> None:
@@ -72,7 +72,7 @@ def run(app: Application, host: str = "127.0.0.1", port: int = 3000) -> None:
 async def serve(app: AsgiApplication, listening: socket.socket, **options: Any) -> None:
     """Serve any application on a socket, until a signal ends it; the options are those of `Server`."""
     server = Server(app, **options)
-    with told_to_end() as told:
+    with told_to_end(server.shutdown_seconds) as told:
         await server.start(listening)
         await told.wait()
         await server.stop()
