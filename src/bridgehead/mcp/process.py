@@ -49,7 +49,8 @@ def _leave(loop: asyncio.AbstractEventLoop, within: float) -> None:
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
     if any(not thread.daemon and thread is not threading.main_thread() for thread in threading.enumerate()):
-        sys.stderr.flush()
+        if sys.stderr is not None:
+            sys.stderr.flush()
         end = threading.Timer(within, os._exit, (0,))
         end.daemon = True
         end.start()
