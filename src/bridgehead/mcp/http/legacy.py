@@ -30,6 +30,11 @@ class _Stream:
         self.waiting: asyncio.Queue[bytes] = asyncio.Queue(_MOST_WAITING)
         self.tasks: set[asyncio.Task[None]] = set()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether too many requests are under way, or answered and not read."""
+        return len(self.tasks) - self.connection.parked > self.connection.limits.requests_in_flight
+
     async def send(self, message: bytes) -> None:
         await self.waiting.put(message)
 
@@ -120,7 +125,7 @@ class LegacyTransport:
         if stream is None or stream.connection.principal != exchange.principal:
             raise Refused(404, "The session is not known, or no longer: open the stream again")
         message = jsonrpc.decode(await self._body(exchange))
-        if stream.connection.is_busy and jsonrpc.is_request(message):
+        if stream.is_busy and jsonrpc.is_request(message):
             raise busy()
         known = stream.connection.listener
         reply = self._dispatcher.take_any(message, stream.connection, stream)
