@@ -164,6 +164,8 @@ class Posting:
         if exchange.headers.get(b"mcp-session-id") is None:
             raise Refused(400, "Batches exist only in protocol revision 2025-03-26, within a session")
         session = self._sessions.of(exchange)
+        if session.connection.is_busy:
+            raise busy()
         response = self._response(exchange, session)
         reply = self._dispatcher.take_batch(batch, session.connection, response)
         if reply is None:
