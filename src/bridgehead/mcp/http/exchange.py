@@ -101,6 +101,8 @@ class Exchange:
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        if len(self.headers) != len(scope["headers"]):
+            self.headers = _joined(scope["headers"])
         self.principal: str | None = scope["state"].get("principal") if "state" in scope else None
         self.prefers_events = False
         """Whether the client would rather have an event stream than plain JSON."""
@@ -192,6 +194,14 @@ class Exchange:
     async def close_events(self) -> None:
         """End an event stream."""
         await self._send({"type": "http.response.body", "body": b""})
+
+
+def _joined(pairs: HeaderPairs) -> dict[bytes, bytes]:
+    """Read a header that comes several times as one list, which is what HTTP takes it for."""
+    headers: dict[bytes, bytes] = {}
+    for name, value in pairs:
+        headers[name] = headers[name] + b", " + value if name in headers else value
+    return headers
 
 
 class Gone(Exception):
