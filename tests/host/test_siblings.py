@@ -43,6 +43,7 @@ class Echo:
         self.left = asyncio.Event()
         self.breaks = False
         self.waits = False
+        self.refused: list[tuple[str, str, int]] = []
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -72,7 +73,10 @@ async def pair() -> AsyncIterator[tuple[Siblings, Echo]]:
         ports = (closed.getsockname()[1], listener.getsockname()[1])
         closed.close()
         theirs = Siblings(1, ports, b"secret")
-        server = Server(FromSiblings(theirs, app, app, lambda: b"# HELP x X.\n"), shutdown_seconds=1)
+        entrance = FromSiblings(
+            theirs, app, app, lambda: b"# HELP x X.\n", lambda *what: app.refused.append(what)
+        )
+        server = Server(entrance, shutdown_seconds=1)
         await server.start(listener)
         try:
             yield Siblings(0, ports, b"secret"), app
@@ -128,3 +132,4 @@ async def test_without_the_secret_the_door_is_closed(dial: Dial) -> None:
             response = await http.request("POST", "/mcp", {"x-bridgehead-sibling": shown})
             assert response.status == 403
         assert app.scope is None
+        assert app.refused == [("sibling", "127.0.0.1", 403)] * 3

@@ -82,7 +82,8 @@ async def _serving(job: Job, post: Post | None, app: HostApplication) -> None:
     inner: Server | None = None
     if post is not None:
         outer = Sharded(app, post.siblings, limits_of(job.settings))
-        inner = _server(job, app, FromSiblings(post.siblings, outer, app, app.pages.own_metrics))
+        entrance = FromSiblings(post.siblings, outer, app, app.pages.own_metrics, app.refused_early)
+        inner = _server(job, app, entrance)
         await inner.start(post.listening)
     server = _server(job, app, outer)
     with told_to_end() as told:
@@ -113,6 +114,7 @@ def _server(job: Job, app: HostApplication, served: Any) -> Server:
         keep_alive_seconds=job.settings.idle_seconds,
         shutdown_seconds=job.settings.shutdown_seconds,
         end_streams=app.end_streams,
+        refused=app.refused_early,
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import httptools
 from msgspec import Struct
 
+from bridgehead.mcp.http.connections import Refusing, note
 from bridgehead.mcp.http.exchange import Receive, Scope, Send, Whole
 
 App = Callable[[Scope, Receive, Send], Coroutine[Any, Any, None]]
@@ -153,12 +154,20 @@ class _Arriving:
 class FromSiblings:
     """The application as siblings reach it: in the name of the client they speak for."""
 
-    def __init__(self, siblings: Siblings, app: App, living: App, own_metrics: Callable[[], bytes]) -> None:
+    def __init__(
+        self,
+        siblings: Siblings,
+        app: App,
+        living: App,
+        own_metrics: Callable[[], bytes],
+        refused: Refusing = note,
+    ) -> None:
         self._siblings = siblings
         self._app = app
         self._living = living
         """What begins and ends with this listener, which is opened first and closed last."""
         self._own_metrics = own_metrics
+        self._refused = refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI scope."""
@@ -167,6 +176,7 @@ class FromSiblings:
             return
         headers = dict(scope["headers"])
         if not self._siblings.is_one(headers):
+            self._refused("sibling", scope["client"][0], 403)
             await _send(Whole(403), send)
         elif scope["path"] == OWN_METRICS:
             await _send(Whole(200, self._own_metrics()), send)

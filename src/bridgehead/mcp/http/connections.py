@@ -6,6 +6,7 @@ Closes the ones that idle, bounds their number, and ends them all in good order 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,16 @@ ABANDON_SECONDS = 1.0
 
 AsgiApplication = Callable[[Scope, Receive, Send], Awaitable[None]]
 AtOnce = Callable[[Scope, bytes, Receive, Send], Outcome | None]
+Refusing = Callable[[str, str, int], None]
+"""Told of what is refused before the application sees it: why, the peer's address, and the status that was
+answered; 0 where the connection was closed without one."""
+
+log = logging.getLogger("bridgehead.mcp.http")
+
+
+def note(reason: str, address: str, status: int) -> None:
+    """Log a refusal, for whoever wants to see so much."""
+    log.info("refused: %s from %s, status %d", reason, address, status)
 
 
 class Connections:
@@ -33,11 +44,13 @@ class Connections:
         *,
         most: int | None = None,
         keep_alive_seconds: float = 75.0,
+        refused: Refusing = note,
     ) -> None:
         self.app = app
         self.at_once: AtOnce | None = getattr(app, "at_once", None)
         """The application's entrance for requests that are there whole, where it has one."""
         self.loop = loop
+        self.refused = refused
         self.state: dict[str, Any] = {}
         """What the application's lifespan has for its requests."""
         self._most = most

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..process import LoopFactory, run_to_end, told_to_end
 from .application import Application
 from .asgi_lifespan import AsgiLifespan
-from .connections import AsgiApplication, Connections
+from .connections import AsgiApplication, Connections, Refusing, note
 from .protocol import Http1Protocol
 
 if TYPE_CHECKING:
@@ -34,10 +34,14 @@ class Server:
         keep_alive_seconds: float = 75.0,
         shutdown_seconds: float = 5.0,
         end_streams: Callable[[], None] = lambda: None,
+        refused: Refusing = note,
     ) -> None:
-        loop = asyncio.get_running_loop()
         self._connections = Connections(
-            app, loop, most=most_connections, keep_alive_seconds=keep_alive_seconds
+            app,
+            asyncio.get_running_loop(),
+            most=most_connections,
+            keep_alive_seconds=keep_alive_seconds,
+            refused=refused,
         )
         self._lifespan = AsgiLifespan(app, self._connections.state)
         self._shutdown_seconds = shutdown_seconds
