@@ -43,6 +43,7 @@ class Echo:
         self.left = asyncio.Event()
         self.breaks = False
         self.waits = False
+        self.length: int | None = None
         self.refused: list[tuple[str, str, int]] = []
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -50,7 +51,8 @@ class Echo:
             return
         self.scope = scope
         body = (await receive())["body"]
-        await send({"type": "http.response.start", "status": 201, "headers": [(b"x-own", b"1")]})
+        length = [] if self.length is None else [(b"content-length", b"%d" % self.length)]
+        await send({"type": "http.response.start", "status": 201, "headers": [(b"x-own", b"1"), *length]})
         await send({"type": "http.response.body", "body": body, "more_body": True})
         if self.breaks:
             raise ValueError("in the middle")
@@ -96,6 +98,17 @@ async def test_a_request_is_passed_on_in_the_name_of_its_client() -> None:
     assert (app.scope["client"][0], app.scope["scheme"]) == ("203.0.113.9", "https")
     assert (app.scope["path"], app.scope["query_string"]) == ("/mcp", b"a=b")
     assert dict(app.scope["headers"])[b"host"] == b"team.example"
+
+
+async def test_an_answer_to_head_is_passed_on_without_a_body() -> None:
+    async with pair() as (siblings, app):
+        sent = Sent()
+        app.length = 5
+        async with asyncio.timeout(PATIENCE):
+            await siblings.pass_on(1, {**SCOPE, "method": "HEAD"}, b"", silent, sent.take)
+
+    assert (b"content-length", b"5") in sent[0]["headers"]
+    assert sent[1:] == [{"type": "http.response.body", "body": b"", "more_body": False}]
 
 
 async def test_a_client_that_leaves_leaves_the_sibling_too() -> None:

@@ -173,7 +173,7 @@ class HostApplication:
 
     def _finished(self, visit: Visit, response: Whole) -> Whole:
         self._over(visit, response.status)
-        return visit.marked(response if visit.method != "HEAD" else response._replace(body=b""))
+        return visit.marked(response)
 
     def _over(self, visit: Visit, status: int) -> None:
         seconds = self._now() - visit.started

@@ -76,7 +76,7 @@ class Siblings(Struct, frozen=True):
         async with self._asking(number, self._head(line, kept, len(body)), body) as (reader, writer):
             watching = asyncio.get_running_loop().create_task(_when_gone(receive, writer.close))
             try:
-                await _copied(reader, send)
+                await _copied(reader, send, has_body=scope["method"] != "HEAD")
             except ConnectionResetError:
                 if not watching.done():  # else it was the client who left
                     raise
@@ -109,7 +109,7 @@ async def _when_gone(receive: Receive, act: Callable[[], None]) -> None:
     act()
 
 
-async def _copied(reader: asyncio.StreamReader, send: Send) -> None:
+async def _copied(reader: asyncio.StreamReader, send: Send, *, has_body: bool = True) -> None:
     """Send on a response as it comes."""
     arriving = _Arriving()
     parser = httptools.HttpResponseParser(arriving)
@@ -120,6 +120,7 @@ async def _copied(reader: asyncio.StreamReader, send: Send) -> None:
         parser.feed_data(data)
         if arriving.has_head and not arriving.is_begun:
             arriving.is_begun = True
+            arriving.is_whole = arriving.is_whole or not has_body
             status = parser.get_status_code()
             await send({"type": "http.response.start", "status": status, "headers": arriving.headers})
         if arriving.is_begun:

@@ -153,6 +153,7 @@ async def test_an_answer_to_head_has_no_body(server: Server) -> None:
     response, _ = await server.http.begin(server.http.head("HEAD", "/mcp", {}))
     await response.begin()
     assert response.status == 405
+    assert int(response.headers["content-length"]) > 0  # that of the body which GET would have
     ping = wired_call(server, "echo", 1, {"text": "next"})
     response._writer.write(ping)  # noqa: SLF001
     again = Response(response._reader, response._writer)  # noqa: SLF001
