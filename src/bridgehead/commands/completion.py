@@ -54,7 +54,7 @@ _COMMANDS = {
     "call": bridges.NAMES,
     "demo": bridges.NAMES,
     "tools": (*bridges.NAMES, "--json"),
-    "doctor": (*bridges.NAMES, "--json"),
+    "doctor": (*bridges.NAMES, "host", "--json"),
 }
 TOP = (*bridges.NAMES, "serve", "install", "doctor", "tools", "call", "demo", "token", "completion")
 

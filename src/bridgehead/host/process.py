@@ -44,8 +44,7 @@ class Job(Struct, frozen=True):
     def address(self) -> str:
         """The address that is served, as a client would write it."""
         scheme = "https" if self.settings.tls_cert else "http"
-        host = f"[{self.settings.host}]" if ":" in self.settings.host else self.settings.host
-        return f"{scheme}://{host}:{self.listening.getsockname()[1]}"
+        return f"{scheme}://{self.settings.shown_host}:{self.listening.getsockname()[1]}"
 
 
 class Post(Struct, frozen=True):

@@ -157,6 +157,11 @@ class HostSettings(OAuthSettings, OfferingSettings, PlaceSettings):
         return is_loopback(self.host)
 
     @property
+    def shown_host(self) -> str:
+        """The address that is listened on, as it stands in a URL."""
+        return f"[{self.host}]" if ":" in self.host and not self.host.startswith("[") else self.host
+
+    @property
     def needs_auth(self) -> bool:
         """Whether a caller must show who it is."""
         if self.auth != "auto":

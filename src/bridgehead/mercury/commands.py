@@ -48,15 +48,10 @@ def _examine(environment: Mapping[str, str], *, offline: bool) -> int:
 
 def _show_settings(environment: Mapping[str, str]) -> int:
     from rich.console import Console
-    from rich.table import Table
+
+    from bridgehead.runtime import showing
 
     from .settings import MercurySettings
 
-    settings = MercurySettings(environment)
-    table = Table("setting", "value", "default", "meaning", title="Mercury settings")
-    shown = dict(settings.summary())
-    for setting in settings.declared:
-        style = "bold" if setting.name in settings.given else None
-        table.add_row(setting.name, shown[setting.name], setting.shown_default, setting.about, style=style)
-    Console().print(table)
+    Console(highlight=False).print(showing.table(MercurySettings(environment), environment))
     return 0
