@@ -34,6 +34,17 @@ def test_a_broken_file_is_refused_with_its_place(desk: Desk, client: str, text: 
     assert everything(desk.project) == {"config": text.encode()}
 
 
+def test_servers_in_braces_are_refused_in_words_for_the_file_as_it_is(desk: Desk) -> None:
+    path = desk.project / "config"
+    path.write_text("mcp_servers = { other = { command = 'x' } }\n", encoding="utf-8")
+
+    for bridges in (["aoc"], ["aoc", "mercury"]):
+        said = desk.install("codex", *bridges, "--path", str(path))
+
+        assert (said.status, said.out) == (1, "")
+        assert "The way in which mcp_servers is written leaves no room for a safe change." in said.err
+
+
 def test_a_file_that_is_not_utf_8_is_refused_with_its_place(desk: Desk) -> None:
     path = desk.project / "config"
     path.write_bytes(b'{\n  "a": "\xe9"}')
