@@ -69,7 +69,7 @@ def main() -> int:
         case [name, *arguments] if name in _BRIDGES or name in _COMMANDS:
             return _run(name, arguments)
         case [unknown, *_]:
-            return _refuse(f"unknown command {unknown!r}")
+            return _refuse(f"unknown command {unknown!r}", like=unknown)
         case _:
             return _refuse("no command given")
 
@@ -114,6 +114,12 @@ def _print(text: str) -> int:
     return 0
 
 
-def _refuse(reason: str) -> int:
-    sys.stderr.write(f"bridgehead: {reason}; right would be: bridgehead --version, or bridgehead --help\n")
+def _refuse(reason: str, like: str = "") -> int:
+    """Say in one line what is wrong, and what would be right: what was probably meant, or all there is."""
+    from difflib import get_close_matches
+
+    names = [*_BRIDGES, *_COMMANDS]
+    meant = get_close_matches(like, [*names, "--version", "--help"], n=1)
+    right = f"bridgehead {meant[0] if meant else '|'.join(names)}, or bridgehead --help"
+    sys.stderr.write(f"bridgehead: {reason}; right would be: {right}\n")
     return _WRONG_USAGE

@@ -112,6 +112,8 @@ def test_what_is_no_known_key_is_answered_by_those_that_there_are(pair: str, rea
 def test_everything_that_is_missing_is_named() -> None:
     schema = SCHEMA | {"required": ["day", "text"]}
 
+    with pytest.raises(Misfit, match=r"^day is there twice; right would be: \[day=integer\] "):
+        read("day=1", "day=2")
     with pytest.raises(Misfit, match=r"^day, text missing; right would be: day=integer "):
         arguments(["sure=1"], schema, no_file)
 

@@ -53,7 +53,9 @@ async def test_with_a_token_it_starts_and_asks_for_it(tmp_path: Path, dial: Dial
 @pytest.mark.parametrize(
     ("arguments", "settings", "told"),
     [
-        (("--port", "http"), {}, "MCP_SERVER_PORT is 'http'"),
+        (("--port", "http"), {}, "--port is 'http': it must be a whole number from 0 to 65535."),
+        (("--host", ""), {}, "--host is '': it must be a text"),
+        ((), {"MCP_SERVER_PORT": "http"}, "MCP_SERVER_PORT is 'http'"),
         (("--tls-cert", "/nowhere.pem"), {}, "BRIDGEHEAD_TLS_CERT is '/nowhere.pem'"),
         (("--workers", "2"), {}, "gamma cannot be served by 2 workers: There is one gamma in the world."),
         ((), {"BRIDGEHEAD_AUTH": "off", "MCP_SERVER_HOST": "192.0.2.1"}, "BRIDGEHEAD_AUTH is 'off'"),

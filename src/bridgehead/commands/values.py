@@ -33,6 +33,8 @@ def arguments(pairs: Iterable[str], schema: Schema, read_file: Callable[[str], s
             raise Misfit(f"{pair!r} is not key=value", usage(schema))
         if key not in properties:
             raise Misfit(f"there is no {key!r}", usage(schema))
+        if key in made:
+            raise Misfit(f"{key} is there twice", usage(schema))
         if text.startswith(_FROM_FILE):
             text = _content(key, text.removeprefix(_FROM_FILE), read_file)
         made[key] = value(key, text, properties[key])
