@@ -174,3 +174,27 @@ def test_who_interrupts_a_command_sees_no_traceback(tmp_path: Path) -> None:
         out, err = process.communicate(timeout=30)
 
     assert (process.returncode, out, err) == (130, "", "")
+
+
+@pytest.mark.parametrize("words", [["tools"], ["tools", "--json"], ["doctor", "aoc"], ["install", "--list"]])
+def test_who_reads_no_further_sees_no_traceback(tmp_path: Path, words: list[str]) -> None:
+    with subprocess.Popen(
+        [COMMAND, *words],
+        env=Person(tmp_path).environment(),
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        _, err = process.communicate(timeout=30)
+
+    assert (process.returncode, err) == (1, b"")
+
+
+def test_a_stream_that_cannot_show_everything_shows_something_like_it(tmp_path: Path) -> None:
+    done = Person(tmp_path).run("doctor", "aoc", PYTHONIOENCODING="ascii")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "+ version" in done.stdout

@@ -81,18 +81,31 @@ def _run(name: str, arguments: list[str]) -> int:
 
     try:
         environment = _environment()
-        if name in _COMMANDS:
-            status = import_module(_COMMANDS[name][0]).main(arguments, environment)
-        elif arguments:
-            status = import_module(f"bridgehead.{name}.commands").main(arguments, environment)
-        else:
-            status = import_module(f"bridgehead.{name}.serve").run(environment)
+        if name in _BRIDGES and not arguments:
+            return int(import_module(f"bridgehead.{name}.serve").run(environment))
+        command = _COMMANDS[name][0] if name in _COMMANDS else f"bridgehead.{name}.commands"
+        return _shown(command, arguments, environment)
     except BridgeError as error:
         sys.stderr.write(f"bridgehead {name}: {error}\n")
         return _WRONG_USAGE
     except KeyboardInterrupt:  # a person has seen enough
         return _INTERRUPTED
-    return int(status)
+
+
+def _shown(command: str, arguments: list[str], environment: dict[str, str]) -> int:
+    """Run what writes for a person or a pipe, and end quietly where nobody reads on."""
+    from importlib import import_module
+
+    from bridgehead.runtime.plain import written_plainly
+
+    written_plainly(sys.stdout, sys.stderr)
+    try:
+        status = int(import_module(command).main(arguments, environment))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return status
 
 
 def _environment() -> dict[str, str]:

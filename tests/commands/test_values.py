@@ -138,3 +138,25 @@ def test_a_file_that_cannot_be_read_is_one_line() -> None:
 
     with pytest.raises(Misfit, match="it is not text in UTF-8"):
         arguments(["text=@picture"], SCHEMA, lambda _: b"\xff".decode())
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        "share=NaN",
+        "share=-Infinity",
+        "share=1e999",
+        "any=[NaN]",
+        'list=["\\ud800"]',
+        "text=\udcff",
+        "glob=\udcff",
+    ],
+)
+def test_what_no_client_could_send_does_not_fit(pair: str) -> None:
+    with pytest.raises(Misfit, match="does not fit; right would be: "):
+        read(pair)
+
+
+def test_a_text_may_begin_with_the_sign_of_a_file() -> None:
+    assert read("text=@@home") == {"text": "@home"}
+    assert read("text=a@b") == {"text": "a@b"}
