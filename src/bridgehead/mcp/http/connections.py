@@ -54,13 +54,20 @@ class Connections:
         self.state: dict[str, Any] = {}
         """What the application's lifespan has for its requests."""
         self._most = most
-        self._keep_alive_seconds = keep_alive_seconds
+        self.keep_alive_seconds = keep_alive_seconds
         self._open: set[Http1Protocol] = set()
+        self.greeting: set[asyncio.Task[None]] = set()
+        """The connections that still agree on TLS."""
         self._left_behind: set[asyncio.Task[None]] = set()
         """What still runs for clients that are gone."""
         self._all_closed: asyncio.Future[None] | None = None
         self._date = b""
         self._date_until = 0.0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for another connection."""
+        return self._most is not None and len(self._open) + len(self.greeting) >= self._most
 
     def enter(self, connection: Http1Protocol) -> bool:
         """Count a connection in, if there is room for it."""
@@ -90,6 +97,8 @@ class Connections:
 
     async def close(self, within: float) -> None:
         """Let every request under way be answered, for as long as there is time, and close everything."""
+        for task in tuple(self.greeting):
+            task.cancel()
         for connection in tuple(self._open):
             connection.shutdown()
         try:
@@ -115,7 +124,7 @@ class Connections:
 
     def _sweep(self) -> None:
         """Close what is idle, and look again later as long as there are connections."""
-        before = self.loop.time() - self._keep_alive_seconds
+        before = self.loop.time() - self.keep_alive_seconds
         for connection in tuple(self._open):
             connection.close_if_idle(before)
         if self._open:
