@@ -117,8 +117,7 @@ async def test_connections_that_are_opened_and_left_do_not_keep_others_out(tmp_p
 
 async def test_more_connections_than_allowed_are_turned_away_with_words(tmp_path: Path) -> None:
     async with hosting(tmp_path, {"BRIDGEHEAD_CONNECTIONS": "3"}) as host:
-        for _ in range(3):
-            first, _ = await host.http.begin(b"")
+        first, *_ = [(await host.http.begin(b""))[0] for _ in range(3)]
         response, _ = await host.http.begin(b"")
         await response.begin()
         assert response.status == 503

@@ -120,7 +120,8 @@ async def _copied(reader: asyncio.StreamReader, send: Send, *, has_body: bool = 
         parser.feed_data(data)
         if arriving.has_head and not arriving.is_begun:
             arriving.is_begun = True
-            arriving.is_whole = arriving.is_whole or not has_body
+            if not has_body:
+                arriving.is_whole = True
             status = parser.get_status_code()
             await send({"type": "http.response.start", "status": status, "headers": arriving.headers})
         if arriving.is_begun:
