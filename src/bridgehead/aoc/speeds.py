@@ -28,6 +28,7 @@ _INDENT = b"\n    "
 _KEY = re.compile(rb'\s*"(?:[^"\\]|\\.)*"\s*:\s*', re.DOTALL)
 _SPACE = re.compile(rb"\s*")
 _BYTE = re.compile(r"\(byte (\d+)\)")
+_TRUNCATED = "truncated"
 
 
 class NotSpeeds(Exception):
@@ -193,9 +194,10 @@ def _end_of_space(data: bytes, at: int) -> int:
 
 
 def located(error: Exception, data: bytes) -> str:
-    """Word why bytes could not be decoded, with the line where that is known only as a byte."""
-    found = _BYTE.search(str(error))
-    if found is None:
-        return str(error)
-    line = data.count(b"\n", 0, int(found[1])) + 1
-    return f"{error} - in line {line}"
+    """Word why bytes could not be decoded, with the line where that is known only as a byte or as the end."""
+    text = str(error)
+    found = _BYTE.search(text)
+    if found is None and _TRUNCATED not in text:
+        return text
+    line = data.count(b"\n", 0, int(found[1]) if found else len(data)) + 1
+    return f"{text} - in line {line}"
