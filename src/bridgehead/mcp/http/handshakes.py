@@ -33,11 +33,11 @@ class Handshakes:
         self._within = max(_LEAST_SECONDS, min(MOST_SECONDS, connections.keep_alive_seconds))
         listening.setblocking(False)  # noqa: FBT003 - its name says what it sets
         self._accepting = self._loop.create_task(self._accept())
+        self._accepting.add_done_callback(lambda _: listening.close())  # and not while the loop watches it
 
     def close(self) -> None:
         """Accept nothing more."""
         self._accepting.cancel()
-        self._listening.close()
 
     async def _accept(self) -> None:
         while True:
