@@ -30,7 +30,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
 
 def _parser() -> Parser:
     parser = Parser(prog="bridgehead aoc", description="Speed records of Advent of Code puzzles, for people.")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
     board = commands.add_parser("leaderboard", help="rank the models by their median time")
     board.add_argument("--format", choices=FORMATS, default="table", help="how to write it (default: table)")
     board.set_defaults(run=_leaderboard)

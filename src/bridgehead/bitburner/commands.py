@@ -6,10 +6,8 @@ import asyncio
 from collections.abc import Mapping
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Column, Table
 
-from bridgehead.runtime import findings
+from bridgehead.runtime import findings, showing
 from bridgehead.runtime.command_line import Parser
 
 from . import doctor
@@ -62,12 +60,5 @@ def _doctor(arguments: list[str], environment: Mapping[str, str]) -> int:
 
 
 def _settings(environment: Mapping[str, str]) -> int:
-    settings = BitburnerSettings(environment)
-    values = dict(settings.summary())
-    table = Table("Variable", Column("Value", overflow="fold"), "What it does")
-    for setting in settings.declared:
-        value = values[setting.name] or setting.shown_default
-        shown = f"[bold]{escape(value)}[/]" if setting.name in settings.given else escape(value)
-        table.add_row(setting.name, shown, escape(setting.about))
-    Console().print(table)
+    Console(highlight=False).print(showing.table(BitburnerSettings(environment), environment))
     return 0

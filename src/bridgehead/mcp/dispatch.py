@@ -35,6 +35,10 @@ Reply = bytes | Coroutine[Any, Any, bytes | None] | None
 """An answer, work that will give one (or none, if it is cancelled), or nothing to say."""
 
 
+_LONGEST_LOGGED = 300
+"""Characters of a refusal's words, in which what the client sent may be repeated."""
+
+
 class Dispatcher:
     """Serves one bridge to any number of connections."""
 
@@ -314,6 +318,9 @@ class Dispatcher:
         """Word a failure as the bridge's dialect has it; a bug (no failure) leaves only its reference."""
         if failure is None:
             failure = context.dialect.bug(_logged(context, cause))
+        elif isinstance(failure, ProtocolError):
+            said = failure.message[:_LONGEST_LOGGED]
+            logging.getLogger("bridgehead.mcp").info("%s refused: %s", context.method, said)
         if isinstance(failure, ToolError) and context.method == "tools/call":
             return self._enveloped(context, encoded(error_result(failure), context.revision))
         if isinstance(failure, ToolError):

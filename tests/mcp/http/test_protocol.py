@@ -1,6 +1,7 @@
 """Protocol: HTTP/1.1 on one connection, as clients of every manner speak it."""
 
 import asyncio
+import socket
 from contextlib import suppress
 
 import pytest
@@ -152,6 +153,7 @@ async def test_an_answer_to_head_has_no_body(server: Server) -> None:
     response, _ = await server.http.begin(server.http.head("HEAD", "/mcp", {}))
     await response.begin()
     assert response.status == 405
+    assert int(response.headers["content-length"]) > 0  # that of the body which GET would have
     ping = wired_call(server, "echo", 1, {"text": "next"})
     response._writer.write(ping)  # noqa: SLF001
     again = Response(response._reader, response._writer)  # noqa: SLF001
@@ -255,6 +257,26 @@ async def test_a_slow_reader_makes_the_server_wait_and_then_gets_everything(serv
     response = await server.post(asked, session)
     messages = await response.messages()
     assert [message["params"]["progress"] for message in messages[:-1]] == list(range(1, 50_001))
+
+
+async def test_a_client_that_does_not_read_is_not_read_from_and_then_gets_everything(server: Server) -> None:
+    count = 20_000
+    data = b"".join(wired_call(server, "echo", number, {"text": "e" * 500}) for number in range(count))
+    with socket.create_connection(("127.0.0.1", server.port)) as client:
+        client.setblocking(False)  # noqa: FBT003 - its name says what it sets
+        loop = asyncio.get_running_loop()
+        sending = loop.create_task(loop.sock_sendall(client, data))
+        assert await server.is_alive()
+        await asyncio.wait([sending], timeout=1)
+        assert not sending.done()
+        answers, rest = 0, b""
+        async with asyncio.timeout(20):
+            while answers < count:
+                *whole, rest = (rest + await loop.sock_recv(client, 1024 * 1024)).split(b"HTTP/1.1 200 OK")
+                answers += len(whole)
+                if answers == count:
+                    assert b"e" * 500 in rest
+            await sending
 
 
 async def test_the_application_runs_on_another_server_too() -> None:

@@ -173,8 +173,10 @@ class Cycle:
         date = self._protocol.connections.date()
         length = b"" if status in _NO_BODY else b"content-length: %d\r\n" % len(body)
         end = b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n"
-        head = (STATUS_LINES[status], date, length, _header_lines(tuple(headers)), end, body)
-        self._protocol.write(b"".join(head))
+        shown = body if self._scope["method"] != "HEAD" else b""
+        self._protocol.write(
+            b"".join((STATUS_LINES[status], date, length, _header_lines(tuple(headers)), end, shown))
+        )
         self._finish()
 
     def _begin(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
