@@ -19,7 +19,7 @@ from .bridge import Bridge
 from .changes import Listener
 from .connection import Client, Connection, Outlet
 from .context import Context, questions_in
-from .errors import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, Failure, ProtocolError, ToolError
+from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, Failure, ProtocolError, ToolError
 from .later import asyncio, logging
 from .lifespan import Lifespan, Lifespans
 from .limits import Limits
@@ -98,7 +98,9 @@ class Dispatcher:
             return self.take(message, connection, outlet)
         if isinstance(message, jsonrpc.Malformed):
             return jsonrpc.error(message.id, message.error)
-        return self.take_batch(message, connection, outlet)
+        from .batches import take_batch  # which only one revision has
+
+        return take_batch(self, message, connection, outlet)
 
     def take(self, message: jsonrpc.Message, connection: Connection, outlet: Outlet) -> Reply:
         """Take one message."""
@@ -122,38 +124,6 @@ class Dispatcher:
             return await work
         except ProtocolError as failure:
             return jsonrpc.error(request_id, failure)
-
-    def take_batch(self, batch: jsonrpc.Batch, connection: Connection, outlet: Outlet) -> Reply:
-        """Take a batch, which only one revision knows; its answers come back as one array."""
-        client = connection.client
-        if client is None or not client.revision.batches:
-            message = "Invalid request: batches exist only in protocol revision 2025-03-26"
-            return jsonrpc.error(None, ProtocolError(INVALID_REQUEST, message))
-        if len(batch.items) > self.limits.requests_in_flight:
-            message = f"Invalid request: a batch may have {self.limits.requests_in_flight} messages"
-            return jsonrpc.error(None, ProtocolError(INVALID_REQUEST, message))
-        replies = [self._take_item(item, connection, outlet) for item in batch.items]
-        if all(reply is None for reply in replies):
-            return None
-        return self._collected(replies)
-
-    def _take_item(
-        self, item: jsonrpc.Message | jsonrpc.Malformed, connection: Connection, outlet: Outlet
-    ) -> Reply:
-        if isinstance(item, jsonrpc.Malformed):
-            return jsonrpc.error(item.id, item.error)
-        if item.method == "initialize" and item.id is not UNSET:
-            failure = ProtocolError(INVALID_REQUEST, "Invalid request: initialize cannot be part of a batch")
-            return jsonrpc.error(item.id, failure)
-        return self.take(item, connection, outlet)
-
-    @staticmethod
-    async def _collected(replies: list[Reply]) -> bytes | None:
-        work = [reply for reply in replies if reply is not None and not isinstance(reply, bytes)]
-        results = iter(await asyncio.gather(*work))
-        answers = [reply if reply is None or isinstance(reply, bytes) else next(results) for reply in replies]
-        given = [answer for answer in answers if answer is not None]
-        return b"[%b]" % b",".join(given) if given else None
 
     def notified(self, message: jsonrpc.Message, connection: Connection) -> None:
         """Take a notification; one that is unknown or broken is ignored, as the protocol asks."""
@@ -287,7 +257,7 @@ class Dispatcher:
 
     def _enveloped(self, context: Context[Any], body: Body) -> bytes:
         encoded_body, meta = body
-        if context.revision.stateless and context.method != "initialize":
+        if context.revision.stateless:
             head = self._complete
             if meta:
                 head = b'{"resultType":"complete","_meta":%b' % jsonrpc.encode({**self._server_meta, **meta})

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import UNSET
 
 from .. import jsonrpc
+from ..batches import take_batch
 from ..connection import Connection, Nowhere, overload
 from ..dispatch import Dispatcher
 from ..errors import ProtocolError
@@ -167,7 +168,7 @@ class Posting:
         if session.connection.is_busy:
             raise busy()
         response = self._response(exchange, session)
-        reply = self._dispatcher.take_batch(batch, session.connection, response)
+        reply = take_batch(self._dispatcher, batch, session.connection, response)
         if reply is None:
             return ACCEPTED
         if isinstance(reply, bytes):
