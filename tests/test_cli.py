@@ -94,6 +94,7 @@ def test_every_name_of_the_help_leads_to_something_with_a_help_of_its_own(name: 
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"usage: bridgehead {name}")
+    assert f"\n  bridgehead {name} " in done.stdout, "an example"
     assert f"\n  {name} " in bridgehead("--help").stdout
 
 
