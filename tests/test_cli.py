@@ -19,6 +19,7 @@ from tests.support.messages import encode, initialize
 from tests.support.person import COMMAND, Person
 
 ALL = "bitburner|aoc|mercury|install|serve|token|doctor|tools|call|demo|completion"
+FULL = Path("/dev/full")
 HELLO = encode(initialize()).decode() + "\n"
 
 
@@ -44,6 +45,17 @@ def test_version_is_the_version_of_the_installed_distribution() -> None:
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"bridgehead {metadata.version('bridgehead')}\n"
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no disk that is always full")
+def test_a_command_that_has_no_room_to_write_says_so_in_one_line() -> None:
+    with FULL.open("w") as full:
+        done = subprocess.run(
+            [COMMAND, "tools", "aoc"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=30, check=False
+        )
+
+    assert done.returncode == 1
+    assert done.stderr == "bridgehead: there is no room to write to. Free some, then run it again.\n"
 
 
 @pytest.mark.parametrize("option", ["--help", "-h"])
@@ -94,6 +106,7 @@ def test_every_name_of_the_help_leads_to_something_with_a_help_of_its_own(name: 
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"usage: bridgehead {name}")
+    assert f"\n  bridgehead {name} " in done.stdout, "an example"
     assert f"\n  {name} " in bridgehead("--help").stdout
 
 

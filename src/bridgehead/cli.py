@@ -93,7 +93,8 @@ def _run(name: str, arguments: list[str]) -> int:
 
 
 def _shown(command: str, arguments: list[str], environment: dict[str, str]) -> int:
-    """Run what writes for a person or a pipe, and end quietly where nobody reads on."""
+    """Run what writes for a person or a pipe, which may read no further or be full."""
+    from errno import ENOSPC
     from importlib import import_module
 
     from bridgehead.runtime.plain import written_plainly
@@ -102,8 +103,12 @@ def _shown(command: str, arguments: list[str], environment: dict[str, str]) -> i
     try:
         status = int(import_module(command).main(arguments, environment))
         sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as failure:
+        if failure.errno == ENOSPC:
+            sys.stderr.write("bridgehead: there is no room to write to. Free some, then run it again.\n")
+        elif not isinstance(failure, BrokenPipeError):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to write goes nowhere
         return 1
     return status
 

@@ -7,8 +7,12 @@ from collections.abc import Mapping
 from bridgehead.runtime.command_line import Parser
 
 _ABOUT = """\
-The Mercury diffusion LLM as an MCP server. Without a command it serves a client on standard input and output,
+The Mercury diffusion LLM for agents. Without a command it serves an MCP client on standard input and output,
 or over HTTP with MCP_TRANSPORT=http.
+
+  bridgehead mercury doctor
+  bridgehead mercury settings
+  bridgehead mercury simulate
 """
 
 
