@@ -110,9 +110,10 @@ async def test_a_large_body_and_a_large_answer_pass(server: Server) -> None:
     assert len(text(await server.json(response))) == 5_000_000
 
 
-async def test_a_client_may_ask_to_send_its_body(server: Server) -> None:
+@pytest.mark.parametrize("expecting", ["100-continue", "100-Continue"])
+async def test_a_client_may_ask_to_send_its_body(server: Server, expecting: str) -> None:
     body = encode(initialize())
-    data = wire(server, body, {"Expect": "100-continue"})
+    data = wire(server, body, {"Expect": expecting})
     response, writer = await server.http.begin(data[: -len(body)])
     async with asyncio.timeout(10):
         assert await response._reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"  # noqa: SLF001
@@ -120,6 +121,19 @@ async def test_a_client_may_ask_to_send_its_body(server: Server) -> None:
     await response.begin()
     server.checker.asked(initialize())
     assert "result" in await server.json(response)
+
+
+async def test_a_target_with_scheme_and_authority_is_served_by_its_path(server: Server) -> None:
+    data = wired_call(server, "echo", 1, {"text": "by proxy"})
+    host = b"127.0.0.1:%d" % server.http.port
+    whole = data.replace(b"POST /mcp", b"POST HTTP://%b/mcp" % host, 1)
+    response, _ = await server.http.begin(whole.replace(b"Host: %b" % host, b"Host: evil.example", 1))
+    await response.begin()
+    assert text(await server.json(response)) == "by proxy"
+
+    away, _ = await server.http.begin(data.replace(b"POST /mcp", b"POST http://evil.example/mcp", 1))
+    await away.begin()
+    assert away.status == 421
 
 
 async def test_an_old_client_gets_an_answer_that_ends_with_the_connection(server: Server) -> None:

@@ -211,6 +211,8 @@ class Http1Protocol(asyncio.Protocol):
         """Queue the request; it starts when its body is there, or when there is more of it than fits."""
         if self._piece_bytes > MOST_HEAD_BYTES:
             self._check_head()
+        if not self._url.startswith(b"/"):
+            self._take_absolute()
         parser = self._parser
         path, _, query = self._url.partition(b"?")
         decoded = path.decode("latin-1")
@@ -235,6 +237,15 @@ class Http1Protocol(asyncio.Protocol):
         self._head_since = None
         self._incoming = cycle
         self._queue.append(cycle)
+
+    def _take_absolute(self) -> None:
+        """Take a target with scheme and authority apart, as a proxy is sent it; the authority is the host."""
+        scheme, mark, rest = self._url.partition(b"://")
+        if mark and scheme.lower() in (b"http", b"https"):
+            authority, _, path = rest.partition(b"/")
+            self._url = b"/" + path
+            self._headers = [field for field in self._headers if field[0] != b"host"]
+            self._headers.append((b"host", authority))
 
     def _check_head(self) -> None:
         """Refuse a head that came in all at once and is too large."""
