@@ -46,7 +46,7 @@ $(STAMP): $(TOOLS) pyproject.toml src/bridgehead/__init__.py
 
 test: $(STAMP) ## run the tests, child processes measured too; fails below 95 % coverage
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage run -m pytest -n auto --maxprocesses 4 --dist loadfile
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 

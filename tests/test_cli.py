@@ -18,7 +18,8 @@ from tests.bitburner.serving import free_port
 from tests.support.messages import encode, initialize
 from tests.support.person import COMMAND, Person
 
-RIGHT = "right would be: bridgehead --version, or bridgehead --help"
+ALL = "bitburner|aoc|mercury|install|serve|token|doctor|tools|call|demo|completion"
+FULL = Path("/dev/full")
 HELLO = encode(initialize()).decode() + "\n"
 
 
@@ -46,6 +47,17 @@ def test_version_is_the_version_of_the_installed_distribution() -> None:
     assert done.stdout == f"bridgehead {metadata.version('bridgehead')}\n"
 
 
+@pytest.mark.skipif(not FULL.exists(), reason="there is no disk that is always full")
+def test_a_command_that_has_no_room_to_write_says_so_in_one_line() -> None:
+    with FULL.open("w") as full:
+        done = subprocess.run(
+            [COMMAND, "tools", "aoc"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=30, check=False
+        )
+
+    assert done.returncode == 1
+    assert done.stderr == "bridgehead: there is no room to write to. Free some, then run it again.\n"
+
+
 @pytest.mark.parametrize("option", ["--help", "-h"])
 def test_help_names_every_option_and_goes_to_standard_output(option: str) -> None:
     done = bridgehead(option)
@@ -56,22 +68,24 @@ def test_help_names_every_option_and_goes_to_standard_output(option: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("arguments", "reason"),
+    ("arguments", "reason", "right"),
     [
-        ([], "no command given"),
-        (["nonsense"], "unknown command 'nonsense'"),
-        (["--verbose"], "unknown command '--verbose'"),
-        (["two\nlines"], r"unknown command 'two\nlines'"),
-        (["--version", "please"], "--version takes nothing after it"),
+        ([], "no command given", ALL),
+        (["nonsense"], "unknown command 'nonsense'", ALL),
+        (["instal", "cursor"], "unknown command 'instal'", "install"),
+        (["mercuy"], "unknown command 'mercuy'", "mercury"),
+        (["--versio"], "unknown command '--versio'", "--version"),
+        (["two\nlines"], r"unknown command 'two\nlines'", ALL),
+        (["--version", "please"], "--version takes nothing after it", ALL),
     ],
 )
 def test_wrong_usage_is_answered_by_one_line_that_says_what_would_be_right(
-    arguments: list[str], reason: str
+    arguments: list[str], reason: str, right: str
 ) -> None:
     done = bridgehead(*arguments)
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"bridgehead: {reason}; {RIGHT}\n"
+    assert done.stderr == f"bridgehead: {reason}; right would be: bridgehead {right}, or bridgehead --help\n"
 
 
 def test_importing_the_command_loads_nothing_but_itself() -> None:
@@ -92,6 +106,7 @@ def test_every_name_of_the_help_leads_to_something_with_a_help_of_its_own(name: 
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"usage: bridgehead {name}")
+    assert f"\n  bridgehead {name} " in done.stdout, "an example"
     assert f"\n  {name} " in bridgehead("--help").stdout
 
 
@@ -172,3 +187,27 @@ def test_who_interrupts_a_command_sees_no_traceback(tmp_path: Path) -> None:
         out, err = process.communicate(timeout=30)
 
     assert (process.returncode, out, err) == (130, "", "")
+
+
+@pytest.mark.parametrize("words", [["tools"], ["tools", "--json"], ["doctor", "aoc"], ["install", "--list"]])
+def test_who_reads_no_further_sees_no_traceback(tmp_path: Path, words: list[str]) -> None:
+    with subprocess.Popen(
+        [COMMAND, *words],
+        env=Person(tmp_path).environment(),
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        _, err = process.communicate(timeout=30)
+
+    assert (process.returncode, err) == (1, b"")
+
+
+def test_a_stream_that_cannot_show_everything_shows_something_like_it(tmp_path: Path) -> None:
+    done = Person(tmp_path).run("doctor", "aoc", PYTHONIOENCODING="ascii")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "+ version" in done.stdout

@@ -69,7 +69,7 @@ def main() -> int:
         case [name, *arguments] if name in _BRIDGES or name in _COMMANDS:
             return _run(name, arguments)
         case [unknown, *_]:
-            return _refuse(f"unknown command {unknown!r}")
+            return _refuse(f"unknown command {unknown!r}", like=unknown)
         case _:
             return _refuse("no command given")
 
@@ -81,18 +81,36 @@ def _run(name: str, arguments: list[str]) -> int:
 
     try:
         environment = _environment()
-        if name in _COMMANDS:
-            status = import_module(_COMMANDS[name][0]).main(arguments, environment)
-        elif arguments:
-            status = import_module(f"bridgehead.{name}.commands").main(arguments, environment)
-        else:
-            status = import_module(f"bridgehead.{name}.serve").run(environment)
+        if name in _BRIDGES and not arguments:
+            return int(import_module(f"bridgehead.{name}.serve").run(environment))
+        command = _COMMANDS[name][0] if name in _COMMANDS else f"bridgehead.{name}.commands"
+        return _shown(command, arguments, environment)
     except BridgeError as error:
         sys.stderr.write(f"bridgehead {name}: {error}\n")
         return _WRONG_USAGE
     except KeyboardInterrupt:  # a person has seen enough
         return _INTERRUPTED
-    return int(status)
+
+
+def _shown(command: str, arguments: list[str], environment: dict[str, str]) -> int:
+    """Run what writes for a person or a pipe, which may read no further or be full."""
+    from errno import ENOSPC
+    from importlib import import_module
+
+    from bridgehead.runtime.plain import written_plainly
+
+    written_plainly(sys.stdout, sys.stderr)
+    try:
+        status = int(import_module(command).main(arguments, environment))
+        sys.stdout.flush()
+    except OSError as failure:
+        if failure.errno == ENOSPC:
+            sys.stderr.write("bridgehead: there is no room to write to. Free some, then run it again.\n")
+        elif not isinstance(failure, BrokenPipeError):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to write goes nowhere
+        return 1
+    return status
 
 
 def _environment() -> dict[str, str]:
@@ -114,6 +132,12 @@ def _print(text: str) -> int:
     return 0
 
 
-def _refuse(reason: str) -> int:
-    sys.stderr.write(f"bridgehead: {reason}; right would be: bridgehead --version, or bridgehead --help\n")
+def _refuse(reason: str, like: str = "") -> int:
+    """Say in one line what is wrong, and what would be right: what was probably meant, or all there is."""
+    from difflib import get_close_matches
+
+    names = [*_BRIDGES, *_COMMANDS]
+    meant = get_close_matches(like, [*names, "--version", "--help"], n=1)
+    right = f"bridgehead {meant[0] if meant else '|'.join(names)}, or bridgehead --help"
+    sys.stderr.write(f"bridgehead: {reason}; right would be: {right}\n")
     return _WRONG_USAGE

@@ -111,12 +111,13 @@ def test_resources_are_listed_newest_day_first_with_the_contracts_words(client: 
     }
 
 
-def test_a_resource_with_both_phases_is_read(client: Peer) -> None:
-    assert answer(client, {"id": 3, "method": "resources/read", "params": {"uri": "aoc://day01"}}) == {
-        "jsonrpc": "2.0",
-        "id": 3,
-        "result": {"contents": [{"uri": "aoc://day01", "mimeType": "text/plain", "text": DAY_ONE}]},
-    }
+def test_a_resource_with_both_phases_is_read_byte_for_byte(client: Peer) -> None:
+    client.send_bytes(b'{"jsonrpc":"2.0","id":3,"method":"resources/read","params":{"uri":"aoc://day01"}}\n')
+
+    assert client.line() == (
+        b'{"jsonrpc":"2.0","id":3,"result":{"contents":[{"uri":"aoc://day01","mimeType":"text/plain",'
+        b'"text":%b}]}}' % json.dumps(DAY_ONE).encode()
+    )
 
 
 def test_a_resource_with_one_phase_is_read_with_its_line_endings_normalised(client: Peer) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridgehead.aoc.figures import Runs, figures
+from bridgehead.aoc.figures import Runs, figures, squares
 
 TIMES = st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=60)
 PARTS = st.lists(st.lists(st.integers(0, 2**63 - 1) | st.integers(0, 9), max_size=20), min_size=1, max_size=6)
@@ -37,6 +37,11 @@ def test_runs_that_come_one_by_one_come_to_the_same(before: list[int], after: li
         runs.add(time)
 
     assert figures([runs]) == at_once
+
+
+@given(st.lists(st.integers(0, 2**24), max_size=60) | TIMES)
+def test_squares_are_summed_up_exactly(times: list[int]) -> None:
+    assert squares(sorted(times)) == sum(time * time for time in times)
 
 
 @pytest.mark.parametrize(("n", "p95"), [(19, None), (20, 19), (21, 20), (100, 95), (101, 96)])

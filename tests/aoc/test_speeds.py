@@ -107,6 +107,7 @@ def test_any_mutation_is_read_as_other_readers_read_it_or_refused(
     ("data", "word"),
     [
         (b"", "truncated"),
+        (b"{\n", "truncated - in line 2"),
         (b"[]", "array"),
         (b'{"day": 4}', "entries"),
         (b'{"entries": []}', "day"),

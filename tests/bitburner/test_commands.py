@@ -124,7 +124,9 @@ async def test_settings_are_printed_with_their_values(tmp_path: Path) -> None:
     assert "RPC_RECONNECT_MAX_ATTEMPTS" in said
 
 
-@pytest.mark.parametrize("words", [["nonsense"], ["settings", "more"], ["doctor", "--wait", "x"]])
+@pytest.mark.parametrize(
+    "words", [["nonsense"], ["settings", "more"], ["doctor", "--wait", "x"], ["doctor", "--wait", "nan"]]
+)
 async def test_wrong_words_are_answered_in_one_line(tmp_path: Path, words: list[str]) -> None:
     status, said = await run(tmp_path, 12599, *words)
 

@@ -212,6 +212,14 @@ async def test_what_is_typed_reaches_the_api(person: Person, api: Simulator, mer
     assert sent["reasoning_effort"] == "low"
 
 
+def test_a_value_may_come_from_standard_input(person: Person) -> None:
+    words = ("call", "aoc", "record_speed", "day=1", "phase=1", "speed_ms=5")
+    done = person.run(*words, "llm_name=@-", typed="piped")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Recorded piped Day 1")
+
+
 def test_a_broken_setting_is_one_line(person: Person, tmp_path: Path) -> None:
     done = person.run("call", "aoc", "speed_leaderboard", AOC_DATA_DIR=str(tmp_path / "gone"))
 

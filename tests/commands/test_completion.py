@@ -1,5 +1,6 @@
 """Completion: what a shell is told, and what it then offers."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -23,8 +24,17 @@ def environment(tmp_path: Path) -> dict[str, str]:
         (["call", "aoc"], {"fetch_instruction", "record_speed"}),
         (["call", "aoc", "record_speed", "day=1"], {"phase=", "llm_name=", "speed_ms="}),
         (["call", "aoc", "record_speed", "day", "=", "1"], {"phase=", "llm_name=", "speed_ms="}),
-        (["install"], {"cursor", "--dry-run"}),
+        (["install"], {"cursor", "--list"}),
+        (["install", "cursor"], {"aoc", "--dry-run"}),
+        (["install", "cursor", "aoc", "--remove"], {"mercury", "--dry-run"}),
+        (["install", "cursor", "--scope"], {"user", "project"}),
+        (["serve", "--read-only"], {"--port", "--bridges"}),
+        (["serve", "--bridges"], {"aoc", "mercury"}),
         (["token"], {"add", "revoke"}),
+        (["token", "add", "me"], {"--days"}),
+        (["doctor", "aoc"], {"mercury", "host", "--json"}),
+        (["tools"], {"aoc"}),
+        (["tools", "aoc"], {"--json"}),
     ],
 )
 def test_what_may_follow_is_offered(before: list[str], some: set[str], environment: dict[str, str]) -> None:
@@ -33,7 +43,10 @@ def test_what_may_follow_is_offered(before: list[str], some: set[str], environme
 
 @pytest.mark.parametrize(
     "before",
-    [["moon"], ["call", "moon"], ["call", "moon", "land"], ["call", "aoc", "none"], ["token", "add", "me"]],
+    [
+        *(["moon"], ["call", "moon"], ["call", "moon", "land"], ["call", "aoc", "none"]),
+        *(["serve", "--tls-cert"], ["install", "cursor", "--path"], ["aoc", "plot"], ["token", "revoke"]),
+    ],
 )
 def test_where_nothing_is_known_nothing_is_offered(before: list[str], environment: dict[str, str]) -> None:
     assert words(before, environment) == []
@@ -41,19 +54,39 @@ def test_where_nothing_is_known_nothing_is_offered(before: list[str], environmen
 
 def test_what_is_given_is_not_offered_again(environment: dict[str, str]) -> None:
     assert "day=" not in words(["call", "aoc", "record_speed", "day=1"], environment)
+    assert "--port" not in words(["serve", "--port", "1"], environment)
+    assert "aoc" not in words(["install", "cursor", "aoc"], environment)
+
+
+def test_tokens_are_offered_to_be_revoked(person: Person) -> None:
+    assert person.run("token", "add", "alice").returncode == 0
+
+    assert words(["token", "revoke"], {"BRIDGEHEAD_STATE_DIR": str(person.state)}) == ["alice"]
+    assert words(["token", "revoke"], {"MCP_SERVER_PORT": "many"}) == []
 
 
 def test_a_wrong_setting_only_means_that_no_tool_is_known() -> None:
     assert words(["call", "aoc"], {"AOC_YEAR": "soon"}) == []
 
 
-@pytest.mark.parametrize("command", ["aoc", "bitburner", "mercury", "install", "token", "serve", "doctor"])
+@pytest.mark.parametrize("command", ["aoc", "bitburner", "mercury", "completion"])
 def test_every_word_that_is_offered_is_one_that_the_command_knows(person: Person, command: str) -> None:
     told = person.run(command, "--help").stdout
 
-    offered = [word for word in words([command], {}) if word not in ("aoc", "bitburner", "mercury")]
-    assert offered
-    assert [word for word in offered if word not in told] == []
+    assert words([command], {})
+    assert [word for word in words([command], {}) if word not in told] == []
+
+
+@pytest.mark.parametrize(
+    "command", [["install"], ["serve"], ["doctor"], ["tools"], ["demo"], ["token", "add"], ["token", "list"]]
+)
+def test_every_option_of_a_command_is_offered_and_no_other(person: Person, command: list[str]) -> None:
+    told = set(re.findall(r"--[a-z-]+", person.run(*command, "--help").stdout))
+    if command[0] == "serve":
+        told = set(re.findall(r"^  (--[a-z-]+)", person.run("serve", "--help").stdout, re.MULTILINE))
+
+    offered = {*words(command, {}), *words([*command, "x"], {})}
+    assert {word for word in offered if word.startswith("--")} == told - {"--help"}
 
 
 def test_every_command_of_the_help_is_offered(person: Person) -> None:
@@ -111,6 +144,33 @@ def test_bash_offers_what_fits(person: Person, typed: list[str], offered: list[s
     )
 
     assert (done.stdout.split(), done.stderr) == (offered, "")
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not here")
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("bridgehead inst", {"install"}),
+        ("bridgehead call aoc record_speed da", {"day="}),
+        ("bridgehead serve --tls-cert puz", {"puzzles/"}),
+    ],
+)
+def test_fish_offers_what_fits(person: Person, typed: str, offered: set[str]) -> None:
+    script = person.run("completion", "fish").stdout
+    environment = person.environment()
+    environment["PATH"] = f"{COMMAND.parent}:{environment['PATH']}"
+
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", f"{script}\ncomplete -C '{typed}'"],
+        env=environment,
+        cwd=person.home,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    )
+
+    assert {line.split("\t")[0] for line in done.stdout.splitlines()} == offered
 
 
 def test_a_shell_that_is_not_known_is_one_line(person: Person) -> None:

@@ -113,6 +113,41 @@ def test_each_client_that_is_there_is_looked_at(person: Person, content: str, ve
         assert found["advice"] == "bridgehead install cursor"
 
 
+def test_the_hosts_settings_are_shown_with_where_they_come_from(person: Person) -> None:
+    (person.home / ".env").write_text("MCP_SERVER_PORT=8080\n", encoding="utf-8")
+    found = findings(person.run("doctor", "host", "--json", BRIDGEHEAD_BRIDGES="aoc,mercury"))
+
+    assert list(found) == ["bridgehead", "host", "clients"]
+    assert "MCP_SERVER_PORT=8080 (from .env)" in found["host"]["settings"]["text"]
+    assert "BRIDGEHEAD_BRIDGES=aoc,mercury (from the environment)" in found["host"]["settings"]["text"]
+    assert "at their defaults" in found["host"]["settings"]["text"]
+    assert found["host"]["would serve"]["text"] == "aoc, mercury at http://localhost:8080/mcp"
+    assert found["host"]["tokens"]["text"].startswith("nobody needs one")
+
+
+def test_a_host_that_would_not_start_without_a_token_is_told_of_it(person: Person) -> None:
+    team = {"MCP_SERVER_HOST": "0.0.0.0", "BRIDGEHEAD_WORKERS": "2"}  # noqa: S104 - it is only looked at
+    before = person.run("doctor", "host", "--json", **team)
+    assert person.run("token", "add", "alice").returncode == 0
+    after = findings(person.run("doctor", "host", "--json", **team))["host"]
+
+    assert before.returncode == 0
+    assert "bridgehead token add NAME" in findings(before)["host"]["tokens"]["advice"]
+    assert after["would serve"]["text"] == "all bridges at http://0.0.0.0:3000/mcp, 2 processes"
+    assert after["tokens"]["text"].startswith("everyone needs one; 1 in ")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("MCP_SERVER_PORT", "many"), ("BRIDGEHEAD_TLS_CERT", "/nowhere"), ("BRIDGEHEAD_BRIDGES", "moon")],
+)
+def test_a_host_with_a_wrong_setting_is_wrong(person: Person, name: str, value: str) -> None:
+    done = person.run("doctor", "host", "--json", **{name: value})
+
+    assert done.returncode == 1
+    assert findings(done)["host"]["settings"]["text"].startswith(f"{name} is '{value}': it must be ")
+
+
 def test_a_bridge_that_is_not_there_is_one_line(person: Person) -> None:
     done = person.run("doctor", "moon")
 

@@ -112,6 +112,8 @@ def test_what_is_no_known_key_is_answered_by_those_that_there_are(pair: str, rea
 def test_everything_that_is_missing_is_named() -> None:
     schema = SCHEMA | {"required": ["day", "text"]}
 
+    with pytest.raises(Misfit, match=r"^day is there twice; right would be: \[day=integer\] "):
+        read("day=1", "day=2")
     with pytest.raises(Misfit, match=r"^day, text missing; right would be: day=integer "):
         arguments(["sure=1"], schema, no_file)
 
@@ -136,3 +138,25 @@ def test_a_file_that_cannot_be_read_is_one_line() -> None:
 
     with pytest.raises(Misfit, match="it is not text in UTF-8"):
         arguments(["text=@picture"], SCHEMA, lambda _: b"\xff".decode())
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        "share=NaN",
+        "share=-Infinity",
+        "share=1e999",
+        "any=[NaN]",
+        'list=["\\ud800"]',
+        "text=\udcff",
+        "glob=\udcff",
+    ],
+)
+def test_what_no_client_could_send_does_not_fit(pair: str) -> None:
+    with pytest.raises(Misfit, match="does not fit; right would be: "):
+        read(pair)
+
+
+def test_a_text_may_begin_with_the_sign_of_a_file() -> None:
+    assert read("text=@@home") == {"text": "@home"}
+    assert read("text=a@b") == {"text": "a@b"}

@@ -40,13 +40,13 @@ def test_audio_content(args: NoArguments, ctx: Context[None]) -> list[Content]:
 @bridge.tool("Answers with a resource and its contents.", read_only=True)
 def test_embedded_resource(args: NoArguments, ctx: Context[None]) -> list[Content]:
     text = "This is an embedded resource content."
-    return [Embedded(TextResource("test://embedded-resource", text, "text/plain"))]
+    return [Embedded(TextResource(uri="test://embedded-resource", mime_type="text/plain", text=text))]
 
 
 @bridge.tool("Answers with text, an image and a resource.", read_only=True)
 def test_multiple_content_types(args: NoArguments, ctx: Context[None]) -> list[Content]:
     text = '{"test":"data","value":123}'
-    resource = TextResource("test://mixed-content-resource", text, "application/json")
+    resource = TextResource(uri="test://mixed-content-resource", mime_type="application/json", text=text)
     return [Text("Multiple content types test:"), PNG, Embedded(resource)]
 
 

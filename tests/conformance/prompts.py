@@ -36,7 +36,9 @@ class Resource(Arguments, rename="camel"):
 
 @bridge.prompt("Carries a resource.")
 def test_prompt_with_embedded_resource(args: Resource, ctx: Context[None]) -> list[PromptMessage]:
-    resource = TextResource(args.resource_uri, "Embedded resource content for testing.", "text/plain")
+    resource = TextResource(
+        uri=args.resource_uri, mime_type="text/plain", text="Embedded resource content for testing."
+    )
     question = Text("Please process the embedded resource above.")
     return [PromptMessage("user", Embedded(resource)), PromptMessage("user", question)]
 

@@ -84,3 +84,11 @@ async def test_whoever_is_refused_very_often_does_not_fill_the_log(tmp_path: Pat
         await host.get("/nowhere")
 
         assert host.logged("request refused")[-1]["left_out"] == 30
+
+
+async def test_what_was_left_out_is_said_even_if_nobody_comes_again(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as host:
+        for _ in range(LINES_PER_MINUTE + 30):
+            await host.get("/nowhere")
+    (line,) = host.logged("further refusals")
+    assert (line["left_out"], line["clients"]) == (30, 1)

@@ -3,16 +3,11 @@
 import asyncio
 import signal
 import socket
-import ssl
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from bridgehead.host import tls
-from bridgehead.host.settings import HostSettings
 from tests.host.conftest import Dial
-from tests.support import host_command
 from tests.support.host_command import add_token, run, serving
 from tests.support.host_server import bearer
 from tests.support.http_client import Headers, HttpClient, Response
@@ -53,7 +48,9 @@ async def test_with_a_token_it_starts_and_asks_for_it(tmp_path: Path, dial: Dial
 @pytest.mark.parametrize(
     ("arguments", "settings", "told"),
     [
-        (("--port", "http"), {}, "MCP_SERVER_PORT is 'http'"),
+        (("--port", "http"), {}, "--port is 'http': it must be a whole number from 0 to 65535."),
+        (("--host", ""), {}, "--host is '': it must be a text"),
+        ((), {"MCP_SERVER_PORT": "http"}, "MCP_SERVER_PORT is 'http'"),
         (("--tls-cert", "/nowhere.pem"), {}, "BRIDGEHEAD_TLS_CERT is '/nowhere.pem'"),
         (("--workers", "2"), {}, "gamma cannot be served by 2 workers: There is one gamma in the world."),
         ((), {"BRIDGEHEAD_AUTH": "off", "MCP_SERVER_HOST": "192.0.2.1"}, "BRIDGEHEAD_AUTH is 'off'"),
@@ -108,58 +105,6 @@ async def test_what_hangs_at_the_end_is_abandoned_within_the_limit(tmp_path: Pat
         await stream.message()
 
         assert await asyncio.to_thread(host.end) == 0
-
-
-def certificate(folder: Path) -> tuple[Path, Path]:
-    """Make a certificate for localhost."""
-    cert, key = folder / "cert.pem", folder / "key.pem"
-    kind = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
-    files = ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(cert)]
-    subprocess.run(["openssl", *kind.split(), *files], check=True, capture_output=True)
-    return cert, key
-
-
-async def test_https_is_spoken_with_a_certificate(tmp_path: Path) -> None:
-    cert, key = certificate(tmp_path)
-    with serving(tmp_path, "--tls-cert", str(cert), "--tls-key", str(key)) as host:
-        trusting = ssl.create_default_context(cafile=str(cert))
-        reader, writer = await asyncio.open_connection(
-            "127.0.0.1", host.port, ssl=trusting, server_hostname="localhost"
-        )
-        writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        answer = await asyncio.wait_for(reader.read(), host_command.PATIENCE)
-        writer.close()
-
-    assert answer.startswith(b"HTTP/1.1 200 OK")
-    assert answer.endswith(b'{"status":"ok"}')
-
-
-async def test_a_new_certificate_is_taken_and_a_bad_one_is_not(tmp_path: Path) -> None:
-    cert, key = certificate(tmp_path)
-    settings = HostSettings({"BRIDGEHEAD_TLS_CERT": str(cert), "BRIDGEHEAD_TLS_KEY": str(key)})
-    served = tls.certificate(settings)
-    assert served is not None
-
-    async def shown() -> bytes:
-        async with await asyncio.start_server(
-            lambda _, w: w.close(), "127.0.0.1", 0, ssl=served.context
-        ) as server:
-            port = server.sockets[0].getsockname()[1]
-            return ssl.PEM_cert_to_DER_cert(
-                await asyncio.to_thread(ssl.get_server_certificate, ("127.0.0.1", port))
-            )
-
-    first = await shown()
-    served.renew()
-    certificate(tmp_path)
-    assert await shown() == first
-    served.renew()
-    second = await shown()
-    cert.write_text("nothing")
-    served.renew()
-
-    assert second != first
-    assert await shown() == second
 
 
 def test_two_log_levels_that_differ_are_said_so(tmp_path: Path) -> None:

@@ -46,13 +46,17 @@ async def test_the_dashboard_shows_every_metric_and_no_other(tmp_path: Path) -> 
 
 
 def test_every_reason_is_documented() -> None:
-    sources = (DOCS.parent / "src" / "bridgehead" / "host").glob("*.py")
+    ours = DOCS.parent / "src" / "bridgehead"
+    sources = [*(ours / "host").glob("*.py"), *(ours / "mcp" / "http").glob("*.py")]
     code = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     reasons = set(re.findall(r'"(token_[a-z]+)"', code))
+    reasons |= set(
+        re.findall(r'self\._(?:refuse\(\d+, |tell\(|refused\(|turn_away\(accepted, )"([a-z_]+)"', code)
+    )
     reasons |= set(re.findall(r'Refusal\([^()]*?(?:\([^()]*\)[^()]*?)*?, "([a-z_]+)"', code))
     table = PAGE.partition("| reason | means |")[2].partition("\n\n")[0]
 
-    assert len(reasons) > 8
+    assert reasons > {"slow_head", "idle", "sibling", "path", "tls"}
     assert reasons <= set(re.findall(r"`([a-z_]+)`", table))
 
 

@@ -7,18 +7,24 @@ from pathlib import Path
 
 import pytest
 
+from bridgehead.host.access_log import LINES_PER_MINUTE
 from bridgehead.runtime import logs
-from tests.support.host_server import Host, bearer, hosting, until
+from tests.host.test_metrics_page import scraped
+from tests.support.host_server import PATIENCE, Host, bearer, hosting
 from tests.support.http_client import Headers
 from tests.support.http_server import JSON_POST
-from tests.support.messages import call, stateless
+from tests.support.messages import Json, call
 
 TOKENS: dict[str, dict[str, object]] = {"alice": {"metrics": True}}
 
 
-async def refusal(host: Host, reason: str) -> None:
-    """Wait for the line in the log that says why somebody was refused."""
-    await until(lambda: any(line["reason"] == reason for line in host.logged("request refused")))
+async def refusal(host: Host, reason: str, times: int = 1) -> Json:
+    """Wait until a refusal is in the log and counted in the metrics; return its line."""
+    key = f'bridgehead_refusals_total{{reason="{reason}"}}'
+    async with asyncio.timeout(PATIENCE):
+        while (await scraped(host, host.secrets.get("alice", ""))).get(key, 0) < times:
+            await asyncio.sleep(0.1)
+    return next(line for line in host.log if line.get("reason") == reason)
 
 
 @pytest.mark.parametrize("name", ["evil.example", "127.0.0.1.evil.example", "localhost@evil.example", ""])
@@ -27,7 +33,8 @@ async def test_a_wrong_host_is_refused(tmp_path: Path, name: str) -> None:
         for path in ("/mcp", "/alpha/mcp", "/metrics"):
             response = await host.http.request("POST", path, {**JSON_POST, "Host": name}, b"{}")
             assert response.status == 421, path
-        await refusal(host, "host")
+        line = await refusal(host, "host", 3)
+        assert (line["level"], line["client"], line["status"]) == ("warn", "127.0.0.1", 421)
 
 
 async def test_a_wrong_origin_is_refused(tmp_path: Path) -> None:
@@ -35,7 +42,7 @@ async def test_a_wrong_origin_is_refused(tmp_path: Path) -> None:
         for origin in ("https://evil.example", "null", "http://localhost.evil.example"):
             response = await host.try_call("/mcp", "alpha_echo", {"Origin": origin})
             assert response.status == 403, origin
-        await refusal(host, "origin")
+        await refusal(host, "origin", 3)
         assert host.far["alpha"].visitors == []
 
 
@@ -69,12 +76,23 @@ async def test_a_body_is_not_read_for_a_caller_without_a_token(tmp_path: Path) -
         response, _ = await host.http.begin(head + b"x" * 1_000_000)
         await response.begin()
         assert response.status == 401
+        await refusal(host, "token_missing")
+
+
+async def test_a_token_that_is_wrong_or_has_expired_is_refused(tmp_path: Path) -> None:
+    async with hosting(tmp_path, tokens={**TOKENS, "old": {"expires": 1_799_999_999.0}}) as host:
+        for secret, reason in ((host.secrets["old"], "token_expired"), ("bh_x_y", "token_unknown")):
+            response = await host.try_call("/mcp", "alpha_echo", bearer(secret))
+            assert response.status == 401
+            line = await refusal(host, reason)
+            assert line["event"] == "a caller was not let in"
+        assert host.far["alpha"].visitors == []
 
 
 async def test_connections_that_are_opened_and_left_do_not_keep_others_out(tmp_path: Path) -> None:
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     count = min(5000, (most - 500) // 2)
-    settings = {"BRIDGEHEAD_IDLE_SECONDS": "5", "BRIDGEHEAD_CONNECTIONS": str(count + 100)}
+    settings = {"BRIDGEHEAD_IDLE_SECONDS": "4", "BRIDGEHEAD_CONNECTIONS": str(count + 100)}
     async with hosting(tmp_path, settings) as host:
         left = []
         try:
@@ -87,20 +105,58 @@ async def test_connections_that_are_opened_and_left_do_not_keep_others_out(tmp_p
                     one.send(b"POST /mcp HTTP/1.1\r\nHost: loc")  # and never go on
             async with asyncio.timeout(5):
                 assert (await host.try_call("/mcp", "alpha_echo")).status == 200
-            async with asyncio.timeout(30):  # they are closed when they have been silent for too long
-                assert await asyncio.get_running_loop().sock_recv(left[-1], 1) == b""
+            await refusal(host, "idle", count // 2)  # closed when they have been silent for too long
+            await refusal(host, "slow_head", count // 2)
         finally:
             for one in left:
                 one.close()
+    lines = host.logged("connection refused")
+    assert len(lines) <= LINES_PER_MINUTE + 20  # and a few of the next minute
+    assert len(lines) + sum(line.get("left_out", 0) for line in host.log) == count  # the others are counted
 
 
 async def test_more_connections_than_allowed_are_turned_away_with_words(tmp_path: Path) -> None:
     async with hosting(tmp_path, {"BRIDGEHEAD_CONNECTIONS": "3"}) as host:
-        for _ in range(3):
-            response, _ = await host.http.begin(b"")
+        first, *_ = [(await host.http.begin(b""))[0] for _ in range(3)]
         response, _ = await host.http.begin(b"")
         await response.begin()
         assert response.status == 503
+        await first.hang_up()
+        line = await refusal(host, "connections")
+        assert (line["client"], line["status"]) == ("127.0.0.1", 503)
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "reason"),
+    [
+        (b"no HTTP at all\r\n\r\n", 400, "malformed"),
+        (b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n", 400, "malformed"),
+        (b"GET /mcp HTTP/1.1\r\nHost: localhost\r\nX: a\rX-Evil: 1\r\n\r\n", 400, "malformed"),
+        (b"GET / HTTP/1.1\r\n" + b"X-%d: y\r\n" * 200 % tuple(range(200)), 431, "head_size"),
+        (b"GET / HTTP/1.1\r\nX: " + b"y" * 100_000 + b"\r\n\r\n", 431, "head_size"),
+        (b"GET / HTTP/1.1\r\nX: ", 408, "slow_head"),
+    ],
+)
+async def test_what_is_no_good_request_is_refused(
+    tmp_path: Path, sent: bytes, status: int, reason: str
+) -> None:
+    async with hosting(tmp_path, {"BRIDGEHEAD_IDLE_SECONDS": "0.5"}, tokens=TOKENS) as host:
+        response, _ = await host.http.begin(sent)
+        await response.begin()
+        assert response.status == status
+        line = await refusal(host, reason)
+        assert (line["event"], line["status"]) == ("connection refused", status)
+
+
+async def test_a_client_that_reads_nothing_is_given_up_and_costs_no_memory(tmp_path: Path) -> None:
+    async with hosting(tmp_path, {"BRIDGEHEAD_IDLE_SECONDS": "0.5"}) as host:
+        asking = host.http.head("GET", "/readyz", {}) * 500_000  # far more than the system's own buffers hold
+        with socket.create_connection(("127.0.0.1", host.port)) as client:
+            client.setblocking(False)  # noqa: FBT003 - its name says what it sets
+            sending = asyncio.get_running_loop().sock_sendall(client, asking)
+            with pytest.raises(ConnectionError):  # it is made to wait, and then cut off
+                await asyncio.wait_for(sending, PATIENCE)
+        await refusal(host, "slow_reader")
 
 
 @pytest.mark.parametrize(
@@ -125,6 +181,7 @@ async def test_tricks_with_a_path_lead_nowhere(tmp_path: Path, path: str) -> Non
     async with hosting(tmp_path, tokens=TOKENS) as host:
         response = await host.try_call(path, "alpha_echo", bearer(host.secrets["alice"]))
         assert response.status in {400, 404}
+        await refusal(host, "path" if response.status == 404 else "malformed")
         assert "x-evil" not in response.headers
         assert "root:" not in (await response.body()).decode()
 
@@ -134,12 +191,11 @@ async def test_tricks_with_a_path_lead_nowhere(tmp_path: Path, path: str) -> Non
 )
 async def test_tricks_with_a_uri_lead_nowhere(tmp_path: Path, uri: str) -> None:
     async with hosting(tmp_path) as host:
-        message = stateless("resources/read", {"uri": uri})
-        response = await host.post(
-            "/mcp", message, {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "resources/read"}
-        )
-        answer = await response.json()
+        session = await host.session("/mcp")
+        answer = await host.in_session("/mcp", session, "resources/read", {"uri": uri})
         assert "result" not in answer
+        (line,) = [line for line in host.log if line["event"].startswith("resources/read refused: ")]
+        assert (line["level"], "request" in line) == ("info", True)
 
 
 async def test_what_a_client_sends_does_not_become_a_header_or_a_line_of_the_log(tmp_path: Path) -> None:
@@ -150,6 +206,8 @@ async def test_what_a_client_sends_does_not_become_a_header_or_a_line_of_the_log
             response, _ = await host.http.begin(head)
             await response.begin()
             assert "x-evil" not in response.headers, name
+            assert response.status == 400
+        await refusal(host, "malformed", 5)
         assert all("X-Evil: 1" not in line["event"] for line in host.log)
 
 

@@ -43,13 +43,16 @@ class Echo:
         self.left = asyncio.Event()
         self.breaks = False
         self.waits = False
+        self.length: int | None = None
+        self.refused: list[tuple[str, str, int]] = []
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             return
         self.scope = scope
         body = (await receive())["body"]
-        await send({"type": "http.response.start", "status": 201, "headers": [(b"x-own", b"1")]})
+        length = [] if self.length is None else [(b"content-length", b"%d" % self.length)]
+        await send({"type": "http.response.start", "status": 201, "headers": [(b"x-own", b"1"), *length]})
         await send({"type": "http.response.body", "body": body, "more_body": True})
         if self.breaks:
             raise ValueError("in the middle")
@@ -72,7 +75,10 @@ async def pair() -> AsyncIterator[tuple[Siblings, Echo]]:
         ports = (closed.getsockname()[1], listener.getsockname()[1])
         closed.close()
         theirs = Siblings(1, ports, b"secret")
-        server = Server(FromSiblings(theirs, app, app, lambda: b"# HELP x X.\n"), shutdown_seconds=1)
+        entrance = FromSiblings(
+            theirs, app, app, lambda: b"# HELP x X.\n", lambda *what: app.refused.append(what)
+        )
+        server = Server(entrance, shutdown_seconds=1)
         await server.start(listener)
         try:
             yield Siblings(0, ports, b"secret"), app
@@ -92,6 +98,17 @@ async def test_a_request_is_passed_on_in_the_name_of_its_client() -> None:
     assert (app.scope["client"][0], app.scope["scheme"]) == ("203.0.113.9", "https")
     assert (app.scope["path"], app.scope["query_string"]) == ("/mcp", b"a=b")
     assert dict(app.scope["headers"])[b"host"] == b"team.example"
+
+
+async def test_an_answer_to_head_is_passed_on_without_a_body() -> None:
+    async with pair() as (siblings, app):
+        sent = Sent()
+        app.length = 5
+        async with asyncio.timeout(PATIENCE):
+            await siblings.pass_on(1, {**SCOPE, "method": "HEAD"}, b"", silent, sent.take)
+
+    assert (b"content-length", b"5") in sent[0]["headers"]
+    assert sent[1:] == [{"type": "http.response.body", "body": b"", "more_body": False}]
 
 
 async def test_a_client_that_leaves_leaves_the_sibling_too() -> None:
@@ -128,3 +145,4 @@ async def test_without_the_secret_the_door_is_closed(dial: Dial) -> None:
             response = await http.request("POST", "/mcp", {"x-bridgehead-sibling": shown})
             assert response.status == 403
         assert app.scope is None
+        assert app.refused == [("sibling", "127.0.0.1", 403)] * 3

@@ -41,7 +41,7 @@ class Command:
     def tokens(self) -> Tokens:
         """The tokens as a host reads them."""
         tokens = Tokens(self.file)
-        tokens.refresh()
+        tokens.read()
         return tokens
 
 

@@ -109,8 +109,10 @@ async def test_a_body_that_comes_slowly_is_passed_on_too(tmp_path: Path, dial: D
                 writer.write(sent[50_000:])
                 await response.begin()
                 statuses.append(response.status)
+        reasons = [line["reason"] for line in host.lines if "reason" in line]
 
     assert statuses == [200, 401, 408, 413] * 6
+    assert sorted(reasons) == sorted(["token_missing", "slow_body", "body_size"] * 6)
 
 
 async def test_metrics_are_those_of_all_workers(tmp_path: Path, dial: Dial) -> None:

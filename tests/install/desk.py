@@ -1,5 +1,6 @@
 """A desk: a home and a project on disk, and `bridgehead install` typed there."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -35,6 +36,11 @@ class Desk:
         self.program.write_text("#!/bin/sh\n", encoding="utf-8")
         self.capsys = capsys
 
+    @property
+    def cursor(self) -> Path:
+        """The file that most tests look at."""
+        return self.home / ".cursor" / "mcp.json"
+
     def world(self, environment: Mapping[str, str]) -> World:
         return World("linux", str(self.home), str(self.project), environment)
 
@@ -53,3 +59,9 @@ class Desk:
 def everything(folder: Path) -> dict[str, bytes]:
     """Every file under a folder, with its content."""
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def servers(path: Path) -> dict[str, dict[str, object]]:
+    """The servers in a file of JSON."""
+    found: dict[str, dict[str, object]] = json.loads(path.read_text(encoding="utf-8"))["mcpServers"]
+    return found

@@ -1,5 +1,7 @@
 """Configuration files on disk: replaced as a whole, kept as they were, and never raced for."""
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -8,7 +10,7 @@ import pytest
 from bridgehead.install import files
 from bridgehead.install.failure import InstallError
 
-from .desk import Desk
+from .desk import Desk, servers
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="modes and links are those of POSIX")
 
@@ -80,6 +82,56 @@ def test_a_file_that_another_program_changed_meanwhile_is_not_written(tmp_path: 
         files.write(path, "before", "after", "20261116T000000Z")
 
     assert path.read_text(encoding="utf-8") == "theirs"
+
+
+@posix
+def test_a_file_that_is_read_only_is_left_alone(desk: Desk) -> None:
+    path = desk.project / "mcp.json"
+    path.write_text("{}", encoding="utf-8")
+    path.chmod(0o444)
+
+    said = desk.install("mcp.json", "aoc")
+
+    assert (said.status, said.out) == (1, "")
+    assert f"{path} is read-only. Nothing was written." in said.err
+    assert path.read_text(encoding="utf-8") == "{}"
+    assert backups(desk.project) == []
+
+
+@posix
+def test_installations_at_the_same_time_wait_for_each_other(tmp_path: Path) -> None:
+    (tmp_path / ".cursor").mkdir()
+    path = tmp_path / ".cursor" / "mcp.json"
+    path.write_text('{"mcpServers": {"other": {}}}', encoding="utf-8")
+    program = "import os, sys; from bridgehead.install.command import main; main(sys.argv[1:], os.environ)"
+
+    def at_once(*options: str) -> None:
+        running = [
+            subprocess.Popen(
+                [sys.executable, "-c", program, "cursor", "--name", f"n{number}", *options],
+                env={**os.environ, "HOME": str(tmp_path)},
+                cwd=tmp_path,
+                stdout=subprocess.DEVNULL,
+            )
+            for number in range(6)
+        ]
+        assert [one.wait(30) for one in running] == [0] * 6
+
+    at_once("aoc")
+    written = servers(path)
+    at_once("--remove")
+
+    assert set(written) == {"other", *(f"n{number}" for number in range(6))}
+    assert path.read_text(encoding="utf-8") == '{"mcpServers": {"other": {}}}'
+
+
+@posix
+def test_an_installation_that_does_not_end_is_not_waited_for_forever(tmp_path: Path) -> None:
+    home = str(tmp_path)
+    with files.alone(home), pytest.raises(InstallError, match="does not end"), files.alone(home, within=0.1):
+        pytest.fail("two at once")
+    with files.alone(home, within=0.1), files.alone(home + "/nowhere"):
+        pass
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:

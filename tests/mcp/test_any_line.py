@@ -1,6 +1,7 @@
 """Any line: whatever bytes come in, each line gets exactly the answer it deserves, and the process lives."""
 
 import itertools
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,16 @@ from tests.support.messages import decode, encode
 from tests.support.stdio_peer import Peer, piped
 
 SLOW = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
-lines = (st.binary(max_size=300) | json_values.map(encode) | near_messages.map(encode)).map(
+halves = st.text(st.characters(categories=("L", "Cs")))
+"""Text with halves of surrogate pairs, which JSON can write and UTF-8 cannot."""
+unsayable = st.builds(
+    lambda request_id, name: json.dumps(
+        {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": {"name": name}}
+    ).encode(),
+    st.integers() | halves,
+    halves,
+)
+lines = (st.binary(max_size=300) | json_values.map(encode) | near_messages.map(encode) | unsayable).map(
     lambda data: data.replace(b"\n", b" ")
 )
 _markers = itertools.count()

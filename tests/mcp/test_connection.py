@@ -10,7 +10,7 @@ from bridgehead.mcp import Bridge, Context, Limits, NoArguments, SamplingMessage
 from bridgehead.mcp.jsonrpc import Batch, Message
 from bridgehead.mcp.versions import V2025_11_25
 from tests.support.asking import ALL, make_bridge
-from tests.support.checked import STATELESS, CheckedClient, connect
+from tests.support.checked import PATIENCE, STATELESS, CheckedClient, connect
 
 
 async def answer(client: CheckedClient, question: dict[str, Any], **members: Any) -> None:
@@ -37,6 +37,24 @@ async def test_a_refusal_that_cannot_be_read_is_a_tool_error(error: Any) -> None
         await answer(client, question, error=error)
 
         assert "could not be read" in (await task)["result"]["content"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        r'{"jsonrpc":"2.0","id":"%s","result":{"roots":[{"uri":"file:///\ud83d"}]}}',
+        r'{"id":"%s","result":{"roots":[]}}',
+        r'{"jsonrpc":"2.0","id":"%s","error":{"code":1,"message":"no"},"params":1e999}',
+    ],
+)
+async def test_an_answer_that_cannot_be_read_is_not_waited_for_any_longer(sent: str) -> None:
+    async with connect(make_bridge(), capabilities=ALL) as client:
+        _, task = client.start("tools/call", {"name": "roots"})
+        (question,) = await client.inbox.of("roots/list")
+        assert await client.raw((sent % question["id"]).encode()) is None
+
+        async with asyncio.timeout(PATIENCE):
+            assert (await task)["result"]["isError"] is True
 
 
 async def test_only_the_first_answer_to_a_question_counts() -> None:

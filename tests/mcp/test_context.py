@@ -1,15 +1,17 @@
 """The context of a call: progress, log messages, the trace, and what the client said of itself."""
 
+import asyncio
 import json
+import math
 from typing import Any
 
 import pytest
 
-from bridgehead.mcp import Arguments, Bridge, Context, NoArguments
-from bridgehead.mcp.context import LOG_LEVELS
+from bridgehead.mcp import Arguments, Bridge, Context, NoArguments, ToolError
+from bridgehead.mcp.context import LOG_LEVELS, InputRequired
 from bridgehead.mcp.params import META_PREFIX
 from bridgehead.mcp.versions import REVISIONS, V2024_11_05, V2025_11_25, Revision
-from tests.support.checked import STATELESS, CheckedClient, connect
+from tests.support.checked import PATIENCE, STATELESS, CheckedClient, connect
 
 bridge: Bridge[None] = Bridge("contexts", "1")
 
@@ -41,6 +43,48 @@ async def trace(args: NoArguments, ctx: Context[None]) -> str:
 @bridge.tool("Tell who calls.")
 def who(args: NoArguments, ctx: Context[None]) -> str:
     return f"{ctx.client.info['name']} {ctx.client.capabilities} {ctx.principal} {ctx.state} {ctx.method}"
+
+
+numbers: list[float] = []
+
+
+@bridge.tool("Report these numbers as progress.")
+async def count(args: NoArguments, ctx: Context[None]) -> str:
+    for number in numbers:
+        await ctx.progress(number)
+    return "counted"
+
+
+late: list[asyncio.Task[str]] = []
+
+
+@bridge.tool("Answer, and go on talking.")
+async def linger(args: NoArguments, ctx: Context[None]) -> str:
+    async def go_on() -> str:
+        await ctx.progress(2)
+        await ctx.log("error", "still here")
+        await ctx.close_stream()
+        try:
+            await ctx.roots()
+        except ToolError:
+            return "nobody to ask"
+        except InputRequired:
+            return "a question"
+        return "an answer"
+
+    late.append(asyncio.create_task(go_on()))
+    return "gone"
+
+
+@bridge.tool("Tidy up with words.")
+async def tidy(args: NoArguments, ctx: Context[None]) -> str:
+    await ctx.progress(1)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        await ctx.progress(2)
+        await ctx.log("error", "tidied up")
+    return "never said"
 
 
 @bridge.tool("Let go of the stream.")
@@ -75,6 +119,38 @@ async def test_progress_without_a_token_is_not_sent(revision: Revision) -> None:
         assert await client.text("work", {"steps": [1, 2]}) == "None"
         assert await client.text("work", {"steps": [1, 2]}, _meta={}) == "None"
         assert client.notifications("notifications/progress") == []
+
+
+@pytest.mark.parametrize("step", [math.nan, math.inf, -math.inf])
+async def test_progress_that_is_no_number_is_not_sent(step: float) -> None:
+    async with connect(bridge) as client:
+        numbers[:] = [step, 1]
+        await client.call("count", _meta={"progressToken": 1})
+
+    assert [params["progress"] for params in client.notifications("notifications/progress")] == [1]
+
+
+@pytest.mark.parametrize("revision", [V2025_11_25, STATELESS], ids=str)
+async def test_nothing_is_said_about_a_call_once_it_is_answered(revision: Revision) -> None:
+    meta = {"progressToken": 1, META_PREFIX + "logLevel": "debug"}
+    async with connect(bridge, revision=revision, capabilities={"roots": {}}) as client:
+        assert await client.text("linger", _meta=meta) == "gone"
+        before = len(client.sent)
+        said = await asyncio.wait_for(late.pop(), PATIENCE)
+
+        assert len(client.sent) == before
+    assert said == ("nobody to ask" if revision is V2025_11_25 else "a question")
+
+
+async def test_nothing_is_said_about_a_call_once_it_is_cancelled() -> None:
+    async with connect(bridge) as client:
+        request_id, task = client.start("tools/call", {"name": "tidy", "_meta": {"progressToken": 1}})
+        await client.inbox.of("notifications/progress")
+        await client.notify("notifications/cancelled", {"requestId": request_id})
+
+        assert await task is None
+    assert [params["progress"] for params in client.notifications("notifications/progress")] == [1]
+    assert logged(client) == []
 
 
 async def test_progress_only_grows() -> None:
@@ -136,11 +212,16 @@ async def test_an_unknown_level_is_refused_with_the_known_ones_in_both_eras() ->
         assert "emergency" in error["message"]
 
 
-async def test_a_bridge_that_does_not_log_offers_no_levels() -> None:
+async def test_a_bridge_that_does_not_log_offers_no_levels_and_sends_nothing() -> None:
     quiet: Bridge[None] = Bridge("quiet", "1", logging=False)
-    async with connect(quiet) as client:
+    quiet.tool("Log at every level.")(log)
+    async with connect(quiet) as client, connect(quiet, revision=STATELESS) as stateless:
         assert "logging" not in client.sent[0]["result"]["capabilities"]
         assert (await client.error("logging/setLevel", {"level": "info"}))["code"] == -32601
+        assert await client.text("log") == "logged"
+        assert await stateless.text("log", _meta={META_PREFIX + "logLevel": "debug"}) == "logged"
+
+    assert logged(client) == logged(stateless) == []
 
 
 async def test_the_trace_of_the_caller_reaches_the_handler() -> None:

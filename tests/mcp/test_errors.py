@@ -1,5 +1,6 @@
 """Errors: the dialect of a bridge, and bugs whose text stays here."""
 
+import asyncio
 import re
 
 import pytest
@@ -31,6 +32,18 @@ class Terse(Dialect):
 
     def bug(self, reference: str) -> Failure:
         return ToolError(f"Sorry ({reference}).")
+
+
+ENDINGS: dict[str, BaseException] = {
+    "exit": SystemExit(HIDDEN),
+    "interrupt": KeyboardInterrupt(HIDDEN),
+    "cancelled": asyncio.CancelledError(HIDDEN),
+    "group": BaseExceptionGroup(HIDDEN, [SystemExit(HIDDEN), ValueError(HIDDEN)]),
+}
+
+
+class Ending(Arguments):
+    how: str
 
 
 def make(dialect: Dialect | None = None) -> Bridge[None]:
@@ -67,6 +80,20 @@ def make(dialect: Dialect | None = None) -> Bridge[None]:
     return bridge
 
 
+def make_ending() -> Bridge[None]:
+    bridge: Bridge[None] = Bridge("ending", "1")
+
+    @bridge.tool("Raise what no handler should.")
+    def end(args: Ending, ctx: Context[None]) -> str:
+        raise ENDINGS[args.how]
+
+    @bridge.tool("Raise it later.")
+    async def end_later(args: Ending, ctx: Context[None]) -> str:
+        raise ENDINGS[args.how]
+
+    return bridge
+
+
 def reference_in(text: str) -> str:
     found = re.search(r"\b[0-9a-f]{8}\b", text)
     assert found is not None, text
@@ -88,6 +115,19 @@ async def test_a_bug_gives_its_reference_and_never_its_text(
     assert reference_in(error["message"]) in record.getMessage()
     assert (record.name, record.levelname) == ("bridgehead.mcp", "ERROR")
     assert record.exc_info is not None
+
+
+@pytest.mark.parametrize("tool", ["end", "end_later"])
+@pytest.mark.parametrize("how", ENDINGS)
+async def test_whatever_a_tool_raises_its_call_is_answered(
+    tool: str, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with connect(make_ending()) as client:
+        error = await client.error("tools/call", {"name": tool, "arguments": {"how": how}})
+        assert not client.connection.in_flight
+
+    assert (error["code"], reference_in(error["message"]) in caplog.text) == (-32603, True)
+    assert "swordfish" not in str(client.sent)
 
 
 async def test_a_bug_in_a_prompt_gives_its_reference_too(caplog: pytest.LogCaptureFixture) -> None:

@@ -127,6 +127,13 @@ async def test_half_a_surrogate_pair_is_refused_with_the_id_of_its_request() -> 
     assert answer["error"]["code"] in (-32700, -32600, -32602)
 
 
+async def test_an_id_that_cannot_be_said_back_is_answered_with_null() -> None:
+    async with connect(bridge) as client:
+        answer = await client.raw(rb'{"jsonrpc":"2.0","id":"half an emoji: \ud83d","method":"ping"}')
+
+    assert (answer["id"], answer["error"]["code"]) == (None, -32700)
+
+
 @pytest.mark.parametrize(
     "method", ["tools/call", "prompts/list", "resources/list", "completion/complete", "x"]
 )

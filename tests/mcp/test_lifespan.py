@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -9,7 +10,7 @@ import pytest
 
 from bridgehead.mcp import Arguments, Bridge, Context, NoArguments, ResourceItem, ToolError
 from bridgehead.mcp.lifespan import Lifespan
-from tests.support.checked import connect
+from tests.support.checked import PATIENCE, connect
 
 
 class Pool:
@@ -19,7 +20,7 @@ class Pool:
         self.events: list[str] = []
         self.may_open = asyncio.Event()
         self.may_open.set()
-        self.problem: Exception | None = None
+        self.problem: BaseException | None = None
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[str]:
@@ -145,6 +146,60 @@ async def test_a_lifespan_that_fails_by_a_bug_does_not_leak_it(caplog: pytest.Lo
     assert error["code"] == -32603
     assert "swordfish" not in str(client.sent)
     assert "swordfish" in caplog.text
+
+
+async def test_a_lifespan_that_failed_is_reported_alike_however_often(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pool = Pool()
+    pool.problem = ValueError("a bug")
+    async with connect(make(pool)) as client:
+        for _ in range(20):
+            await client.error("tools/call", {"name": "use"})
+
+    lengths = [len(traceback.extract_tb(r.exc_info[2])) for r in caplog.records if r.exc_info is not None]
+    assert len(lengths) == 20
+    assert len(set(lengths)) == 1
+
+
+async def test_a_lifespan_that_leaves_does_not_take_the_server_with_it() -> None:
+    pool = Pool()
+    pool.problem = SystemExit(3)
+    async with connect(make(pool)) as client:
+        assert (await client.error("tools/call", {"name": "use"}))["code"] == -32603
+        assert (await client.request("tools/list"))["tools"]
+
+
+async def test_calls_are_told_of_a_lifespan_that_failed_in_the_middle(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    broken = asyncio.Event()
+
+    @asynccontextmanager
+    async def watched() -> AsyncIterator[str]:
+        async def watch() -> None:
+            await broken.wait()
+            raise ToolError("The far side is gone.")
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(watch())
+            yield "the far side"
+
+    bridge: Bridge[str] = Bridge("watched", "1", lifespan=watched)
+
+    @bridge.tool("Use it.")
+    def use(args: NoArguments, ctx: Context[str]) -> str:
+        return ctx.state
+
+    async with connect(bridge) as client:
+        assert await client.text("use") == "the far side"
+        broken.set()
+        async with asyncio.timeout(PATIENCE):
+            while client.dispatcher.lifespans[bridge].ready:
+                await asyncio.sleep(0)
+
+        assert (await client.error("tools/call", {"name": "use"}))["code"] == -32603
+    assert "did not end well" in caplog.text
 
 
 async def test_a_lifespan_that_was_never_needed_is_never_entered() -> None:

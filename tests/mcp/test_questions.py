@@ -45,6 +45,8 @@ async def solved(tool: str, person: Person, revision: Revision, **arguments: Any
         ("think_hard", "thought", ["sampling/createMessage"]),
         ("roots", "file:///a a, file:///b None", ["roots/list"]),
         ("everything", "red thought 2", ["elicitation/create", "sampling/createMessage", "roots/list"]),
+        ("nothing", "{}", []),
+        ("together", "red 2", ["elicitation/create", "roots/list"]),
         ("rounds", "you: red red 2", ["elicitation/create", "elicitation/create", "roots/list"]),
     ],
 )

@@ -27,8 +27,8 @@ async def cover(ctx: Context[None]) -> bytes:
 @bridge.resource("lib://set", name="set")
 def both(ctx: Context[None]) -> list[TextResource | BlobResource]:
     return [
-        TextResource("lib://set/1", "one"),
-        BlobResource("lib://set/2", "AAAA", "image/gif", {"a.example/m": 1}),
+        TextResource(uri="lib://set/1", text="one"),
+        BlobResource(uri="lib://set/2", mime_type="image/gif", blob="AAAA", meta={"a.example/m": 1}),
     ]
 
 

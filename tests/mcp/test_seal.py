@@ -40,6 +40,17 @@ async def refused(client: CheckedClient, state: Any, **params: Any) -> str:
     return message
 
 
+async def test_an_answer_may_hold_any_number_that_json_can_write() -> None:
+    large = {"action": "accept", "content": {"color": "red", "exactly": 10**40}}
+    async with stateless() as client:
+        first = await client.call("rounds")
+        second = await client.call(
+            "rounds", inputResponses={"one": large}, requestState=first["requestState"]
+        )
+
+    assert list(second["inputRequests"]) == ["two"]
+
+
 async def test_answers_of_earlier_rounds_come_back_with_the_state() -> None:
     async with stateless() as client:
         state = await second_round(client)

@@ -73,6 +73,17 @@ def test_a_call_that_never_ends_does_not_keep_the_process(errors: Path, tool: st
         assert peer.rest() == []
 
 
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize("loop", ["", "uvloop"])
+def test_a_tool_that_blocks_the_loop_does_not_keep_the_process(errors: Path, loop: str, how: str) -> None:
+    with piped(errors, SOON, loop) as peer:
+        peer.shake_hands()
+        peer.send(request("tools/call", call("block", progress=1), 1))
+        assert peer.receive()["method"] == "notifications/progress"
+        end(peer, how)
+        assert peer.exit_code(IN_TIME) == 0
+
+
 def test_an_abandoned_call_still_reaches_its_finally(errors: Path, tmp_path: Path) -> None:
     marker = tmp_path / "marker"
     with piped(errors, SOON) as peer:

@@ -1,5 +1,7 @@
 """stdio: what a client sees that talks to a real process over two pipes."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ from tests.support.messages import (
     stateless,
     text,
 )
-from tests.support.stdio_peer import Peer, piped
+from tests.support.stdio_peer import PATIENCE, ROOT, Peer, piped
 
 MEGABYTE = 1024 * 1024
 
@@ -152,6 +154,25 @@ def test_a_message_just_under_the_limit_is_taken(errors: Path) -> None:
         answers = {answer["id"]: answer for answer in (peer.receive(), peer.receive())}
     assert text(answers[1500]) == "y" * 1500
     assert "2000" in answers[None]["error"]["message"]
+
+
+@pytest.mark.parametrize(("closed", "answers"), [("<&-", 0), (">&-", 0), ("2>&-", 2), ("<&- >&- 2>&-", 0)])
+def test_a_standard_descriptor_may_be_closed_from_the_start(closed: str, answers: int) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"exec {sys.executable} -m tests.support.stdio_bridge {closed}"],
+        input=b"%b\n%b\n" % (encode(initialize()), encode(request("ping"))),
+        capture_output=True,
+        cwd=ROOT,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+    assert (done.returncode, len(done.stdout.splitlines()), done.stderr) == (0, answers, b"")
+
+
+def test_a_tool_that_leaves_does_not_take_the_process_with_it(client: Peer) -> None:
+    assert client.request("tools/call", call("leave"))["error"]["code"] == -32603
+    assert text(client.request("tools/call", call("echo", {"text": "still here"}))) == "still here"
 
 
 def test_whatever_is_printed_goes_to_standard_error(client: Peer, errors: Path) -> None:

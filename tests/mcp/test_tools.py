@@ -73,7 +73,7 @@ def blocks(args: NoArguments, ctx: Context[None]) -> list[Content]:
         Text("words"),
         Image("AAAA", "image/png"),
         Audio("AAAA", "audio/wav"),
-        Embedded(TextResource("a://b", "inside")),
+        Embedded(TextResource(uri="a://b", text="inside")),
         Link("a://c", "sea"),
     ]
 

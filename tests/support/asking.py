@@ -4,6 +4,7 @@ The same tools run in both eras. In the handshake era `Person` answers requests;
 answers `input_required` results and makes the call again, until it is complete.
 """
 
+import asyncio
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -99,12 +100,23 @@ def _add_several(bridge: Bridge[None]) -> None:
         )
         return f"{answers['a'].content.color} {answers['b'].text} {len(answers['c'])}"
 
+    @bridge.tool("Ask two things, each in a task of its own.")
+    async def together(args: NoArguments, ctx: Context[None]) -> str:
+        async with asyncio.TaskGroup() as group:
+            one = group.create_task(ctx.elicit("One", Wish, key="one"))
+            two = group.create_task(ctx.roots(key="two"))
+        return f"{one.result().content.color} {len(two.result())}"
+
     @bridge.tool("Ask one thing after the other.")
     async def rounds(args: About, ctx: Context[None]) -> str:
         first = await ctx.elicit("One", Wish, key="one")
         second = await ctx.elicit(f"Two, after {first.content.color}", Wish, key="two")
         third = await ctx.roots(key="three")
         return f"{args.subject}: {first.content.color} {second.content.color} {len(third)}"
+
+    @bridge.tool("Ask nothing at all.")
+    async def nothing(args: NoArguments, ctx: Context[None]) -> str:
+        return str(await ctx.ask({}))
 
     @bridge.tool("Ask only what can be asked.")
     async def possible(args: NoArguments, ctx: Context[None]) -> str:

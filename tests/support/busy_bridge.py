@@ -97,6 +97,7 @@ def make_bridge() -> tuple[Bridge[Any], Work]:
     _add_stepping_tools(bridge, work)
     _add_telling_tools(bridge, work)
     _add_rude_tools(bridge, work)
+    _add_ruder_tools(bridge, work)
     _add_routed_tool(bridge)
     _add_readable_things(bridge)
     return bridge, work
@@ -207,13 +208,6 @@ def _add_rude_tools(bridge: Bridge[Any], work: Work) -> None:
         )
         return f"the child read {int(child.stdout)} characters"
 
-    @bridge.tool("Block a thread for ever.")
-    async def stuck(args: NoArguments, ctx: Context[Any]) -> str:
-        work.began.release()
-        await ctx.progress(1)
-        await asyncio.to_thread(threading.Event().wait)
-        return "never said"
-
     @bridge.tool("Refuse to be cancelled.")
     async def stubborn(args: NoArguments, ctx: Context[Any]) -> str:
         await ctx.progress(1)
@@ -222,6 +216,29 @@ def _add_rude_tools(bridge: Bridge[Any], work: Work) -> None:
                 await asyncio.Event().wait()
             except asyncio.CancelledError:
                 continue
+
+
+def _add_ruder_tools(bridge: Bridge[Any], work: Work) -> None:
+    @bridge.tool("Block the loop for ever.")
+    async def block(args: NoArguments, ctx: Context[Any]) -> str:
+        await ctx.progress(1)
+        await asyncio.sleep(0.05)  # so that what was said goes out first
+        threading.Event().wait()
+        return "never said"
+
+    @bridge.tool("Block a thread for ever.")
+    async def stuck(args: NoArguments, ctx: Context[Any]) -> str:
+        work.began.release()
+        await ctx.progress(1)
+        await asyncio.to_thread(threading.Event().wait)
+        return "never said"
+
+    @bridge.tool("Leave, as a program does that has nothing more to do.")
+    async def leave(args: NoArguments, ctx: Context[Any]) -> str:
+        async def exiting() -> str:
+            raise SystemExit(3)
+
+        return await asyncio.create_task(exiting())
 
 
 class Place(Struct):

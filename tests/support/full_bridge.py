@@ -32,8 +32,8 @@ from bridgehead.mcp import (
 ICONS = (Icon("https://a.example/i.png", "image/png", ("48x48",), "dark"),)
 META: dict[str, Any] = {"a.example/meta": {"icons": 1}}
 NOTES = Annotations(("user", "assistant"), 0.5, "2025-01-01T00:00:00Z")
-TEXT = TextResource("full://text", "text", "text/plain", META)
-BLOB = BlobResource("full://blob", "AAAA", "image/png", META)
+TEXT = TextResource(uri="full://text", mime_type="text/plain", text="text", meta=META)
+BLOB = BlobResource(uri="full://blob", mime_type="image/png", blob="AAAA", meta=META)
 BLOCKS: list[Content] = [
     Text("text", NOTES, META),
     Image("AAAA", "image/png", NOTES, META),

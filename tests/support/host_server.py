@@ -177,6 +177,7 @@ async def hosting(
         keep_alive_seconds=settings.idle_seconds,
         shutdown_seconds=2,
         end_streams=app.end_streams,
+        refused=app.refused_early,
     )
     with socket.create_server(("127.0.0.1", 0)) as listener:
         await server.start(listener)

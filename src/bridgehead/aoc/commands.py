@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from .event import Event
 
 FORMATS = ("table", "csv", "json", "markdown")
+_ABOUT = """\
+Speed records of Advent of Code puzzles, for people. Without a command it serves an MCP client on standard
+input and output.
+
+  bridgehead aoc leaderboard --day 1 --format markdown
+  bridgehead aoc plot speeds.svg
+  bridgehead aoc check
+"""
 
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
@@ -29,8 +37,8 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
 
 
 def _parser() -> Parser:
-    parser = Parser(prog="bridgehead aoc", description="Speed records of Advent of Code puzzles, for people.")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
+    parser = Parser(prog="bridgehead aoc", description=_ABOUT)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
     board = commands.add_parser("leaderboard", help="rank the models by their median time")
     board.add_argument("--format", choices=FORMATS, default="table", help="how to write it (default: table)")
     board.set_defaults(run=_leaderboard)

@@ -15,9 +15,8 @@ from typing import NamedTuple
 from bridgehead.runtime.errors import StorageError
 
 _OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-
-
-_CHUNK = 1024 * 1024
+_CHUNK = 64 * 1024
+"""Small, since it is asked for once in vain after every file: a large one costs more than the file."""
 
 
 class Identity(NamedTuple):

@@ -9,12 +9,15 @@ from __future__ import annotations
 import math
 from bisect import bisect_right, insort
 from collections.abc import Sequence
+from itertools import repeat
 from operator import mul
 
 from msgspec import Struct
 
 ENOUGH_FOR_P95 = 20
 """With fewer runs the 95th percentile is just the slowest or the one before."""
+_EXACT_SQUARES = 2**48
+"""Sums of squares below this come out of `math.hypot`, which errs by less than one part in 2**52, exactly."""
 
 
 class Figures(Struct, frozen=True):
@@ -38,13 +41,24 @@ class Runs:
         """Take over a list of times that are in order."""
         self.ordered = ordered
         self.total = sum(ordered)
-        self.squares = sum(map(mul, ordered, ordered))
+        self.squares = squares(ordered)
 
     def add(self, time: int) -> None:
         """Take one more in."""
         insort(self.ordered, time)
         self.total += time
         self.squares += time * time
+
+
+def squares(ordered: list[int]) -> int:
+    """Sum up the squares of times that are in order.
+
+    The length of a vector is right to its last bit, so that up to a bound its square, rounded, is the exact
+    sum, for a fraction of the time.
+    """
+    if ordered and len(ordered) * ordered[-1] ** 2 < _EXACT_SQUARES:
+        return round(math.hypot(*ordered) ** 2)
+    return sum(map(mul, ordered, ordered))
 
 
 def figures(parts: Sequence[Runs]) -> Figures:
@@ -71,7 +85,7 @@ def _median(ordered: list[list[int]], n: int) -> float:
 
 def _next(ordered: list[list[int]], time: int, rank: int) -> int:
     """Give the time at a rank, of which the one before is known."""
-    ends = [bisect_right(times, time) for times in ordered]
+    ends = list(map(bisect_right, ordered, repeat(time)))
     if sum(ends) > rank:
         return time
     return min(times[end] for times, end in zip(ordered, ends, strict=True) if end < len(times))
@@ -91,7 +105,7 @@ def at_rank(ordered: list[list[int]], rank: int) -> int:
     high = max(times[min(-(-rank * len(times) // n), len(times) - 1)] for times in ordered)
     while low < high:
         middle = (low + high) // 2
-        if sum(bisect_right(times, middle) for times in ordered) > rank:
+        if sum(map(bisect_right, ordered, repeat(middle))) > rank:
             high = middle
         else:
             low = middle + 1

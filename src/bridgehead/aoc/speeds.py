@@ -28,6 +28,7 @@ _INDENT = b"\n    "
 _KEY = re.compile(rb'\s*"(?:[^"\\]|\\.)*"\s*:\s*', re.DOTALL)
 _SPACE = re.compile(rb"\s*")
 _BYTE = re.compile(r"\(byte (\d+)\)")
+_TRUNCATED = "truncated"
 
 
 class NotSpeeds(Exception):
@@ -136,17 +137,14 @@ def times(data: bytes, day: int) -> Times:
 
 def grouped(runs: list[Entry] | list[Run]) -> Times:
     """Group times by phase and by LLM, each group in order."""
-    first: dict[str, list[int]] = {}
-    second: dict[str, list[int]] = {}
-    for run in runs:  # the one place that sees each of a quarter of a million runs
-        by_llm = first if run.phase == 1 else second
+    found: dict[str, tuple[list[int], list[int], list[int]]] = {}
+    for run in runs:  # the one place that sees each of a quarter of a million runs: a try costs nothing
         try:
-            by_llm[run.llm].append(run.time)
+            found[run.llm][run.phase].append(run.time)
         except KeyError:
-            by_llm[run.llm] = [run.time]
-    for ordered in (*first.values(), *second.values()):
-        ordered.sort()
-    return {1: first, 2: second}
+            found[run.llm] = [], [], []  # there is no phase 0
+            found[run.llm][run.phase].append(run.time)
+    return {phase: {llm: sorted(of[phase]) for llm, of in found.items() if of[phase]} for phase in (1, 2)}
 
 
 def _check(data: bytes, found: int, day: int) -> None:
@@ -196,9 +194,10 @@ def _end_of_space(data: bytes, at: int) -> int:
 
 
 def located(error: Exception, data: bytes) -> str:
-    """Word why bytes could not be decoded, with the line where that is known only as a byte."""
-    found = _BYTE.search(str(error))
-    if found is None:
-        return str(error)
-    line = data.count(b"\n", 0, int(found[1])) + 1
-    return f"{error} - in line {line}"
+    """Word why bytes could not be decoded, with the line where that is known only as a byte or as the end."""
+    text = str(error)
+    found = _BYTE.search(text)
+    if found is None and _TRUNCATED not in text:
+        return text
+    line = data.count(b"\n", 0, int(found[1]) if found else len(data)) + 1
+    return f"{text} - in line {line}"

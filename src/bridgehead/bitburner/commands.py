@@ -6,54 +6,53 @@ import asyncio
 from collections.abc import Mapping
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Column, Table
 
-from bridgehead.runtime import findings
+from bridgehead.runtime import findings, showing
 from bridgehead.runtime.command_line import Parser
 
 from . import doctor
 from .settings import BitburnerSettings
 
+MOST_SECONDS = 3600.0
 _ABOUT = """\
-The bitburner bridge. Its name alone serves it to an MCP client on standard input and output.
+The scripts inside a running game of Bitburner, for agents. Without a command it serves an MCP client on
+standard input and output.
 
-  doctor     says what is right and what is wrong: port, listener, game, generation, permission
-  settings   prints every setting with its value
-  simulate   plays a game that dials in, for trying things out without one
+  bridgehead bitburner doctor --wait 20
+  bridgehead bitburner settings
+  bridgehead bitburner simulate
 """
 
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Run one command and return the exit status."""
-    match arguments:
-        case ["simulate", *rest]:
-            from .simulator.command import simulate
+    if arguments[:1] == ["simulate"]:
+        from .simulator.command import simulate
 
-            return simulate(rest, environment)
-        case ["doctor", *rest]:
-            return _doctor(rest, environment)
-        case ["settings"]:
-            return _settings(environment)
-        case _:
-            return _help(arguments)
-
-
-def _help(arguments: list[str]) -> int:
+        return simulate(arguments[1:], environment)
     parser = Parser(prog="bridgehead bitburner", description=_ABOUT)
-    parser.add_argument("command", choices=("doctor", "settings", "simulate"))
-    parser.parse_args(arguments)
-    return 0  # settings takes nothing behind it, which the parser has said by now
+    commands = parser.add_subparsers(dest="command", required=True)
+    looking = commands.add_parser("doctor", help="look at everything between here and the game")
+    looking.add_argument(
+        "--wait", type=seconds, default=5.0, metavar="SECONDS", help="for a game to dial in (5)"
+    )
+    commands.add_parser("settings", help="list every setting with its value now")
+    commands.add_parser("simulate", help="play a game that dials in, for trying things out without one")
+    options = parser.parse_args(arguments)
+    if options.command == "settings":
+        return _settings(environment)
+    return _examine(environment, options.wait)
 
 
-def _doctor(arguments: list[str], environment: Mapping[str, str]) -> int:
-    parser = Parser(
-        prog="bridgehead bitburner doctor", description="Looks at everything between here and the game."
-    )
-    parser.add_argument(
-        "--wait", type=float, default=5.0, metavar="SECONDS", help="for a game to dial in (5)"
-    )
-    wait = parser.parse_args(arguments).wait
+def seconds(text: str) -> float:
+    """Read how long to wait, up to an hour."""
+    found = float(text)
+    if not 0 <= found <= MOST_SECONDS:
+        raise ValueError(text)
+    return found
+
+
+def _examine(environment: Mapping[str, str], wait: float) -> int:
     console = Console()
     with console.status(f"Waiting up to {wait:g} s for a game to dial in …"):
         found = asyncio.run(doctor.examine(environment, wait))
@@ -62,12 +61,5 @@ def _doctor(arguments: list[str], environment: Mapping[str, str]) -> int:
 
 
 def _settings(environment: Mapping[str, str]) -> int:
-    settings = BitburnerSettings(environment)
-    values = dict(settings.summary())
-    table = Table("Variable", Column("Value", overflow="fold"), "What it does")
-    for setting in settings.declared:
-        value = values[setting.name] or setting.shown_default
-        shown = f"[bold]{escape(value)}[/]" if setting.name in settings.given else escape(value)
-        table.add_row(setting.name, shown, escape(setting.about))
-    Console().print(table)
+    Console(highlight=False).print(showing.table(BitburnerSettings(environment), environment))
     return 0

@@ -46,7 +46,6 @@ def tour(console: Console) -> bool:
             "BRIDGEHEAD_STATE_DIR": state,
             "BITBURNER_CONNECT_WAIT_MS": "5000",
             "RPC_TIMEOUT_MS": "1000",
-            "MCP_LOG_LEVEL": "error",
         }
         with Tour(console, "bitburner", environment) as shown, _playing() as player:
             _arrive(shown, player, f"ws://127.0.0.1:{port}")

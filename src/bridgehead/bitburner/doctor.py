@@ -7,6 +7,7 @@ import stat
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from bridgehead.runtime import showing
 from bridgehead.runtime.clock import SystemClock
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding
@@ -26,7 +27,7 @@ _OTHERS = 0o077
 async def examine(environment: Mapping[str, str], wait: float) -> list[Finding]:
     """Look at everything, waiting so many seconds for a game to dial in."""
     settings = BitburnerSettings({"MCP_LOG_LEVEL": "error", **environment})
-    found = [_settings(BitburnerSettings(environment)), *_folders(settings)]
+    found = [showing.finding(BitburnerSettings(environment), environment), *_folders(settings)]
     try:
         async with opened(settings, Metrics(), SystemClock()) as session:
             if not session.board.problem:
@@ -36,11 +37,6 @@ async def examine(environment: Mapping[str, str], wait: float) -> list[Finding]:
     except BridgeError as error:
         found.append(Finding("listener", "wrong", error.message, error.next_step))
     return [*found, _permission(settings)]
-
-
-def _settings(settings: BitburnerSettings) -> Finding:
-    given = [f"{name}={value}" for name, value in settings.summary() if name in settings.given]
-    return Finding("settings", "right", ", ".join(given) or "all at their defaults")
 
 
 def _folders(settings: BitburnerSettings) -> list[Finding]:

@@ -32,7 +32,7 @@ async def read(variables: dict[str, str], ctx: Context[Session]) -> list[TextRes
         content = await ctx.state.remote.read(name, on)
     except (InvalidArgument, RemoteFailure) as error:
         raise ProtocolError(ctx.revision.missing_resource_code, str(error)) from None
-    return [TextResource(paths.uri(on, name), content, paths.mime_type(name))]
+    return [TextResource(uri=paths.uri(on, name), mime_type=paths.mime_type(name), text=content)]
 
 
 async def home_files(ctx: Context[Session]) -> list[ResourceItem]:

@@ -40,9 +40,8 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     parser = Parser(prog="bridgehead call", description=_ABOUT)
     parser.add_argument("bridge", choices=bridges.NAMES)
     parser.add_argument("tool")
-    parser.add_argument(
-        "pairs", nargs="*", default=(), metavar="key=value", help="an argument; key=@FILE reads a file"
-    )
+    about = "an argument; key=@FILE reads a file, key=@- standard input; @@ is an @"
+    parser.add_argument("pairs", nargs="*", default=(), metavar="key=value", help=about)
     parser.add_argument("--json", action="store_true", help="print the whole result as JSON")
     options = parser.parse_args(arguments)
     settings = {**_QUIET, **environment}
@@ -65,7 +64,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
 
 
 def _text_of(path: str) -> str:
-    return Path(path).read_text(encoding="utf-8")
+    return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
 
 
 async def _called(bridge: Bridge[Any], tool: str, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -33,29 +33,56 @@ complete -o default -F _bridgehead bridgehead
 _bridgehead() {
     local -a found
     found=(${(f)"$(bridgehead completion words -- ${words[2,CURRENT-1]} 2>/dev/null)"})
-    compadd -a found || _files
+    compadd -S '' -- ${(M)found:#*=}
+    compadd -- ${found:#*=} || [[ -n $found ]] || _files
 }
 autoload -Uz compinit && compinit
 compdef _bridgehead bridgehead
 """,
     "fish": """\
-complete -c bridgehead -f -a '(bridgehead completion words -- (commandline -opc)[2..] 2>/dev/null)'
+function __bridgehead_words
+    set -l found (bridgehead completion words -- (commandline -opc)[2..] 2>/dev/null)
+    if test (count $found) -gt 0
+        printf '%s\\n' $found
+    else
+        __fish_complete_path (commandline -ct)
+    end
+end
+complete -c bridgehead -f -a '(__bridgehead_words)'
 """,
 }
 
-_COMMANDS = {
+_ONE_OF = {
     "aoc": ("leaderboard", "plot", "check"),
     "bitburner": ("doctor", "settings", "simulate"),
     "mercury": ("doctor", "settings", "simulate"),
-    "install": (*BY_ID, "--list", "--dry-run", "--remove", "--url"),
+    "install": (*BY_ID, "--list"),
     "token": ("add", "list", "revoke"),
     "completion": tuple(_SCRIPTS),
-    "serve": ("--host", "--port", "--bridges", "--workers"),
     "call": bridges.NAMES,
-    "demo": bridges.NAMES,
-    "tools": (*bridges.NAMES, "--json"),
-    "doctor": (*bridges.NAMES, "--json"),
+    "tools": bridges.NAMES,
 }
+"""What the word right behind a command is one of."""
+_ANY_OF = {
+    "install": (
+        *bridges.NAMES,
+        *("--remove", "--dry-run", "--scope", "--path", "--name", "--command", "--url"),
+        *("--token-env", "--no-token", "--write-secrets", "--force"),
+    ),
+    "token add": ("--bridges", "--read-only", "--metrics", "--per-minute", "--days"),
+    "token list": ("--json",),
+    "serve": ("--host", "--port", "--bridges", "--workers", "--tls-cert", "--tls-key", "--read-only"),
+    "demo": bridges.NAMES,
+    "tools": ("--json",),
+    "doctor": (*bridges.NAMES, "host", "--json"),
+}
+"""What may follow a command anywhere, each once."""
+_VALUES = {"--scope": ("user", "project"), "--bridges": bridges.NAMES}
+_FREE = frozenset(
+    {"--host", "--port", "--workers", "--tls-cert", "--tls-key", "--path", "--name", "--command", "--url"}
+    | {"--token-env", "--per-minute", "--days"}
+)
+"""Options behind which comes something that is not known here."""
 TOP = (*bridges.NAMES, "serve", "install", "doctor", "tools", "call", "demo", "token", "completion")
 
 
@@ -80,10 +107,32 @@ def words(before: list[str], environment: Mapping[str, str]) -> list[str]:
         case ["call", bridge, tool, *given] if bridge in bridges.NAMES:
             there = {word.partition("=")[0] for word in given}  # bash makes three words of key=value
             return [f"{key}=" for key in _tools(bridge, environment).get(tool, ()) if key not in there]
-        case [command]:
-            return list(_COMMANDS.get(command, ()))
+        case ["token", "revoke"]:
+            return _token_names(environment)
+        case [*_, option] if option in _VALUES or option in _FREE:
+            return list(_VALUES.get(option, ()))
         case _:
-            return []
+            return _further(before)
+
+
+def _further(before: list[str]) -> list[str]:
+    """Give what may follow a command and has not yet."""
+    if len(before) == 1 and before[0] in _ONE_OF:
+        return list(_ONE_OF[before[0]])
+    commands = (" ".join(before[:2]), before[0])
+    offered = next((_ANY_OF[command] for command in commands if command in _ANY_OF), ())
+    return [word for word in offered if word not in before[1:]]
+
+
+def _token_names(environment: Mapping[str, str]) -> list[str]:
+    from bridgehead.host.making import tokens_path
+    from bridgehead.host.settings import HostSettings
+    from bridgehead.host.tokens import TokenFile
+
+    try:
+        return [token.name for token in TokenFile(tokens_path(HostSettings(environment))).read().tokens]
+    except BridgeError:
+        return []
 
 
 def _tools(bridge: str, environment: Mapping[str, str]) -> dict[str, tuple[str, ...]]:

@@ -29,8 +29,11 @@ Looks at everything and says what to do about each problem. The exit status is 0
 
   bridgehead doctor
   bridgehead doctor mercury --json
+  bridgehead doctor host                 what bridgehead serve would do
 """
-_PARTS = ("msgspec", "httptools", "websockets", "h2")
+PARTS = (*bridges.NAMES, "host")
+"""What can be looked at by name; each has a module `doctor`."""
+_LIBRARIES = ("msgspec", "httptools", "websockets", "h2")
 _OPTIONS: dict[str, dict[str, Any]] = {"bitburner": {"wait": 2.0}}
 """What a bridge's own doctor is told, where it is not the usual: not to wait long for a game."""
 
@@ -38,13 +41,13 @@ _OPTIONS: dict[str, dict[str, Any]] = {"bitburner": {"wait": 2.0}}
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Examine, print, and return the exit status."""
     parser = Parser(prog="bridgehead doctor", description=_ABOUT)
-    parser.add_argument("bridges", nargs="*", metavar="BRIDGE", help="all of them where none is named")
+    parser.add_argument("parts", nargs="*", metavar="BRIDGE", help="or host; everything where none is named")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     options = parser.parse_args(arguments)
-    unknown = [name for name in options.bridges if name not in bridges.NAMES]
+    unknown = [name for name in options.parts if name not in PARTS]
     if unknown:
-        parser.error(f"there is no bridge {unknown[0]!r}, only {', '.join(bridges.NAMES)}")
-    wanted = options.bridges or bridges.NAMES
+        parser.error(f"there is no bridge {unknown[0]!r}, only {', '.join(PARTS)}")
+    wanted = options.parts or PARTS
     found = asyncio.run(examine(wanted, environment))
     if options.json:
         sys.stdout.write(json.dumps(msgspec.to_builtins(found), ensure_ascii=False, indent=2) + "\n")
@@ -56,16 +59,16 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
 async def examine(
     names: list[str] | tuple[str, ...], environment: Mapping[str, str]
 ) -> dict[str, list[Finding]]:
-    """Look at this installation, at the bridges, and at the clients."""
+    """Look at this installation, at bridges and host, and at the clients."""
     found = {"bridgehead": [_versions(), _offering(environment)]}
     for name in names:
-        found[name] = [*_settings(name, environment), *await _far_side(name, environment)]
+        found[name] = await _part(name, environment)
     found["clients"] = _clients(environment)
     return found
 
 
 def _versions() -> Finding:
-    parts = ", ".join(f"{part} {version(part)}" for part in _PARTS)
+    parts = ", ".join(f"{part} {version(part)}" for part in _LIBRARIES)
     return Finding("version", "right", f"{__version__}, Python {platform.python_version()}, {parts}")
 
 
@@ -78,29 +81,13 @@ def _offering(environment: Mapping[str, str]) -> Finding:
     return Finding("offered", "right", f"what passes {', '.join(given)}" if given else "every tool")
 
 
-def _settings(name: str, environment: Mapping[str, str]) -> list[Finding]:
-    try:
-        settings = bridges.hosted(name, environment).settings
-    except BridgeError:
-        return []  # its own doctor says so
-    from_file: frozenset[str] = getattr(environment, "from_file", frozenset())
-    given = [
-        f"{variable}={shown} (from {'.env' if variable in from_file else 'the environment'})"
-        for variable, shown in settings.summary()
-        if variable in settings.given
-    ]
-    others = len(settings.declared) - len(given)
-    text = ", ".join([*given, f"{others} at their defaults"])
-    return [Finding("settings", "right", text)]
-
-
-async def _far_side(name: str, environment: Mapping[str, str]) -> list[Finding]:
+async def _part(name: str, environment: Mapping[str, str]) -> list[Finding]:
     doctor = import_module(f"bridgehead.{name}.doctor")
     try:
         found: list[Finding] = await doctor.examine(environment, **_OPTIONS.get(name, {}))
     except BridgeError as error:
         return [Finding("settings", "wrong", error.message, error.next_step)]
-    return [finding for finding in found if finding.what != "settings"]
+    return found
 
 
 def _clients(environment: Mapping[str, str]) -> list[Finding]:

@@ -8,12 +8,29 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, Self
 
-from rich.console import Console, Group
+from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.live import Live
 from rich.progress_bar import ProgressBar
+from rich.segment import Segment
 from rich.text import Text
 
 _WIDTH = 40
+
+
+class Tail:
+    """The end of a text that grows: as much of it as the terminal has room for."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        room = options.max_width * console.height
+        # What is cut off is so many times the room, so that lines break at the same places while it grows.
+        start = max(0, len(self._text) - room) // (4 * room) * (4 * room)
+        lines = console.render_lines(Text(self._text[start:]), options, pad=False)
+        for line in lines[1 - console.height :]:
+            yield from line
+            yield Segment.line()
 
 
 class Unfolding:
@@ -52,4 +69,4 @@ class Unfolding:
             self._live.update(Group(bar, Text(count)))
         else:
             self._text = said if self._replaces else self._text + said
-            self._live.update(Text(self._text))
+            self._live.update(Tail(self._text))

@@ -24,7 +24,7 @@ class Misfit(ValueError):
 
 
 def arguments(pairs: Iterable[str], schema: Schema, read_file: Callable[[str], str]) -> dict[str, Any]:
-    """Make a call's arguments of `key=value` pairs; `key=@path` takes a text from a file."""
+    """Make a call's arguments of `key=value` pairs; `key=@path` takes a text from a file, `@@` is an @."""
     properties: dict[str, Schema] = schema.get("properties", {})
     made: dict[str, Any] = {}
     for pair in pairs:
@@ -33,8 +33,11 @@ def arguments(pairs: Iterable[str], schema: Schema, read_file: Callable[[str], s
             raise Misfit(f"{pair!r} is not key=value", usage(schema))
         if key not in properties:
             raise Misfit(f"there is no {key!r}", usage(schema))
+        if key in made:
+            raise Misfit(f"{key} is there twice", usage(schema))
         if text.startswith(_FROM_FILE):
-            text = _content(key, text.removeprefix(_FROM_FILE), read_file)
+            text = text.removeprefix(_FROM_FILE)
+            text = text if text.startswith(_FROM_FILE) else _content(key, text, read_file)
         made[key] = value(key, text, properties[key])
     missing = [key for key in schema.get("required", []) if key not in made]
     if missing:
@@ -77,14 +80,22 @@ def value(key: str, text: str, schema: Schema) -> Any:
     if "enum" in schema:
         return _chosen(key, text, schema)
     named = schema.get("type")
-    if named == "string":
-        return text
     try:
-        decoded = FLAG.parse(text) if named == "boolean" else json.loads(text)
+        text.encode()  # half a character, as a shell or an escape of JSON can give it, is no text
+        if named == "string":
+            return text
+        decoded = FLAG.parse(text) if named == "boolean" else _json(text)
     except ValueError:
         raise _misfit(key, text, schema) from None
     if not _fits(decoded, named):
         raise _misfit(key, text, schema)
+    return decoded
+
+
+def _json(text: str) -> Any:
+    """Decode JSON as other programs know it: without NaN and infinity, and with whole characters only."""
+    decoded = json.loads(text)
+    json.dumps(decoded, ensure_ascii=False, allow_nan=False).encode()
     return decoded
 
 

@@ -6,6 +6,7 @@ what was left out is counted and said.
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 
 from bridgehead.runtime import logs
@@ -15,6 +16,8 @@ from .throttle import Throttle
 from .visit import Visit
 
 LINES_PER_MINUTE = 60
+SETTLE_SECONDS = 60.0
+"""How long it may take until it is said how many lines were left out."""
 _MOST_ADDRESSES = 10_000
 _FAILED = 400
 _OWN_FAULT = 500
@@ -38,14 +41,6 @@ class AccessLog:
         if status < _FAILED:
             log.info("request", **_facts(visit, status, seconds))
             return
-        if self._lines.take(visit.address, LINES_PER_MINUTE):
-            if len(self._left_out) < _MOST_ADDRESSES:
-                self._left_out[visit.address] += 1
-            return
-        facts = _facts(visit, status, seconds)
-        left_out = self._left_out.pop(visit.address, 0)
-        if left_out:
-            facts["left_out"] = left_out
         event = (
             "a caller was not let in"
             if is_stranger
@@ -53,7 +48,41 @@ class AccessLog:
             if visit.reason
             else "request failed"
         )
-        (log.error if status >= _OWN_FAULT else log.warn)(event, **facts)
+        if self._has_room(visit.address):
+            write = log.error if status >= _OWN_FAULT else log.warn
+            write(event, **_facts(visit, status, seconds), **self._said_late(visit.address))
+
+    def note_early(self, reason: str, address: str, status: int) -> None:
+        """Write about something that was refused before it was a request; the status is 0 where none was."""
+        if self._least <= _FAILED and self._has_room(address):
+            answered = {"status": status} if status else {}
+            log.warn(
+                "connection refused", **answered, client=address, reason=reason, **self._said_late(address)
+            )
+
+    def _has_room(self, address: str) -> bool:
+        """Tell whether an address may have another line, and count what it may not."""
+        if not self._lines.take(address, LINES_PER_MINUTE):
+            return True
+        if len(self._left_out) < _MOST_ADDRESSES or address in self._left_out:
+            self._left_out[address] += 1
+        return False
+
+    def _said_late(self, address: str) -> dict[str, int]:
+        left_out = self._left_out.pop(address, 0)
+        return {"left_out": left_out} if left_out else {}
+
+    async def run(self) -> None:
+        """Say now and then what was left out, for addresses that do not come again."""
+        while True:
+            await asyncio.sleep(SETTLE_SECONDS)
+            self.settle()
+
+    def settle(self) -> None:
+        """Say how much was left out, in one line for all addresses."""
+        if self._left_out:
+            log.warn("further refusals", left_out=self._left_out.total(), clients=len(self._left_out))
+            self._left_out.clear()
 
 
 def _facts(visit: Visit, status: int, seconds: float) -> dict[str, object]:

@@ -26,7 +26,9 @@ class Accounts:
             "bridgehead_client_requests_total", "Requests by the name of the caller.", "client"
         )
         self.refusals = metrics.counter(
-            "bridgehead_refusals_total", "Requests that were turned away before a bridge saw them.", "reason"
+            "bridgehead_refusals_total",
+            "Requests and connections that were turned away before a bridge saw them.",
+            "reason",
         )
         self.auth_failures = metrics.counter(
             "bridgehead_auth_failures_total", "Requests without a good token.", "reason"

@@ -111,6 +111,20 @@ class HostApplication:
             return self._finished(visit, self._turned_away(visit, refusal))
         return None
 
+    def refuse(self, scope: Scope, refusal: Refused) -> Whole:
+        """Turn a request away that could not be passed on to where it belongs."""
+        visit = self._visit(scope)
+        try:
+            self._admission.route(visit)
+        except Refused as earlier:
+            refusal = earlier
+        return self._finished(visit, self._turned_away(visit, refusal))
+
+    def refused_early(self, reason: str, address: str, status: int) -> None:
+        """Hear of what the server refused before it was a request."""
+        self._accounts.refusals.add(reason)
+        self._access_log.note_early(reason, address, status)
+
     # --- what answers --------------------------------------------------------------------------------------
 
     def _outcome(self, visit: Visit, body: bytes, receive: Receive, send: Send) -> Outcome:
@@ -159,7 +173,7 @@ class HostApplication:
 
     def _finished(self, visit: Visit, response: Whole) -> Whole:
         self._over(visit, response.status)
-        return visit.marked(response if visit.method != "HEAD" else response._replace(body=b""))
+        return visit.marked(response)
 
     def _over(self, visit: Visit, status: int) -> None:
         seconds = self._now() - visit.started
@@ -211,16 +225,18 @@ class HostApplication:
     # --- the process's life --------------------------------------------------------------------------------
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        watching: asyncio.Task[None] | None = None
+        running: list[asyncio.Task[None]] = []
         while True:
             event = await receive()
             if event["type"] == "lifespan.startup":
                 await self._registry.start()
-                watching = asyncio.get_running_loop().create_task(self._watch.run(self.end_where))
+                begin = asyncio.get_running_loop().create_task
+                running = [begin(self._watch.run(self.end_where)), begin(self._access_log.run())]
                 await send({"type": "lifespan.startup.complete"})
             elif event["type"] == "lifespan.shutdown":
-                if watching is not None:
-                    watching.cancel()
+                for task in running:
+                    task.cancel()
+                self._access_log.settle()
                 self._views.close()
                 await self._registry.stop(self._shutdown_seconds)
                 await send({"type": "lifespan.shutdown.complete"})

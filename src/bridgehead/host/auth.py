@@ -62,6 +62,9 @@ class FromFile:
     def grant(self, token: str) -> Grant:
         """Look the token up."""
         grant = self._tokens.grant_of(token)
+        if grant is None:  # it may have been added a moment ago
+            self._tokens.refresh()
+            grant = self._tokens.grant_of(token)
         if grant is None:
             raise NotAccepted("The token is not known here, or was revoked.", UNKNOWN)
         if grant.expires is not None and grant.expires <= self._clock.now():

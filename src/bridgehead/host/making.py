@@ -52,7 +52,7 @@ def open_tokens(settings: HostSettings) -> Tokens | None:
             "either, the server can only listen on localhost.",
         )
     tokens = Tokens(file)
-    tokens.refresh()
+    tokens.read()
     return tokens
 
 

@@ -44,8 +44,7 @@ class Job(Struct, frozen=True):
     def address(self) -> str:
         """The address that is served, as a client would write it."""
         scheme = "https" if self.settings.tls_cert else "http"
-        host = f"[{self.settings.host}]" if ":" in self.settings.host else self.settings.host
-        return f"{scheme}://{host}:{self.listening.getsockname()[1]}"
+        return f"{scheme}://{self.settings.shown_host}:{self.listening.getsockname()[1]}"
 
 
 class Post(Struct, frozen=True):
@@ -82,7 +81,8 @@ async def _serving(job: Job, post: Post | None, app: HostApplication) -> None:
     inner: Server | None = None
     if post is not None:
         outer = Sharded(app, post.siblings, limits_of(job.settings))
-        inner = _server(job, app, FromSiblings(post.siblings, outer, app, app.pages.own_metrics))
+        entrance = FromSiblings(post.siblings, outer, app, app.pages.own_metrics, app.refused_early)
+        inner = _server(job, app, entrance)
         await inner.start(post.listening)
     server = _server(job, app, outer)
     with told_to_end() as told:
@@ -113,6 +113,7 @@ def _server(job: Job, app: HostApplication, served: Any) -> Server:
         keep_alive_seconds=job.settings.idle_seconds,
         shutdown_seconds=job.settings.shutdown_seconds,
         end_streams=app.end_streams,
+        refused=app.refused_early,
     )
 
 

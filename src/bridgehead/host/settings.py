@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bridgehead.mcp.http.guard import LOOPBACK
 from bridgehead.runtime.log_settings import LogSettings
@@ -157,6 +157,11 @@ class HostSettings(OAuthSettings, OfferingSettings, PlaceSettings):
         return is_loopback(self.host)
 
     @property
+    def shown_host(self) -> str:
+        """The address that is listened on, as it stands in a URL."""
+        return f"[{self.host}]" if ":" in self.host and not self.host.startswith("[") else self.host
+
+    @property
     def needs_auth(self) -> bool:
         """Whether a caller must show who it is."""
         if self.auth != "auto":
@@ -178,5 +183,21 @@ class HostSettings(OAuthSettings, OfferingSettings, PlaceSettings):
     @classmethod
     def of(cls, environment: Mapping[str, str], **given: str | None) -> HostSettings:
         """Read the environment, where what the command line gives comes first; by attribute."""
-        names = {getattr(cls, attribute).name: value for attribute, value in given.items() if value}
-        return cls({**environment, **names})
+        full = dict(environment)
+        for attribute, value in given.items():
+            if value is not None:
+                setting: Setting[Any] = getattr(cls, attribute)
+                _check_typed(f"--{attribute.replace('_', '-')}", value, setting.kind)
+                full[setting.name] = value
+        return cls(full)
+
+
+def _check_typed(option: str, value: str, kind: Kind[Any]) -> None:
+    """Refuse what was typed under the name of its option; a setting would name its variable."""
+    try:
+        if value.strip():
+            kind.parse(value)
+            return
+    except ValueError:
+        pass
+    raise SettingError(option, value, kind.wanted)

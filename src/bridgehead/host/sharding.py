@@ -24,6 +24,7 @@ from bridgehead.mcp.http.exchange import (
 )
 
 from .app import HostApplication
+from .refusals import Refusal
 from .siblings import SiblingGone, Siblings
 
 SESSION = b"mcp-session-id"
@@ -68,9 +69,10 @@ class Sharded:
         except Gone:
             return
         except TimeoutError:
-            await exchange.respond(Refused(408, "The body did not arrive in time").response)
+            late = Refused(408, "The body did not arrive in time")
+            await exchange.respond(self._app.refuse(scope, late))
         except Refused as refused:
-            await exchange.respond(refused.response)
+            await exchange.respond(self._app.refuse(scope, refused))
         else:
             await self._passed_on(worker, scope, body, receive, send)
 
@@ -79,8 +81,9 @@ class Sharded:
             await self._siblings.pass_on(worker, scope, body, receive, send)
         except SiblingGone:
             # The worker that had the session has gone, and the session with it: the client starts again.
-            gone = Refused(404, "The session is not known, or no longer: start again with initialize")
-            await Exchange(scope, receive, send).respond(gone.response)
+            problem = "The session is not known, or no longer: start again with initialize"
+            response = self._app.refuse(scope, Refusal(404, problem, "session"))
+            await Exchange(scope, receive, send).respond(response)
 
     # --- ids -----------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from typing import Any
 import httptools
 from msgspec import Struct
 
+from bridgehead.mcp.http.connections import Refusing, note
 from bridgehead.mcp.http.exchange import Receive, Scope, Send, Whole
 
 App = Callable[[Scope, Receive, Send], Coroutine[Any, Any, None]]
@@ -75,7 +76,7 @@ class Siblings(Struct, frozen=True):
         async with self._asking(number, self._head(line, kept, len(body)), body) as (reader, writer):
             watching = asyncio.get_running_loop().create_task(_when_gone(receive, writer.close))
             try:
-                await _copied(reader, send)
+                await _copied(reader, send, has_body=scope["method"] != "HEAD")
             except ConnectionResetError:
                 if not watching.done():  # else it was the client who left
                     raise
@@ -108,7 +109,7 @@ async def _when_gone(receive: Receive, act: Callable[[], None]) -> None:
     act()
 
 
-async def _copied(reader: asyncio.StreamReader, send: Send) -> None:
+async def _copied(reader: asyncio.StreamReader, send: Send, *, has_body: bool = True) -> None:
     """Send on a response as it comes."""
     arriving = _Arriving()
     parser = httptools.HttpResponseParser(arriving)
@@ -119,6 +120,8 @@ async def _copied(reader: asyncio.StreamReader, send: Send) -> None:
         parser.feed_data(data)
         if arriving.has_head and not arriving.is_begun:
             arriving.is_begun = True
+            if not has_body:
+                arriving.is_whole = True
             status = parser.get_status_code()
             await send({"type": "http.response.start", "status": status, "headers": arriving.headers})
         if arriving.is_begun:
@@ -153,12 +156,20 @@ class _Arriving:
 class FromSiblings:
     """The application as siblings reach it: in the name of the client they speak for."""
 
-    def __init__(self, siblings: Siblings, app: App, living: App, own_metrics: Callable[[], bytes]) -> None:
+    def __init__(
+        self,
+        siblings: Siblings,
+        app: App,
+        living: App,
+        own_metrics: Callable[[], bytes],
+        refused: Refusing = note,
+    ) -> None:
         self._siblings = siblings
         self._app = app
         self._living = living
         """What begins and ends with this listener, which is opened first and closed last."""
         self._own_metrics = own_metrics
+        self._refused = refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI scope."""
@@ -167,6 +178,7 @@ class FromSiblings:
             return
         headers = dict(scope["headers"])
         if not self._siblings.is_one(headers):
+            self._refused("sibling", scope["client"][0], 403)
             await _send(Whole(403), send)
         elif scope["path"] == OWN_METRICS:
             await _send(Whole(200, self._own_metrics()), send)

@@ -5,15 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from bridgehead.runtime import logs
 from bridgehead.runtime.clock import Clock
 
 from .grants import Grant
 from .tokens import Tokens
 
 EVERY_SECONDS = 0.5
-
-log = logs.logger("host.auth")
 
 
 class TokenWatch:
@@ -27,11 +24,8 @@ class TokenWatch:
         """Look, as long as the host lives."""
         while True:
             await asyncio.sleep(EVERY_SECONDS)
-            if self._tokens is not None and self._tokens.refresh():
-                if self._tokens.problem:
-                    log.error("the tokens cannot be read; the last ones hold", problem=self._tokens.problem)
-                else:
-                    log.info("the tokens were read again", tokens=len(self._tokens))
+            if self._tokens is not None:
+                self._tokens.refresh()
             end_where(self._is_over)
 
     def _is_over(self, grant: Grant) -> bool:

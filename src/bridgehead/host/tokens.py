@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from bridgehead.runtime import durable
+from bridgehead.runtime import durable, logs
 from bridgehead.runtime.errors import InvalidArgument, NotFound, StorageError
 
 from .grants import EVERYTHING, Grant
@@ -31,6 +31,8 @@ NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _LOCK_SECONDS = 10.0
 _NOBODY = sha256(b"nobody").hexdigest()
 """What a token without an entry is compared with, so that it takes as long."""
+
+log = logs.logger("host.auth")
 
 Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 
@@ -164,20 +166,30 @@ class Tokens:
         self.problem = ""
         """Why the file cannot be read any more; what it said before goes on holding."""
 
-    def refresh(self) -> bool:
-        """Read the file if it has changed, and tell whether it had."""
+    def read(self) -> None:
+        """Read the file, if it has changed."""
         seen = _signature(self._file.path)
         if seen == self._seen:
-            return False
+            return
         self._seen = seen
         try:
             book = self._file.read()
         except StorageError as failure:
             self.problem = str(failure)
-            return True
+            return
         self.problem = ""
         self._by_id = {token.id: (token.hash, token.grant()) for token in book.tokens}
-        return True
+
+    def refresh(self) -> None:
+        """Do the same while serving, and say so."""
+        before = self._seen
+        self.read()
+        if self._seen == before:
+            return
+        if self.problem:
+            log.error("the tokens cannot be read; the last ones hold", problem=self.problem)
+        else:
+            log.info("the tokens were read again", tokens=len(self))
 
     def __len__(self) -> int:
         return len(self._by_id)

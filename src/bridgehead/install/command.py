@@ -56,7 +56,8 @@ def run(arguments: list[str], world: World, settings_of: Callable[[str], type[Se
         return _list(world)
     _check(parser, options)
     try:
-        return _apply(options, world, settings_of)
+        with files.alone(world.home):
+            return _apply(options, world, settings_of)
     except BridgeError as failure:
         sys.stderr.write(f"bridgehead install: {failure}\n")
         return WRONG_USAGE if isinstance(failure, SettingError) else _FAILED

@@ -24,11 +24,17 @@ def servers(text: str | None, form: Format, section: str) -> dict[str, Any]:
 
 def put(text: str | None, form: Format, section: str, entries: Mapping[str, Mapping[str, Any]]) -> str | None:
     """Return a text with these servers in it; no text is a file that is not there."""
-    bom, edited = _split(text)
-    for name, entry in entries.items():
-        edited = _EDITORS[form].put(edited, section, name, entry)
-    result = None if edited is None else bom + edited
+    bom, given = _split(text)
+    edited = given
     others, old = _read(text, form, section)
+    for name, entry in entries.items():
+        try:
+            edited = _EDITORS[form].put(edited, section, name, entry)
+        except Malformed:
+            if edited is given:
+                raise
+            raise _no_room(section) from None  # what was put there before this one has broken the text
+    result = None if edited is None else bom + edited
     _prove((others, old | dict(entries)), result, form, section)
     return result
 
@@ -65,7 +71,11 @@ def _prove(wanted: tuple[Any, Any], result: str | None, form: Format, section: s
             return
     except Malformed:
         pass  # such as a table beside one that is written in braces, to which nothing can be added
-    raise InstallError(
+    raise _no_room(section)
+
+
+def _no_room(section: str) -> InstallError:
+    return InstallError(
         f"The way in which {section} is written leaves no room for a safe change. Nothing was written.",
         next_step="Write each server as an object or a table of its own, and run this again.",
     )

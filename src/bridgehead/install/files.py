@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePath
+from types import ModuleType
 
 from bridgehead.runtime import durable
 
@@ -13,6 +18,46 @@ from .failure import InstallError, malformed
 BACKUPS = 5
 """How many former states of a file are kept beside it."""
 _PRIVATE = 0o600
+_OWN_WRITE = 0o200
+LOCK_SECONDS = 10.0
+_AGAIN_SECONDS = 0.02
+
+
+@contextmanager
+def alone(home: str, within: float = LOCK_SECONDS) -> Iterator[None]:
+    """Keep other installations of this user waiting meanwhile, where the system can.
+
+    It is the home folder that is locked: it is there, and no file is left behind.
+    """
+    try:
+        import fcntl  # not on Windows, where the look before the write has to do
+    except ImportError:
+        yield
+        return
+    try:
+        folder = os.open(home, os.O_RDONLY)
+    except OSError:  # a user without a home has nothing to be shared either
+        yield
+        return
+    try:
+        until = time.monotonic() + within
+        while not _locked(fcntl, folder):
+            if time.monotonic() > until:
+                raise InstallError("Another bridgehead install does not end.", next_step="Run this again.")
+            time.sleep(_AGAIN_SECONDS)
+        yield
+    finally:
+        os.close(folder)
+
+
+def _locked(fcntl: ModuleType, descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as failure:
+        if failure.errno in (errno.EAGAIN, errno.EACCES):
+            return False
+        # and a file system without locks has none
+    return True
 
 
 def choose(places: Iterable[PurePath]) -> Path:
@@ -59,6 +104,9 @@ def write(path: Path, before: str | None, after: str | None, stamp: str) -> Path
     real = path.resolve()  # a link stays one, and what it leads to changes
     if read(real) != before:
         raise InstallError(f"{path} was changed by another program just now.", next_step="Run this again.")
+    if before is not None and not real.stat().st_mode & _OWN_WRITE:
+        problem = f"{path} is read-only. Nothing was written."
+        raise InstallError(problem, next_step="Make it writable, or change it where it comes from.")
     try:
         return _write(real, before, after, stamp)
     except OSError as failure:

@@ -195,4 +195,6 @@ def _withdrawn(question_id: str) -> bytes:
     return jsonrpc.notification("notifications/cancelled", {"requestId": question_id})
 
 
-OVERLOAD = ProtocolError(OVERLOADED, "Too many requests are in flight. Wait for answers, then try again.")
+def overload() -> ProtocolError:
+    """Refuse a request because there are too many."""
+    return ProtocolError(OVERLOADED, "Too many requests are in flight. Wait for answers, then try again.")

@@ -64,21 +64,21 @@ class Audio(Wire, frozen=True, tag_field="type", tag="audio"):
     meta: dict[str, Any] | None = field(default=None, name="_meta")
 
 
-class TextResource(Wire, frozen=True):
+class TextResource(Wire, frozen=True, kw_only=True):
     """The contents of a text resource."""
 
     uri: str
-    text: str
     mime_type: str | None = None
+    text: str
     meta: dict[str, Any] | None = field(default=None, name="_meta")
 
 
-class BlobResource(Wire, frozen=True):
+class BlobResource(Wire, frozen=True, kw_only=True):
     """The contents of a binary resource, base64-encoded."""
 
     uri: str
-    blob: str
     mime_type: str | None = None
+    blob: str
     meta: dict[str, Any] | None = field(default=None, name="_meta")
 
 

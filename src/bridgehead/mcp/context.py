@@ -34,6 +34,7 @@ else:
 
     State = TypeVar("State")
 
+_INFINITE = float("inf")
 LOG_LEVELS = {
     name: rank
     for rank, name in enumerate(
@@ -58,6 +59,15 @@ class InputRequired(BaseException):
     def __init__(self, questions: dict[str, Question]) -> None:
         super().__init__()
         self.questions = questions
+
+
+def questions_in(error: BaseException) -> dict[str, Question]:
+    """Return what a handler was unwound to ask, in one task or in several; nothing where it failed."""
+    if isinstance(error, InputRequired):
+        return error.questions
+    if not isinstance(error, BaseExceptionGroup) or error.split(InputRequired)[1] is not None:
+        return {}
+    return {key: question for part in error.exceptions for key, question in questions_in(part).items()}
 
 
 class Context(Generic[State]):
@@ -107,7 +117,7 @@ class Context(Generic[State]):
         self.arguments: msgspec.Raw = EMPTY
         """What a tool is called with, as it came."""
         self._meta = meta
-        self._last_progress = float("-inf")
+        self._last_progress = -_INFINITE
         self._answers: dict[str, Any] = {}
         self._used: dict[str, Any] = {}
 
@@ -142,16 +152,27 @@ class Context(Generic[State]):
         found = {"traceparent": meta.traceparent, "tracestate": meta.tracestate, "baggage": meta.baggage}
         return {name: value for name, value in found.items() if isinstance(value, str)}
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the request still waits for its answer: nothing is said about one that does not."""
+        return not self.cancelled and self.connection.in_flight.get(self.request_id) is self
+
     def cancel(self) -> None:
         """Stop the work; no answer is sent."""
         self.cancelled = True
         if self.task is not None:
             self.task.cancel()
 
+    def is_interrupted(self, error: BaseException) -> bool:
+        """Tell whether an error ends the task from outside, and is not just what a handler let out."""
+        if isinstance(error, asyncio.CancelledError):
+            return self.task is None or self.task.cancelling() > 0
+        return isinstance(error, GeneratorExit)
+
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Tell the client how far the work is, if it asked to hear. Values that do not grow are dropped."""
         token = self.progress_token
-        if token is None or progress <= self._last_progress:
+        if token is None or not self._last_progress < progress < _INFINITE:
             return
         self._last_progress = progress
         params: dict[str, Any] = {"progressToken": token, "progress": progress}
@@ -172,12 +193,14 @@ class Context(Generic[State]):
         await self.notify("notifications/message", params)
 
     async def notify(self, method: str, params: dict[str, Any]) -> None:
-        """Send the client a notification that belongs to this request."""
-        await self.outlet.send(jsonrpc.notification(method, params))
+        """Send the client a notification that belongs to this request; none once it is over."""
+        if self.is_open:
+            await self.outlet.send(jsonrpc.notification(method, params))
 
     async def close_stream(self) -> None:
         """Let go of the HTTP response stream; a client that can resume comes back for the rest."""
-        await self.outlet.close_stream()
+        if self.is_open:
+            await self.outlet.close_stream()
 
     async def elicit(
         self, message: str, form: type[Struct] | dict[str, Any], *, key: str = "elicitation"
@@ -213,6 +236,10 @@ class Context(Generic[State]):
                 raise self._incapable(question)
         if self.revision.stateless:
             return self._answers_brought(questions)
+        if not self.is_open:
+            raise ToolError("The request is over; there is nobody to ask any more.")
+        if not questions:
+            return {}
         asked = [asyncio.ensure_future(self._ask_now(question)) for question in questions.values()]
         try:
             return dict(zip(questions, await asyncio.gather(*asked), strict=True))

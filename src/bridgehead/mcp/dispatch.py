@@ -18,8 +18,8 @@ from . import changes, jsonrpc
 from .bridge import Bridge
 from .changes import Listener
 from .connection import Client, Connection, Outlet
-from .context import Context, InputRequired
-from .errors import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, Failure, ProtocolError, ToolError
+from .context import Context, questions_in
+from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, Failure, ProtocolError, ToolError
 from .later import asyncio, logging
 from .lifespan import Lifespan, Lifespans
 from .limits import Limits
@@ -33,6 +33,10 @@ from .versions import V2026_07_28, Revision
 
 Reply = bytes | Coroutine[Any, Any, bytes | None] | None
 """An answer, work that will give one (or none, if it is cancelled), or nothing to say."""
+
+
+_LONGEST_LOGGED = 300
+"""Characters of a refusal's words, in which what the client sent may be repeated."""
 
 
 class Dispatcher:
@@ -94,7 +98,9 @@ class Dispatcher:
             return self.take(message, connection, outlet)
         if isinstance(message, jsonrpc.Malformed):
             return jsonrpc.error(message.id, message.error)
-        return self.take_batch(message, connection, outlet)
+        from .batches import take_batch  # which only one revision has
+
+        return take_batch(self, message, connection, outlet)
 
     def take(self, message: jsonrpc.Message, connection: Connection, outlet: Outlet) -> Reply:
         """Take one message."""
@@ -118,38 +124,6 @@ class Dispatcher:
             return await work
         except ProtocolError as failure:
             return jsonrpc.error(request_id, failure)
-
-    def take_batch(self, batch: jsonrpc.Batch, connection: Connection, outlet: Outlet) -> Reply:
-        """Take a batch, which only one revision knows; its answers come back as one array."""
-        client = connection.client
-        if client is None or not client.revision.batches:
-            message = "Invalid request: batches exist only in protocol revision 2025-03-26"
-            return jsonrpc.error(None, ProtocolError(INVALID_REQUEST, message))
-        if len(batch.items) > self.limits.requests_in_flight:
-            message = f"Invalid request: a batch may have {self.limits.requests_in_flight} messages"
-            return jsonrpc.error(None, ProtocolError(INVALID_REQUEST, message))
-        replies = [self._take_item(item, connection, outlet) for item in batch.items]
-        if all(reply is None for reply in replies):
-            return None
-        return self._collected(replies)
-
-    def _take_item(
-        self, item: jsonrpc.Message | jsonrpc.Malformed, connection: Connection, outlet: Outlet
-    ) -> Reply:
-        if isinstance(item, jsonrpc.Malformed):
-            return jsonrpc.error(item.id, item.error)
-        if item.method == "initialize" and item.id is not UNSET:
-            failure = ProtocolError(INVALID_REQUEST, "Invalid request: initialize cannot be part of a batch")
-            return jsonrpc.error(item.id, failure)
-        return self.take(item, connection, outlet)
-
-    @staticmethod
-    async def _collected(replies: list[Reply]) -> bytes | None:
-        work = [reply for reply in replies if reply is not None and not isinstance(reply, bytes)]
-        results = iter(await asyncio.gather(*work))
-        answers = [reply if reply is None or isinstance(reply, bytes) else next(results) for reply in replies]
-        given = [answer for answer in answers if answer is not None]
-        return b"[%b]" % b",".join(given) if given else None
 
     def notified(self, message: jsonrpc.Message, connection: Connection) -> None:
         """Take a notification; one that is unknown or broken is ignored, as the protocol asks."""
@@ -183,6 +157,8 @@ class Dispatcher:
             raise ProtocolError(METHOD_NOT_FOUND, f"Method not found: {request.name}")
         if request.problem is not None:
             raise request.problem
+        if not self.bridge.logging:
+            client.log_level = None  # what is not offered is not sent
         context: Context[Any] = Context(
             request.id,
             request.name,
@@ -199,7 +175,7 @@ class Dispatcher:
             if not isinstance(outcome, tuple):
                 return self._finishing(context, request, outcome)
             answer = self._enveloped(context, outcome)
-        except (Exception, InputRequired) as error:  # noqa: BLE001  (a client always gets an answer)
+        except BaseException as error:  # noqa: BLE001  (a client always gets an answer, whatever a tool raises)
             connection.leave(context)
             return self._unwound(context, request, error)
         connection.leave(context)
@@ -215,12 +191,11 @@ class Dispatcher:
                 work.close()
             else:
                 answer = self._enveloped(context, await work)
-        except (Exception, InputRequired) as error:  # noqa: BLE001  (the same)
+        except BaseException as error:
             if not context.cancelled:
+                if context.is_interrupted(error):
+                    raise
                 answer = self._unwound(context, request, error)
-        except asyncio.CancelledError:
-            if not context.cancelled:
-                raise
         finally:
             context.connection.leave(context)
         return None if context.cancelled else answer
@@ -282,7 +257,7 @@ class Dispatcher:
 
     def _enveloped(self, context: Context[Any], body: Body) -> bytes:
         encoded_body, meta = body
-        if context.revision.stateless and context.method != "initialize":
+        if context.revision.stateless:
             head = self._complete
             if meta:
                 head = b'{"resultType":"complete","_meta":%b' % jsonrpc.encode({**self._server_meta, **meta})
@@ -297,21 +272,25 @@ class Dispatcher:
         body = {"resultType": "input_required", "_meta": self._server_meta, **questions}
         return jsonrpc.result(context.request_id, jsonrpc.encode(body))
 
-    def _unwound(self, context: Context[Any], request: Request, error: Exception | InputRequired) -> bytes:
+    def _unwound(self, context: Context[Any], request: Request, error: BaseException) -> bytes:
         """Answer for a handler that did not return: it asks the client something, or it failed."""
         try:
-            if isinstance(error, InputRequired):
-                return self._asking(context, self.rounds.pause(context, request.params, error))
-            return self._failed(context, context.dialect.translate(error), error)
+            if questions := questions_in(error):
+                return self._asking(context, self.rounds.pause(context, request.params, questions))
+            failure = context.dialect.translate(error) if isinstance(error, Exception) else None
+            return self._failed(context, failure, error)
         except ProtocolError:
             raise
         except Exception as another:  # noqa: BLE001  (what was to be said cannot be said)
             return self._failed(context, None, another)
 
-    def _failed(self, context: Context[Any], failure: Failure | None, cause: Exception) -> bytes:
+    def _failed(self, context: Context[Any], failure: Failure | None, cause: BaseException) -> bytes:
         """Word a failure as the bridge's dialect has it; a bug (no failure) leaves only its reference."""
         if failure is None:
             failure = context.dialect.bug(_logged(context, cause))
+        elif isinstance(failure, ProtocolError):
+            said = failure.message[:_LONGEST_LOGGED]
+            logging.getLogger("bridgehead.mcp").info("%s refused: %s", context.method, said)
         if isinstance(failure, ToolError) and context.method == "tools/call":
             return self._enveloped(context, encoded(error_result(failure), context.revision))
         if isinstance(failure, ToolError):
@@ -319,7 +298,7 @@ class Dispatcher:
         raise failure from cause
 
 
-def _logged(context: Context[Any], error: Exception) -> str:
+def _logged(context: Context[Any], error: BaseException) -> str:
     import secrets  # only a bug needs it
 
     reference = secrets.token_hex(4)

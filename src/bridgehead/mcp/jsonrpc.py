@@ -79,29 +79,31 @@ def _explain(data: bytes | bytearray | memoryview | Raw) -> Message | Batch | Ma
     except RecursionError:
         return Malformed(ProtocolError(PARSE_ERROR, "Parse error: nested too deeply"))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return Malformed(ProtocolError(PARSE_ERROR, f"Parse error: {error}"), _readable_id(data))
+        return _explain_unreadable(data, ProtocolError(PARSE_ERROR, f"Parse error: {error}"))
     if isinstance(value, list):
         return _explain_batch(data, value)
     if isinstance(value, dict):
-        return _explain_object(data, value)
+        return _explain_object(value, _not_a_message(_first_problem(data)))
     return Malformed(_not_a_message("it is not an object"))
 
 
-def _readable_id(data: Any) -> RequestId | None:
-    """Find the id of a request that a laxer reader understands, such as one with half a surrogate pair."""
+def _explain_unreadable(data: Any, failure: ProtocolError) -> Message | Malformed:
+    """Find out whose bytes these are, where a laxer reader can; half a surrogate pair needs one."""
     import json  # only what is broken needs it
 
     try:
         value = json.loads(bytes(data))
     except (ValueError, RecursionError):
-        return None
-    return _id_of(value.get("id")) if isinstance(value, dict) and "method" in value else None
+        return Malformed(failure)
+    return _explain_object(value, failure) if isinstance(value, dict) else Malformed(failure)
 
 
-def _explain_object(data: Any, value: dict[str, Any]) -> Message | Malformed:
+def _explain_object(value: dict[str, Any], failure: ProtocolError) -> Message | Malformed:
+    found = _id_of(value.get("id"))
     if "method" not in value and not value.keys().isdisjoint(("result", "error")):
-        return Message("2.0", error=Raw(b"null"))  # a broken answer is never answered itself
-    return Malformed(_not_a_message(_first_problem(data)), _id_of(value.get("id")))
+        # A broken answer is never answered itself; whoever waits for it hears that it cannot be read.
+        return Message("2.0", UNSET if found is None else found, error=Raw(b"null"))
+    return Malformed(failure, found)
 
 
 def _explain_batch(data: Any, value: list[Any]) -> Batch | Malformed:
@@ -127,9 +129,17 @@ def _not_a_message(problem: str) -> ProtocolError:
 
 
 def _id_of(value: object) -> RequestId | None:
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        return None
-    return value
+    """Return an id with which a message can be answered."""
+    if isinstance(value, str):
+        return value if value.isascii() or _is_unicode(value) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        return bool(text.encode())
+    except UnicodeEncodeError:  # half a surrogate pair
+        return False
 
 
 def encode_id(request_id: RequestId | None) -> bytes:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from .later import asyncio, logging
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from .bridge import Bridge
 
 
@@ -25,7 +27,8 @@ class Lifespan:
         self._task: asyncio.Task[None] | None = None
         self._entered: asyncio.Event
         self._leave: asyncio.Event
-        self._failure: Exception | None = None
+        self._failure: BaseException | None = None
+        self._failed_at: TracebackType | None = None
         self.ready = factory is None
         """True once `value` can be taken without waiting."""
         self.value: Any = None
@@ -37,13 +40,14 @@ class Lifespan:
             self._task = asyncio.get_running_loop().create_task(self._run(self._factory))
 
     async def entered(self) -> None:
-        """Wait until the lifespan is entered; raises what entering it raised."""
+        """Wait until the lifespan is entered; raises what ended it."""
         if self.ready:
             return
         self.start()
         await self._entered.wait()
         if self._failure is not None:
-            raise self._failure
+            # From the same place each time, or its traceback would grow with every call that it fails.
+            raise self._failure.with_traceback(self._failed_at)
 
     async def stop(self, within: float) -> None:
         """Leave, within a bounded time."""
@@ -64,12 +68,12 @@ class Lifespan:
         except asyncio.CancelledError:
             self._failure = RuntimeError("the bridge's lifespan was ended while it began")
             raise
-        except Exception as error:  # noqa: BLE001  (each call that needs the lifespan reports it)
+        except (Exception, BaseExceptionGroup, SystemExit) as error:  # noqa: BLE001  (each call reports it)
             if self.ready:
                 logging.getLogger("bridgehead.mcp").warning(
                     "the bridge's lifespan did not end well", exc_info=error
                 )
-            self._failure = error
+            self.ready, self._failure, self._failed_at = False, error, error.__traceback__
         finally:
             self._entered.set()
 

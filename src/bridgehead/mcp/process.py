@@ -11,11 +11,15 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]
+END_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+TURN_SECONDS = 0.1
+"""How often a loop that is to end is asked whether it still turns."""
 
 
 def socket_loop() -> asyncio.AbstractEventLoop:
@@ -31,10 +35,22 @@ def run_to_end(main: Coroutine[Any, Any, None], loop_factory: LoopFactory | None
     """Run a coroutine on a loop of its own, and leave; threads that hang are given this many seconds."""
     loop = (loop_factory or asyncio.new_event_loop)()
     asyncio.set_event_loop(loop)
+    serving = loop.create_task(main)
     try:
-        loop.run_until_complete(main)
+        while not serving.done():
+            _run_on(loop, serving)
     finally:
         _leave(loop, within)
+
+
+def _run_on(loop: asyncio.AbstractEventLoop, serving: asyncio.Task[None]) -> None:
+    """Run until the server has ended, or something else that runs beside it wants the process to exit."""
+    try:
+        loop.run_until_complete(serving)
+    except SystemExit:
+        if serving.done():
+            raise
+        # Only a task of some handler has exited: its call is answered with a failure, and the server goes on.
 
 
 def _leave(loop: asyncio.AbstractEventLoop, within: float) -> None:
@@ -42,24 +58,51 @@ def _leave(loop: asyncio.AbstractEventLoop, within: float) -> None:
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
     if any(not thread.daemon and thread is not threading.main_thread() for thread in threading.enumerate()):
-        sys.stderr.flush()
+        if sys.stderr is not None:
+            sys.stderr.flush()
         end = threading.Timer(within, os._exit, (0,))
         end.daemon = True
         end.start()
 
 
-@contextmanager
-def told_to_end() -> Iterator[asyncio.Event]:
-    """Give an event that is set when a signal comes that ends a process."""
-    told = asyncio.Event()
+def hear_end(act: Callable[[], None], within: float) -> None:
+    """Call something in the loop when a signal comes that ends a process.
+
+    From then on the loop must not stand still for longer than this many seconds. Where it does, because a
+    handler blocks it, the process ends all the same.
+    """
     loop = asyncio.get_running_loop()
 
-    def hear(*_: object) -> None:
-        loop.call_soon_threadsafe(told.set)
+    def note(*_: object) -> None:
+        threading.Thread(target=_end_if_stuck, args=(loop, act, within), daemon=True).start()
 
-    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in END_SIGNALS:
+        with suppress(NotImplementedError):  # Windows
+            loop.add_signal_handler(number, act)  # which wakes the loop, even if it is just about to wait
+        signal.signal(number, note)
+
+
+def _end_if_stuck(loop: asyncio.AbstractEventLoop, act: Callable[[], None], within: float) -> None:
+    with suppress(RuntimeError):  # the loop is closed: the end has come
+        loop.call_soon_threadsafe(act)
+        while True:
+            has_turned = threading.Event()
+            loop.call_soon_threadsafe(has_turned.set)
+            if not has_turned.wait(within):
+                os._exit(0)
+            time.sleep(TURN_SECONDS)
+
+
+@contextmanager
+def told_to_end(within: float = 5.0) -> Iterator[asyncio.Event]:
+    """Give an event that is set when a signal comes that ends a process; see `hear_end`."""
+    told = asyncio.Event()
+    before = {number: signal.getsignal(number) for number in END_SIGNALS}
+    hear_end(told.set, within)
     try:
         yield told
     finally:
         for number, handler in before.items():
+            with suppress(NotImplementedError):  # Windows
+                asyncio.get_running_loop().remove_signal_handler(number)
             signal.signal(number, handler)

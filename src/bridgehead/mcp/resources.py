@@ -89,7 +89,7 @@ def contents(uri: str, mime_type: str | None, value: Contents) -> list[TextResou
     if isinstance(value, list):
         return value
     if isinstance(value, str):
-        return [TextResource(uri, value, mime_type)]
+        return [TextResource(uri=uri, mime_type=mime_type, text=value)]
     import base64  # only binary resources need it
 
-    return [BlobResource(uri, base64.b64encode(value).decode(), mime_type)]
+    return [BlobResource(uri=uri, mime_type=mime_type, blob=base64.b64encode(value).decode())]

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw, UnsetType
 
-from .context import Context, InputRequired
+from .context import Context
 from .params import EMPTY, AnswerableParams
 
 if TYPE_CHECKING:
+    from .questions import Question
     from .seal import Seal
 
 
@@ -51,14 +52,14 @@ class Rounds:
             answers |= responses
         context.bring(answers)
 
-    def pause(self, context: Context[Any], params: Any, unanswered: InputRequired) -> dict[str, Any]:
+    def pause(self, context: Context[Any], params: Any, unanswered: dict[str, Question]) -> dict[str, Any]:
         """Make the result that asks: the questions, and the state to come back with."""
         subject = getattr(params, "uri", None) or params.name
         request = _fingerprint(context, subject, getattr(params, "arguments", EMPTY))
         state = self._seal.close(context.used_answers, request, context.principal, self._lifetime)
         questions = {
             key: {"method": question.method, "params": question.params_in(context.revision)}
-            for key, question in unanswered.questions.items()
+            for key, question in unanswered.items()
         }
         return {"inputRequests": questions, "requestState": state}
 

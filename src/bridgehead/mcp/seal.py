@@ -43,7 +43,7 @@ class Seal:
     def close(self, answers: dict[str, Any], request: bytes, principal: str | None, lifetime: float) -> str:
         """Seal the answers for the request they belong to."""
         state = RequestState(answers, request, principal, self._clock() + lifetime)
-        payload = msgspec.msgpack.encode(state)
+        payload = msgspec.json.encode(state)
         return base64.urlsafe_b64encode(self._mac(payload) + payload).decode()
 
     def open(self, sealed: str, request: bytes, principal: str | None) -> dict[str, Any]:
@@ -55,7 +55,7 @@ class Seal:
         mac, payload = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
         if not hmac.compare_digest(mac, self._mac(payload)):
             raise _refused()
-        state = msgspec.msgpack.decode(payload, type=RequestState)
+        state = msgspec.json.decode(payload, type=RequestState)
         if state.request != request or state.principal != principal:
             raise _refused("it belongs to another request")
         if state.expires < self._clock():

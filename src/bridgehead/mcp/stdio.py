@@ -113,8 +113,18 @@ def _write_all(descriptor: int, data: bytes) -> None:
         return  # the client is gone already, as the server will find
 
 
+def _open_missing() -> None:
+    """Put nothing where a standard descriptor is closed, or the next one opened would take its place."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
 def _claimed() -> tuple[int, int]:
     """Take standard input and output for the protocol; prints and children get other ones."""
+    _open_missing()
     incoming, outgoing = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

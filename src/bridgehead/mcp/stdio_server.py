@@ -7,7 +7,6 @@ much is unread, and the end comes in bounded time, answers in flight first.
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -17,6 +16,7 @@ from .dispatch import Dispatcher
 from .errors import INVALID_REQUEST, ProtocolError
 from .lines import Lines, TooLong
 from .pipes import Input, Output, open_input, open_output
+from .process import hear_end
 
 
 async def serve(
@@ -32,12 +32,7 @@ async def serve(
     """
     incoming, outgoing = descriptors
     server = StdioServer(dispatcher, connection, open_input(incoming), open_output(outgoing))
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        try:
-            loop.add_signal_handler(number, server.stop)
-        except NotImplementedError:  # Windows
-            signal.signal(number, lambda *_: loop.call_soon_threadsafe(server.stop))
+    hear_end(server.stop, dispatcher.limits.shutdown_seconds)
     if is_end_due():
         server.stop()
     await server.serve(received)

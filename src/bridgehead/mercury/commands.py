@@ -7,26 +7,28 @@ from collections.abc import Mapping
 from bridgehead.runtime.command_line import Parser
 
 _ABOUT = """\
-The Mercury diffusion LLM as an MCP server. Without a command it serves a client on standard input and output,
+The Mercury diffusion LLM for agents. Without a command it serves an MCP client on standard input and output,
 or over HTTP with MCP_TRANSPORT=http.
+
+  bridgehead mercury doctor
+  bridgehead mercury settings
+  bridgehead mercury simulate
 """
 
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Run a command and return the exit status."""
+    if arguments[:1] == ["simulate"]:
+        from .simulator.command import simulate
+
+        return simulate(arguments[1:], environment)
     parser = Parser(prog="bridgehead mercury", description=_ABOUT)
-    commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser)
+    commands = parser.add_subparsers(dest="command", required=True)
     doctor = commands.add_parser("doctor", help="check the settings, the key, the API and the model for real")
     doctor.add_argument("--offline", action="store_true", help="check only what needs no network")
     commands.add_parser("settings", help="list every setting with its value now")
-    commands.add_parser("simulate", help="serve a simulated Mercury API on loopback", add_help=False)
-    options, further = parser.parse_known_args(arguments)
-    if options.command == "simulate":
-        from .simulator.command import simulate
-
-        return simulate(further, environment)
-    if further:
-        parser.error(f"unrecognized arguments: {' '.join(further)}")
+    commands.add_parser("simulate", help="serve a simulated Mercury API on loopback")
+    options = parser.parse_args(arguments)
     if options.command == "settings":
         return _show_settings(environment)
     return _examine(environment, offline=options.offline)
@@ -48,15 +50,10 @@ def _examine(environment: Mapping[str, str], *, offline: bool) -> int:
 
 def _show_settings(environment: Mapping[str, str]) -> int:
     from rich.console import Console
-    from rich.table import Table
+
+    from bridgehead.runtime import showing
 
     from .settings import MercurySettings
 
-    settings = MercurySettings(environment)
-    table = Table("setting", "value", "default", "meaning", title="Mercury settings")
-    shown = dict(settings.summary())
-    for setting in settings.declared:
-        style = "bold" if setting.name in settings.given else None
-        table.add_row(setting.name, shown[setting.name], setting.shown_default, setting.about, style=style)
-    Console().print(table)
+    Console(highlight=False).print(showing.table(MercurySettings(environment), environment))
     return 0

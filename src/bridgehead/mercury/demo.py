@@ -36,7 +36,6 @@ def tour(console: Console) -> bool:
             "MERCURY_MODEL": "mercury-2",
             "MERCURY_BUDGET_USD": "0.01",
             "BRIDGEHEAD_STATE_DIR": state,
-            "LOG_LEVEL": "error",
         }
         with Tour(console, "mercury", environment) as guide:
             _show_streams(guide, console)

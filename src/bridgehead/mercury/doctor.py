@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 
-from bridgehead.runtime import logs, places
+from bridgehead.runtime import logs, places, showing
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding
 
@@ -17,8 +17,10 @@ from .settings import MercurySettings
 async def examine(environment: Mapping[str, str], *, offline: bool = False) -> list[Finding]:
     """Look at everything; without the network only at what is on this machine."""
     service = opened(MercurySettings(environment))
+    found = [showing.finding(service.settings, environment)]
     try:
-        return [_clean(finding) async for finding in _findings(service, offline=offline)]
+        found += [finding async for finding in _findings(service, offline=offline)]
+        return [_clean(finding) for finding in found]
     finally:
         await service.api.close()
 
@@ -29,10 +31,7 @@ def _clean(finding: Finding) -> Finding:
 
 
 async def _findings(service: Service, *, offline: bool) -> AsyncIterator[Finding]:
-    settings = service.settings
-    given = ", ".join(sorted(settings.given)) or "none, all have their defaults"
-    yield Finding("settings", "right", f"set: {given}")
-    yield _state(settings)
+    yield _state(service.settings)
     if not service.keys.count:
         yield Finding("key", "wrong", _missing(service))
         return

@@ -51,7 +51,7 @@ class Tour:
             [*command, bridge],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={"PYTHONPATH": HOME, **environment},
+            env={"PYTHONPATH": HOME, **environment, "LOG_LEVEL": "error"},
             cwd=HOME,  # not where the person is, whose .env is not meant for a tour
         )
         self._last_id = 0

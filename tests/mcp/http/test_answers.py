@@ -125,6 +125,17 @@ async def test_a_batch_is_refused_in_every_other_revision(server: Server, versio
     assert "2025-03-26" in await server.refused(await server.post([request("ping")], session), 400)
 
 
+async def test_a_batch_over_the_limit_of_its_session_is_told_to_come_again() -> None:
+    async with serving(Limits(requests_in_flight=2)) as server:
+        session = await server.session("2025-03-26")
+        waiting = await server.post(
+            [request("tools/call", call("wait", progress=n), n) for n in range(2)], session
+        )
+        await waiting.message()
+        refused = await server.post([request("ping")], session)
+        assert (await server.json(refused, 503))["error"]["code"] == -32000
+
+
 async def test_a_batch_without_a_session_is_refused(server: Server) -> None:
     assert "batch" in (await server.refused(await server.post([request("ping")]), 400)).lower()
 

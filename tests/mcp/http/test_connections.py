@@ -9,14 +9,20 @@ import pytest
 from bridgehead.mcp.http.asgi_lifespan import StartFailed
 from bridgehead.mcp.http.server import Server
 from tests.support.http_client import Headers, HttpClient, Response
-from tests.support.http_server import JSON_POST, App, serving
-from tests.support.messages import encode, initialize, notification
+from tests.support.http_server import JSON_POST, App, mirrored, serving
+from tests.support.messages import call, encode, initialize, notification, stateless
 
 H2C: Headers = {
     "Connection": "Upgrade, HTTP2-Settings",
     "Upgrade": "h2c",
     "HTTP2-Settings": "AAMAAABkAAQAoAAA",
 }
+
+
+HALF = (
+    b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\nContent-Type: application/json\r\n"
+    b"Accept: application/json, text/event-stream\r\n\r\n{"
+)
 
 
 async def test_an_idle_connection_is_closed() -> None:
@@ -47,6 +53,54 @@ async def test_a_connection_too_many_is_refused() -> None:
         assert second.status == 503
         assert await second.body() == b"Too many connections"
         assert await second.closed_by_server()
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        (b"", ("idle", 0)),
+        (b"POST /mcp HTTP/1.1\r\nHost: loc", ("slow_head", 408)),
+        (HALF, ("slow_body", 0)),
+        (b"rubbish\r\n\r\n", ("malformed", 400)),
+        (b"GET /mcp HTTP/1.1\r\n" + b"X: y\r\n" * 200, ("head_size", 431)),
+    ],
+)
+async def test_whoever_serves_is_told_once_of_what_is_refused(sent: bytes, told: tuple[str, int]) -> None:
+    heard: list[tuple[str, str, int]] = []
+    settings = {"keep_alive_seconds": 0.1, "refused": lambda *what: heard.append(what)}
+    async with serving(settings=settings) as server:
+        response, _ = await server.http.begin(sent)
+        assert await response.closed_by_server()
+    assert heard == [(told[0], "127.0.0.1", told[1])]
+
+
+async def test_nobody_is_told_of_a_connection_that_was_used_and_idles() -> None:
+    heard: list[Any] = []
+    settings = {"keep_alive_seconds": 0.1, "refused": lambda *what: heard.append(what)}
+    async with serving(settings=settings) as server:
+        response = await server.post(initialize())
+        assert await response.closed_by_server()
+    assert heard == []
+
+
+async def test_a_request_that_waits_behind_a_long_one_is_not_late() -> None:
+    heard: list[Any] = []
+    settings = {"keep_alive_seconds": 0.1, "refused": lambda *what: heard.append(what)}
+    async with serving(settings=settings) as server:
+        waiting = stateless("tools/call", call("steps", {"n": 1}), 1)
+        body = encode(waiting)
+        head: Headers = {**JSON_POST, **mirrored(waiting), "Content-Length": str(len(body))}
+        first = server.http.head("POST", "/mcp", head) + body
+        large = server.http.head("POST", "/mcp", {**JSON_POST, "Content-Length": "8000000"})
+        response, writer = await server.http.begin(first)
+        await server.work.began.acquire()
+        writer.write(large + b"x" * 8_000_000)
+        idle, _ = await server.http.begin(b"")
+        assert await idle.closed_by_server()  # so it was looked
+        server.work.go.release()
+        await response.begin()
+        assert response.status == 200
+    assert [reason for reason, *_ in heard] == ["idle"]
 
 
 def failing_early(_app: App) -> App:

@@ -117,6 +117,14 @@ async def test_what_is_accepted_may_be_said_in_other_ways(server: Server, accept
     assert await status(server, {"Accept": accept}) == 200
 
 
+async def test_what_is_accepted_may_be_said_in_two_headers(server: Server) -> None:
+    assert await status(server, {"Accept": "application/json", "accept": "text/event-stream"}) == 200
+
+
+async def test_two_hosts_are_none_that_is_known(server: Server) -> None:
+    assert await status(server, {"Host": "a.example", "host": "127.0.0.1"}) == 421
+
+
 async def test_a_listener_that_does_not_accept_events_is_refused(server: Server) -> None:
     session = await server.session()
     await server.refused(

@@ -183,3 +183,16 @@ async def test_a_slow_reader_gets_everything(server: Server) -> None:
         await client.post(request("tools/call", call("big", {"size": 20_000}), number))
     answers = {(await client.receive())["id"] for _ in range(200)}
     assert answers == set(range(200))
+
+
+async def test_a_client_that_does_not_read_is_told_to_come_again() -> None:
+    async with serving(Limits(requests_in_flight=8)) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1000)
+        writer.write(server.http.head("GET", "/sse", {}))
+        path = (await reader.readuntil(b"\n\n")).decode().rpartition("data: ")[2].strip()
+        await server.post(initialize(OLD), path=path)
+        big = request("tools/call", call("sync_big", {"size": 1_000_000}))
+        statuses = [(await server.post(big, path=path)).status for _ in range(200)]
+        writer.close()
+    assert set(statuses) == {202, 503}
+    assert statuses[-1] == 503

@@ -106,9 +106,25 @@ async def test_a_call_that_never_ends_does_not_keep_the_process(errors: Path, to
         assert await server.exit_code(10.0) == 0
 
 
+async def test_a_tool_that_blocks_the_loop_does_not_keep_the_process(errors: Path) -> None:
+    async with running({"shutdown_seconds": 0.5}, errors) as server:
+        response = await server.stateless(stateless("tools/call", call("block", progress=1)))
+        assert (await response.message())["method"] == "notifications/progress"
+        server.process.send_signal(signal.SIGTERM)
+        assert await server.exit_code(10.0) == 0
+
+
 async def test_an_idle_process_ends_at_once(errors: Path) -> None:
     async with running({}, errors) as server:
         await server.session()
         server.process.send_signal(signal.SIGTERM)
         assert await server.exit_code(4.0) == 0
     assert errors.read_bytes() == b""
+
+
+async def test_a_tool_that_leaves_does_not_take_the_process_with_it(errors: Path) -> None:
+    async with running({}, errors) as server:
+        answer = await (await server.stateless(stateless("tools/call", call("leave")))).json()
+        assert answer["error"]["code"] == -32603
+        again = await (await server.stateless(stateless("tools/call", call("echo", {"text": "here"})))).json()
+        assert text(again) == "here"

@@ -1,6 +1,7 @@
 """Protocol: HTTP/1.1 on one connection, as clients of every manner speak it."""
 
 import asyncio
+import socket
 from contextlib import suppress
 
 import pytest
@@ -109,9 +110,10 @@ async def test_a_large_body_and_a_large_answer_pass(server: Server) -> None:
     assert len(text(await server.json(response))) == 5_000_000
 
 
-async def test_a_client_may_ask_to_send_its_body(server: Server) -> None:
+@pytest.mark.parametrize("expecting", ["100-continue", "100-Continue"])
+async def test_a_client_may_ask_to_send_its_body(server: Server, expecting: str) -> None:
     body = encode(initialize())
-    data = wire(server, body, {"Expect": "100-continue"})
+    data = wire(server, body, {"Expect": expecting})
     response, writer = await server.http.begin(data[: -len(body)])
     async with asyncio.timeout(10):
         assert await response._reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"  # noqa: SLF001
@@ -119,6 +121,19 @@ async def test_a_client_may_ask_to_send_its_body(server: Server) -> None:
     await response.begin()
     server.checker.asked(initialize())
     assert "result" in await server.json(response)
+
+
+async def test_a_target_with_scheme_and_authority_is_served_by_its_path(server: Server) -> None:
+    data = wired_call(server, "echo", 1, {"text": "by proxy"})
+    host = b"127.0.0.1:%d" % server.http.port
+    whole = data.replace(b"POST /mcp", b"POST HTTP://%b/mcp" % host, 1)
+    response, _ = await server.http.begin(whole.replace(b"Host: %b" % host, b"Host: evil.example", 1))
+    await response.begin()
+    assert text(await server.json(response)) == "by proxy"
+
+    away, _ = await server.http.begin(data.replace(b"POST /mcp", b"POST http://evil.example/mcp", 1))
+    await away.begin()
+    assert away.status == 421
 
 
 async def test_an_old_client_gets_an_answer_that_ends_with_the_connection(server: Server) -> None:
@@ -152,6 +167,7 @@ async def test_an_answer_to_head_has_no_body(server: Server) -> None:
     response, _ = await server.http.begin(server.http.head("HEAD", "/mcp", {}))
     await response.begin()
     assert response.status == 405
+    assert int(response.headers["content-length"]) > 0  # that of the body which GET would have
     ping = wired_call(server, "echo", 1, {"text": "next"})
     response._writer.write(ping)  # noqa: SLF001
     again = Response(response._reader, response._writer)  # noqa: SLF001
@@ -255,6 +271,26 @@ async def test_a_slow_reader_makes_the_server_wait_and_then_gets_everything(serv
     response = await server.post(asked, session)
     messages = await response.messages()
     assert [message["params"]["progress"] for message in messages[:-1]] == list(range(1, 50_001))
+
+
+async def test_a_client_that_does_not_read_is_not_read_from_and_then_gets_everything(server: Server) -> None:
+    count = 20_000
+    data = b"".join(wired_call(server, "echo", number, {"text": "e" * 500}) for number in range(count))
+    with socket.create_connection(("127.0.0.1", server.port)) as client:
+        client.setblocking(False)  # noqa: FBT003 - its name says what it sets
+        loop = asyncio.get_running_loop()
+        sending = loop.create_task(loop.sock_sendall(client, data))
+        assert await server.is_alive()
+        await asyncio.wait([sending], timeout=1)
+        assert not sending.done()
+        answers, rest = 0, b""
+        async with asyncio.timeout(20):
+            while answers < count:
+                *whole, rest = (rest + await loop.sock_recv(client, 1024 * 1024)).split(b"HTTP/1.1 200 OK")
+                answers += len(whole)
+                if answers == count:
+                    assert b"e" * 500 in rest
+            await sending
 
 
 async def test_the_application_runs_on_another_server_too() -> None:

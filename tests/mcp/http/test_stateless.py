@@ -45,6 +45,9 @@ async def code_of(server: Server, message: Json, headers: Headers, status: int =
         {"Mcp-Method": None},
         {"Mcp-Method": "tools/list"},
         {"Mcp-Method": "Tools/Call"},
+        {"Mcp-Method": sentinel("tools/call")},
+        {"MCP-Protocol-Version": sentinel(STATELESS)},
+        {"Mcp-Name": "sync_echo", "mcp-name": "echo"},
         {"Mcp-Name": None},
         {"Mcp-Name": "sync_echo"},
         {"Mcp-Name": "ECHO"},
@@ -175,8 +178,12 @@ async def test_wrong_parameters_are_an_answer_and_no_http_error(server: Server) 
 
 async def test_there_is_no_get_and_no_delete(server: Server) -> None:
     version: Headers = {"MCP-Protocol-Version": STATELESS}
-    await server.refused(await server.listen(version), 405)
-    await server.refused(await server.http.request("DELETE", headers=version), 405)
+    for response in (
+        await server.listen(version),
+        await server.http.request("DELETE", headers=version),
+    ):
+        await server.refused(response, 405)
+        assert response.headers["allow"] == "POST"
 
 
 async def test_a_missing_capability_is_a_bad_request(server: Server) -> None:

@@ -99,6 +99,7 @@ async def test_a_silent_get_stream_is_kept_alive_with_comments() -> None:
         b"general/\xb2",
         b"general/" + b"9" * 5000,
         b"general/-1",
+        b"general/1",
     ],
 )
 async def test_an_event_that_is_not_known_is_a_bad_request(server: Server, last: bytes) -> None:

@@ -6,6 +6,7 @@ Closes the ones that idle, bounds their number, and ends them all in good order 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,16 @@ ABANDON_SECONDS = 1.0
 
 AsgiApplication = Callable[[Scope, Receive, Send], Awaitable[None]]
 AtOnce = Callable[[Scope, bytes, Receive, Send], Outcome | None]
+Refusing = Callable[[str, str, int], None]
+"""Told of what is refused before the application sees it: why, the peer's address, and the status that was
+answered; 0 where the connection was closed without one."""
+
+log = logging.getLogger("bridgehead.mcp.http")
+
+
+def note(reason: str, address: str, status: int) -> None:
+    """Log a refusal, for whoever wants to see so much."""
+    log.info("refused: %s from %s, status %d", reason, address, status)
 
 
 class Connections:
@@ -33,21 +44,30 @@ class Connections:
         *,
         most: int | None = None,
         keep_alive_seconds: float = 75.0,
+        refused: Refusing = note,
     ) -> None:
         self.app = app
         self.at_once: AtOnce | None = getattr(app, "at_once", None)
         """The application's entrance for requests that are there whole, where it has one."""
         self.loop = loop
+        self.refused = refused
         self.state: dict[str, Any] = {}
         """What the application's lifespan has for its requests."""
         self._most = most
-        self._keep_alive_seconds = keep_alive_seconds
+        self.keep_alive_seconds = keep_alive_seconds
         self._open: set[Http1Protocol] = set()
+        self.greeting: set[asyncio.Task[None]] = set()
+        """The connections that still agree on TLS."""
         self._left_behind: set[asyncio.Task[None]] = set()
         """What still runs for clients that are gone."""
         self._all_closed: asyncio.Future[None] | None = None
         self._date = b""
         self._date_until = 0.0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for another connection."""
+        return self._most is not None and len(self._open) + len(self.greeting) >= self._most
 
     def enter(self, connection: Http1Protocol) -> bool:
         """Count a connection in, if there is room for it."""
@@ -77,6 +97,8 @@ class Connections:
 
     async def close(self, within: float) -> None:
         """Let every request under way be answered, for as long as there is time, and close everything."""
+        for task in tuple(self.greeting):
+            task.cancel()
         for connection in tuple(self._open):
             connection.shutdown()
         try:
@@ -102,7 +124,7 @@ class Connections:
 
     def _sweep(self) -> None:
         """Close what is idle, and look again later as long as there are connections."""
-        before = self.loop.time() - self._keep_alive_seconds
+        before = self.loop.time() - self.keep_alive_seconds
         for connection in tuple(self._open):
             connection.close_if_idle(before)
         if self._open:

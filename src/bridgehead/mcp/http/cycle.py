@@ -30,11 +30,11 @@ class Cycle:
 
     __slots__ = (
         "_body",
-        "_expects_continue",
         "_gone",
         "_has_begun",
         "_is_body_taken",
         "_is_chunked",
+        "_is_continued",
         "_is_finished",
         "_protocol",
         "_scope",
@@ -58,7 +58,7 @@ class Cycle:
         self._has_begun = False
         self._is_chunked = False
         self._waiter: asyncio.Future[None] | None = None
-        self._expects_continue = (b"expect", b"100-continue") in scope["headers"]
+        self._is_continued = False
 
     def start(self) -> bool:
         """Serve this request, unless it is being served; tell whether it has its response already."""
@@ -143,9 +143,13 @@ class Cycle:
         return {"type": "http.request", "body": body, "more_body": self.more_body}
 
     async def _more(self) -> None:
-        if self._expects_continue and self.more_body and not self._has_begun:
-            self._expects_continue = False
-            self._protocol.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        if self.more_body and not self._has_begun and not self._is_continued:
+            self._is_continued = True
+            if any(
+                name == b"expect" and value.lower() == b"100-continue"
+                for name, value in self._scope["headers"]
+            ):
+                self._protocol.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         self._waiter = self._protocol.loop.create_future()
         await self._waiter
 
@@ -173,8 +177,10 @@ class Cycle:
         date = self._protocol.connections.date()
         length = b"" if status in _NO_BODY else b"content-length: %d\r\n" % len(body)
         end = b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n"
-        head = (STATUS_LINES[status], date, length, _header_lines(tuple(headers)), end, body)
-        self._protocol.write(b"".join(head))
+        shown = body if self._scope["method"] != "HEAD" else b""
+        self._protocol.write(
+            b"".join((STATUS_LINES[status], date, length, _header_lines(tuple(headers)), end, shown))
+        )
         self._finish()
 
     def _begin(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:

@@ -40,7 +40,7 @@ class Endpoint:
             return None
         if method == "DELETE":
             return self._delete(exchange)
-        raise Refused(405, f"{method} is not used here", headers=((b"allow", b"GET, POST, DELETE"),))
+        raise _not_allowed(f"{method} is not used here", b"GET, POST, DELETE")
 
     def at_once(self, exchange: Exchange, body: bytes) -> Outcome:
         """Serve a POST whose body is there, without waiting where there is nothing to wait for."""
@@ -66,7 +66,7 @@ class Endpoint:
 
     async def _get(self, exchange: Exchange) -> None:
         if exchange.headers.get(b"mcp-protocol-version") in STATELESS_NAMES:
-            raise Refused(405, "There is no GET stream in this revision; use subscriptions/listen")
+            raise _not_allowed("There is no GET stream in this revision; use subscriptions/listen", b"POST")
         if not accepted(exchange.headers.get(b"accept")).events:
             raise Refused(406, "Accept must list text/event-stream")
         check_version(exchange)
@@ -139,9 +139,13 @@ class Endpoint:
 
     def _delete(self, exchange: Exchange) -> Whole:
         if exchange.headers.get(b"mcp-protocol-version") in STATELESS_NAMES:
-            raise Refused(405, "There are no sessions in this revision")
+            raise _not_allowed("There are no sessions in this revision", b"POST")
         self.sessions.close(self.sessions.of(exchange))
         return Whole(NO_CONTENT)
+
+
+def _not_allowed(message: str, allowed: bytes) -> Refused:
+    return Refused(405, message, headers=((b"allow", allowed),))
 
 
 class _Into:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine, MutableMapping, Sequ
 from typing import Any, NamedTuple, TypeVar
 
 from .. import jsonrpc
+from ..connection import overload
 from ..errors import (
     HEADER_MISMATCH,
     INVALID_REQUEST,
@@ -100,6 +101,8 @@ class Exchange:
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        if len(self.headers) != len(scope["headers"]):
+            self.headers = _joined(scope["headers"])
         self.principal: str | None = scope["state"].get("principal") if "state" in scope else None
         self.prefers_events = False
         """Whether the client would rather have an event stream than plain JSON."""
@@ -193,6 +196,14 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": b""})
 
 
+def _joined(pairs: HeaderPairs) -> dict[bytes, bytes]:
+    """Read a header that comes several times as one list, which is what HTTP takes it for."""
+    headers: dict[bytes, bytes] = {}
+    for name, value in pairs:
+        headers[name] = headers[name] + b", " + value if name in headers else value
+    return headers
+
+
 class Gone(Exception):
     """The client hung up before it had said everything."""
 
@@ -214,6 +225,12 @@ def within(limits: Limits, body: _Bytes) -> _Bytes:
     if len(body) > limits.message_bytes:
         raise _too_large(limits)
     return body
+
+
+def busy() -> Refused:
+    """Turn a request away because there are too many."""
+    failure = overload()
+    return Refused(503, failure.message, code=failure.code, headers=((b"retry-after", b"1"),))
 
 
 def _too_large(limits: Limits) -> Refused:

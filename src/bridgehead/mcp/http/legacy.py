@@ -12,10 +12,10 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from .. import jsonrpc
-from ..connection import OVERLOAD, Connection
+from ..connection import Connection
 from ..dispatch import Dispatcher
 from .events import KEEP_ALIVE, event
-from .exchange import Exchange, Refused, Whole
+from .exchange import Exchange, Refused, Whole, busy
 from .guard import Guard
 from .watch import Watch
 
@@ -29,6 +29,11 @@ class _Stream:
         self.connection = connection
         self.waiting: asyncio.Queue[bytes] = asyncio.Queue(_MOST_WAITING)
         self.tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether too many requests are under way, or answered and not read."""
+        return len(self.tasks) - self.connection.parked > self.connection.limits.requests_in_flight
 
     async def send(self, message: bytes) -> None:
         await self.waiting.put(message)
@@ -120,8 +125,8 @@ class LegacyTransport:
         if stream is None or stream.connection.principal != exchange.principal:
             raise Refused(404, "The session is not known, or no longer: open the stream again")
         message = jsonrpc.decode(await self._body(exchange))
-        if stream.connection.is_busy and jsonrpc.is_request(message):
-            raise Refused(503, OVERLOAD.message, code=OVERLOAD.code, headers=((b"retry-after", b"1"),))
+        if stream.is_busy and jsonrpc.is_request(message):
+            raise busy()
         known = stream.connection.listener
         reply = self._dispatcher.take_any(message, stream.connection, stream)
         if isinstance(reply, bytes):

@@ -28,11 +28,9 @@ def check_mirrored(request: Request, headers: dict[bytes, bytes], bridge: Bridge
     """Compare everything that is mirrored."""
     params = request.params
     declared = UNSET if params.meta is None else params.meta.protocol_version
-    if not isinstance(
-        declared, UnsetType
-    ):  # where it is missing, the body itself is at fault, and is told so
-        _compare("MCP-Protocol-Version", headers.get(b"mcp-protocol-version"), declared)
-    _compare("Mcp-Method", headers.get(b"mcp-method"), request.name)
+    if not isinstance(declared, UnsetType):  # else the body itself is at fault, and is told so
+        _compare("MCP-Protocol-Version", headers.get(b"mcp-protocol-version"), declared, is_plain=True)
+    _compare("Mcp-Method", headers.get(b"mcp-method"), request.name, is_plain=True)
     if isinstance(params, CallToolParams):
         _compare("Mcp-Name", headers.get(b"mcp-name"), params.name)
         _check_parameters(params, headers, bridge)
@@ -71,12 +69,13 @@ def _at(arguments: Any, path: tuple[str, ...]) -> Any:
     return value
 
 
-def _compare(name: str, header: bytes | None, expected: str) -> None:
+def _compare(name: str, header: bytes | None, expected: str, *, is_plain: bool = False) -> None:
+    """Compare a header, which may be written in base64 unless it is one of those that are always plain."""
     if header is None:
         raise _mismatch(f"{name} is missing")
     if header == expected.encode() and header.isascii() and not header.startswith(b"=?"):
         return
-    found = _decoded(name, header)
+    found = header.decode("latin-1") if is_plain else _decoded(name, header)
     if found != expected:
         raise _mismatch(f"{name} header value {found!r} does not match body value {expected!r}")
 

@@ -12,12 +12,13 @@ from typing import Any
 from msgspec import UNSET
 
 from .. import jsonrpc
-from ..connection import OVERLOAD, Connection, Nowhere
+from ..batches import take_batch
+from ..connection import Connection, Nowhere, overload
 from ..dispatch import Dispatcher
 from ..errors import ProtocolError
 from ..request import read
 from ..versions import HANDSHAKE, STATELESS, V2026_07_28
-from .exchange import Exchange, HeaderPairs, Outcome, Refused, Whole, status_of
+from .exchange import Exchange, HeaderPairs, Outcome, Refused, Whole, busy, status_of
 from .guard import check_json
 from .mirrored import check_mirrored
 from .response import Response
@@ -45,7 +46,7 @@ class Posting:
         exchange.prefers_events = check_json(exchange.headers).prefers_events
         exchange.check_length(self._limits)
         if self._in_flight >= self._limits.http_requests_in_flight:
-            raise Refused(503, OVERLOAD.message, code=OVERLOAD.code, headers=((b"retry-after", b"1"),))
+            raise busy()
 
     async def body(self, exchange: Exchange) -> bytes:
         """Read the body of a POST."""
@@ -143,7 +144,7 @@ class Posting:
 
         try:
             if session.connection.is_busy:
-                raise OVERLOAD
+                raise overload()
             work = self._dispatcher.serve(request, session.connection, response)
         except ProtocolError as failure:
             return fail(failure)
@@ -164,8 +165,10 @@ class Posting:
         if exchange.headers.get(b"mcp-session-id") is None:
             raise Refused(400, "Batches exist only in protocol revision 2025-03-26, within a session")
         session = self._sessions.of(exchange)
+        if session.connection.is_busy:
+            raise busy()
         response = self._response(exchange, session)
-        reply = self._dispatcher.take_batch(batch, session.connection, response)
+        reply = take_batch(self._dispatcher, batch, session.connection, response)
         if reply is None:
             return ACCEPTED
         if isinstance(reply, bytes):

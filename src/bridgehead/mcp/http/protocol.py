@@ -24,6 +24,8 @@ MOST_HEADERS = 128
 MOST_LENGTH_DIGITS = 18
 MOST_UNREAD_BYTES = 256 * 1024
 MOST_UNWRITTEN_BYTES = 64 * 1024
+MOST_WAITING = 64
+"""Requests of one connection that wait for their turn, from which on no more of them are read."""
 
 _ASGI = {"version": "3.0", "spec_version": "2.4"}
 
@@ -58,6 +60,9 @@ class Http1Protocol(asyncio.Protocol):
         """What to wait for before writing more; None while the client reads."""
         self._outgoing: list[bytes] = []
         self._outgoing_bytes = 0
+        self._unread = 0
+        """How much the client had not read when it was looked last, and since when it is just as much."""
+        self._unread_since = 0.0
 
     # --- the connection ------------------------------------------------------------------------------------
 
@@ -70,7 +75,7 @@ class Http1Protocol(asyncio.Protocol):
             "server": transport.get_extra_info("sockname"),
         }
         if not self.connections.enter(self):
-            self._refuse(503, b"Too many connections")
+            self._refuse(503, "connections", b"Too many connections")
 
     @property
     def running(self) -> asyncio.Task[None] | None:
@@ -93,10 +98,30 @@ class Http1Protocol(asyncio.Protocol):
             cycle.keep_alive = False
 
     def close_if_idle(self, before: float) -> None:
-        """Close a connection that has sent nothing for too long, or has not come to the end of a head."""
-        is_silent = self.last_active < before and (not self._queue or self._queue[-1].more_body)
-        if is_silent or (self._head_since is not None and self._head_since < before):
+        """Close a connection that for too long sent nothing, read nothing, or came to no end of a head."""
+        if self._is_stalled(before):
+            self._tell("slow_reader", 0)
+            self.transport.abort()
+        elif self.transport.is_closing() or not self._is_reading:
+            return  # and what we do not let it send is not late
+        elif self._head_since is not None and self._head_since < before:
+            self._refuse(408, "slow_head", b"The request did not arrive in time")
+        elif self.last_active >= before:
+            return
+        elif not self._queue:
+            if not self._url:  # it never asked for anything, and so is not one that is kept for the next time
+                self._tell("idle", 0)
             self.transport.close()
+        elif self._queue[-1].more_body:
+            self._refuse(408, "slow_body", b"The request did not arrive in time")
+
+    def _is_stalled(self, before: float) -> bool:
+        """Tell whether the client has for too long read nothing of what there is for it."""
+        unread = self.transport.get_write_buffer_size()
+        if not unread or unread != self._unread:
+            self._unread, self._unread_since = unread, self.loop.time()
+            return False
+        return self._unread_since < before
 
     # --- in ------------------------------------------------------------------------------------------------
 
@@ -108,13 +133,13 @@ class Http1Protocol(asyncio.Protocol):
             self._parse(data)
         except httptools.HttpParserError as problem:
             if isinstance(problem.__context__, _HeadTooLarge):
-                self._refuse(431, b"Too many header fields")
+                self._refuse(431, "head_size", b"Too many header fields")
             else:
-                self._refuse(400, b"Not a valid HTTP request")
+                self._refuse(400, "malformed", b"Not a valid HTTP request")
         if self._head_since is not None:
             self._head_bytes += len(data)
             if self._head_bytes > MOST_HEAD_BYTES:
-                self._refuse(431, b"Too many header fields")
+                self._refuse(431, "head_size", b"Too many header fields")
         self._serve()
 
     def _serve(self) -> None:
@@ -122,7 +147,12 @@ class Http1Protocol(asyncio.Protocol):
         if self._is_serving:
             return
         self._is_serving = True
-        while self._queue and not self.transport.is_closing() and self._queue[0].start():
+        while (
+            self._queue
+            and self.writable is None  # a client that does not read does not get more to read
+            and not self.transport.is_closing()
+            and self._queue[0].start()
+        ):
             pass
         self._is_serving = False
 
@@ -179,12 +209,10 @@ class Http1Protocol(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         """Queue the request; it starts when its body is there, or when there is more of it than fits."""
-        if (
-            self._piece_bytes
-            > MOST_HEAD_BYTES
-            < len(self._url) + sum(len(n) + len(v) for n, v in self._headers)
-        ):
-            raise _HeadTooLarge
+        if self._piece_bytes > MOST_HEAD_BYTES:
+            self._check_head()
+        if not self._url.startswith(b"/"):
+            self._take_absolute()
         parser = self._parser
         path, _, query = self._url.partition(b"?")
         decoded = path.decode("latin-1")
@@ -209,6 +237,15 @@ class Http1Protocol(asyncio.Protocol):
         self._head_since = None
         self._incoming = cycle
         self._queue.append(cycle)
+
+    def _take_absolute(self) -> None:
+        """Take a target with scheme and authority apart, as a proxy is sent it; the authority is the host."""
+        scheme, mark, rest = self._url.partition(b"://")
+        if mark and scheme.lower() in (b"http", b"https"):
+            authority, _, path = rest.partition(b"/")
+            self._url = b"/" + path
+            self._headers = [field for field in self._headers if field[0] != b"host"]
+            self._headers.append((b"host", authority))
 
     def _check_head(self) -> None:
         """Refuse a head that came in all at once and is too large."""
@@ -237,22 +274,27 @@ class Http1Protocol(asyncio.Protocol):
             self.transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Take more from the client."""
-        if not self._is_reading and not self.transport.is_closing():
+        """Take more from the client, unless it has enough to read or to be answered."""
+        if self._is_reading or self.writable is not None or len(self._queue) > MOST_WAITING:
+            return
+        if not self.transport.is_closing():
             self._is_reading = True
             self.transport.resume_reading()
 
     # --- out -----------------------------------------------------------------------------------------------
 
     def pause_writing(self) -> None:
-        """Let whoever writes wait: the client does not read."""
+        """Let whoever writes wait, and the client too: it does not read."""
         self.writable = self.loop.create_future()
+        self.pause_reading()
 
     def resume_writing(self) -> None:
         """Let whoever waits write on."""
         writable, self.writable = self.writable, None
         if writable is not None and not writable.done():
             writable.set_result(None)
+        self._serve()
+        self.resume_reading()
 
     def write(self, data: bytes) -> None:
         """Write at the end of this turn of the loop.
@@ -291,9 +333,16 @@ class Http1Protocol(asyncio.Protocol):
         else:
             self.resume_reading()
 
-    def _refuse(self, status: int, reason: bytes) -> None:
-        """Say what is wrong in plain text, and close."""
+    def _refuse(self, status: int, reason: str, words: bytes) -> None:
+        """Say what is wrong in plain text, where no answer is under way, and close."""
+        if self.transport.is_closing():
+            return
         if not self._queue:
-            length = b"content-length: %d\r\nconnection: close\r\n\r\n" % len(reason)
-            self._outgoing.append(STATUS_LINES[status] + b"content-type: text/plain\r\n" + length + reason)
+            length = b"content-length: %d\r\nconnection: close\r\n\r\n" % len(words)
+            self._outgoing.append(STATUS_LINES[status] + b"content-type: text/plain\r\n" + length + words)
+        self._tell(reason, 0 if self._queue else status)
         self.close()
+
+    def _tell(self, reason: str, status: int) -> None:
+        peer = self._peers["client"]
+        self.connections.refused(reason, str(peer[0]) if peer else "", status)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from ..process import run_to_end, socket_loop, told_to_end
 from .application import Application
 from .asgi_lifespan import AsgiLifespan
-from .connections import AsgiApplication, Connections
+from .connections import AsgiApplication, Connections, Refusing, note
+from .handshakes import Handshakes
 from .protocol import Http1Protocol
 
 if TYPE_CHECKING:
@@ -34,22 +35,30 @@ class Server:
         keep_alive_seconds: float = 75.0,
         shutdown_seconds: float = 5.0,
         end_streams: Callable[[], None] = lambda: None,
+        refused: Refusing = note,
     ) -> None:
-        loop = asyncio.get_running_loop()
         self._connections = Connections(
-            app, loop, most=most_connections, keep_alive_seconds=keep_alive_seconds
+            app,
+            asyncio.get_running_loop(),
+            most=most_connections,
+            keep_alive_seconds=keep_alive_seconds,
+            refused=refused,
         )
         self._lifespan = AsgiLifespan(app, self._connections.state)
-        self._shutdown_seconds = shutdown_seconds
+        self.shutdown_seconds = shutdown_seconds
         self._end_streams = end_streams
         """Ends the responses that would never end by themselves."""
-        self._listener: asyncio.Server | None = None
+        self._listener: asyncio.Server | Handshakes | None = None
 
     async def start(self, listening: socket.socket, tls: ssl.SSLContext | None = None) -> None:
         """Start the application, and then serve whoever comes to a socket that is bound already."""
         await self._lifespan.start()
-        self._listener = await self._connections.loop.create_server(
-            lambda: Http1Protocol(self._connections), sock=listening, ssl=tls, backlog=BACKLOG
+        connections = self._connections
+        if tls is not None:
+            self._listener = Handshakes(connections, tls, listening)
+            return
+        self._listener = await connections.loop.create_server(
+            lambda: Http1Protocol(connections), sock=listening, backlog=BACKLOG
         )
 
     async def stop(self) -> None:
@@ -58,8 +67,8 @@ class Server:
             self._listener.close()
         self._end_streams()
         await asyncio.sleep(0)  # what was just ended says so before its connection is closed
-        await self._connections.close(self._shutdown_seconds)
-        await self._lifespan.stop(self._shutdown_seconds)
+        await self._connections.close(self.shutdown_seconds)
+        await self._lifespan.stop(self.shutdown_seconds)
 
 
 def run(app: Application, host: str = "127.0.0.1", port: int = 3000) -> None:
@@ -72,7 +81,7 @@ def run(app: Application, host: str = "127.0.0.1", port: int = 3000) -> None:
 async def serve(app: AsgiApplication, listening: socket.socket, **options: Any) -> None:
     """Serve any application on a socket, until a signal ends it; the options are those of `Server`."""
     server = Server(app, **options)
-    with told_to_end() as told:
+    with told_to_end(server.shutdown_seconds) as told:
         await server.start(listening)
         await told.wait()
         await server.stop()

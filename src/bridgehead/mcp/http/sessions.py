@@ -50,7 +50,7 @@ class Session:
         """Find the stream and the place in it that a client wants to go on from."""
         name, _, number = last_event_id.rpartition("/")
         stream = self.streams.get(name)
-        if stream is None or _NUMBER.fullmatch(number) is None:
+        if stream is None or _NUMBER.fullmatch(number) is None or int(number) > stream.last:
             raise Refused(400, f"Event {last_event_id!r} is not known, or no longer")
         return stream, int(number)
 

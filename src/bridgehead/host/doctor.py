@@ -1,0 +1,41 @@
+"""Doctor: what `bridgehead serve` would do with the settings as they are, without serving."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bridgehead.runtime import showing
+from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.findings import Finding
+
+from . import tls
+from .making import open_tokens, tokens_path
+from .registry import installed
+from .settings import HostSettings
+
+
+async def examine(environment: Mapping[str, str]) -> list[Finding]:
+    """Look at everything; raises SettingError where a setting is wrong."""
+    settings = HostSettings(environment)
+    installed(settings.bridges)
+    tls.certificate(settings)
+    scheme = "https" if settings.tls_cert else "http"
+    address = f"{scheme}://{settings.shown_host}:{settings.port}/mcp"
+    served = ", ".join(settings.bridges) or "all bridges"
+    processes = f", {settings.workers} processes" if settings.workers > 1 else ""
+    return [
+        showing.finding(settings, environment),
+        Finding("would serve", "right", f"{served} at {address}{processes}"),
+        _tokens(settings),
+    ]
+
+
+def _tokens(settings: HostSettings) -> Finding:
+    try:
+        tokens = open_tokens(settings)
+    except BridgeError as error:
+        return Finding("tokens", "note", error.message, error.next_step)
+    if tokens is None:
+        return Finding("tokens", "right", "nobody needs one: only this machine can reach the address")
+    issuer = f", and those of {settings.oauth_issuer}" if settings.oauth_issuer else ""
+    return Finding("tokens", "right", f"everyone needs one; {len(tokens)} in {tokens_path(settings)}{issuer}")
