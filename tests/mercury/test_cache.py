@@ -66,7 +66,7 @@ async def test_an_answer_that_is_given_again_and_again_is_counted_and_grows_olde
     assert [again["metadata"] for again in kept] == [expected] * 4
     assert usage["cache"] | {"bytes": 0} == {"entries": 1, "bytes": 0, "hits": 4, "misses": 1, "shared": 0}
     assert (usage["since_start"]["total"]["calls"], usage["today"]["total"]["cache_hits"]) == (5, 4)
-    audited = [line for line in client.log() if line["logger"] == "bridgehead.mercury.audit"]
+    audited = [line for line in client.log() if line.get("tool") == CHAT]
     assert [line["from_cache"] for line in audited] == [False, True, True, True, True]
     assert {line["cost_usd"] for line in audited[1:]} == {0.0}
 
