@@ -85,6 +85,7 @@ class PeerConnection:
         self.most_at_once = 0
         self.is_deaf = False
         """Set by a test: what comes is not looked at any more."""
+        self.is_over = False
         self._changed = asyncio.Event()
 
     def flush(self) -> None:
@@ -118,6 +119,7 @@ class PeerConnection:
         except (ConnectionError, ProtocolError):
             pass
         finally:
+            self.is_over = True
             for stream in self.streams.values():
                 if stream.task is not None:
                     stream.task.cancel()

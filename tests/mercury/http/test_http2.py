@@ -254,12 +254,15 @@ async def test_it_is_not_sent_again_for_ever(peer: Peer) -> None:
     assert len(server.streams) == MOST_SENDS
 
 
-async def test_what_the_other_side_may_have_worked_on_is_not_sent_again(peer: Peer) -> None:
+@pytest.mark.parametrize(("code", "name"), [(ErrorCodes.INTERNAL_ERROR, "INTERNAL_ERROR"), (999, "code 999")])
+async def test_what_the_other_side_may_have_worked_on_is_not_sent_again(
+    peer: Peer, code: int, name: str
+) -> None:
     async def serve(stream: PeerStream) -> None:
-        stream.refuse(ErrorCodes.INTERNAL_ERROR)
+        stream.refuse(code)
 
     async with peer(serve) as server, pool_of(server.url) as pool:
-        with pytest.raises(ConnectionBroken, match="INTERNAL_ERROR"):
+        with pytest.raises(ConnectionBroken, match=name):
             await ask(pool)
     assert len(server.streams) == 1
 
@@ -303,7 +306,7 @@ async def test_when_the_other_side_goes_what_it_has_begun_ends_and_the_rest_is_s
         answers = [await one for one in (first, second, third)]
         assert answers == [(200, b"begun, and ended")] * 3
         assert [len(one.streams) for one in server.connections] == [2, 2]
-        await until(lambda: server.connections[0].writer.is_closing() or first.done())
+        await until(lambda: server.connections[0].is_over)
 
 
 async def test_a_server_that_goes_at_once_and_again_is_not_asked_for_ever(peer: Peer) -> None:
@@ -368,7 +371,8 @@ async def test_a_connection_on_which_nothing_comes_any_more_is_not_used_again(pe
             async with asyncio.timeout(1.1):
                 await ask(pool)
         assert await ask(pool) == (200, b"alive")
-    assert len(server.connections) == 2
+        await until(lambda: server.connections[0].is_over)
+        assert [one.is_over for one in server.connections] == [True, False]
 
 
 async def test_a_server_that_says_nothing_when_it_is_reached_is_not_reached(

@@ -24,7 +24,7 @@ from .transport import ConnectionBroken, NotProcessed, Outgoing
 
 SILENT_SECONDS = 1.0
 """Nothing came for so long after a request that was given up: it may be the connection."""
-ECHO_SECONDS = 5.0
+ECHO_SECONDS = 2.0
 """How long a connection in doubt has to show that it is alive."""
 _DEFAULT_WINDOW = 65_535
 _LARGEST_WINDOW = 2**31 - 1
