@@ -185,6 +185,10 @@ def _notes(samples: Samples, effort: Effort, command: str) -> list[str]:
             "(over stdio, the first progress notification)"
         ),
         (
+            "the cache and the echoes: client and server on one core, in turns of a fraction of a second, all of "
+            "them started anew for each round"
+        ),
+        (
             f"{measuring.MANY_STREAMS} streams: {measuring.MANY_WORDS} pieces each, one each "
             f"{measuring.MANY_PACE_SECONDS * 1000:g} ms, so at least "
             f"{measuring.MANY_WORDS * measuring.MANY_PACE_SECONDS:g} s; memory is what is resident, after a "
