@@ -54,9 +54,10 @@ def _measure_cached(api: Upstream, samples: Samples, effort: Effort) -> None:
         "echo_coroutine": (*echo, "coroutine", "stdio"),
         "echo": (*echo, "stdio"),
     }
-    with ExitStack() as stack:
-        processes = {key: stack.enter_context(Process(command)) for key, command in commands.items()}
-        measuring.measure_cached(processes, samples, effort)
+    for _ in range(effort.rounds):
+        with ExitStack() as stack:
+            processes = {key: stack.enter_context(Process(command)) for key, command in commands.items()}
+            measuring.measure_cached(processes, samples, effort)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ MANY_STREAMS = 200
 MANY_WORDS = 100
 MANY_PACE_SECONDS = 0.05
 LOOK_SECONDS = 0.25
+CACHED_TURNS = 5
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,11 @@ def measure_many(one: Contestant, upstream: Upstream, samples: Samples) -> None:
 
 
 def measure_cached(processes: dict[str, Process], samples: Samples, effort: Effort) -> None:
-    """Compare an answer from the bridge's cache with echoes by the engine, client and server on one core."""
+    """Compare an answer from the bridge's cache with echoes by the engine, client and server on one core.
+
+    The same program is a third faster or slower from one start to the next, by where its memory happens to
+    lie; so everybody is started anew for each round, and measured in short turns.
+    """
     ways = {
         key: McpWay(process, cache="use") if key == "cached" else EchoWay(process)
         for key, process in processes.items()
@@ -142,7 +147,8 @@ def measure_cached(processes: dict[str, Process], samples: Samples, effort: Effo
         way.start()
         for _ in range(effort.warm_up):
             way.chat(CHAT_WORDS)
-    for _ in range(effort.rounds):
+    for _ in range(CACHED_TURNS):
         for key, way in ways.items():
             with processes[key].beside_us():
-                samples.add(key, "call", *_repeated(partial(way.chat, CHAT_WORDS), effort.seconds / 2))
+                turn = effort.seconds / 2 / CACHED_TURNS
+                samples.add(key, "call", *_repeated(partial(way.chat, CHAT_WORDS), turn))

@@ -5,8 +5,8 @@ import sys
 import msgspec
 
 from bridgehead.mcp.http.exchange import Receive, Scope, Send
-from bridgehead.mcp.http.server import bound, loop_factory, serve
-from bridgehead.mcp.process import run_to_end
+from bridgehead.mcp.http.server import bound, serve
+from bridgehead.mcp.process import run_to_end, socket_loop
 
 decode = msgspec.json.Decoder().decode
 encode = msgspec.json.Encoder().encode
@@ -42,4 +42,4 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 if __name__ == "__main__":
-    run_to_end(serve(app, bound("127.0.0.1", int(sys.argv[2]))), loop_factory(), 1)
+    run_to_end(serve(app, bound("127.0.0.1", int(sys.argv[2]))), socket_loop, 1)

@@ -1,5 +1,6 @@
 """OAuth: the access tokens of an authorisation server, what they open, and where a client gets one."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,10 +11,12 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bridgehead.host.keys import AGAIN_SECONDS, FRESH_SECONDS, USABLE_SECONDS
+from bridgehead.host.keys import AGAIN_SECONDS, FRESH_SECONDS, USABLE_SECONDS, fetched
+from bridgehead.runtime.errors import Unavailable
 from tests.support.host_authority import AUDIENCE, Authority, authority
 from tests.support.host_command import run
 from tests.support.host_server import Clock, Host, bearer, hosting
+from tests.support.tcp import serving
 
 pytestmark = pytest.mark.filterwarnings("ignore::jwt.warnings.InsecureKeyLengthWarning")
 
@@ -230,6 +233,23 @@ async def test_metadata_of_another_issuer_are_not_believed(tmp_path: Path) -> No
             response = await host.try_call("/mcp", "alpha_echo", bearer(issuer.token()))
             assert response.status == 503
             assert "/realm/keys" not in issuer.asked
+
+
+async def test_keys_are_never_read_from_a_file_of_the_host_nor_where_an_issuer_sends_one_to(
+    tmp_path: Path,
+) -> None:
+    here = tmp_path / "keys.json"
+    here.write_text("{}")
+    with pytest.raises(Unavailable, match="no address on the web"):
+        await fetched(here.as_uri())
+
+    async def moved(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:9/\r\ncontent-length: 0\r\n\r\n")
+
+    async with serving(moved) as port:
+        with pytest.raises(Unavailable, match="302"):
+            await fetched(f"http://127.0.0.1:{port}/keys")
 
 
 async def test_an_issuer_that_cannot_be_reached_is_said_so(tmp_path: Path) -> None:

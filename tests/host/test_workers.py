@@ -109,6 +109,7 @@ async def test_a_body_that_comes_slowly_is_passed_on_too(tmp_path: Path, dial: D
                 writer.write(sent[50_000:])
                 await response.begin()
                 statuses.append(response.status)
+        host.wait_for("request refused", 12)  # a line comes after its answer
         reasons = [line["reason"] for line in host.lines if "reason" in line]
 
     assert statuses == [200, 401, 408, 413] * 6

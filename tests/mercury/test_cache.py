@@ -6,8 +6,13 @@ from typing import Any
 
 import pytest
 
+from bridgehead.mcp.params import META_PREFIX
+from bridgehead.mcp.versions import REVISIONS, Revision
+from bridgehead.mercury.hosted import hosted
 from bridgehead.mercury.simulator import Fault, Simulator
-from tests.mercury.process import BridgeProcess, bridge_process
+from bridgehead.runtime.metrics import Metrics
+from tests.mercury.process import BridgeProcess, bridge_process, environment
+from tests.support.checked import STATELESS, connect
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -43,6 +48,70 @@ async def test_a_call_can_ask_for_a_kept_answer_and_is_told_that_it_is_one(
     assert 0 <= metadata["cache_age_seconds"] < 10
     assert metadata["cost_usd"] == 0
     assert metadata["usage"] == first["structuredContent"]["metadata"]["usage"]
+
+
+async def test_an_answer_that_is_given_again_and_again_is_counted_and_grows_older(
+    api: Simulator, tmp_path: Path
+) -> None:
+    async with bridge_process(api.url, tmp_path, CACHE_COMPLETIONS="1") as client:
+        results = [await client.call(CHAT, ask("again")) for _ in range(5)]
+        usage = (await client.call("mercury_usage"))["structuredContent"]
+
+    first, *kept = (result["structuredContent"] for result in results)
+    assert count(api) == 1
+    assert {result["content"][0]["text"] for result in results} == {first["content"]}
+    ages = [again["metadata"].pop("cache_age_seconds") for again in kept]
+    assert ages == sorted(ages)
+    expected = {**first["metadata"], "from_cache": True, "cost_usd": 0.0}
+    assert [again["metadata"] for again in kept] == [expected] * 4
+    assert usage["cache"] | {"bytes": 0} == {"entries": 1, "bytes": 0, "hits": 4, "misses": 1, "shared": 0}
+    assert (usage["since_start"]["total"]["calls"], usage["today"]["total"]["cache_hits"]) == (5, 4)
+    audited = [line for line in client.log() if line.get("tool") == CHAT]
+    assert [line["from_cache"] for line in audited] == [False, True, True, True, True]
+    assert {line["cost_usd"] for line in audited[1:]} == {0.0}
+
+
+async def test_a_kept_answer_that_only_calls_tools_is_given_again_as_it_was(
+    client: BridgeProcess, api: Simulator
+) -> None:
+    offered = {"type": "function", "function": {"name": '"cache_age_seconds":1', "parameters": {}}}
+    arguments = ask("tools", cache="use", tools=[offered], tool_choice="required")
+    results = [await client.call(CHAT, arguments) for _ in range(3)]
+
+    assert count(api) == 1
+    assert len({str(result["content"]) for result in results}) == 1
+    assert all(result["structuredContent"]["tool_calls"] for result in results)
+    assert [r["structuredContent"]["metadata"].get("from_cache") for r in results] == [None, True, True]
+
+
+@pytest.mark.parametrize("revision", REVISIONS.values(), ids=str)
+async def test_every_client_is_told_in_the_words_of_its_revision(
+    api: Simulator, tmp_path: Path, revision: Revision
+) -> None:
+    made = hosted(environment(api.url, tmp_path, CACHE_COMPLETIONS="1"), Metrics())
+    async with connect(made.bridge, revision=revision) as client:
+        *_, last = [await client.call(CHAT, ask("revisions")) for _ in range(3)]
+
+    place = last["structuredContent"] if revision.structured_output else last["_meta"]
+    assert place["metadata"]["from_cache"]
+    assert 0 <= place["metadata"]["cache_age_seconds"] < 10
+    assert count(api) == 1
+
+
+async def test_another_client_gets_the_same_answer_and_its_own_line(api: Simulator, tmp_path: Path) -> None:
+    names = ["one", "one", "one", "other", "one", "other"]
+    async with bridge_process(api.url, tmp_path, CACHE_COMPLETIONS="1") as client:
+        for name in names:
+            meta = {
+                META_PREFIX + "protocolVersion": STATELESS.name,
+                META_PREFIX + "clientInfo": {"name": name, "version": "1"},
+                META_PREFIX + "clientCapabilities": {},
+            }
+            await client.request("tools/call", {"name": CHAT, "arguments": ask("everybody"), "_meta": meta})
+
+    audited = [line["client"] for line in client.log() if line["event"] == "call"]
+    assert audited == names
+    assert count(api) == 1
 
 
 async def test_every_difference_makes_another_request(client: BridgeProcess, api: Simulator) -> None:

@@ -1,13 +1,19 @@
 """Hosted: what the mercury bridge tells a host of its key, of the API, and of what was used."""
 
+import io
+import json
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bridgehead.host import request_ids
 from bridgehead.mcp.memory import connect
 from bridgehead.mercury.hosted import far_side, hosted
 from bridgehead.mercury.simulator import Fault, Simulator
+from bridgehead.runtime import logs
 from bridgehead.runtime.metrics import Metrics
 from tests.mercury.process import MODEL, environment
 
@@ -59,3 +65,29 @@ async def test_without_a_key_there_is_no_far_side(api: Simulator, tmp_path: Path
 
     assert (found.is_there, "MERCURY_API_KEY" in found.says) == (False, True)
     assert not far_side(None).is_there
+
+
+@pytest.fixture
+def log() -> Iterator[io.StringIO]:
+    """What is logged meanwhile; other tests get the logging back that they had."""
+    root = logging.getLogger(logs.ROOT)
+    before = (root.handlers[:], root.level, root.propagate)
+    stream = io.StringIO()
+    logs.configure("info", "json", stream)
+    yield stream
+    root.handlers[:], root.level, root.propagate = before
+
+
+async def test_the_audit_line_of_a_call_names_the_request_that_made_it(
+    api: Simulator, tmp_path: Path, log: io.StringIO
+) -> None:
+    logs.also(request_ids.logged)
+    made = hosted(environment(api.url, tmp_path, CACHE_COMPLETIONS="1"), Metrics())
+    async with connect(made.bridge) as client:
+        for name in ("trip-1", "trip-2", "trip-3"):
+            was = request_ids.current.set(name)
+            await client.call("mercury_chat_completion", HELLO)
+            request_ids.current.reset(was)
+
+    lines = [json.loads(line) for line in log.getvalue().splitlines()]
+    assert [line["request"] for line in lines if line["event"] == "call"] == ["trip-1", "trip-2", "trip-3"]

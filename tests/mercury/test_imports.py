@@ -35,7 +35,6 @@ DEAR = {
     "limits",
     "logging",
     "pathlib",
-    "pyreqwest",
     "random",
     "re",
     "rich",

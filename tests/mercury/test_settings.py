@@ -50,6 +50,10 @@ async def test_the_defaults_are_those_of_the_contract() -> None:
     ("name", "value"),
     [
         ("MERCURY_API_URL", "api.inceptionlabs.ai"),
+        ("MERCURY_API_URL", "https://"),
+        ("MERCURY_API_URL", "https://api.example:99999/v1"),
+        ("MERCURY_API_URL", "https://api.example:/v1"),
+        ("MERCURY_API_URL", "https://api.example/v1?key=1"),
         ("MCP_TRANSPORT", "carrier pigeon"),
         ("MCP_SERVER_PORT", "70000"),
         ("LOG_LEVEL", "loud"),
@@ -69,6 +73,43 @@ async def test_a_bad_value_is_refused_with_its_name_and_what_would_be_right(name
 
     assert value in str(refused.value)
     assert "must be" in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["https://api.example:8443", "http://[::1]:80/v1", "http://u:p@host/v1/"])
+async def test_every_usual_form_of_an_address_is_taken(url: str) -> None:
+    assert MercurySettings({"MERCURY_API_URL": url}).api_url == url.rstrip("/")
+
+
+@pytest.mark.parametrize("proxy", ["socks5://proxy:1080", "http://proxy:99999", "https://proxy", "pro xy"])
+async def test_a_proxy_that_cannot_be_used_is_named_by_each_call_and_never_shown(
+    tmp_path: Path, proxy: str
+) -> None:
+    async with bridge_process("https://api.example/v1", tmp_path, ALL_PROXY=proxy) as client:
+        error = await client.error(CHAT, ASK)
+
+    assert error["code"] == "SETTING"
+    assert error["message"].startswith("ALL_PROXY is set to something else: it must be")
+    assert proxy not in client.errors.read_text()
+
+
+@pytest.mark.parametrize("host", ["nowhere.invalid", "127.0.0.1"])
+async def test_where_nothing_can_be_served_the_start_ends_with_one_line(tmp_path: Path, host: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        settings = {"MCP_TRANSPORT": "http", "MCP_SERVER_HOST": host, "MCP_SERVER_PORT": port}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "bridgehead",
+            "mercury",
+            env=environment("http://127.0.0.1:9/v1", tmp_path, **settings),
+            stderr=asyncio.subprocess.PIPE,
+        )
+        _, err = await asyncio.wait_for(process.communicate(), 20)
+
+    assert process.returncode == 1
+    assert err.startswith(f"bridgehead mercury: cannot listen on {host}:{port}: ".encode())
+    assert err.count(b"\n") == 1
 
 
 async def test_values_that_contradict_each_other_are_refused() -> None:
@@ -169,6 +210,27 @@ async def test_time_limits_are_settings(api: Simulator, tmp_path: Path) -> None:
     assert len(arrived) == 4
     assert 0.14 < arrived[1] - arrived[0] < 1
     assert 0.09 < arrived[3] - arrived[2] < 1
+
+
+async def test_what_took_too_long_is_said_with_its_own_limit(api: Simulator, tmp_path: Path) -> None:
+    settings = {
+        "MERCURY_FIRST_BYTE_TIMEOUT": "150",
+        "MERCURY_IDLE_TIMEOUT": "250",
+        "MERCURY_TOTAL_TIMEOUT": "2000",
+        "MERCURY_MAX_RETRIES": "0",
+    }
+    async with bridge_process(api.url, tmp_path, **settings) as client:
+        api.faults.next(Fault(delay=5))
+        late = await client.error("mercury_chat_stream", ASK)
+        api.faults.next(Fault(kind="silent", after=2))
+        silent = await client.error("mercury_chat_stream", ASK)
+        api.faults.next(Fault(kind="endless", chunk_delay=0.05))
+        endless = await client.error("mercury_chat_stream", {**ASK, "timeout_ms": 400})
+
+    assert "did not begin to answer within 0.15 s" in late["message"]
+    assert "nothing more came for 0.25 s" in silent["message"]
+    assert "did not answer in whole within its time of 0.4 s" in endless["message"]
+    assert {late["code"], silent["code"], endless["code"]} == {"TIMEOUT"}
 
 
 async def test_the_total_time_is_above_all_tries(api: Simulator, tmp_path: Path) -> None:

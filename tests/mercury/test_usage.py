@@ -13,6 +13,17 @@ CHAT = "mercury_chat_completion"
 ASK = {"messages": [{"role": "user", "content": "Of use, in 8 words"}]}
 
 
+async def test_models_that_clients_make_up_are_counted_together(api: Simulator, tmp_path: Path) -> None:
+    async with bridge_process(api.url, tmp_path) as client:
+        for number in range(5):
+            error = await client.error(CHAT, {**ASK, "model": f"made-up-{number}"})
+            assert error["code"] == "MODEL_NOT_FOUND"
+        report = (await client.call("mercury_usage"))["structuredContent"]
+
+    assert list(report["today"]["models"]) == ["(unknown)"]
+    assert report["since_start"]["models"]["(unknown)"]["errors"] == 5
+
+
 async def test_usage_adds_up_by_model_and_over_processes(api: Simulator, tmp_path: Path) -> None:
     async with bridge_process(api.url, tmp_path) as client:
         await client.call("mercury_list_models")

@@ -264,3 +264,28 @@ def test_further_fields_are_read_when_a_line_is_written_and_its_own_come_first()
 
     one, two, three = (json.loads(line) for line in stream.getvalue().splitlines())
     assert (one["request"], two["request"], "request" in three) == ("r1", "own", False)
+
+
+@pytest.mark.parametrize("form", logs.FORMATS)
+def test_several_lines_of_one_event_are_written_at_once(form: str) -> None:
+    logs.hide("sk_in_one_of_many")
+    stream = sent(form=form)
+
+    part.info_each("call", [{"number": 1}, {"key": "sk_in_one_of_many", "level": "high"}])
+
+    one, other = stream.getvalue().splitlines()
+    assert "sk_in_one_of_many" not in other
+    if form == "json":
+        assert (json.loads(one)["event"], json.loads(one)["number"]) == ("call", 1)
+        assert (json.loads(other)["level"], json.loads(other)["level_"]) == ("info", "high")
+    else:
+        assert (one[12:], other[12:]) == (" info  call number=1", " info  call key=*** level=high")
+
+
+def test_lines_that_nobody_reads_are_not_even_made() -> None:
+    stream = sent("warn")
+    numbers = iter(range(3))
+
+    part.info_each("call", ({"number": number} for number in numbers))
+
+    assert (next(numbers), stream.getvalue()) == (0, "")

@@ -19,6 +19,8 @@ from bridgehead.runtime.clock import Clock
 from bridgehead.runtime.errors import BridgeError, Unavailable
 
 if TYPE_CHECKING:
+    from urllib.request import BaseHandler
+
     from jwt import PyJWK
 
 Fetch = Callable[[str], Awaitable[bytes]]
@@ -28,7 +30,6 @@ USABLE_SECONDS = 86_400.0
 AGAIN_SECONDS = 30.0
 FETCH_SECONDS = 5.0
 _MOST_BYTES = 1_000_000
-_OK = 200
 
 log = logs.logger("host.oauth")
 
@@ -101,19 +102,37 @@ def _object(data: bytes) -> dict[str, Any]:
 
 
 async def fetched(url: str) -> bytes:
-    """Fetch a small document."""
-    from datetime import timedelta
+    """Fetch a small document, through the proxy of the environment where there is one."""
+    return await asyncio.to_thread(_fetched, url)
 
-    from pyreqwest.client import ClientBuilder
-    from pyreqwest.exceptions import PyreqwestError
 
-    builder = ClientBuilder().timeout(timedelta(seconds=FETCH_SECONDS)).follow_redirects(enable=False)
+def _fetched(url: str) -> bytes:
+    from http.client import HTTPException
+    from urllib.error import HTTPError
+    from urllib.request import Request, build_opener
+
+    if not url.startswith(("https://", "http://")):  # what an issuer publishes might name a file here
+        raise Unavailable(f"{url} is no address on the web.")
+    request = Request(url, headers={"Accept": "application/json"})  # noqa: S310 - the line above
     try:
-        async with builder.build() as client:
-            response = await client.get(url).build().send()
-            body = bytes(await response.bytes())
-    except PyreqwestError as failure:
+        with build_opener(_unmoved()).open(request, timeout=FETCH_SECONDS) as response:
+            body: bytes = response.read(_MOST_BYTES + 1)
+    except HTTPError as refusal:
+        refusal.close()
+        raise Unavailable(f"{url} answered with status {refusal.code}.") from refusal
+    except (OSError, HTTPException) as failure:
         raise Unavailable(f"{url} cannot be fetched: {failure}.") from failure
-    if response.status != _OK or len(body) > _MOST_BYTES:
-        raise Unavailable(f"{url} answered with status {response.status} and {len(body)} bytes.")
+    if len(body) > _MOST_BYTES:
+        raise Unavailable(f"{url} answered with more than {_MOST_BYTES} bytes.")
     return body
+
+
+def _unmoved() -> BaseHandler:
+    """Follow nobody to another place."""
+    from urllib.request import HTTPRedirectHandler
+
+    class Unmoved(HTTPRedirectHandler):
+        def redirect_request(self, *_: object) -> None:
+            return None
+
+    return Unmoved()

@@ -10,8 +10,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from bridgehead.mcp.http.server import Server, loop_factory
-from bridgehead.mcp.process import run_to_end, told_to_end
+from bridgehead.mcp.http.server import Server
+from bridgehead.mcp.process import run_to_end, socket_loop, told_to_end
 from bridgehead.runtime import logs
 from bridgehead.runtime.clock import SystemClock
 from bridgehead.runtime.hosting import Factory
@@ -69,7 +69,7 @@ def serve(job: Job, post: Post | None = None) -> None:
         tracer=spans,
         siblings=None if post is None else post.siblings,
     )
-    run_to_end(_serving(job, post, app), loop_factory(), settings.shutdown_seconds)
+    run_to_end(_serving(job, post, app), socket_loop, settings.shutdown_seconds)
     if spans is not None:
         spans.close()
     log.info("ended")

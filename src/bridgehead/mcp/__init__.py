@@ -34,7 +34,7 @@ from .questions import (
     sampling,
 )
 from .resources import ResourceItem
-from .tools import Answer, Arguments, CallResult, NoArguments
+from .tools import Answer, Arguments, CallResult, Encoded, NoArguments
 
 __all__ = [
     "Annotations",
@@ -49,6 +49,7 @@ __all__ = [
     "Dialect",
     "Elicited",
     "Embedded",
+    "Encoded",
     "Icon",
     "Image",
     "Implementation",

@@ -17,7 +17,7 @@ from .context import Context, State
 from .errors import Dialect
 from .prompts import Prompt
 from .resources import Resource, ResourceItem, Template, TemplateItem
-from .tools import Tool, ToolHints
+from .tools import Recall, Tool, ToolHints
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Completer = Callable[[str, dict[str, str], Context[Any]], "list[str] | Awaitable[list[str]]"]
@@ -102,8 +102,12 @@ class Bridge(Generic[State]):
         icons: tuple[Icon, ...] = (),
         input_schema: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
+        recall: Recall | None = None,
     ) -> Callable[[Function], Function]:
-        """Declare a tool. A plain `def` must not block; what waits is `async def`."""
+        """Declare a tool. A plain `def` must not block; what waits is `async def`.
+
+        `recall` is asked first, and may know the answer without the arguments being read.
+        """
         hints = ToolHints(None, read_only, destructive, idempotent, open_world)
 
         def declare(handler: Function) -> Function:
@@ -117,6 +121,7 @@ class Bridge(Generic[State]):
                 icons=icons,
                 input_schema=input_schema,
                 meta=meta,
+                recall=recall,
             )
             self.add(self.tools, tool.name, tool)
             return handler

@@ -15,6 +15,7 @@ from msgspec import UNSET, Struct
 from . import jsonrpc
 from .errors import INVALID_PARAMS, MISSING_CAPABILITY, ProtocolError, ToolError
 from .later import asyncio
+from .params import EMPTY
 from .questions import Elicited, Question, Root, Sampled, SamplingMessage, elicitation, list_roots, sampling
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class Context(Generic[State]):
         "_lifespan",
         "_meta",
         "_used",
+        "arguments",
         "cancelled",
         "client",
         "connection",
@@ -112,6 +114,8 @@ class Context(Generic[State]):
         self._lifespan = lifespan
         self.dialect = dialect
         """How a failure of this request is worded."""
+        self.arguments: msgspec.Raw = EMPTY
+        """What a tool is called with, as it came."""
         self._meta = meta
         self._last_progress = -_INFINITE
         self._answers: dict[str, Any] = {}

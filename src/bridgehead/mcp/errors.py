@@ -7,7 +7,10 @@ and how they are worded, is the bridge's `Dialect`; swap it by passing another o
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .context import Context
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -53,6 +56,9 @@ class Dialect:
     def invalid_arguments(self, tool: str, problem: str) -> Failure:
         """Arguments that do not fit the tool's input."""
         return ToolError(f"Invalid arguments for {tool}: {problem}")
+
+    def refused(self, tool: str, context: Context[Any]) -> None:
+        """Hear of a call whose arguments did not fit, and which its handler never sees."""
 
     def translate(self, error: Exception) -> Failure | None:
         """Turn a handler's exception into a failure; None means it is a bug and its text stays here."""

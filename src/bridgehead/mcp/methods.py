@@ -33,7 +33,7 @@ from .params import (
     SubscribeParams,
 )
 from .results import Body, Outcome
-from .tools import InvalidArguments, Returned, Tool, encoded, error_result, unknown_tool
+from .tools import Encoded, InvalidArguments, Returned, Tool, encoded, error_result, unknown_tool
 from .versions import Revision
 
 if TYPE_CHECKING:
@@ -59,9 +59,15 @@ def call_tool(server: Dispatcher, context: Context[Any], params: CallToolParams)
     if tool is None:
         raise unknown_tool(params.name, list(server.bridge.tools))
     lifespan = server.at_home(context, tool.home)
+    context.arguments = params.arguments
+    if tool.recall is not None and lifespan.ready:
+        recalled: Encoded | None = tool.recall(context)
+        if recalled is not None:
+            return recalled.result, None
     try:
         arguments = tool.arguments(params.arguments)
     except InvalidArguments as error:
+        context.dialect.refused(tool.name, context)
         failure = context.dialect.invalid_arguments(tool.name, str(error))
         if isinstance(failure, ToolError):
             return encoded(error_result(failure), context.revision)

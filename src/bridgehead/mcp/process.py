@@ -22,6 +22,15 @@ TURN_SECONDS = 0.1
 """How often a loop that is to end is asked whether it still turns."""
 
 
+def socket_loop() -> asyncio.AbstractEventLoop:
+    """Make the fastest event loop for sockets that there is here."""
+    try:
+        import uvloop  # not to be had everywhere
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
 def run_to_end(main: Coroutine[Any, Any, None], loop_factory: LoopFactory | None, within: float) -> None:
     """Run a coroutine on a loop of its own, and leave; threads that hang are given this many seconds."""
     loop = (loop_factory or asyncio.new_event_loop)()

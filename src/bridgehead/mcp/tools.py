@@ -46,6 +46,15 @@ class Answer(Struct, Generic[Output], frozen=True):
     meta: dict[str, Any] | None = None
 
 
+class Encoded(Struct, frozen=True):
+    """A result that is in JSON already, for a handler that gives the same answer again and again.
+
+    Nothing is fitted to the client's revision any more: that is up to the handler.
+    """
+
+    result: bytes
+
+
 class ToolHints(Wire, frozen=True):
     """Annotations of a tool: what a client may tell its user before the call."""
 
@@ -80,6 +89,8 @@ class CallResult(Wire, frozen=True):
 
 Returned = str | Struct | list[Content]
 Handler = Callable[[Any, Any], Returned | Awaitable[Returned]]
+Recall = Callable[[Any], Encoded | None]
+"""Gives the answer to a call that was made before with the very same `ctx.arguments`, where it is known."""
 
 
 class Tool:
@@ -97,8 +108,10 @@ class Tool:
         icons: tuple[Icon, ...] = (),
         input_schema: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
+        recall: Recall | None = None,
     ) -> None:
         self.handler = handler
+        self.recall = recall
         self.home = home
         """The bridge that declared it, whose state and dialect are its own wherever it is offered."""
         self.name = name or handler.__name__
@@ -192,10 +205,11 @@ class Tool:
 
 
 def _answered(kind: Any) -> Any:
-    """Return the type of an answer, where it is declared to come at once or by a coroutine."""
+    """Return the type of an answer, where it is declared to come at once or by a coroutine, or encoded."""
     if get_origin(kind) not in {Union, UnionType}:
         return kind
-    now = [one for one in get_args(kind) if get_origin(one) not in {Awaitable, Coroutine}]
+    kinds = get_args(kind)
+    now = [one for one in kinds if one is not Encoded and get_origin(one) not in {Awaitable, Coroutine}]
     return now[0] if len(now) == 1 else None
 
 
@@ -212,6 +226,11 @@ def encoded(value: Returned | CallResult, revision: Revision) -> tuple[bytes, di
     """Encode what a handler returned as a result for a revision; its `_meta` apart."""
     if isinstance(value, str):
         return b'{"content":[{"type":"text","text":%b}]}' % jsonrpc.encode(value), None
+    if isinstance(value, Encoded):
+        return value.result, None
+    if isinstance(value, Answer):
+        structured = value.structured if revision.structured_output else None
+        return jsonrpc.encode(CallResult([Text(value.text)], structured)), value.meta
     result = value if isinstance(value, CallResult) else _result(value)
     content = [fitted_block(block, revision) for block in result.content]
     structured = result.structured_content if revision.structured_output else None
@@ -221,8 +240,6 @@ def encoded(value: Returned | CallResult, revision: Revision) -> tuple[bytes, di
 def _result(value: Struct | list[Content]) -> CallResult:
     if isinstance(value, list):
         return CallResult(value)
-    if isinstance(value, Answer):
-        return CallResult([Text(value.text)], value.structured, meta=value.meta)
     return CallResult([json_text(value)], value)
 
 

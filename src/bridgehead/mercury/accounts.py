@@ -41,9 +41,10 @@ class Accounts:
         self._ledger: Ledger | None = None
         self._clock = clock
         self.budget = budget
-        self.models: dict[str, Tally] = {}
-        """By model, since the start."""
+        self._models: dict[str, Tally] = {}
         self._unwritten: dict[str, Tally] = {}
+        self._hits: dict[str, int] = {}
+        """Answers from the cache by model that are in neither of the two yet."""
         self._owed = 0.0
         """Corrections of the day's money that are not written yet."""
         self._day = Day(day_of(clock.now()))
@@ -53,19 +54,28 @@ class Accounts:
 
     # --- counting ------------------------------------------------------------------------------------------
 
+    @property
+    def models(self) -> dict[str, Tally]:
+        """By model, since the start."""
+        self._count_hits()
+        return self._models
+
     def count(self, model: str, tally: Tally) -> None:
         """Add what a call used."""
-        for totals in (self.models, self._unwritten):
+        for totals in (self._models, self._unwritten):
             self._of(totals, model).add(tally)
         self._write_soon()
 
     def count_hit(self, model: str) -> None:
         """Add a call that was answered from the cache."""
-        for totals in (self.models, self._unwritten):
-            tally = self._of(totals, model)
-            tally.calls += 1
-            tally.cache_hits += 1
-        self._write_soon()
+        self._hits[model] = self._hits.get(model, 0) + 1
+        if self._timer is None:
+            self._write_soon()
+
+    def _count_hits(self) -> None:
+        hits, self._hits = self._hits, {}
+        for model, count in hits.items():
+            self.count(model, Tally(calls=count, cache_hits=count))
 
     @staticmethod
     def _of(totals: dict[str, Tally], model: str) -> Tally:
@@ -152,6 +162,7 @@ class Accounts:
     async def _write_all(self, amount: float, budget: float | None) -> None:
         """Write; where it fails, what waited goes on waiting."""
         async with self._writing:
+            self._count_hits()
             owed, tallies = self._owed, self._unwritten
             self._owed, self._unwritten = 0.0, {}
             if self._day.day != day_of(self._clock.now()):
@@ -174,5 +185,5 @@ class Accounts:
         """Write what is left."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._owed or self._unwritten:
+        if self._owed or self._unwritten or self._hits:
             await self._write_quietly()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta, Struct, json
-from msgspec.structs import replace
 
 from bridgehead.mcp import Answer
 from bridgehead.mcp.versions import Revision
@@ -88,10 +87,11 @@ def tool_calls_of(calls: list[wire.ToolCall] | None) -> list[ToolCallAnswer] | N
     ]
 
 
-def from_cache(completed: Completed, age: float) -> Completed:
-    """Give an answer as one that was kept, and for how long."""
-    kept = replace(completed.metadata, from_cache=True, cache_age_seconds=round(age, 3), cost_usd=0.0)
-    return replace(completed, metadata=kept)
+def text_of(completed: Completed) -> str:
+    """Give the text of an answer; where it only calls tools, these."""
+    if not completed.content and completed.tool_calls:
+        return json.encode(completed.tool_calls).decode()
+    return completed.content
 
 
 def answer(completed: Completed, revision: Revision) -> Answer[Completed]:
@@ -100,10 +100,5 @@ def answer(completed: Completed, revision: Revision) -> Answer[Completed]:
     The contract has `metadata` beside `content`. Official clients drop members of a result that the protocol
     does not define, so it is part of the structured content; revisions without that find it in `_meta`.
     """
-    text = completed.content
-    if not text and completed.tool_calls:
-        text = json.encode(completed.tool_calls).decode()
-    meta: dict[str, Any] | None = None
-    if not revision.structured_output:
-        meta = {"metadata": completed.metadata}
-    return Answer(text, completed, meta)
+    meta = None if revision.structured_output else {"metadata": completed.metadata}
+    return Answer(text_of(completed), completed, meta)

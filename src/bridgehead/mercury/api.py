@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from msgspec import Struct
 
@@ -76,8 +76,7 @@ class Api:
         first_byte = request.first_byte_seconds or request.seconds
         try:
             async with asyncio.timeout(request.seconds):
-                async with asyncio.timeout(first_byte):
-                    response = await exchange.__aenter__()
+                response = await _begun(exchange, first_byte)
                 try:
                     if response.status != _OK:
                         body = await self._body(response, first_byte)
@@ -89,8 +88,11 @@ class Api:
             raise self._lost(problem, request.seconds) from problem
 
     async def _pieces(self, response: Response) -> AsyncIterator[bytes]:
-        while piece := await response.read(self._idle_seconds):
-            yield piece
+        try:
+            while piece := await response.read(self._idle_seconds):
+                yield piece
+        except TimeoutError as problem:
+            raise too_slow(f"nothing more came for {self._idle_seconds:.3g} s") from problem
 
     async def _body(self, response: Response, seconds: float) -> bytes:
         """Read a body, but never more than the limit."""
@@ -112,9 +114,7 @@ class Api:
     def _lost(self, problem: Exception, seconds: float) -> MercuryError:
         """Give the error for a request that got no answer, or not all of it."""
         if isinstance(problem, TimeoutError):
-            return too_slow(
-                f"it did not answer, or stopped in the middle, within its time of {seconds:.3g} s"
-            )
+            return too_slow(f"it did not answer in whole within its time of {seconds:.3g} s")
         if isinstance(problem, ConnectFailed):
             return unreachable(self._url, str(problem))
         return ApiFailed(
@@ -127,18 +127,27 @@ class Api:
         )
 
 
+async def _begun(exchange: AbstractAsyncContextManager[Response], seconds: float) -> Response:
+    """Send a request and wait for the head of its answer."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await exchange.__aenter__()
+    except TimeoutError as problem:
+        raise too_slow(f"it did not begin to answer within {seconds:.3g} s") from problem
+
+
 def transport_of(settings: MercurySettings) -> Transport:
     """Make the transport that the settings ask for."""
-    connect_seconds = settings.connect_timeout / 1000
-    if settings.http2:
-        from .http.http2 import Http2Pool
-
-        return Http2Pool(settings.api_url, connect_seconds, settings.max_connections)
     from .http.pool import Pool
     from .http.proxy import proxy_for
 
-    proxy = proxy_for(settings.api_url, settings)
-    return Pool(settings.api_url, connect_seconds, settings.max_connections, proxy)
+    return Pool(
+        settings.api_url,
+        settings.connect_timeout / 1000,
+        settings.max_connections,
+        proxy_for(settings.api_url, settings),
+        http2=settings.http2,
+    )
 
 
 def _parts(method: str, request: Request) -> tuple[str, str, dict[str, str], bytes, float]:

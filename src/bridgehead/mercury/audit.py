@@ -7,27 +7,41 @@ prompt and no completion, unless the settings say so.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from bridgehead.mcp.later import asyncio
 from bridgehead.runtime import logs
 
-if TYPE_CHECKING:
-    from .answers import Completed
-    from .calls import Call
+from .answers import Completed
+from .calls import Call
+
+_log = logs.logger("mercury.audit")
 
 DELAY_SECONDS = 0.1
-AT_ONCE = 4
+AT_ONCE = 8
 """Lines that are written in one go; calls are served in between."""
 
 
-class Entry(NamedTuple):
+class Entry(Struct, frozen=True):
     """What became of one call."""
 
     call: Call
     outcome: str
     seconds: float
     completed: Completed | None
+    further: dict[str, object]
+    """What every line about this call has; the line itself is written when others are under way."""
+
+
+def brief(tool: str, client: str, outcome: str, seconds: float = 0.0) -> None:
+    """Write the line of a call that asks nothing of a model, or was refused before it could."""
+    _log.info("call", client=client, tool=tool, outcome=outcome, ms=_ms(seconds))
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 3)
 
 
 class Audit:
@@ -35,13 +49,12 @@ class Audit:
 
     def __init__(self, *, with_content: bool) -> None:
         self._with_content = with_content
-        self._log = logs.logger("mercury.audit")
         self._waiting: deque[Entry] = deque()
         self._timer: asyncio.TimerHandle | None = None
 
-    def note(self, entry: Entry) -> None:
+    def note(self, call: Call, outcome: str, seconds: float, completed: Completed | None) -> None:
         """Take one call's line in."""
-        self._waiting.append(entry)
+        self._waiting.append(Entry(call, outcome, seconds, completed, logs.further()))
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(DELAY_SECONDS, self._write_some)
 
@@ -58,17 +71,20 @@ class Audit:
             self._timer = asyncio.get_running_loop().call_later(0, self._write_some)
 
     def _write(self, count: int) -> None:
-        for _ in range(count):
-            self._log.info("call", **self._line(self._waiting.popleft()))
+        if not count:
+            return
+        entries = [self._waiting.popleft() for _ in range(count)]
+        _log.info_each("call", map(self._line, entries))
 
     def _line(self, entry: Entry) -> dict[str, Any]:
         call, completed = entry.call, entry.completed
         line: dict[str, Any] = {
+            **entry.further,
             "client": call.client,
             "tool": call.tool,
             "model": call.model,
             "outcome": entry.outcome,
-            "ms": round(entry.seconds * 1000, 3),
+            "ms": _ms(entry.seconds),
             "tries": call.tries,
         }
         if completed is not None:

@@ -13,7 +13,6 @@ from bridgehead.runtime.errors import BridgeError
 
 from .answers import Completed, Metadata
 from .arguments import Chat, ChatMessage, ChatOptions
-from .calls import call_of
 from .dialect import ErrorBody, body_of
 from .service import Service
 from .wire import CHAT
@@ -83,8 +82,8 @@ async def run(args: Batch, ctx: Context[Service]) -> BatchResult:
 async def _item(index: int, args: Batch, ctx: Context[Service]) -> BatchItem:
     service = ctx.state
     try:
-        call = call_of(service.settings, BATCH, CHAT, _chat(args, args.prompts[index]), ctx)
-        completed: Completed | None = service.kept(call)
+        call = service.call_of(BATCH, CHAT, _chat(args, args.prompts[index]), ctx)
+        completed: Completed | None = service.kept_completed(call)
         if completed is None:
             completed = await service.complete_quietly(call)
     except BridgeError as error:

@@ -11,11 +11,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from msgspec import Struct
-
 from bridgehead.runtime.clock import Clock
 
-from .answers import COMPLETE, Completed, from_cache
+from .answers import COMPLETE, Completed
+from .kept import Kept, keep
 from .settings import MercurySettings
 
 _OVERHEAD = 512
@@ -25,14 +24,6 @@ _BYTES_A_CHARACTER = 4
 
 Key = tuple[str, bytes]
 """Where a request goes, and everything that it asks."""
-
-
-class Kept(Struct, frozen=True):
-    """An answer, when it came, and how many bytes it takes here."""
-
-    completed: Completed
-    since: float
-    size: int
 
 
 class Shared:
@@ -58,6 +49,7 @@ class Cache:
         """How many bytes are kept."""
         self.hits = 0
         self.misses = 0
+        """Counted by who asks, since a call may ask twice."""
         self.joined = 0
         """Calls that shared the upstream request of another one."""
 
@@ -66,34 +58,34 @@ class Cache:
         """How many completions are kept."""
         return len(self._kept)
 
-    def get(self, key: Key) -> Completed | None:
-        """Give the kept answer to a request, with its age."""
+    def get(self, key: Key, now: float) -> Kept | None:
+        """Give the kept answer to a request."""
         kept = self._kept.get(key)
         if kept is not None:
-            age = self._clock.monotonic() - kept.since
-            if age < self._seconds:
+            if now - kept.since < self._seconds:
                 self._kept.move_to_end(key)
                 self.hits += 1
-                return from_cache(kept.completed, age)
+                return kept
             self._drop(key)
-        self.misses += 1
         return None
 
     def put(self, key: Key, completed: Completed) -> None:
         """Keep an answer, if it is whole and not too large."""
-        size = _size(key, completed)
-        if completed.metadata.finish_reason not in COMPLETE or size > self._most_bytes:
+        if completed.metadata.finish_reason not in COMPLETE:
+            return
+        kept = keep(completed, self._clock.monotonic())
+        if _size(key, kept) > self._most_bytes:
             return
         self._drop(key)
-        self._kept[key] = Kept(completed, self._clock.monotonic(), size)
-        self.size += size
+        self._kept[key] = kept
+        self.size += _size(key, kept)
         while len(self._kept) > self._most_entries or self.size > self._most_bytes:
             self._drop(next(iter(self._kept)))
 
     def _drop(self, key: Key) -> None:
         kept = self._kept.pop(key, None)
         if kept is not None:
-            self.size -= kept.size
+            self.size -= _size(key, kept)
 
     async def share(
         self, key: Key, make: Callable[[], Coroutine[Any, Any, Completed]]
@@ -119,7 +111,8 @@ class Cache:
                 shared.task.cancel()
 
 
-def _size(key: Key, completed: Completed) -> int:
-    calls = completed.tool_calls or ()
-    characters = len(completed.content) + sum(len(call.function.arguments) for call in calls)
-    return _OVERHEAD + len(key[1]) + _BYTES_A_CHARACTER * characters
+def _size(key: Key, kept: Kept) -> int:
+    """Give the bytes that an entry takes: what was asked, the answer, and its result, which has it too."""
+    calls = kept.completed.tool_calls or ()
+    characters = len(kept.completed.content) + sum(len(call.function.arguments) for call in calls)
+    return _OVERHEAD + len(key[1]) + kept.size + _BYTES_A_CHARACTER * characters

@@ -45,53 +45,64 @@ class Call(Struct):
 
 def client_of(context: Context[Any]) -> str:
     """Name who calls: as the transport knows it, or else as the client calls itself."""
-    return context.principal or str(context.client.info.get("name") or "unknown")
+    return context.connection.principal or str(context.client.info.get("name") or "unknown")
 
 
-def call_of(settings: MercurySettings, tool: str, path: str, args: Completing, context: Context[Any]) -> Call:
-    """Make a call from its arguments, which become the body of the request."""
-    keep, timeout = args.cache, args.timeout_ms
-    args.cache = args.timeout_ms = UNSET
-    if args.model is UNSET:
-        args.model = settings.model
-    check_model(settings, args.model)
-    body = wire.write(args.body())
-    if len(body) > settings.max_request_size:
-        raise _too_large(len(body), settings.max_request_size)
-    most = args.max_tokens or None
-    expected, diffusing = None, False
-    if isinstance(args, Chat):
-        most = args.max_completion_tokens or most
-        expected = args.response_format or None
-        diffusing = args.diffusing or False
-        _check_format(expected)
-    return Call(
-        tool,
-        path,
-        args.model,
-        body,
-        client_of(context),
-        (timeout or settings.total_timeout) / 1000,
-        (timeout or settings.request_timeout) / 1000,
-        keep or ("use" if settings.cache_completions else "bypass"),
-        most,
-        expected,
-        diffusing,
-    )
+class Calls:
+    """Makes calls as the settings allow and complete them."""
 
+    def __init__(self, settings: MercurySettings) -> None:
+        self._model = settings.model
+        self._allowed_models = settings.allowed_models
+        self._most_bytes = settings.max_request_size
+        self._total_timeout = settings.total_timeout
+        self._request_timeout = settings.request_timeout
+        self._keep = "use" if settings.cache_completions else "bypass"
 
-def check_model(settings: MercurySettings, model: str) -> None:
-    """Refuse a model that the settings do not allow."""
-    if settings.allowed_models and model not in settings.allowed_models:
-        raise InvalidCall(
-            f"The model {model!r} is not allowed on this server.",
-            "MODEL_NOT_ALLOWED",
-            next_step=f"Use one of: {', '.join(settings.allowed_models)}.",
+    def make(self, tool: str, path: str, args: Completing, context: Context[Any]) -> Call:
+        """Make a call from its arguments, which become the body of the request."""
+        keep, timeout = args.cache, args.timeout_ms
+        args.cache = args.timeout_ms = UNSET
+        model = args.model
+        if model is UNSET:
+            model = args.model = self._model
+        if self._allowed_models and model not in self._allowed_models:
+            raise _not_allowed(model, self._allowed_models)
+        body = wire.write(args.body())
+        if len(body) > self._most_bytes:
+            raise _too_large(len(body), self._most_bytes)
+        expected, diffusing, most = None, False, args.max_tokens or None
+        if isinstance(args, Chat):
+            most = args.max_completion_tokens or most
+            diffusing = args.diffusing or False
+            expected = args.response_format or None
+            if expected is not None:
+                _check_format(expected)
+        return Call(
+            tool,
+            path,
+            model,
+            body,
+            client_of(context),
+            (timeout or self._total_timeout) / 1000,
+            (timeout or self._request_timeout) / 1000,
+            keep or self._keep,
+            most,
+            expected,
+            diffusing,
         )
 
 
-def _check_format(expected: ResponseFormat | None) -> None:
-    if expected is not None and (expected.type == "json_schema") != bool(expected.json_schema):
+def _not_allowed(model: str, allowed: tuple[str, ...]) -> InvalidCall:
+    return InvalidCall(
+        f"The model {model!r} is not allowed on this server.",
+        "MODEL_NOT_ALLOWED",
+        next_step=f"Use one of: {', '.join(allowed)}.",
+    )
+
+
+def _check_format(expected: ResponseFormat) -> None:
+    if (expected.type == "json_schema") != bool(expected.json_schema):
         raise InvalidCall(
             "response_format.json_schema goes with the type json_schema, and only with it.",
             "INVALID_ARGUMENTS",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any
 
-from bridgehead.mcp import Answer, Bridge, Context
+from bridgehead.mcp import Answer, Bridge, Context, Encoded
 
 from .answers import Completed, answer
 from .arguments import Chat
-from .calls import Call, call_of
+from .calls import Call, client_of
 from .service import Service
 from .wire import CHAT
 
@@ -27,6 +27,7 @@ def declare(bridge: Bridge[Service]) -> None:
         title="Mercury chat",
         read_only=True,
         open_world=True,
+        recall=recall,
     )(complete)
     bridge.tool(
         f"Like {COMPLETION}, but the answer is reported as it grows: each progress notification's message "
@@ -39,12 +40,28 @@ def declare(bridge: Bridge[Service]) -> None:
     )(stream)
 
 
-def complete(args: Chat, ctx: Context[Service]) -> Answer[Completed] | Coroutine[Any, Any, Answer[Completed]]:
+def complete(
+    args: Chat, ctx: Context[Service]
+) -> Encoded | Answer[Completed] | Coroutine[Any, Any, Answer[Completed]]:
     """Answer a conversation as a whole: at once where the answer is kept."""
     service = ctx.state
-    call = call_of(service.settings, COMPLETION, CHAT, args, ctx)
-    kept = service.kept(call)
-    return _completed(call, ctx) if kept is None else answer(kept, ctx.revision)
+    call = service.call_of(COMPLETION, CHAT, args, ctx)
+    now = service.clock.monotonic()
+    kept = service.kept(call, now)
+    if kept is None:
+        return _completed(call, ctx)
+    service.recall.note(call, bytes(ctx.arguments))
+    return kept.answer_at(now, ctx.revision)
+
+
+def recall(ctx: Context[Service]) -> Encoded | None:
+    """Answer a conversation that came before in the very same words, where the answer is kept."""
+    if not ctx.revision.structured_output:
+        return None
+    service = ctx.state
+    now = service.clock.monotonic()
+    kept = service.recalled(bytes(ctx.arguments), client_of(ctx), now)
+    return None if kept is None else kept.encoded_at(now)
 
 
 async def _completed(call: Call, ctx: Context[Service]) -> Answer[Completed]:
@@ -54,9 +71,9 @@ async def _completed(call: Call, ctx: Context[Service]) -> Answer[Completed]:
 async def stream(args: Chat, ctx: Context[Service]) -> Answer[Completed]:
     """Answer a conversation piece by piece; where the answer is kept, in one piece."""
     service = ctx.state
-    call = call_of(service.settings, STREAM, CHAT, args, ctx)
+    call = service.call_of(STREAM, CHAT, args, ctx)
     call.request_seconds = call.seconds  # a stream that goes on is not too slow
-    completed = service.kept(call)
+    completed = service.kept_completed(call)
     if completed is None:
         completed = await service.stream(call, ctx)
     else:

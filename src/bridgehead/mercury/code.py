@@ -8,7 +8,6 @@ from bridgehead.mcp import Answer, Bridge, Context
 
 from .answers import Completed, answer
 from .arguments import Completing, Edit, Fim
-from .calls import call_of
 from .service import Service
 from .wire import EDIT, FIM
 
@@ -59,8 +58,8 @@ async def _choose_model(args: Completing, endpoint: str, service: Service) -> No
 
 async def _completed(tool: str, path: str, args: Completing, ctx: Context[Service]) -> Answer[Completed]:
     service = ctx.state
-    call = call_of(service.settings, tool, path, args, ctx)
-    completed = service.kept(call)
+    call = service.call_of(tool, path, args, ctx)
+    completed = service.kept_completed(call)
     if completed is None:
         completed = await service.complete(call, ctx)
     return answer(completed, ctx.revision)

@@ -5,14 +5,20 @@ One text block with JSON, `{"error": {"type", "message", "code", "retry_after"?,
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import Struct, json
 
-from bridgehead.mcp import Dialect, ToolError
+from bridgehead.mcp import Context, Dialect, ToolError
 from bridgehead.mcp.errors import Failure
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
 
+from . import audit
+from .calls import client_of
 from .errors import MercuryError
+
+INVALID_ARGUMENTS = "INVALID_ARGUMENTS"
 
 
 class ErrorBody(Struct, omit_defaults=True):
@@ -46,7 +52,11 @@ class MercuryDialect(Dialect):
     def invalid_arguments(self, tool: str, problem: str) -> Failure:
         """Arguments that do not fit the tool's input."""
         message = f"Invalid arguments for {tool}: {problem}. Correct them and call again."
-        return ToolError(text_of(ErrorBody("validation_error", message, "INVALID_ARGUMENTS")))
+        return ToolError(text_of(ErrorBody("validation_error", message, INVALID_ARGUMENTS)))
+
+    def refused(self, tool: str, context: Context[Any]) -> None:
+        """Write down who called in vain."""
+        audit.brief(tool, client_of(context), INVALID_ARGUMENTS)
 
     def translate(self, error: Exception) -> Failure | None:
         """Turn what a handler raised into a failure; None is a bug."""

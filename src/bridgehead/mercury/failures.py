@@ -86,7 +86,8 @@ def _unauthorised(status: int, said: str) -> MercuryError:
         f"The Mercury API does not accept the key ({status}): {said}",
         "INVALID_API_KEY",
         status=401,
-        next_step="Set a valid key as MERCURY_API_KEY; `bridgehead mercury doctor` checks it.",
+        next_step="Set a valid key (MERCURY_API_KEY or MERCURY_API_KEY_FILE); `bridgehead mercury doctor` "
+        "checks it.",
     )
 
 

@@ -9,6 +9,7 @@ from bridgehead.mcp import Bridge, Context, NoArguments
 from . import wire
 from .service import Service
 
+LIST_MODELS = "mercury_list_models"
 URI = "mercury://models"
 
 
@@ -44,7 +45,7 @@ def declare(bridge: Bridge[Service]) -> None:
     bridge.tool(
         "List the Mercury models that can be used: id, capabilities, context length, prices. Use it before "
         "naming a model, or when one was not found.",
-        name="mercury_list_models",
+        name=LIST_MODELS,
         title="Mercury models",
         read_only=True,
         idempotent=True,
@@ -60,7 +61,7 @@ def declare(bridge: Bridge[Service]) -> None:
 
 async def list_models(args: NoArguments, ctx: Context[Service]) -> ListedModels:
     """List the models."""
-    return await _listed(ctx.state)
+    return await ctx.state.audited(LIST_MODELS, ctx, _listed(ctx.state))
 
 
 async def read_models(ctx: Context[Service]) -> str:

@@ -6,16 +6,20 @@ answer. Cheap to import, because a server's first answer waits for it; `open_ser
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bridgehead.mcp import Context
 from bridgehead.mcp.later import asyncio
 from bridgehead.runtime import logs
+from bridgehead.runtime.errors import BridgeError
 
-from .audit import Audit, Entry
-from .errors import MercuryError
+from .arguments import Completing
+from .audit import Audit, brief
+from .calls import Call, Calls, client_of
+from .errors import InvalidCall, MercuryError
+from .recall import Recall
 from .settings import MercurySettings
 from .tally import Tally, tally_of
 
@@ -27,13 +31,15 @@ if TYPE_CHECKING:
     from .api import Api
     from .breaker import Breaker
     from .cache import Cache
-    from .calls import Call
     from .catalogue import Catalogue
     from .completing import Completer
+    from .kept import Kept
     from .keys import Keys
     from .limits import Limits
     from .sending import Send, Sender
 
+UNKNOWN_MODEL = "(unknown)"
+T = TypeVar("T")
 _log = logs.logger("mercury")
 
 
@@ -58,6 +64,8 @@ class Service:
     ) -> None:
         self.settings = settings
         self.clock = clock
+        self._calls = Calls(settings)
+        self.recall = Recall()
         self.keys = keys
         self.api = api
         self.catalogue = catalogue
@@ -69,17 +77,55 @@ class Service:
         self._sender = sender
         self._completer = completer
 
+    # --- what is asked -------------------------------------------------------------------------------------
+
+    def call_of(self, tool: str, path: str, args: Completing, context: Context[Any]) -> Call:
+        """Make a call from its arguments; raises `InvalidCall`, and notes it."""
+        try:
+            return self._calls.make(tool, path, args, context)
+        except InvalidCall as refusal:
+            brief(tool, client_of(context), refusal.code)
+            raise
+
+    async def audited(self, tool: str, context: Context[Any], work: Awaitable[T]) -> T:
+        """Do something that asks nothing of a model, and note what came of it."""
+        begun, outcome = self.clock.monotonic(), "ok"
+        try:
+            return await work
+        except BridgeError as error:
+            outcome = error.code.upper()
+            raise
+        finally:
+            brief(tool, client_of(context), outcome, self.clock.monotonic() - begun)
+
     # --- answers that are kept -----------------------------------------------------------------------------
 
-    def kept(self, call: Call) -> Completed | None:
+    def kept(self, call: Call, now: float) -> Kept | None:
         """Give a kept answer to a call, where it takes one and there is one. Does not wait."""
         if call.keep != "use" or not self.cache.is_enabled:
             return None
-        completed = self.cache.get(call.key)
-        if completed is not None:
+        kept = self._given_again(call, now)
+        if kept is None:
+            self.cache.misses += 1
+        return kept
+
+    def recalled(self, arguments: bytes, client: str, now: float) -> Kept | None:
+        """Give the kept answer to a call that this client made before in the very same words."""
+        call = self.recall.get((client, arguments))
+        return None if call is None else self._given_again(call, now)
+
+    def _given_again(self, call: Call, now: float) -> Kept | None:
+        kept = self.cache.get((call.path, call.body), now)
+        if kept is not None:
             self.accounts.count_hit(call.model)
-            self._note(call, "ok", 0.0, completed)
-        return completed
+            self.audit.note(call, "ok", 0.0, kept.completed)
+        return kept
+
+    def kept_completed(self, call: Call) -> Completed | None:
+        """Give the same with its age."""
+        now = self.clock.monotonic()
+        kept = self.kept(call, now)
+        return None if kept is None else kept.completed_at(now)
 
     # --- asking --------------------------------------------------------------------------------------------
 
@@ -117,7 +163,7 @@ class Service:
         except asyncio.CancelledError:
             self._failed(call, "CANCELLED", begun)
             raise
-        self._note(call, "ok", self.clock.monotonic() - begun, completed)
+        self.audit.note(call, "ok", self.clock.monotonic() - begun, completed)
         return completed
 
     async def _asked(self, call: Call, send: Send) -> Completed:
@@ -149,11 +195,13 @@ class Service:
     # --- noting --------------------------------------------------------------------------------------------
 
     def _failed(self, call: Call, code: str, begun: float) -> None:
-        self.accounts.count(call.model, Tally(calls=1, errors=1))
-        self._note(call, code, self.clock.monotonic() - begun, None)
+        self.accounts.count(self._counted_as(call.model), Tally(calls=1, errors=1))
+        self.audit.note(call, code, self.clock.monotonic() - begun, None)
 
-    def _note(self, call: Call, outcome: str, seconds: float, completed: Completed | None) -> None:
-        self.audit.note(Entry(call, outcome, seconds, completed))
+    def _counted_as(self, model: str) -> str:
+        """Give the name that a failure is counted under: what clients make up is not counted one by one."""
+        is_known = model == self.settings.model or self.catalogue.find(model) is not None
+        return model if is_known else UNKNOWN_MODEL
 
 
 @asynccontextmanager

@@ -24,12 +24,25 @@ MODEL = "mercury-coder-small"
 SHORTEST_KEY = 8
 _DAY_MS = 86_400_000
 _MOST_TOKENS = 10**12
+_LAST_PORT = 65_535
 
 
 def _url(text: str) -> str:
-    if not text.startswith(("https://", "http://")) or any(c.isspace() for c in text):
+    scheme, _, rest = text.partition("://")
+    is_clean = not any(c.isspace() or c in "?#" for c in text)
+    if scheme not in ("https", "http") or not is_clean or not is_place(rest.partition("/")[0]):
         raise ValueError(text)
     return text.rstrip("/")
+
+
+def is_place(text: str) -> bool:
+    """Tell whether a text is a host, with or without credentials before it and a port after it."""
+    host = text.rpartition("@")[2]
+    if not host.endswith("]") and ":" in host:
+        host, _, port = host.rpartition(":")
+        if not (port.isascii() and port.isdigit() and 0 < int(port) <= _LAST_PORT):
+            return False
+    return bool(host) and not any(c.isspace() or c in "/\\" for c in host)
 
 
 def _word(text: str) -> str:
@@ -54,7 +67,7 @@ def is_key(text: str) -> bool:
     )
 
 
-URL = Kind(_url, "a URL that begins with https:// or http://")
+URL = Kind(_url, "a URL that begins with https:// or http://, such as https://api.example/v1")
 WORD = Kind(_word, "a word")
 KEYS = Kind(
     _keys,

@@ -10,6 +10,8 @@ from .calls import client_of
 from .service import Service
 from .tally import Tally
 
+USAGE = "mercury_usage"
+
 
 class UsedByModel(Struct):
     """What was used, in all and by model."""
@@ -53,7 +55,7 @@ def declare(bridge: Bridge[Service]) -> None:
     bridge.tool(
         "Report what was used: calls, tokens and cost by model, since this server started and today over all "
         "of this user's servers, cache hits, what is left of the rate limits and of the day's budget.",
-        name="mercury_usage",
+        name=USAGE,
         title="Mercury usage",
         read_only=True,
         idempotent=True,
@@ -63,7 +65,10 @@ def declare(bridge: Bridge[Service]) -> None:
 
 async def report(args: NoArguments, ctx: Context[Service]) -> UsageReport:
     """Report what was used."""
-    service = ctx.state
+    return await ctx.state.audited(USAGE, ctx, _report(ctx.state, client_of(ctx)))
+
+
+async def _report(service: Service, client: str) -> UsageReport:
     day = await service.accounts.today()
     cache, budget = service.cache, service.accounts.budget
     money = None
@@ -74,7 +79,7 @@ async def report(args: NoArguments, ctx: Context[Service]) -> UsageReport:
         _by_model(service.accounts.models),
         _by_model(day.models),
         CacheState(cache.entries, cache.size, cache.hits, cache.misses, cache.joined),
-        service.limits.left(client_of(ctx)),
+        service.limits.left(client),
         money,
         service.breaker.is_open,
     )

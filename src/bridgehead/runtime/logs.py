@@ -10,7 +10,7 @@ Built on the standard library's logging, which is loaded with the first line tha
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 ROOT = "bridgehead"
 LEVELS = ("debug", "info", "warn", "error")
 _NUMBERS = {"debug": 10, "info": 20, "warn": 30, "error": 40}
+_LEVEL_NAMES = {"WARNING": "warn", "CRITICAL": "error"}
 FORMATS = ("json", "pretty")
 HIDDEN = "***"
 
@@ -52,6 +53,12 @@ class Logger:
     def tells(self, level: str) -> bool:
         """Whether a line of this level is written at all; for hot paths that would make fields in vain."""
         return self._found().isEnabledFor(_NUMBERS[level])
+
+    def info_each(self, event: str, lines: Iterable[dict[str, object]]) -> None:
+        """Log the same event several times, written at once. Further fields are the caller's business."""
+        logger = self._found()
+        if logger.isEnabledFor(20):
+            logger.info(event, extra={"lines": list(lines)})
 
     def _log(self, level: int, event: str, fields: dict[str, object]) -> None:
         logger = self._found()
@@ -97,7 +104,9 @@ def configure(level: str = "info", form: str = "json", stream: TextIO | None = N
     """Send everything from a level on to a stream, in one of the formats; may be called again."""
     import logging
 
-    handler = logging.StreamHandler(stream or sys.stderr)
+    from .log_handler import LogHandler
+
+    handler = LogHandler(stream or sys.stderr)
     handler.setFormatter(_formatter(form))
     root = logging.getLogger(ROOT)
     root.handlers[:] = [handler]
@@ -112,37 +121,41 @@ def _formatter(form: str) -> logging.Formatter:
 
     class Formatter(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:
-            return write(record, _fields(record, self))
+            head = _head(record)
+            lines = getattr(record, "lines", None)
+            if lines is not None:
+                return "\n".join([write(head, fields) for fields in lines])
+            fields = further() | getattr(record, "fields", {})
+            if record.exc_info:
+                fields["traceback"] = self.formatException(record.exc_info)
+            return write(head, fields)
 
     return Formatter()
 
 
-def _fields(record: logging.LogRecord, formatter: logging.Formatter) -> dict[str, Any]:
-    import msgspec
-
-    fields: dict[str, Any] = dict(getattr(record, "fields", {}))
+def further() -> dict[str, object]:
+    """Give the further fields that a line about what happens now has."""
+    fields: dict[str, object] = {}
     for read in _further:
         fields = read() | fields
-    if record.exc_info:
-        fields["traceback"] = formatter.formatException(record.exc_info)
-    plain: dict[str, Any] = msgspec.to_builtins(fields, enc_hook=str)
-    return plain if _is_clean(plain) else _clean(plain)
+    return fields
 
 
-def _is_clean(fields: dict[str, Any]) -> bool:
-    """Tell by one look at all of it that there is nothing to take out, which is so in nearly every line."""
-    import msgspec
-
-    try:
-        text = msgspec.json.encode(fields).decode()
-    except UnicodeEncodeError:
-        return False
+def _is_clean(text: str) -> bool:
+    """Tell by one look at an encoded line that there is nothing to take out, which is so nearly always."""
     is_verbatim = text.isascii() and "\\" not in text  # so a secret in it would look like itself
     return is_verbatim and not any(secret in text for secret in _hidden)
 
 
+def _cleaned(fields: dict[str, Any]) -> dict[str, Any]:
+    """Give fields as plain data without secrets; done before a line is made, which might disguise them."""
+    import msgspec
+
+    clean: dict[str, Any] = _clean(msgspec.to_builtins(fields, enc_hook=str))
+    return clean
+
+
 def _clean(value: Any) -> Any:
-    """Give plain data without secrets; done before a line is made of it, which could write them otherwise."""
     if isinstance(value, dict):
         return {scrubbed(str(name)): _clean(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -152,28 +165,35 @@ def _clean(value: Any) -> Any:
     return value if clean == text else clean
 
 
-def _level(record: logging.LogRecord) -> str:
-    return {"WARNING": "warn", "CRITICAL": "error"}.get(record.levelname, record.levelname.lower())
-
-
-def _json_line(record: logging.LogRecord, fields: dict[str, Any]) -> str:
-    import msgspec
-
-    entry: dict[str, Any] = {
+def _head(record: logging.LogRecord) -> dict[str, str]:
+    """Give what every line begins with."""
+    return {
         "time": _stamp(record.created),
-        "level": _level(record),
+        "level": _LEVEL_NAMES.get(record.levelname) or record.levelname.lower(),
         "logger": record.name,
         "event": scrubbed(record.getMessage()),
     }
-    others = {f"{name}_" if name in entry else name: value for name, value in fields.items()}
-    return msgspec.json.encode(entry | others).decode()
 
 
-def _pretty_line(record: logging.LogRecord, fields: dict[str, Any]) -> str:
-    event = scrubbed(record.getMessage())
+def _json_line(head: dict[str, str], fields: dict[str, Any]) -> str:
+    import msgspec
+
+    if not head.keys().isdisjoint(fields):
+        fields = {f"{name}_" if name in head else name: value for name, value in fields.items()}
+    try:
+        line = msgspec.json.encode(head | fields, enc_hook=str).decode()
+    except UnicodeEncodeError:
+        line = ""
+    if line and _is_clean(line):
+        return line
+    return msgspec.json.encode(head | _cleaned(fields)).decode()
+
+
+def _pretty_line(head: dict[str, str], fields: dict[str, Any]) -> str:
+    event = head["event"]
     shown = event if event.isprintable() else repr(event)
-    others = "".join(f" {name}={_flat(value)}" for name, value in fields.items())
-    return f"{_stamp(record.created)[11:23]} {_level(record):5} {shown}{others}"
+    others = "".join(f" {name}={_flat(value)}" for name, value in _cleaned(fields).items())
+    return f"{head['time'][11:23]} {head['level']:5} {shown}{others}"
 
 
 def _flat(value: object) -> str:

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..process import LoopFactory, run_to_end, told_to_end
+from ..process import run_to_end, socket_loop, told_to_end
 from .application import Application
 from .asgi_lifespan import AsgiLifespan
 from .connections import AsgiApplication, Connections, Refusing, note
@@ -75,7 +75,7 @@ def run(app: Application, host: str = "127.0.0.1", port: int = 3000) -> None:
     """Serve the application until the process is told to end."""
     within = app.dispatcher.limits.shutdown_seconds
     serving = serve(app, bound(host, port), shutdown_seconds=within, end_streams=app.end_streams)
-    run_to_end(serving, loop_factory(), within)
+    run_to_end(serving, socket_loop, within)
 
 
 async def serve(app: AsgiApplication, listening: socket.socket, **options: Any) -> None:
@@ -93,12 +93,3 @@ def bound(host: str, port: int) -> socket.socket:
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host.strip("[]"), port), family=family, backlog=BACKLOG)
-
-
-def loop_factory() -> LoopFactory | None:
-    """Return what makes the fastest event loop for sockets that there is here."""
-    try:
-        import uvloop  # not to be had everywhere
-    except ImportError:
-        return None
-    return uvloop.new_event_loop

@@ -1,5 +1,4 @@
-"""HTTP towards the API: one interface, and two transports behind it.
+"""HTTP towards the API: HTTP/1.1 and HTTP/2 on the event loop, with nothing between a socket and its reader.
 
-`pool` is ours: HTTP/1.1 on the event loop, with nothing between a socket and its reader, so that a cancelled
-request is gone at once and a slow reader slows the sender. `http2` speaks HTTP/2 through pyreqwest.
+So a request that is cancelled is gone at once, and a slow reader slows the sender.
 """

@@ -8,7 +8,8 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from msgspec import Struct
 
-from bridgehead.mercury.settings import MercurySettings
+from bridgehead.mercury.settings import MercurySettings, is_place
+from bridgehead.runtime.settings import SettingError
 
 HTTP_PORT, HTTPS_PORT = 80, 443
 
@@ -22,13 +23,19 @@ class Proxy(Struct, frozen=True):
 
 
 def proxy_for(url: str, settings: MercurySettings) -> Proxy | None:
-    """Give the proxy for a URL, if there is one for it."""
+    """Give the proxy for a URL, if there is one for it; raises SettingError where it cannot be used."""
     parts = urlsplit(url)
-    chosen = settings.https_proxy if parts.scheme == "https" else settings.http_proxy
-    chosen = chosen or settings.all_proxy
+    name = "HTTPS_PROXY" if parts.scheme == "https" else "HTTP_PROXY"
+    chosen = settings.values[name]
+    if not chosen:
+        name, chosen = "ALL_PROXY", settings.all_proxy
     if not chosen or _is_exempt(parts.hostname or "", settings.no_proxy):
         return None
-    through = urlsplit(chosen if "://" in chosen else f"http://{chosen}")
+    scheme, _, place = chosen.rpartition("://")
+    if scheme not in ("http", "") or not is_place(place.rstrip("/")):
+        wanted = "the address of a proxy that speaks HTTP, such as http://proxy.example:8080"
+        raise SettingError(name, chosen, wanted, is_secret=True)
+    through = urlsplit(f"http://{place}")
     return Proxy(through.hostname or "", through.port or HTTP_PORT, _authorization(through))
 
 

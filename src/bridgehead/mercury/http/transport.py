@@ -5,13 +5,28 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from msgspec import Struct
+
 
 class ConnectFailed(Exception):
     """There is no connection, so nothing was sent."""
 
 
+class NotProcessed(ConnectFailed):
+    """The other side says that it did nothing with a request, which can be sent again."""
+
+
 class ConnectionBroken(Exception):
     """The connection broke while a request was under way."""
+
+
+class Outgoing(Struct, frozen=True):
+    """A request as it goes out."""
+
+    method: str
+    target: str
+    headers: dict[str, str]
+    body: bytes
 
 
 class Response(Protocol):

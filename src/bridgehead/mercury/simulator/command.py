@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import sys
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from bridgehead.mcp.process import told_to_end
+from bridgehead.mcp.process import socket_loop, told_to_end
 from bridgehead.runtime.command_line import Parser
 
 from .faults import NAMED, Fault, Faults
@@ -37,7 +37,7 @@ def simulate(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Run the simulated API until it is interrupted."""
     options = _options(arguments)
     try:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=socket_loop) as runner:
             runner.run(_serve(options))
     except OSError as error:
         sys.stderr.write(f"bridgehead mercury simulate: cannot listen on port {options.port}: {error}\n")
@@ -85,11 +85,3 @@ async def _serve(options: Namespace) -> None:
             sys.stdout.write(_WELCOME.format(url=simulator.url, origin=simulator.origin, key=key))
             sys.stdout.flush()
             await ended.wait()
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    try:
-        import uvloop  # not to be had everywhere
-    except ImportError:
-        return asyncio.SelectorEventLoop
-    return uvloop.new_event_loop

@@ -1,11 +1,9 @@
-"""The two transports towards the API: connections kept, proxies, HTTP/2, and what breaks."""
+"""HTTP/1.1 towards the API: connections kept, proxies, TLS, and what breaks."""
 
 import asyncio
 import base64
-import ssl
-import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -16,62 +14,12 @@ from bridgehead.mercury.http.transport import ConnectFailed, ConnectionBroken
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.process import bridge_process
+from tests.support.tcp import Serve, certified, relay, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 CHAT = "mercury_chat_completion"
 ASK = {"messages": [{"role": "user", "content": "Of wires, in 8 words"}]}
-Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-
-
-@asynccontextmanager
-async def serving(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
-    """Serve TCP connections with a function on a port, and end all of them in the end."""
-    tasks: set[asyncio.Task[None]] = set()
-
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        tasks.add(task)
-        try:
-            await serve(reader, writer)
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass
-        finally:
-            writer.close()
-            tasks.discard(task)
-
-    server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=5)
-
-
-async def relay(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, port: int, first: bytes = b""
-) -> None:
-    """Pass bytes on in both directions, until one side ends."""
-    there, back = await asyncio.open_connection(host, port)
-    back.write(first)
-    ways = [asyncio.create_task(_pass_on(reader, back)), asyncio.create_task(_pass_on(there, writer))]
-    try:
-        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for way in ways:
-            way.cancel()
-        await asyncio.wait(ways)
-        back.close()
-
-
-async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(ConnectionError):
-        while data := await reader.read(65536):
-            writer.write(data)
 
 
 def address(port: int) -> str:
@@ -273,12 +221,7 @@ async def test_requests_go_through_a_proxy(api: Simulator, tmp_path: Path) -> No
 @asynccontextmanager
 async def secured(api: Simulator, folder: Path) -> AsyncIterator[tuple[str, Path]]:
     """Put TLS before the simulated API, with a certificate of its own; gives the URL and the certificate."""
-    certificate, key = folder / "certificate.pem", folder / "key.pem"
-    kind = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
-    files = f"-addext subjectAltName=DNS:localhost -keyout {key} -out {certificate}"
-    subprocess.run(["openssl", *kind.split(), *files.split()], check=True, capture_output=True)
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate, key)
+    context, certificate = certified(folder)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await relay(reader, writer, "127.0.0.1", api.port)
@@ -329,27 +272,3 @@ async def test_tls_goes_through_a_proxy_as_a_tunnel(
     assert ("isError" in result) == is_refused
     if is_refused:
         assert "407" in result["content"][0]["text"]
-
-
-# --- HTTP/2 ------------------------------------------------------------------------------------------------
-
-
-async def test_the_other_transport_gives_the_same_answers(api: Simulator, tmp_path: Path) -> None:
-    async with bridge_process(api.url, tmp_path, MERCURY_HTTP2="1", REQUEST_TIMEOUT="400") as client:
-        chat = await client.call(CHAT, ASK)
-        stream = await client.call("mercury_chat_stream", ASK, progress=1)
-        api.faults.next(Fault(kind="cut", after=2))
-        cut = await client.error("mercury_chat_stream", ASK)
-        api.faults.next(Fault(kind="drop"), Fault(status=503), Fault(status=429, retry_after_ms="5"))
-        again = await client.call(CHAT, ASK)
-        api.faults.always(Fault(delay=10))
-        slow = await client.error(CHAT, {**ASK, "timeout_ms": 200})
-        api.faults.always(None)
-        async with api.refusing():
-            refused = await client.error(CHAT, ASK)
-
-    text = api.text_of({**ASK, "model": "mercury-2"})
-    assert [result["content"][0]["text"] for result in (chat, stream, again)] == [text] * 3
-    assert (cut["code"], cut["content"]) == ("CONNECTION_LOST", "You asked:")
-    assert slow["code"] == "TIMEOUT"
-    assert refused["code"] == "CONNECTION_FAILED"

@@ -1,0 +1,71 @@
+"""TCP peers that a test writes itself: a server around a function, a relay of bytes, a certificate."""
+
+import asyncio
+import ssl
+import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def serving(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
+    """Serve TCP connections with a function on a port, and end all of them in the end."""
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.add(task)
+        try:
+            await serve(reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+            tasks.discard(task)
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=5)
+
+
+async def relay(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, port: int, first: bytes = b""
+) -> None:
+    """Pass bytes on in both directions, until one side ends."""
+    there, back = await asyncio.open_connection(host, port)
+    back.write(first)
+    ways = [asyncio.create_task(_pass_on(reader, back)), asyncio.create_task(_pass_on(there, writer))]
+    try:
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for way in ways:
+            way.cancel()
+        await asyncio.wait(ways)
+        back.close()
+
+
+async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(ConnectionError):
+        while data := await reader.read(65536):
+            writer.write(data)
+
+
+def certified(folder: Path) -> tuple[ssl.SSLContext, Path]:
+    """Give TLS for a server called localhost, with a certificate of its own, and where that is."""
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    kind = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
+    files = f"-addext subjectAltName=DNS:localhost -keyout {key} -out {certificate}"
+    subprocess.run(["openssl", *kind.split(), *files.split()], check=True, capture_output=True)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    return context, certificate
