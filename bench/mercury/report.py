@@ -185,8 +185,8 @@ def _notes(samples: Samples, effort: Effort, command: str) -> list[str]:
             "(over stdio, the first progress notification)"
         ),
         (
-            "the cache and the echoes: client and server on one core, in turns of a fraction of a second, all of "
-            "them started anew for each round"
+            "the cache and the echoes: client and server on one core, in turns of a fraction of a second, "
+            "all of them started anew for each round"
         ),
         (
             f"{measuring.MANY_STREAMS} streams: {measuring.MANY_WORDS} pieces each, one each "
