@@ -157,12 +157,12 @@ async def test_a_tool_may_know_the_answer_to_the_very_same_arguments_again(revis
         ({"count": 0}, ["`$.count`", ">= 1"]),
         ({"count": 10}, ["`$.count`", "<= 9"]),
         ({"count": 10**30}, ["`$.count`"]),
-        ({"count": 1, "color": "green"}, ["`$.color`", "green"]),
+        ({"count": 1, "color": "green"}, ["`$.color`", "green", "(allowed: blue, red)"]),
         ({"count": 1, "name": ""}, ["`$.name`", ">= 1"]),
         ({"count": 1, "name": "toolong"}, ["`$.name`", "<= 5"]),
         ({"count": 1, "name": "A"}, ["`$.name`", "regex"]),
         ({"count": 1, "items": [{"weight": 1}, {"weight": 0}]}, ["`$.items[1].weight`", "> 0"]),
-        ({"count": 1, "items": [{"weight": 1, "w": 2}]}, ["`$.items[0]`", "`w`"]),
+        ({"count": 1, "items": [{"weight": 1, "w": 2}]}, ["`$.items[0]`", "`w`", "(known: weight)"]),
     ],
 )
 async def test_arguments_that_do_not_fit_are_refused_with_the_place_and_what_was_expected(

@@ -194,14 +194,9 @@ class Tool:
         except jsonrpc.UNDECODABLE as error:
             if bytes(raw) == NULL:
                 return self.arguments(EMPTY)
-            raise InvalidArguments(self._problem(error)) from error
+            from . import misfits  # which only a call that fails needs
 
-    def _problem(self, error: Exception) -> str:
-        problem = str(error)
-        if "unknown field" in problem and " - at " not in problem:
-            known = ", ".join(self.input_schema.get("properties", {})) or "none"
-            return f"{problem} (known: {known})"
-        return problem
+            raise InvalidArguments(misfits.worded(str(error), self.input_schema)) from error
 
 
 def _answered(kind: Any) -> Any:
