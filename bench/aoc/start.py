@@ -1,4 +1,7 @@
-"""Cold start: from spawning a server to having read its first `fetch_instruction` answer."""
+"""Cold start: from spawning a server to having read its first `fetch_instruction` answer.
+
+Ours runs with what it needs at run time and no more, as a user has it.
+"""
 
 import json
 import os
@@ -8,6 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from bench.message import INITIALIZE, INITIALIZED, WrongAnswer
+from bench.peers import install_ours
 from bench.process import NotRunning, Process
 
 LIMIT = 30.0
@@ -26,7 +30,7 @@ def measured(folder: Path, rounds: int) -> tuple[float, float]:
         (folder / "instructions" / f"Day01_phase{phase}.md").write_text(PUZZLE)
     os.environ["AOC_DATA_DIR"] = str(folder)
     peer = (sys.executable, str(Path(__file__).parent / "servers" / "sdk.py"), str(folder))
-    ours = (sys.executable, "-c", OURS)
+    ours = (str(install_ours()), "-c", OURS)
     samples: dict[tuple[str, ...], list[float]] = {ours: [], peer: []}
     for _ in range(rounds):
         for command, found in samples.items():
