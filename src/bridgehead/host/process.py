@@ -85,7 +85,7 @@ async def _serving(job: Job, post: Post | None, app: HostApplication) -> None:
         inner = _server(job, app, entrance)
         await inner.start(post.listening)
     server = _server(job, app, outer)
-    with told_to_end() as told:
+    with told_to_end(server.shutdown_seconds) as told:
         await server.start(job.listening, None if certificate is None else certificate.context)
         log.info("serving", url=f"{job.address}/mcp", bridges=list(job.factories), **_about(job, post))
         while not await _within(RENEW_SECONDS, told):

@@ -115,7 +115,7 @@ class Service:
         return None if call is None else self._given_again(call, now)
 
     def _given_again(self, call: Call, now: float) -> Kept | None:
-        kept = self.cache.get((call.path, call.body), now)
+        kept = self.cache.get(call.key, now)
         if kept is not None:
             self.accounts.count_hit(call.model)
             self.audit.note(call, "ok", 0.0, kept.completed)

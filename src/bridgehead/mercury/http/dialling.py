@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from .connection import Connection
 from .proxy import HTTP_PORT, HTTPS_PORT, Proxy
-from .transport import ConnectFailed, ConnectionBroken
+from .transport import ACCEPT, ConnectFailed, ConnectionBroken
 
 if TYPE_CHECKING:
     from .http2 import Http2Connection
@@ -27,20 +27,24 @@ class Dialler:
         self, url: str, seconds: float, most: int, proxy: Proxy | None, *, offers_http2: bool
     ) -> None:
         parts = urlsplit(url)
-        self.is_secure = parts.scheme == "https"
-        self.offers_http2 = offers_http2 and self.is_secure
+        self._is_secure = parts.scheme == "https"
+        self.offers_http2 = offers_http2 and self._is_secure
         """Whether the next connection may become one of HTTP/2."""
         self._host = parts.hostname or ""
-        self._port = parts.port or (HTTPS_PORT if self.is_secure else HTTP_PORT)
+        self._port = parts.port or (HTTPS_PORT if self._is_secure else HTTP_PORT)
         self._seconds = seconds
         self._most = most
         self._proxy = proxy
         self._tls: ssl.SSLContext | None = None
         self._loop = asyncio.get_running_loop()
         self._authority = parts.netloc.rpartition("@")[2]
-        self._constant = f"Host: {self._authority}\r\nAccept: application/json, text/event-stream\r\n"
-        if proxy is not None and not self.is_secure and proxy.authorization is not None:
-            self._constant += f"Proxy-Authorization: {proxy.authorization}\r\n"
+        self._constant = f"Host: {self._authority}\r\nAccept: {ACCEPT}\r\n"
+        self.base = parts.path
+        """What every target begins with."""
+        if proxy is not None and not self._is_secure:  # it sees the requests, and must know whom they are for
+            self.base = f"http://{self._authority}{parts.path}"
+            if proxy.authorization is not None:
+                self._constant += f"Proxy-Authorization: {proxy.authorization}\r\n"
 
     async def dial(self) -> Connection | Http2Connection:
         """Make a connection; raises `ConnectFailed`."""
@@ -57,7 +61,7 @@ class Dialler:
             raise ConnectFailed(problem.strerror or str(problem)) from problem
 
     async def _made(self) -> Connection | Http2Connection:
-        tls = await self._context() if self.is_secure else None
+        tls = await self._context() if self._is_secure else None
         arrival = Arrival(self)
         if self._proxy is not None and tls is not None:
             await self._tunnel(self._proxy, tls, arrival)

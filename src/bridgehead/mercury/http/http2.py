@@ -20,7 +20,7 @@ from h2.settings import SettingCodes, Settings
 from .answer import MOST_KEPT
 from .farewells import Farewell, Farewells
 from .stream import Stream
-from .transport import ConnectionBroken, NotProcessed, Outgoing
+from .transport import ACCEPT, ConnectionBroken, NotProcessed, Outgoing
 
 SILENT_SECONDS = 1.0
 """Nothing came for so long after a request that was given up: it may be the connection."""
@@ -105,7 +105,7 @@ class Http2Connection(asyncio.Protocol):
             (":scheme", "https"),
             (":authority", self._authority),
             (":path", request.target),
-            ("accept", "application/json, text/event-stream"),
+            ("accept", ACCEPT),
             *[(name.lower(), value) for name, value in request.headers.items()],
             *length,
         ]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from types import TracebackType
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from .connection import Connection
 from .dialling import Dialler
@@ -40,16 +39,12 @@ class Pool:
         self._shared: list[Http2Connection] = []
         self._sharing = asyncio.Lock()
         self._loop = asyncio.get_running_loop()
-        parts = urlsplit(url)
-        is_whole_url_needed = proxy is not None and not self._dialler.is_secure
-        origin = f"http://{parts.netloc.rpartition('@')[2]}" if is_whole_url_needed else ""
-        self._target = origin + parts.path
 
     def request(
         self, method: str, path: str, headers: dict[str, str], body: bytes, seconds: float
     ) -> Exchange:
         """Make a request, which is sent when it is entered."""
-        return Exchange(self, Outgoing(method, self._target + path, headers, body))
+        return Exchange(self, Outgoing(method, self._dialler.base + path, headers, body))
 
     async def close(self) -> None:
         """Let go of all connections."""

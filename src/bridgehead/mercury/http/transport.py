@@ -7,6 +7,9 @@ from typing import Protocol
 
 from msgspec import Struct
 
+ACCEPT = "application/json, text/event-stream"
+"""What every request asks for."""
+
 
 class ConnectFailed(Exception):
     """There is no connection, so nothing was sent."""
