@@ -3,8 +3,7 @@
 The client is checked by the oracle, the socket is real, the game is the shipped simulation.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ from bridgehead.mcp.memory import Answering
 from bridgehead.mcp.versions import NEWEST_HANDSHAKE, Revision
 from bridgehead.runtime.metrics import Counter, Metrics
 from tests.support.checked import CheckedClient, connect
+from tests.support.waiting import until
 
-PATIENCE = 10.0
 PAGE = "https://bitburner-official.github.io"
 SCRIPT = "export async function main(ns) { await ns.hack('n00dles'); }\n"
 FILES = {"home": {"hack.js": SCRIPT, "lib/tools.js": "export const a = 1;\n", "notes.txt": "one\ntwo\nthree"}}
@@ -109,10 +108,3 @@ async def played(state: Path, *, game: Game | None = None, **options: Any) -> As
         assert await play.game.dial(play.url, PAGE)
         await until(lambda: play.session.board.link is not None)
         yield play
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    """Wait for something that must come to hold."""
-    async with asyncio.timeout(PATIENCE):
-        while not holds():
-            await asyncio.sleep(0.005)

@@ -17,7 +17,8 @@ from websockets.asyncio.client import connect
 
 from bridgehead.bitburner.simulator import Faults, Game
 from bridgehead.bitburner.writes import NOTHING_CHANGED
-from tests.bitburner.playing import PAGE, Play, bridged, played, until
+from tests.bitburner.playing import PAGE, Play, bridged, played
+from tests.support.waiting import until
 
 CALLS = 2000
 AT_ONCE = 50

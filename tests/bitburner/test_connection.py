@@ -10,7 +10,8 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
 from bridgehead.bitburner.simulator import Faults, Game
-from tests.bitburner.playing import FILES, PAGE, Play, bridged, played, until
+from tests.bitburner.playing import FILES, PAGE, Play, bridged, played
+from tests.support.waiting import until
 
 
 async def test_the_port_is_open_before_any_tool_is_called(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ from websockets.asyncio.server import ServerConnection, serve
 
 from bridgehead.bitburner.simulator import World, answer
 from bridgehead.bitburner.sockets import RELAY_PATH
-from tests.bitburner.playing import FILES, bridged, until
+from tests.bitburner.playing import FILES, bridged
 from tests.bitburner.serving import HOST, free_port
+from tests.support.waiting import until
 
 
 class Served:

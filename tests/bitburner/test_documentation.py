@@ -3,7 +3,8 @@
 import pytest
 
 from bridgehead.bitburner.definitions import Definitions
-from tests.bitburner.playing import Play, until
+from tests.bitburner.playing import Play
+from tests.support.waiting import until
 
 TEXT = """\
 /** All netscript definitions */

@@ -4,7 +4,8 @@ import asyncio
 from pathlib import Path
 
 from bridgehead.bitburner.simulator import Game
-from tests.bitburner.playing import FILES, played, until
+from tests.bitburner.playing import FILES, played
+from tests.support.waiting import until
 
 
 async def test_a_thousand_requests_at_once_arrive_in_order(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import pytest
 from websockets.asyncio.server import ServerConnection, serve
 
 from bridgehead.bitburner.simulator import Game
-from tests.bitburner.playing import FILES, bridged, until
+from tests.bitburner.playing import FILES, bridged
+from tests.support.waiting import until
 
 HTTP = b"HTTP/1.1 404 Not Found\r\nServer: teapot/1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 NAMELESS = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"

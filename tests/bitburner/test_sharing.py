@@ -16,8 +16,9 @@ from bridgehead.bitburner.secret import Prover, load
 from bridgehead.bitburner.simulator import Faults, Game
 from bridgehead.bitburner.sockets import RELAY_PATH, TIMEOUT
 from bridgehead.runtime.clock import SystemClock
-from tests.bitburner.playing import FILES, Play, bridged, played, settings, until
+from tests.bitburner.playing import FILES, Play, bridged, played, settings
 from tests.bitburner.serving import HOST, environment, free_port, serving
+from tests.support.waiting import until
 
 
 async def test_two_processes_work_with_one_game_and_the_second_outlives_the_first(tmp_path: Path) -> None:

@@ -16,6 +16,15 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {"AOC_DATA_DIR": str(tmp_path), "BRIDGEHEAD_STATE_DIR": str(tmp_path)}
 
 
+def in_shell(person: Person, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run a shell in which the command is found, where the person is at home."""
+    environment = person.environment()
+    environment["PATH"] = f"{COMMAND.parent}:{environment['PATH']}"
+    return subprocess.run(
+        command, env=environment, cwd=person.home, capture_output=True, text=True, check=True, timeout=30
+    )
+
+
 @pytest.mark.parametrize(
     ("before", "some"),
     [
@@ -130,18 +139,8 @@ def test_bash_offers_what_fits(person: Person, typed: list[str], offered: list[s
         f'{script}\nCOMP_WORDS=("$@"); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))\n_bridgehead\n'
         'printf "%s\\n" "${COMPREPLY[@]}"\n'
     )
-    environment = person.environment()
-    environment["PATH"] = f"{COMMAND.parent}:{environment['PATH']}"
 
-    done = subprocess.run(
-        ["bash", "-c", program, "bash", *typed],
-        env=environment,
-        cwd=person.home,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=30,
-    )
+    done = in_shell(person, "bash", "-c", program, "bash", *typed)
 
     assert (done.stdout.split(), done.stderr) == (offered, "")
 
@@ -157,18 +156,8 @@ def test_bash_offers_what_fits(person: Person, typed: list[str], offered: list[s
 )
 def test_fish_offers_what_fits(person: Person, typed: str, offered: set[str]) -> None:
     script = person.run("completion", "fish").stdout
-    environment = person.environment()
-    environment["PATH"] = f"{COMMAND.parent}:{environment['PATH']}"
 
-    done = subprocess.run(
-        ["fish", "--no-config", "-c", f"{script}\ncomplete -C '{typed}'"],
-        env=environment,
-        cwd=person.home,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=30,
-    )
+    done = in_shell(person, "fish", "--no-config", "-c", f"{script}\ncomplete -C '{typed}'")
 
     assert {line.split("\t")[0] for line in done.stdout.splitlines()} == offered
 

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from bridgehead.host.auth import FAILURES_PER_MINUTE
-from tests.support.host_server import Clock, bearer, hosting, until
+from tests.support.host_server import Clock, bearer, hosting
 from tests.support.http_client import Headers
 from tests.support.http_server import mirrored
 from tests.support.messages import call, request, stateless
+from tests.support.waiting import until
 
 TOKENS: dict[str, dict[str, object]] = {"alice": {}}
 

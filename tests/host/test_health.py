@@ -5,7 +5,8 @@ from pathlib import Path
 from bridgehead.runtime.errors import Unavailable
 from bridgehead.runtime.settings import SettingError
 from tests.support.host_bridges import StandIns
-from tests.support.host_server import bearer, hosting, until
+from tests.support.host_server import bearer, hosting
+from tests.support.waiting import until
 
 THERE = {"serves": True, "far_side": True}
 

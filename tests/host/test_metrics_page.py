@@ -7,9 +7,10 @@ from pathlib import Path
 from bridgehead.host import metrics_page
 from bridgehead.host.accounts import OTHERS, Accounts
 from bridgehead.runtime.metrics import Metrics
-from tests.support.host_server import PATIENCE, Host, bearer, hosting
+from tests.support.host_server import Host, bearer, hosting
 from tests.support.http_server import mirrored
 from tests.support.messages import call, stateless
+from tests.support.waiting import PATIENCE
 
 SAMPLE = re.compile(r'^[a-z_]+(?:\{(?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)+\})? (?:[0-9.e+-]+|\+Inf|NaN)$')
 

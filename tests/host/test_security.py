@@ -10,10 +10,11 @@ import pytest
 from bridgehead.host.access_log import LINES_PER_MINUTE
 from bridgehead.runtime import logs
 from tests.host.test_metrics_page import scraped
-from tests.support.host_server import PATIENCE, Host, bearer, hosting
+from tests.support.host_server import Host, bearer, hosting
 from tests.support.http_client import Headers
 from tests.support.http_server import JSON_POST
 from tests.support.messages import Json, call
+from tests.support.waiting import PATIENCE
 
 TOKENS: dict[str, dict[str, object]] = {"alice": {"metrics": True}}
 

@@ -11,7 +11,7 @@ import pytest
 from bridgehead.host.siblings import FromSiblings, SiblingGone, Siblings
 from bridgehead.mcp.http.server import Server
 from tests.host.conftest import Dial
-from tests.support.host_server import PATIENCE
+from tests.support.waiting import PATIENCE
 
 SCOPE = {
     "type": "http",

@@ -11,9 +11,10 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from tests.host.conftest import Dial
 from tests.host.test_command import post
 from tests.support.host_command import serving
-from tests.support.host_server import PATIENCE, hosting
+from tests.support.host_server import hosting
 from tests.support.http_server import mirrored
 from tests.support.messages import Json, call, stateless
+from tests.support.waiting import PATIENCE
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"

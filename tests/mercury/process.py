@@ -10,7 +10,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tests.support.messages import Checker, Json, call, cancelled, encode, initialize, notification, request
 
@@ -152,23 +152,30 @@ def error_of(result: Json) -> Json:
     return error
 
 
+async def started(
+    variables: dict[str, str], stderr: IO[bytes] | int, limit: int
+) -> asyncio.subprocess.Process:
+    """Start the bridge as a process; `limit` is how much of its output is read ahead."""
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "bridgehead",
+        "mercury",
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=stderr,
+        env=variables,
+        cwd=ROOT,
+        limit=limit,
+    )
+
+
 @asynccontextmanager
 async def bridge_process(url: str, folder: Path, **settings: str) -> AsyncIterator[BridgeProcess]:
     """Run the bridge against an API, with its state and its log in a folder; empty settings are left out."""
     errors = folder / "stderr"
     with errors.open("ab") as stderr:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "bridgehead",
-            "mercury",
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=stderr,
-            env=environment(url, folder / "state", **settings),
-            cwd=ROOT,
-            limit=LARGEST,
-        )
+        process = await started(environment(url, folder / "state", **settings), stderr, LARGEST)
     client = BridgeProcess(process, errors)
     try:
         await client.shake_hands()

@@ -2,14 +2,13 @@
 
 import asyncio
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bridgehead.mercury.simulator import Simulator
-from tests.mercury.process import MODEL, bridge_process, environment
+from tests.mercury.process import MODEL, bridge_process, environment, started
 from tests.support.messages import call, initialize, request
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -55,17 +54,8 @@ async def test_a_client_that_does_not_read_the_log_is_served_all_the_same(
     api: Simulator, tmp_path: Path
 ) -> None:
     """Its pipe holds some hundred lines; whoever waited for room in it would never answer again."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "bridgehead",
-        "mercury",
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        limit=1024,  # so that this side does not read ahead
-        env=environment(api.url, tmp_path, LOG_CONTENT="1"),
-    )
+    variables = environment(api.url, tmp_path, LOG_CONTENT="1")
+    process = await started(variables, asyncio.subprocess.PIPE, 1024)  # so that this side does not read ahead
     assert process.stdin is not None
     assert process.stdout is not None
     long = {"messages": [{"role": "user", "content": "Of traces, in 8 words " + "x" * 2000}]}

@@ -21,8 +21,6 @@ from tests.support.http_client import Headers, HttpClient, Response
 from tests.support.http_server import JSON_POST, mirrored
 from tests.support.messages import HANDSHAKE, Json, call, encode, initialize, notification, request, stateless
 
-PATIENCE = 10.0
-
 
 class Clock:
     """A clock that a test moves."""
@@ -139,13 +137,6 @@ class Host:
 def bearer(token: str) -> Headers:
     """Make the header that shows a token."""
     return {"Authorization": f"Bearer {token}"}
-
-
-async def until(holds: Any) -> None:
-    """Wait until something holds."""
-    async with asyncio.timeout(PATIENCE):
-        while not holds():
-            await asyncio.sleep(0.01)
 
 
 @asynccontextmanager

@@ -1,0 +1,13 @@
+"""Waiting for something that must come to hold, instead of guessing how long it takes."""
+
+import asyncio
+from collections.abc import Callable
+
+PATIENCE = 10.0
+
+
+async def until(holds: Callable[[], object], within: float = PATIENCE) -> None:
+    """Wait until something holds."""
+    async with asyncio.timeout(within):
+        while not holds():
+            await asyncio.sleep(0.005)
