@@ -8,9 +8,9 @@ from msgspec import Meta, Struct
 
 from bridgehead.mcp import Answer, Arguments, Bridge, Context
 
-from .days import Day, Phase
-from .entries import Milliseconds, clean_name
-from .event import Event
+from ..event import Event
+from ..files.entries import Milliseconds, clean_name
+from ..files.layout import Day, Phase
 
 
 class RecordSpeed(Arguments):

@@ -16,9 +16,10 @@ from msgspec import Struct
 
 from bridgehead.runtime.errors import NotFound, StorageError
 
-from . import days, disk
+from . import layout
+from .snapshot import Identity, identify, read_snapshot
 
-MOST_BYTES = 4 * 1024 * 1024
+MAX_BYTES = 4 * 1024 * 1024
 """The longest puzzle text that is read."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -49,10 +50,10 @@ class _Legacy(Struct):
 def read_file(folder: str, name: str, day: int) -> None:
     """Read one file of a day only to see that it can be read."""
     path = os.path.join(folder, name)
-    stored = disk.read(path, MOST_BYTES)
+    stored = read_snapshot(path, MAX_BYTES)
     if stored is None:
         return
-    if name == days.legacy(day):
+    if name == layout.legacy_name(day):
         _from_legacy(path, day, stored.data)
     else:
         _decoded(path, stored.data)
@@ -63,16 +64,16 @@ def read(folder: str, day: int) -> Instruction:
     phase1 = _markdown(folder, day, 1)
     if phase1 is not None:
         return Instruction(day, phase1, _markdown(folder, day, 2))
-    path = os.path.join(folder, days.legacy(day))
-    stored = disk.read(path, MOST_BYTES)
+    path = os.path.join(folder, layout.legacy_name(day))
+    stored = read_snapshot(path, MAX_BYTES)
     if stored is None:
         raise _missing(folder, day)
     return _from_legacy(path, day, stored.data)
 
 
 def _markdown(folder: str, day: int, phase: int) -> str | None:
-    path = os.path.join(folder, days.markdown(day, phase))
-    stored = disk.read(path, MOST_BYTES)
+    path = os.path.join(folder, layout.markdown_name(day, phase))
+    stored = read_snapshot(path, MAX_BYTES)
     return None if stored is None else _decoded(path, stored.data)
 
 
@@ -100,12 +101,12 @@ def _broken(path: str, day: int, problem: str) -> StorageError:
     right = f'{{"day": {day}, "phase1": "...", "phase2": "..."}}'
     return StorageError(
         f"{path} is broken: {problem}.",
-        next_step=f"Make it {right}, or put the text into {days.markdown(day, 1)} beside it.",
+        next_step=f"Make it {right}, or put the text into {layout.markdown_name(day, 1)} beside it.",
     )
 
 
 def _missing(folder: str, day: int) -> NotFound:
-    first, older = days.markdown(day, 1), days.legacy(day)
+    first, older = layout.markdown_name(day, 1), layout.legacy_name(day)
     return NotFound(
         f"Instruction file not found for day {day} (tried {first} and {older}).",
         next_step=f"Put the puzzle text into {os.path.join(folder, first)}.",
@@ -117,26 +118,26 @@ def with_line_feeds(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def available(folder: str) -> dict[int, frozenset[tuple[str, disk.Identity]]]:
+def available(folder: str) -> dict[int, frozenset[tuple[str, Identity]]]:
     """Give the days that can be read, and for each which files it is made of right now."""
-    found: dict[int, set[tuple[str, disk.Identity]]] = {}
+    found: dict[int, set[tuple[str, Identity]]] = {}
     for day, name, identity in _files(folder):
         found.setdefault(day, set()).add((name, identity))
     return {day: frozenset(files) for day, files in found.items() if _has_beginning(day, files)}
 
 
-def _files(folder: str) -> Iterator[tuple[int, str, disk.Identity]]:
+def _files(folder: str) -> Iterator[tuple[int, str, Identity]]:
     try:
         names = os.listdir(folder)
     except OSError:
         return  # no folder, no puzzles; it may come later
     for name in names:
-        day = days.of_instruction_file(name)
-        identity = None if day is None else disk.identity_of(os.path.join(folder, name))
+        day = layout.day_of_instruction_file(name)
+        identity = None if day is None else identify(os.path.join(folder, name))
         if day is not None and identity is not None:
             yield day, name, identity
 
 
-def _has_beginning(day: int, files: set[tuple[str, disk.Identity]]) -> bool:
+def _has_beginning(day: int, files: set[tuple[str, Identity]]) -> bool:
     names = {name for name, _ in files}
-    return days.markdown(day, 1) in names or days.legacy(day) in names
+    return layout.markdown_name(day, 1) in names or layout.legacy_name(day) in names

@@ -10,7 +10,7 @@ from typing import Any
 from bridgehead.mcp import Bridge
 from bridgehead.mcp.later import asyncio
 
-from . import days, instructions
+from . import instructions, layout
 
 EVERY_SECONDS = 1.0
 
@@ -25,7 +25,7 @@ async def watch(bridge: Bridge[Any], folder: str, every: float) -> None:
             continue
         for day in sorted(before.keys() | now.keys()):
             if before.get(day) != now.get(day):
-                bridge.changed.resource(days.uri(day))
+                bridge.changed.resource(layout.day_uri(day))
         if before.keys() != now.keys():
             bridge.changed.resources()
         before = now

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, StorageError, Unavailable
 
-from .leaderboard import Filters, Row
-from .wording import NO_RUNS, UNEVEN, times
+from .board import Filters, Row
+from .rendering import NO_RUNS, UNEVEN, times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from .event import Event
+    from ..event import Event
 
 SUFFIXES = (".svg", ".png")
-MOST_MODELS = 25
+MAX_MODELS = 25
 """More rows cannot be told apart at a glance."""
-MOST_DOTS = 400
+MAX_DOTS = 400
 """Dots of one model; of more runs as many are drawn, evenly chosen from the fastest to the slowest."""
-LONGEST_NAME = 36
-MOST_TICKS = 12
+MAX_NAME = 36
+MAX_TICKS = 12
 _BEST, _OTHER, _INK, _FAINT = "#0f766e", "#64748b", "#0f172a", "#94a3b8"
 
 
@@ -35,7 +35,7 @@ def draw(event: Event, filters: Filters, path: str) -> str:
     board = event.board_now(filters)
     if not board.rows:
         raise Unavailable(NO_RUNS)
-    rows = board.rows[:MOST_MODELS]
+    rows = board.rows[:MAX_MODELS]
     times_of = event.times_now(filters)
     notes = [] if board.is_even else [UNEVEN]
     if len(board.rows) > len(rows):
@@ -81,7 +81,7 @@ def _not_installed() -> BridgeError:
 def _draw_model(axes: Axes, place: int, row: Row, ordered: list[int]) -> None:
     colour = _BEST if row.rank == 1 else _OTHER
     shown = [max(time, 1) for time in ordered]  # zero has no place on a logarithmic axis
-    step = max(1, -(-len(shown) // MOST_DOTS))
+    step = max(1, -(-len(shown) // MAX_DOTS))
     dots = shown[::step]
     # Dots one above the other in a fixed rhythm, so that the same runs always give the same picture.
     rows = [place + 0.3 * ((number * 0.618) % 1 - 0.5) * 2 for number in range(len(dots))]
@@ -120,7 +120,7 @@ def _draw_axes(axes: Axes, rows: list[Row], title: str) -> None:
 
 
 def _named(row: Row) -> str:
-    name = row.llm if len(row.llm) <= LONGEST_NAME else row.llm[: LONGEST_NAME - 1] + "…"
+    name = row.llm if len(row.llm) <= MAX_NAME else row.llm[: MAX_NAME - 1] + "…"
     return f"{row.rank}. {name}".replace("$", r"\$")  # matplotlib would take two of them for a formula
 
 
@@ -138,7 +138,7 @@ def round_times(low: float, high: float) -> list[float]:
     minutes = [60_000.0 * number for number in (1, 2, 5, 10, 30)]
     hours = [3_600_000.0 * digit * 10**power for power in range(13) for digit in (1, 2, 5)]
     within = [time for time in (*small, *minutes, *hours) if low <= time <= high]
-    return within[:: -(-len(within) // MOST_TICKS) or 1]
+    return within[:: -(-len(within) // MAX_TICKS) or 1]
 
 
 def duration(milliseconds: float) -> str:

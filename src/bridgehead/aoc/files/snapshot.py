@@ -1,4 +1,4 @@
-"""Disk: reads a whole file as it is at one moment, and tells whether it is still the same one.
+"""Snapshot: reads a whole file as it is at one moment, and tells whether it is still the same one.
 
 Nothing that stands in the place of a file can make a reader wait or run out of memory: only regular files are
 read, up to a size. Every failure is a `StorageError` that names the file and what to do.
@@ -28,14 +28,14 @@ class Identity(NamedTuple):
     changed: int
 
 
-class Stored(NamedTuple):
+class Snapshot(NamedTuple):
     """A file's content, and which file that was."""
 
     data: bytes
     identity: Identity
 
 
-def identity_of(path: str) -> Identity | None:
+def identify(path: str) -> Identity | None:
     """Tell which file there is right now; None where there is none."""
     try:
         status = os.stat(path)
@@ -48,7 +48,7 @@ def _identity(status: os.stat_result) -> Identity:
     return Identity(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
-def read(path: str, most: int) -> Stored | None:
+def read_snapshot(path: str, most: int) -> Snapshot | None:
     """Read a file of at most so many bytes; None where there is no such file."""
     try:
         descriptor = os.open(path, _OPEN)
@@ -64,7 +64,7 @@ def read(path: str, most: int) -> Stored | None:
         os.close(descriptor)
 
 
-def _read(descriptor: int, most: int) -> Stored:
+def _read(descriptor: int, most: int) -> Snapshot:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         raise OSError("it is not a file but a folder or something else")
@@ -73,7 +73,7 @@ def _read(descriptor: int, most: int) -> Stored:
     data = os.read(descriptor, status.st_size + 1)
     while more := os.read(descriptor, _CHUNK):  # it grew meanwhile, or came in pieces
         data += more
-    return Stored(data, _identity(status))
+    return Snapshot(data, _identity(status))
 
 
 def unreadable(path: str, problem: str) -> StorageError:

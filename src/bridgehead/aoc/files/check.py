@@ -15,9 +15,10 @@ from msgspec import Raw, Struct
 
 from bridgehead.runtime.errors import BridgeError
 
-from . import aliases, days, disk, instructions, speeds
+from . import aliases, day_document, instructions, layout
 from .entries import Entry, is_control
-from .folders import Folders
+from .layout import Folders
+from .snapshot import read_snapshot
 
 _MEANT = re.compile(r"day\W*\d+.*\.(md|json)", re.IGNORECASE)
 """A name that somebody may have meant to be read."""
@@ -59,12 +60,12 @@ def _names(folder: str) -> list[str]:
 
 
 def _instruction(folder: str, name: str) -> Iterator[str]:
-    day = days.of_instruction_file(name)
+    day = layout.day_of_instruction_file(name)
     if day is None:
         yield "is never read: names are Day01_phase1.md, Day01_phase2.md or day01.json, up to 25"
         return
-    first = days.markdown(day, 1)
-    if name == days.markdown(day, 2) and not os.path.lexists(os.path.join(folder, first)):
+    first = layout.markdown_name(day, 1)
+    if name == layout.markdown_name(day, 2) and not os.path.lexists(os.path.join(folder, first)):
         yield f"is never read: {first} is missing"
     try:
         instructions.read_file(folder, name, day)
@@ -80,12 +81,12 @@ def _aliases(path: str) -> Iterator[str]:
 
 
 def _speeds(folder: str, name: str) -> Iterator[str]:
-    day = days.of_speeds_file(name)
+    day = layout.day_of_speeds_file(name)
     if day is None:
         yield "is never read: names are day01.json to day25.json"
         return
     try:
-        stored = disk.read(os.path.join(folder, name), speeds.MOST_BYTES)
+        stored = read_snapshot(os.path.join(folder, name), day_document.MAX_BYTES)
     except BridgeError as error:
         yield str(error)
         return
@@ -100,8 +101,8 @@ class _Loose(Struct):
 def speed_problems(data: bytes, day: int) -> Iterator[str]:
     """Find everything that is wrong with a day's records, with its place."""
     try:
-        entries = dict(enumerate(speeds.entries(data, day)))
-    except speeds.NotSpeeds as problem:
+        entries = dict(enumerate(day_document.decode_entries(data, day)))
+    except day_document.CorruptDay as problem:
         single, entries = _one_by_one(data)
         yield from single or [str(problem)]
     for place, entry in entries.items():
@@ -125,13 +126,13 @@ def _one_by_one(data: bytes) -> tuple[list[str], dict[int, Entry]]:
     right: dict[int, Entry] = {}
     try:
         raws = msgspec.json.decode(data, type=_Loose).entries
-    except speeds.UNDECODABLE:
+    except day_document.UNDECODABLE:
         return wrong, right
     for place, raw in enumerate(raws):
         try:
             entry = msgspec.json.decode(raw, type=Entry)
             _ = entry.time
             right[place] = entry
-        except (*speeds.UNDECODABLE, LookupError) as error:
+        except (*day_document.UNDECODABLE, LookupError) as error:
             wrong.append(f"{str(error).replace(' - at `$', f' - at `$.entries[{place}]')}")
     return wrong, right

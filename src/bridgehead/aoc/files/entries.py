@@ -12,13 +12,13 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from bridgehead.runtime.errors import InvalidArgument
 
-from .days import Phase
+from .layout import Phase
 
-MOST_MS = 2**63 - 1
-LONGEST_NAME = 200
+MAX_MS = 2**63 - 1
+MAX_NAME = 200
 _DELETE, _LAST_CONTROL = 0x7F, 0x9F
 
-Milliseconds = Annotated[int, Meta(ge=0, le=MOST_MS)]
+Milliseconds = Annotated[int, Meta(ge=0, le=MAX_MS)]
 Name = Annotated[str, Meta(min_length=1)]
 
 
@@ -62,9 +62,9 @@ def clean_name(name: str) -> str:
     cleaned = name.strip()
     if not cleaned:
         raise InvalidArgument("llm_name is empty.", next_step="Give the name of the model that solved it.")
-    if len(cleaned) > LONGEST_NAME:
+    if len(cleaned) > MAX_NAME:
         raise InvalidArgument(
-            f"llm_name has {len(cleaned)} characters.", next_step=f"At most {LONGEST_NAME} are kept."
+            f"llm_name has {len(cleaned)} characters.", next_step=f"At most {MAX_NAME} are kept."
         )
     if any(is_control(character) for character in cleaned):
         raise InvalidArgument(

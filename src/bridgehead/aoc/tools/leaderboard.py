@@ -8,12 +8,12 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from bridgehead.mcp import Answer, Arguments, Bridge, Context
 
-from .days import Day, Phase
-from .entries import Name
-from .event import Event
-from .history import Run
-from .leaderboard import Row, filters
-from .wording import board_text, history_text
+from ..event import Event
+from ..files.entries import Name
+from ..files.layout import Day, Phase
+from ..ranking.board import Row, filters
+from ..ranking.history import Run
+from ..ranking.rendering import board_text, history_text
 
 Llm = Annotated[Name, Meta(description="LLM name or alias")]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from bridgehead.mcp import Arguments, Bridge, Context, ResourceItem
 from bridgehead.runtime.errors import BridgeError, NotFound
 
-from . import days
-from .days import Day
-from .dialect import not_loaded
-from .event import Event
+from ..errors import not_loaded
+from ..event import Event
+from ..files import layout
+from ..files.layout import Day
 
 TEXT = "text/plain"
 
@@ -38,12 +38,12 @@ def declare(bridge: Bridge[Event], year: int) -> None:
     )(fetch_instruction)
     bridge.resource_list(list_days)
     bridge.template(
-        days.URI_TEMPLATE,
+        layout.URI_TEMPLATE,
         name="Day Instructions",
         description=f"Full puzzle instructions for a day of Advent of Code {year}, 01 to 25",
         mime_type=TEXT,
     )(read_day)
-    bridge.complete_template(days.URI_TEMPLATE, "day")(complete_number)
+    bridge.complete_template(layout.URI_TEMPLATE, "day")(complete_number)
 
 
 def fetch_instruction(args: FetchInstruction, ctx: Context[Event]) -> str:
@@ -58,7 +58,7 @@ def list_days(ctx: Context[Event]) -> list[ResourceItem]:
 
 def _item(year: int, day: int) -> ResourceItem:
     return ResourceItem(
-        days.uri(day),
+        layout.day_uri(day),
         f"Day {day} Instructions",
         description=f"Full puzzle instructions for Advent of Code {year} Day {day}",
         mime_type=TEXT,
@@ -74,7 +74,7 @@ def read_day(variables: dict[str, str], ctx: Context[Event]) -> str:
 
 
 def _day(number: str) -> int:
-    day = days.of_number(number)
+    day = layout.parse_day(number)
     if day is None:
         raise NotFound(
             f"There is no day {number!r}.", next_step="Days are aoc://day01 to aoc://day25, with two digits."
@@ -84,5 +84,5 @@ def _day(number: str) -> int:
 
 def complete_number(value: str, given: dict[str, str], ctx: Context[Event]) -> list[str]:
     """Complete the number in a URI with the days that there are."""
-    numbers = (days.padded(day) for day in sorted(ctx.state.days()))
+    numbers = (layout.two_digits(day) for day in sorted(ctx.state.days()))
     return [number for number in numbers if number.startswith(value)]

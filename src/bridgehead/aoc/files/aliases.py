@@ -12,17 +12,17 @@ from msgspec import Struct
 
 from bridgehead.runtime.errors import StorageError
 
-from . import disk
 from .entries import Name
+from .snapshot import Identity, read_snapshot
 
-MOST_BYTES = 1024 * 1024
+MAX_BYTES = 1024 * 1024
 
 
 class Aliases(Struct, frozen=True):
     """For each other name the one that it counts as."""
 
     names: dict[str, str] = {}
-    identity: disk.Identity | None = None
+    identity: Identity | None = None
 
     def of(self, name: str) -> str:
         """Give the name under which an LLM counts."""
@@ -31,7 +31,7 @@ class Aliases(Struct, frozen=True):
 
 def read(path: str) -> Aliases:
     """Read the file with the aliases, which need not exist; raises `StorageError` where it is broken."""
-    stored = disk.read(path, MOST_BYTES)
+    stored = read_snapshot(path, MAX_BYTES)
     if stored is None:
         return Aliases()
     try:

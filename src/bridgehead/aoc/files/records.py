@@ -7,17 +7,18 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from . import days, disk, speeds
+from ..ranking.figures import Runs
+from . import day_document, layout
+from .day_document import MAX_BYTES, CorruptDay, corrupt_file
 from .entries import Entry
-from .figures import Runs
-from .speeds import MOST_BYTES, NotSpeeds, refused
+from .snapshot import Identity, identify, read_snapshot
 
 
 class DayRuns(NamedTuple):
     """The runs of one day by phase and LLM, and of which file."""
 
     runs: dict[int, dict[str, Runs]]
-    identity: disk.Identity
+    identity: Identity
 
 
 class Records:
@@ -28,37 +29,37 @@ class Records:
         self._read: dict[int, DayRuns] = {}
 
     def runs(self) -> dict[int, DayRuns]:
-        """Give the runs of the days that have any; a corrupt file is refused."""
-        found = {day: self._of_day(day) for day in days.DAYS}
+        """Give the runs of the days that have any; a corrupt file is corrupt_file."""
+        found = {day: self._of_day(day) for day in layout.DAYS}
         return {day: runs for day, runs in found.items() if runs is not None}
 
     def _of_day(self, day: int) -> DayRuns | None:
         path = self.path(day)
-        identity = disk.identity_of(path)
+        identity = identify(path)
         known = self._read.get(day)
         if known is not None and known.identity == identity:
             return known
-        stored = disk.read(path, MOST_BYTES)
+        stored = read_snapshot(path, MAX_BYTES)
         if stored is None:
             return None
         try:
-            times = speeds.times(stored.data, day)
-        except NotSpeeds as problem:
-            raise refused(path, problem) from problem
+            times = day_document.decode_times(stored.data, day)
+        except CorruptDay as problem:
+            raise corrupt_file(path, problem) from problem
         runs = {phase: {llm: Runs(of) for llm, of in by_llm.items()} for phase, by_llm in times.items()}
         known = self._read[day] = DayRuns(runs, stored.identity)
         return known
 
     def entries(self, day: int) -> list[Entry]:
-        """Give the entries of a day, the newest first; a corrupt file is refused."""
-        stored = disk.read(self.path(day), MOST_BYTES)
+        """Give the entries of a day, the newest first; a corrupt file is corrupt_file."""
+        stored = read_snapshot(self.path(day), MAX_BYTES)
         if stored is None:
             return []
         try:
-            return speeds.entries(stored.data, day)
-        except NotSpeeds as problem:
-            raise refused(self.path(day), problem) from problem
+            return day_document.decode_entries(stored.data, day)
+        except CorruptDay as problem:
+            raise corrupt_file(self.path(day), problem) from problem
 
     def path(self, day: int) -> str:
         """Tell where the records of a day are."""
-        return os.path.join(self._folder, days.speeds(day))
+        return os.path.join(self._folder, layout.speeds_name(day))

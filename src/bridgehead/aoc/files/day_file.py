@@ -23,10 +23,11 @@ from bridgehead.runtime import durable
 from bridgehead.runtime.clock import Clock
 from bridgehead.runtime.errors import StorageError, Unavailable
 
-from . import days, disk, speeds
+from ..ranking.figures import Figures, Runs, figures
+from . import day_document, layout
+from .day_document import MAX_BYTES, CorruptDay, DayDocument, Times, corrupt_file
 from .entries import NewEntry
-from .figures import Figures, Runs, figures
-from .speeds import MOST_BYTES, NotSpeeds, Sheet, Times, refused
+from .snapshot import Identity, identify, read_snapshot
 
 _POLL_SECONDS = 0.002
 _READABLE = 0o666
@@ -46,10 +47,10 @@ class Recorded(NamedTuple):
 class _Page(Struct):
     """A day's file as it was last seen, and what its runs come to."""
 
-    sheet: Sheet
+    sheet: DayDocument
     times: Times
     runs: dict[tuple[str, int], Runs]
-    identity: disk.Identity | None
+    identity: Identity | None
 
     def of(self, llm: str, phase: int) -> Runs:
         """Give the runs of an LLM, made ready for more when they are first asked for."""
@@ -75,7 +76,7 @@ class DayFile:
         self._day = day
         self._lock_wait = lock_wait
         self._clock = clock
-        self._path = os.path.join(folder, days.speeds(day))
+        self._path = os.path.join(folder, layout.speeds_name(day))
         self._page: _Page | None = None
         self._is_swept = False
 
@@ -87,7 +88,7 @@ class DayFile:
                 self._page = None  # until it is known that what is in memory is what is on the disk
                 page.sheet = page.sheet.with_new(entries[::-1])
                 self._replace(page.sheet.data)
-                page.identity = disk.identity_of(self._path)
+                page.identity = identify(self._path)
         except OSError as failure:
             raise StorageError(
                 f"{self._path} cannot be written: {failure.strerror or failure}. Nothing was recorded.",
@@ -101,7 +102,7 @@ class DayFile:
         from filelock import FileLock, Timeout
 
         self._prepare()
-        lock = os.path.join(self._folder, f".day{days.padded(self._day)}.lock")
+        lock = os.path.join(self._folder, f".day{layout.two_digits(self._day)}.lock")
         held = FileLock(lock, timeout=self._lock_wait, poll_interval=_POLL_SECONDS)
         try:
             held.acquire()
@@ -125,21 +126,21 @@ class DayFile:
     def _current(self) -> _Page:
         """Give the page as the disk has it, read again only where somebody else wrote."""
         page = self._page
-        if page is not None and page.identity == disk.identity_of(self._path):
+        if page is not None and page.identity == identify(self._path):
             return page
-        stored = disk.read(self._path, MOST_BYTES)
+        stored = read_snapshot(self._path, MAX_BYTES)
         if stored is None:
-            return _Page(speeds.blank(self._day), speeds.grouped([]), {}, None)
+            return _Page(day_document.empty_document(self._day), day_document.group_times([]), {}, None)
         try:
-            times = speeds.times(stored.data, self._day)
-            return _Page(speeds.sheet(stored.data), times, {}, stored.identity)
-        except NotSpeeds as problem:
-            raise refused(self._path, problem) from problem
+            times = day_document.decode_times(stored.data, self._day)
+            return _Page(day_document.split_document(stored.data), times, {}, stored.identity)
+        except CorruptDay as problem:
+            raise corrupt_file(self._path, problem) from problem
 
     def _replace(self, data: bytes) -> None:
-        if len(data) > MOST_BYTES:
+        if len(data) > MAX_BYTES:
             raise StorageError(
-                f"{self._path} is full: {MOST_BYTES:,} bytes are the most. Nothing was recorded.",
+                f"{self._path} is full: {MAX_BYTES:,} bytes are the most. Nothing was recorded.",
                 next_step="Move it away to begin a new one.",
             )
         path = Path(os.path.realpath(self._path))  # a link stays a link

@@ -1,4 +1,4 @@
-"""Hosted: what the aoc bridge tells a host of its files."""
+"""Bridge: what the aoc bridge tells a host of its files."""
 
 from pathlib import Path
 

@@ -17,7 +17,7 @@ from filelock import FileLock
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bridgehead.aoc.ledger import Ledger
+from bridgehead.aoc.files.recorder import Recorder
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.mcp.versions import REVISIONS
 from bridgehead.runtime.clock import SystemClock
@@ -133,11 +133,11 @@ async def test_any_name_comes_back_intact(data: Data, name: str) -> None:
 
 async def test_calls_that_wait_together_are_written_together(data: Data) -> None:
     folder = str(data.speeds)
-    ledger = Ledger(folder, 10.0, SystemClock())
+    recorder = Recorder(folder, 10.0, SystemClock())
     inodes: set[int] = set()
 
     async def record(number: int) -> int:
-        done = await ledger.record(1, 1, "gpt4", number)
+        done = await recorder.record(1, 1, "gpt4", number)
         inodes.add(data.speeds_file(1).stat().st_ino)
         return done.figures.n
 

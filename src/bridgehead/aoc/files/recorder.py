@@ -1,4 +1,4 @@
-"""Ledger: takes speed records from many calls at once and answers each when it is on the disk.
+"""Recorder: takes speed records from many calls at once and answers each when it is on the disk.
 
 All records of a day that wait together are written together: one lock, one new file, one flush to the disk,
 however many they are. While one batch is written (in a thread, so that the loop is free), the next one
@@ -21,7 +21,7 @@ class _Waiting(NamedTuple):
     answer: asyncio.Future[Recorded]
 
 
-class Ledger:
+class Recorder:
     """The records of one event, open for writing."""
 
     def __init__(self, folder: str, lock_wait: float, clock: Clock) -> None:

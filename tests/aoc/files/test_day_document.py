@@ -1,4 +1,4 @@
-"""Speeds: a day's file as bytes. Read rightly or refused, and never changed but for what is added."""
+"""Day document: a day's file as bytes. Read rightly or refused, and never changed but for what is added."""
 
 import json
 from typing import Any
@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgehead.aoc import speeds
-from bridgehead.aoc.entries import NewEntry, timestamp
-from bridgehead.aoc.speeds import NotSpeeds
+from bridgehead.aoc.files import day_document
+from bridgehead.aoc.files.day_document import CorruptDay
+from bridgehead.aoc.files.entries import NewEntry, timestamp
 from tests.aoc.data import entry
 
 NEW = NewEntry("new", 2, 7, "2025-12-24T00:00:00.000Z")
@@ -51,30 +51,30 @@ def test_a_file_of_any_layout_keeps_everything_when_it_grows(
     document = {**more, "day": 4, "entries": entries} if first else {"day": 4, "entries": entries, **more}
     data = json.dumps(document, **layout).encode()
 
-    read = speeds.entries(data, 4)
-    grown = speeds.sheet(data).with_new([NEW, NEW]).data
+    read = day_document.decode_entries(data, 4)
+    grown = day_document.split_document(data).with_new([NEW, NEW]).data
 
     assert [(e.llm, e.phase, e.time) for e in read] == [
         (e["llm"], e["phase"], e.get("speedMs", e.get("speed_ms"))) for e in entries
     ]
     assert json.loads(grown) == {**document, "entries": [WRITTEN, WRITTEN, *entries]}
     assert list(json.loads(grown)) == list(document)
-    assert len(speeds.entries(grown, 4)) == len(entries) + 2
+    assert len(day_document.decode_entries(grown, 4)) == len(entries) + 2
 
 
 @settings(deadline=None)
 @given(names=st.lists(NAMES, min_size=1, max_size=5))
 def test_any_name_comes_back_intact_from_a_file_of_ours(names: list[str]) -> None:
-    sheet = speeds.blank(9)
+    grown = day_document.empty_document(9)
     for name in names:
-        sheet = speeds.sheet(sheet.data).with_new([NewEntry(name, 1, 5, timestamp(0))])
+        grown = day_document.split_document(grown.data).with_new([NewEntry(name, 1, 5, timestamp(0))])
 
-    assert [entry.llm for entry in speeds.entries(sheet.data, 9)] == names[::-1]
-    assert [e["llm"] for e in json.loads(sheet.data)["entries"]] == names[::-1]
-    assert sum(len(times) for times in speeds.times(sheet.data, 9)[1].values()) == len(names)
+    assert [entry.llm for entry in day_document.decode_entries(grown.data, 9)] == names[::-1]
+    assert [e["llm"] for e in json.loads(grown.data)["entries"]] == names[::-1]
+    assert sum(len(times) for times in day_document.decode_times(grown.data, 9)[1].values()) == len(names)
 
 
-OURS = speeds.blank(4).with_new([NEW, NewEntry("a]b", 1, 3, "2025-12-01T00:00:00.000Z")]).data
+OURS = day_document.empty_document(4).with_new([NEW, NewEntry("a]b", 1, 3, "2025-12-01T00:00:00.000Z")]).data
 THEIRS = json.dumps({"day": 4, "entries": [entry("é", 1), {**entry("x", 2), "k": [1]}], "v": 1}).encode()
 
 
@@ -91,15 +91,15 @@ def test_any_mutation_is_read_as_other_readers_read_it_or_refused(
 ) -> None:
     mutated = data[:at] + put + data[at + cut :]
     try:
-        read = speeds.entries(mutated, 4)
-    except NotSpeeds:
+        read = day_document.decode_entries(mutated, 4)
+    except CorruptDay:
         return
 
     document = json.loads(mutated)
     found = [(e["llm"], e["phase"], e.get("speedMs", e.get("speed_ms"))) for e in document["entries"]]
     assert [(e.llm, e.phase, e.time) for e in read] == found
-    assert speeds.times(mutated, 4) == speeds.grouped(read)
-    grown = speeds.sheet(mutated).with_new([NEW]).data
+    assert day_document.decode_times(mutated, 4) == day_document.group_times(read)
+    grown = day_document.split_document(mutated).with_new([NEW]).data
     assert json.loads(grown) == {**document, "entries": [WRITTEN, *document["entries"]]}
 
 
@@ -133,14 +133,14 @@ def test_any_mutation_is_read_as_other_readers_read_it_or_refused(
     ],
 )
 def test_a_file_that_cannot_be_read_rightly_is_refused_with_the_place(data: bytes, word: str) -> None:
-    for read in (speeds.entries, speeds.times):
-        with pytest.raises(NotSpeeds) as refusal:
+    for read in (day_document.decode_entries, day_document.decode_times):
+        with pytest.raises(CorruptDay) as refusal:
             read(data, 4)
         assert word in str(refusal.value).lower() or word in str(refusal.value)
 
 
 def test_a_new_file_is_one_entry_a_line() -> None:
-    assert speeds.blank(4).with_new([NEW, NewEntry("old", 1, 3, "t")]).data.decode() == (
+    assert day_document.empty_document(4).with_new([NEW, NewEntry("old", 1, 3, "t")]).data.decode() == (
         '{\n  "day": 4,\n  "entries": [\n'
         '    {"llm": "new", "phase": 2, "speedMs": 7, "timestamp": "2025-12-24T00:00:00.000Z"},\n'
         '    {"llm": "old", "phase": 1, "speedMs": 3, "timestamp": "t"}\n'

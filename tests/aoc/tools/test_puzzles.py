@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bridgehead.aoc import instructions
+from bridgehead.aoc.files import instructions
 from tests.aoc.data import Data
 from tests.support.checked import connect
 
@@ -121,7 +121,7 @@ async def test_a_pipe_in_the_place_of_a_file_makes_nobody_wait(data: Data) -> No
 async def test_a_file_that_is_far_too_large_is_refused(data: Data) -> None:
     path = data.instructions / "Day03_phase1.md"
     with path.open("wb") as file:
-        file.truncate(instructions.MOST_BYTES + 1)
+        file.truncate(instructions.MAX_BYTES + 1)
 
     assert "bytes" in (await refusal(data, 3))["message"]
 

@@ -9,13 +9,13 @@ from msgspec import UNSET, Meta, UnsetType
 from bridgehead.mcp import Arguments, Bridge, Context
 from bridgehead.runtime.errors import NotFound
 
-from . import days
-from .days import Day, Phase
-from .entries import Name
-from .event import Event
-from .instructions import Instruction
-from .leaderboard import filters
-from .wording import board_text
+from ..event import Event
+from ..files import layout
+from ..files.entries import Name
+from ..files.instructions import Instruction
+from ..files.layout import Day, Phase
+from ..ranking.board import filters
+from ..ranking.rendering import board_text
 
 LANGUAGES = (
     "C",
@@ -42,7 +42,7 @@ LANGUAGES = (
     "TypeScript",
     "Zig",
 )
-MOST_ROWS = 30
+MAX_ROWS = 30
 
 _SOLVE = """\
 Solve this puzzle in {language}. {what}
@@ -115,11 +115,11 @@ def solve_day(args: SolveDay, ctx: Context[Event]) -> str:
 
 
 def _no_second_phase(year: int, day: int) -> NotFound:
-    if day == days.last_of(year):
+    if day == layout.last_day(year):
         return NotFound(f"Day {day} is the last day of {year} and has no second puzzle.")
     return NotFound(
         f"Day {day} has no second phase yet.",
-        next_step=f"Put its text into {days.markdown(day, 2)} beside the first one.",
+        next_step=f"Put its text into {layout.markdown_name(day, 2)} beside the first one.",
     )
 
 
@@ -127,9 +127,9 @@ async def compare_models(args: CompareModels, ctx: Context[Event]) -> str:
     """Give a model the ranking, and how to read it."""
     board = await ctx.state.board(filters(args.day, args.phase))
     total = len(board.rows)
-    rows = board_text(board.rows[:MOST_ROWS], total, is_even=board.is_even, next_offset=None)
-    if total > MOST_ROWS:
-        rows += f"\n{total - MOST_ROWS} more are slower than these."
+    rows = board_text(board.rows[:MAX_ROWS], total, is_even=board.is_even, next_offset=None)
+    if total > MAX_ROWS:
+        rows += f"\n{total - MAX_ROWS} more are slower than these."
     day = "" if args.day is UNSET else f" on day {args.day}"
     phase = "" if args.phase is UNSET else f" in phase {args.phase}"
     focus = "" if args.llm_name is UNSET else f"\n5. Look closely at {args.llm_name}."

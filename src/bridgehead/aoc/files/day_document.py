@@ -1,4 +1,4 @@
-"""Speeds: a day's file of records, from bytes to entries, and new entries into the bytes. Pure; no disk here.
+"""Day document: the bytes of a day's records, decoded to entries and grown by new ones. Pure; no disk here.
 
 The file is one JSON object, `{"day": 1, "entries": [...]}`, newest entry first, one entry a line. A new entry
 is put into the bytes behind the opening bracket and nothing else is touched: whatever other keys, older
@@ -15,9 +15,9 @@ from msgspec import Raw, Struct
 
 from bridgehead.runtime.errors import StorageError
 
-from .entries import MOST_MS, Entry, NewEntry, Run
+from .entries import MAX_MS, Entry, NewEntry, Run
 
-MOST_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 """The largest file of a day, some hundred thousand records."""
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
@@ -31,11 +31,11 @@ _BYTE = re.compile(r"\(byte (\d+)\)")
 _TRUNCATED = "truncated"
 
 
-class NotSpeeds(Exception):
+class CorruptDay(Exception):
     """Bytes that are not the records of this day; the text says why and where."""
 
 
-def refused(path: str, problem: NotSpeeds) -> StorageError:
+def corrupt_file(path: str, problem: CorruptDay) -> StorageError:
     """Say that a file is not what its name says; it stays as it is."""
     return StorageError(
         f"{path} is corrupt and was left as it is: {problem}.",
@@ -61,13 +61,13 @@ Times = dict[int, dict[str, list[int]]]
 """The times of a day by phase and by the name of the LLM, each in order."""
 
 
-class Sheet(Struct):
+class DayDocument(Struct):
     """A day's file, cut in two where new entries go."""
 
     head: bytes
     rest: bytes
 
-    def with_new(self, entries: list[NewEntry]) -> Sheet:
+    def with_new(self, entries: list[NewEntry]) -> DayDocument:
         """Give the file with new entries in it, the newest of which is the first."""
         space = _end_of_space(self.rest, 0)
         is_first = self.rest[space : space + 1] == b"]"
@@ -75,7 +75,7 @@ class Sheet(Struct):
         if not space:  # a file without any layout gets some where it grows
             joint += b"\n  " if is_first else _INDENT
         lines = [_INDENT + _line(entry) for entry in entries]
-        return Sheet(self.head, b",".join(lines) + joint + self.rest)
+        return DayDocument(self.head, b",".join(lines) + joint + self.rest)
 
     @property
     def data(self) -> bytes:
@@ -93,49 +93,49 @@ def _line(entry: NewEntry) -> bytes:
     )
 
 
-def blank(day: int) -> Sheet:
+def empty_document(day: int) -> DayDocument:
     """Give the file of a day without records."""
-    return Sheet(_HEAD % day, _TAIL)
+    return DayDocument(_HEAD % day, _TAIL)
 
 
-def sheet(data: bytes) -> Sheet:
+def split_document(data: bytes) -> DayDocument:
     """Cut a file that was read rightly where its next entry goes."""
     start = _inside(data)
-    return Sheet(data[:start], data[start:])
+    return DayDocument(data[:start], data[start:])
 
 
-def entries(data: bytes, day: int) -> list[Entry]:
-    """Read a day's entries as they stand, the newest first; raises `NotSpeeds`."""
+def decode_entries(data: bytes, day: int) -> list[Entry]:
+    """Read a day's entries as they stand, the newest first; raises `CorruptDay`."""
     try:
         found = _decode_entries(data)
     except UNDECODABLE as error:
-        raise NotSpeeds(located(error, data)) from error
+        raise CorruptDay(located(error, data)) from error
     _check(data, found.day, day)
     for place, entry in enumerate(found.entries):
         try:
             _ = entry.time
         except LookupError as error:
-            raise NotSpeeds(f"{error} - at `$.entries[{place}]`") from error
+            raise CorruptDay(f"{error} - at `$.entries[{place}]`") from error
     return found.entries
 
 
-def times(data: bytes, day: int) -> Times:
-    """Read a day's times, by phase and LLM, each in order; raises `NotSpeeds`."""
+def decode_times(data: bytes, day: int) -> Times:
+    """Read a day's times, by phase and LLM, each in order; raises `CorruptDay`."""
     try:
         found = _decode_runs(data)
     except UNDECODABLE:
-        return grouped(entries(data, day))  # with older keys in it, or broken, which this tells better
+        return group_times(decode_entries(data, day))  # older keys, or broken
     _check(data, found.day, day)
-    groups = grouped(found.entries)
+    groups = group_times(found.entries)
     are_right = all(
-        llm and ordered[0] >= 0 and ordered[-1] <= MOST_MS
+        llm and ordered[0] >= 0 and ordered[-1] <= MAX_MS
         for by_llm in groups.values()
         for llm, ordered in by_llm.items()
     )
-    return groups if are_right else grouped(entries(data, day))  # which tells what is wrong
+    return groups if are_right else group_times(decode_entries(data, day))  # which tells what is wrong
 
 
-def grouped(runs: list[Entry] | list[Run]) -> Times:
+def group_times(runs: list[Entry] | list[Run]) -> Times:
     """Group times by phase and by LLM, each group in order."""
     found: dict[str, tuple[list[int], list[int], list[int]]] = {}
     for run in runs:  # the one place that sees each of a quarter of a million runs: a try costs nothing
@@ -149,7 +149,7 @@ def grouped(runs: list[Entry] | list[Run]) -> Times:
 
 def _check(data: bytes, found: int, day: int) -> None:
     if found != day:
-        raise NotSpeeds(f"it is of day {found}, by its name it should be of day {day} - at `$.day`")
+        raise CorruptDay(f"it is of day {found}, by its name it should be of day {day} - at `$.day`")
     if not data.isascii():
         _check_unicode(data)
     _inside(data)
@@ -160,7 +160,7 @@ def _check_unicode(data: bytes) -> None:
     try:
         data.decode()
     except UnicodeDecodeError as error:
-        raise NotSpeeds(str(error)) from error
+        raise CorruptDay(str(error)) from error
 
 
 def _inside(data: bytes) -> int:
@@ -179,12 +179,12 @@ def _walked(data: bytes) -> int:
         value = bytes(raw)
         key = _KEY.match(data, at)
         if key is None or not data.startswith(value, key.end()):
-            raise NotSpeeds(f"a key stands twice - at byte {at}")
+            raise CorruptDay(f"a key stands twice - at byte {at}")
         if name == "entries":
             inside = key.end() + 1
         at = _end_of_space(data, key.end() + len(value)) + 1
     if data[at - 1 : at] != b"}":
-        raise NotSpeeds(f"a key stands twice - at byte {at}")
+        raise CorruptDay(f"a key stands twice - at byte {at}")
     return inside
 
 

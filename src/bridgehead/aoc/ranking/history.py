@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from .entries import Entry
-from .leaderboard import Filters
+from ..files.entries import Entry
+from .board import Filters
 
 
 class Run(Struct, frozen=True):
