@@ -20,9 +20,9 @@ class Disconnected(Unavailable):
 
     code = "disconnected"
 
-    def __init__(self, method: str) -> None:
+    def __init__(self, method: str, cause: str = "") -> None:
         super().__init__(
-            f"Bitburner disconnected while {method} waited for its answer.",
+            f"Bitburner disconnected while {method} waited for its answer{f': {cause}' if cause else ''}.",
             next_step="Try again; connection_status tells whether the game is back.",
         )
 
@@ -36,6 +36,18 @@ class ReplyTimeout(TimedOut):
             next_step="Try again. If the game is busy or the answer large, raise RPC_TIMEOUT_MS.",
         )
         self.elapsed = elapsed
+
+
+class ReplyTooLarge(BridgeError):
+    """The game answered more than may be taken from it."""
+
+    code = "reply_too_large"
+
+    def __init__(self, method: str, size: int, most: int) -> None:
+        super().__init__(
+            f"The game's answer to {method} has {size:,} bytes, and BITBURNER_MAX_FRAME_BYTES is {most:,}.",
+            next_step="Ask for less, or raise BITBURNER_MAX_FRAME_BYTES. The game is still connected.",
+        )
 
 
 class RemoteFailure(BridgeError):
@@ -55,6 +67,12 @@ class RemoteFailure(BridgeError):
         self.method = method
         self.remote_message = remote_message
         self.remote_code = remote_code
+
+    @property
+    def is_missing_file(self) -> bool:
+        """Whether the game said that there is no such file, in the words of either generation."""
+        said = self.remote_message.lower().partition("filename:")[0]
+        return "exist" in said or "not found" in said
 
 
 class UnsupportedByGame(RemoteFailure):

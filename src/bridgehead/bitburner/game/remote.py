@@ -109,7 +109,7 @@ class Remote:
             return await link.call(method, wire.encode_params(params), self._timeout)
         except CallFailed as failed:
             outcome = "refused"
-            raise _to_bridge_error(method, failed.failure) from None
+            raise to_bridge_error(method, failed.failure) from None
         except BridgeError as error:
             outcome = error.code
             raise
@@ -186,7 +186,7 @@ class Remote:
         try:
             await link.call(method, wire.encode_params(params), self._timeout)
         except CallFailed as failed:
-            named = _to_bridge_error(method, failed.failure)
+            named = to_bridge_error(method, failed.failure)
             if not isinstance(named, RemoteFailure):
                 raise named from None
             return not isinstance(named, UnsupportedByGame)
@@ -201,9 +201,9 @@ def decode_result(method: str, raw: Raw, kind: type[T]) -> T:
         raise InvalidReply(method, str(problem)) from None
 
 
-def _to_bridge_error(method: str, failure: wire.Failure) -> Exception:
+def to_bridge_error(method: str, failure: wire.Failure) -> Exception:
     """Turn an error that was answered into ours: the game's own, or that of a process that relays."""
-    ours = wire.decode_bridge_error(method, failure)
+    ours = wire.decode_bridge_error(failure)
     if ours is not None:
         return ours
     text = failure.message.lower()

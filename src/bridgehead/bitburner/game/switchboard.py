@@ -53,6 +53,8 @@ class Switchboard:
         self.refused = ""
         """The last dial-in that was turned away, and why."""
         self.on_change: list[Callable[[], None]] = []
+        self.on_notice: list[Notice] = []
+        """Who hears what the owner of a shared game says beside its status."""
         self._games = 0
         # Ids go on from one connection to the next and start anywhere, so that a reply from an earlier
         # connection or process, however late it comes, is never taken for an answer.
@@ -68,7 +70,14 @@ class Switchboard:
 
     def make_link(self, socket: Connection, on_notice: Notice | None = None) -> Link:
         """Make a link that counts what it ignores and what takes too long."""
-        return Link(socket, self._ids, ignored=self.ignored, timeouts=self.timeouts, on_notice=on_notice)
+        return Link(
+            socket,
+            self._ids,
+            ignored=self.ignored,
+            timeouts=self.timeouts,
+            most_bytes=self._settings.max_frame_bytes,
+            on_notice=on_notice,
+        )
 
     def plug(self, link: Link, game: str) -> None:
         """Make a link the current one."""
