@@ -14,11 +14,12 @@ from bridgehead.mcp.later import asyncio
 from bridgehead.runtime.clock import Clock, SystemClock
 from bridgehead.runtime.manifest import Commands, FarSide, FormField, Manifest, Trial
 
-from . import prompts, puzzles, ranking, recording, watching
-from .dialect import AocDialect
+from .errors import AocDialect
 from .event import Event
-from .folders import folders
+from .files import watching
+from .files.layout import find_folders
 from .settings import AocSettings
+from .tools import leaderboard, prompts, puzzles, records
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -37,7 +38,7 @@ PREPARE_AFTER_SECONDS = 0.5
 
 def open_event(settings: AocSettings, clock: Clock | None = None) -> Event:
     """Open the files that the settings name."""
-    found = folders(settings, os.getcwd())
+    found = find_folders(settings, os.getcwd())
     return Event(settings.year, found, settings.lock_wait_ms / 1000, clock or SystemClock())
 
 
@@ -69,8 +70,8 @@ def make_bridge(
         logging=False,
     )
     puzzles.declare(bridge, settings.year)
-    recording.declare(bridge)
-    ranking.declare(bridge)
+    records.declare(bridge)
+    leaderboard.declare(bridge)
     prompts.declare(bridge)
     return bridge
 
