@@ -39,6 +39,7 @@ def make(
 
 def manifest(bridge: Manifest, project: dict[str, Any]) -> dict[str, Any]:
     """Describe the bundle to the client that installs it."""
+    declared = {setting.name: setting for setting in bridge.settings.declared}
     return {
         "manifest_version": MANIFEST_VERSION,
         "name": f"bridgehead-{bridge.name}",
@@ -54,22 +55,21 @@ def manifest(bridge: Manifest, project: dict[str, Any]) -> dict[str, Any]:
             "mcp_config": {
                 "command": "uv",
                 "args": ["run", "--directory", "${__dirname}", ENTRY_POINT],
-                "env": {field.setting.name: f"${{user_config.{_key(field)}}}" for field in bridge.form},
+                "env": {field.variable: f"${{user_config.{_key(field)}}}" for field in bridge.form},
             },
         },
         "tools_generated": True,
         "prompts_generated": True,
         "compatibility": {"platforms": SYSTEMS, "runtimes": {"python": project["requires-python"]}},
-        "user_config": {_key(field): _form(field) for field in bridge.form},
+        "user_config": {_key(field): _form(field, declared[field.variable]) for field in bridge.form},
     }
 
 
 def _key(field: FormField) -> str:
-    return field.setting.name.lower()
+    return field.variable.lower()
 
 
-def _form(field: FormField) -> dict[str, Any]:
-    setting = field.setting
+def _form(field: FormField, setting: Setting[Any]) -> dict[str, Any]:
     form: dict[str, Any] = {
         "type": _type(setting),
         "title": field.title,

@@ -33,6 +33,7 @@ def describe(bridge: Manifest, version: str, bundle: Path, releases: str = "") -
 
 
 def _by_name(bridge: Manifest, version: str) -> dict[str, Any]:
+    declared = {setting.name: setting for setting in bridge.settings.declared}
     return {
         "registryType": "pypi",
         "identifier": "bridgehead",
@@ -41,7 +42,7 @@ def _by_name(bridge: Manifest, version: str) -> dict[str, Any]:
         "transport": STDIO,
         "packageArguments": [{"type": "positional", "value": bridge.name}],
         "environmentVariables": [
-            _variable(field.setting, is_required=field.is_required) for field in bridge.form
+            _variable(declared[field.variable], is_required=field.is_required) for field in bridge.form
         ],
     }
 

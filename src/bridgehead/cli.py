@@ -9,16 +9,16 @@ own commands. Every other command is a module with `main(arguments, environment)
 status.
 """
 
-from __future__ import annotations
-
 import os
 import sys
-from typing import TYPE_CHECKING, Any
 
 from bridgehead import __version__
 
-if TYPE_CHECKING:
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing would take longer than this module does
     from collections.abc import Callable
+
+    from bridgehead.runtime.manifest import Commands
 
 _HELP = """\
 usage: bridgehead BRIDGE [COMMAND ...] | COMMAND [...] | --version | --help
@@ -79,7 +79,7 @@ def _run(name: str, arguments: list[str]) -> int:
     from importlib import import_module
 
     def run(environment: dict[str, str]) -> int:
-        return _shown(lambda: import_module(_COMMANDS[name][0]), arguments, environment)
+        return _shown(import_module(_COMMANDS[name][0]), arguments, environment)
 
     return _guarded(name, run)
 
@@ -97,12 +97,12 @@ def _run_bridge(name: str, arguments: list[str]) -> int:
             return manifest.serve(bridge, environment)
         if bridge.commands is None:
             return _refuse(f"{name} has no commands of its own")
-        return _shown(bridge.commands, arguments, environment)
+        return _shown(bridge.commands(), arguments, environment)
 
     return _guarded(name, run)
 
 
-def _guarded(name: str, run: Callable[[dict[str, str]], int]) -> int:
+def _guarded(name: str, run: "Callable[[dict[str, str]], int]") -> int:
     """Run something in the environment, and turn what a person can fix into one line."""
     from bridgehead.runtime.errors import BridgeError
 
@@ -115,7 +115,7 @@ def _guarded(name: str, run: Callable[[dict[str, str]], int]) -> int:
         return _INTERRUPTED
 
 
-def _shown(load: Callable[[], Any], arguments: list[str], environment: dict[str, str]) -> int:
+def _shown(commands: "Commands", arguments: list[str], environment: dict[str, str]) -> int:
     """Run what writes for a person or a pipe, which may read no further or be full."""
     from errno import ENOSPC
 
@@ -123,7 +123,7 @@ def _shown(load: Callable[[], Any], arguments: list[str], environment: dict[str,
 
     written_plainly(sys.stdout, sys.stderr)
     try:
-        status = int(load().main(arguments, environment))
+        status = int(commands.main(arguments, environment))
         sys.stdout.flush()
     except OSError as failure:
         if failure.errno == ENOSPC:

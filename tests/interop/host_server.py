@@ -13,7 +13,6 @@ from bridgehead.runtime.settings import Settings
 from tests.interop.server import bridge
 from tests.support.host_bridges import StandIns
 
-
 INTEROP = Manifest(
     name="interop",
     title="Interop",

@@ -42,7 +42,7 @@ def made(bridge: Manifest, folder: Path, name: str = "made.mcpb") -> Path:
 
 @every_bridge
 def test_a_bundle_asks_only_for_settings_that_the_bridge_has(bridge: Manifest) -> None:
-    assert {field.setting for field in bridge.form} <= {*bridge.settings.declared}
+    assert {field.variable for field in bridge.form} <= {one.name for one in bridge.settings.declared}
 
 
 @every_bridge
@@ -60,7 +60,7 @@ def test_a_secret_is_asked_for_as_a_secret_everywhere(bridge: Manifest, tmp_path
     described = server_json.describe(bridge, "1.0.0", made(bridge, tmp_path))
     variables = described["packages"][0]["environmentVariables"]
 
-    asked = secret & {field.setting.name for field in bridge.form}
+    asked = secret & {field.variable for field in bridge.form}
     assert {name.upper() for name, entry in form.items() if entry.get("sensitive")} == asked
     assert {variable["name"] for variable in variables if variable["isSecret"]} == asked
     assert [entry for entry in form.values() if entry.get("sensitive") and entry.get("default")] == []
@@ -79,9 +79,7 @@ def test_a_field_that_may_stay_empty_has_a_default_that_the_bridge_accepts(bridg
 
 
 @every_bridge
-def test_a_bundle_installs_the_wheel_in_it_with_the_locked_versions(
-    bridge: Manifest, tmp_path: Path
-) -> None:
+def test_a_bundle_installs_the_wheel_in_it_with_the_locked_versions(bridge: Manifest, tmp_path: Path) -> None:
     with zipfile.ZipFile(made(bridge, tmp_path)) as archive:
         environment = tomllib.loads(archive.read("pyproject.toml").decode())
         names = set(archive.namelist())

@@ -133,7 +133,7 @@ manifest = Manifest(
     trial=_trial,
     commands=_commands,
     form=(
-        FormField(AocSettings.data_dir, "Data folder", is_required=True),
-        FormField(AocSettings.year, "Year of the event"),
+        FormField("AOC_DATA_DIR", "Data folder", is_required=True),
+        FormField("AOC_YEAR", "Year of the event"),
     ),
 )

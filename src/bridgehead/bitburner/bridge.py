@@ -98,7 +98,7 @@ def far_side(session: Session | None) -> FarSide:
     if session is None:
         return FarSide(is_there=False, says="The port is not open yet.")
     if session.board.link is None:
-        return FarSide(is_there=False, says=str(session.board.not_connected()))
+        return FarSide(is_there=False, says=str(session.board.make_not_connected()))
     return FarSide(is_there=True, says=f"A game is connected, from {session.board.game}.")
 
 
@@ -139,9 +139,9 @@ manifest = Manifest(
     trial=_trial,
     commands=_commands,
     form=(
-        FormField(BitburnerSettings.listen, "Where the game dials in"),
-        FormField(BitburnerSettings.read_only, "Read only"),
-        FormField(BitburnerSettings.confirm_delete, "Ask before a delete"),
+        FormField("BITBURNER_LISTEN", "Where the game dials in"),
+        FormField("BITBURNER_READ_ONLY", "Read only"),
+        FormField("BITBURNER_CONFIRM_DELETE", "Ask before a delete"),
     ),
     single_process="A game connects to one process only, and the others would have to ask that one.",
 )

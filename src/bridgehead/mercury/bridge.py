@@ -18,10 +18,9 @@ from .service import Service, open_service
 from .settings import MercurySettings
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
     from contextlib import AbstractContextManager
     from pathlib import Path
-
-    from asyncio import AbstractEventLoop
 
     from rich.console import Console
 
@@ -180,8 +179,8 @@ manifest = Manifest(
     commands=_commands,
     serve=serve,
     form=(
-        FormField(MercurySettings.api_keys, "API key", is_required=True),
-        FormField(MercurySettings.model, "Model"),
-        FormField(MercurySettings.budget_usd, "Budget a day in US dollars"),
+        FormField("MERCURY_API_KEY", "API key", is_required=True),
+        FormField("MERCURY_MODEL", "Model"),
+        FormField("MERCURY_BUDGET_USD", "Budget a day in US dollars"),
     ),
 )

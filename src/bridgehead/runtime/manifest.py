@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from bridgehead.mcp import Bridge
 
-from .settings import Setting, Settings
+from .settings import Settings
 
 if TYPE_CHECKING:
     import argparse
@@ -48,7 +48,7 @@ class FarSide(Struct, frozen=True):
 class FormField(Struct, frozen=True):
     """A setting that a desktop client asks a person for when it installs the bridge."""
 
-    setting: Setting[Any]
+    variable: str
     title: str
     is_required: bool = False
 
