@@ -18,7 +18,7 @@ from tests.bitburner.serving import free_port
 from tests.support.messages import encode, initialize
 from tests.support.person import COMMAND, Person
 
-ALL = "bitburner|aoc|mercury|install|serve|token|doctor|tools|call|demo|completion"
+ALL = "aoc|bitburner|mercury|install|serve|token|doctor|tools|call|demo|completion"
 FULL = Path("/dev/full")
 HELLO = encode(initialize()).decode() + "\n"
 
