@@ -21,6 +21,7 @@ OURS = {
     "bridgehead",
     "bridgehead.mcp",
     "bridgehead.mcp.bridge",
+    "bridgehead.mcp.call_hook",
     "bridgehead.mcp.changes",
     "bridgehead.mcp.connection",
     "bridgehead.mcp.content",
