@@ -24,7 +24,7 @@ COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes \
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check docs demo bench conformance interop dist smoke lock clean
+.PHONY: help setup test check docs demo bench compare conformance interop dist smoke lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ demo: $(STAMP) ## see every bridge at work in the terminal, offline
 
 bench: $(STAMP) ## measure the engine beside its peers; OF=aoc, bitburner, mercury or host measures that
 	$(BIN)/python -m bench$(addprefix .,$(OF))
+
+compare: $(STAMP) ## measure this tree beside another state of it; BASE=REVISION names that
+	$(BIN)/python -m bench.before_after $(or $(BASE),HEAD~1)
 
 conformance: $(STAMP) ## run the official conformance suite (needs Node)
 	$(BIN)/python -m tests.conformance

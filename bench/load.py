@@ -27,7 +27,7 @@ _STATELESS_HEADERS = b"MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/cal
 
 
 def load(port: int, era: str, seconds: float, connections: int) -> dict[str, float]:
-    """Load the server for a while; return calls per second and the share of a core this took here."""
+    """Load the server for a while; return calls a second, our share of a core, and the count of answers."""
     lines = [Connection(port, era, index) for index in range(connections)]
     by_fd = {line.socket.fileno(): line for line in lines}
     poll = select.epoll()
@@ -42,7 +42,8 @@ def load(port: int, era: str, seconds: float, connections: int) -> dict[str, flo
     calls = sum(line.answered for line in lines) - before
     for line in lines:
         line.close()
-    return {"rate": calls / spent, "busy": cpu / spent}
+    answered = sum(line.answered for line in lines)
+    return {"rate": calls / spent, "busy": cpu / spent, "answered": answered}
 
 
 def _run(poll: select.epoll, by_fd: "dict[int, Connection]", until: float) -> None:

@@ -29,6 +29,7 @@ class Process:
         assert self._child.stdout is not None
         self.stdin = self._child.stdin.fileno()
         self.stdout = self._child.stdout.fileno()
+        self.pid = self._child.pid
 
     def __enter__(self) -> Self:
         return self

@@ -98,18 +98,26 @@ def _one_at_a_time(process: Process, seconds: float) -> float:
 
 def pipelined(process: Process, seconds: float, burst: int) -> float:
     """Send bursts of calls without waiting, for at least the wanted time; return calls per second."""
+    calls, spent = 0, 0.0
+    while spent < seconds:
+        spent += bursts(process, 1, burst)
+        calls += burst
+    return calls / spent
+
+
+def bursts(process: Process, count: int, burst: int) -> float:
+    """Send bursts of calls, each after the one before was answered; return the seconds they took."""
     numbers = range(FIRST_ID, FIRST_ID + burst)
     requests = b"".join(CALL_LINE % (number, number) for number in numbers)
-    calls, spent = 0, 0.0
+    spent = 0.0
     os.set_blocking(process.stdin, False)
-    while spent < seconds:
+    for _ in range(count):
         begin = time.perf_counter()
         answers = _exchange(process, requests, burst)
         spent += time.perf_counter() - begin
-        calls += burst
         if sorted(check(line) for line in answers.splitlines()) != list(numbers):
             raise WrongAnswer("pipelined calls were not answered each exactly once")
-    return calls / spent
+    return spent
 
 
 def _exchange(process: Process, requests: bytes, count: int) -> bytes:

@@ -32,9 +32,9 @@ CALL = (
 
 OURS = """
 import sys, time
-from bridgehead.aoc import aliases, records
+from bridgehead.aoc.files import aliases, records
 from bridgehead.aoc.bridge import open_event
-from bridgehead.aoc.leaderboard import Filters
+from bridgehead.aoc.ranking.board import Filters
 from bridgehead.aoc.settings import AocSettings
 event = open_event(AocSettings({"AOC_DATA_DIR": sys.argv[1]}))
 begin = time.perf_counter()

@@ -88,7 +88,7 @@ async def ours() -> AsyncIterator[Side]:
             await client.call("connection_status")
             session = client.dispatcher.lifespans[bridge].value
             async with dialled(f"ws://{session.board.address}"):
-                await session.board.current()
+                await session.board.require_link()
                 context = SimpleNamespace(state=session, request_id=1)
 
                 async def call(tool: str, **arguments: Any) -> Any:

@@ -15,9 +15,9 @@ from bridgehead.aoc.serve import run
 raise SystemExit(run({environment!r}))
 """
 ALSO_FORBIDDEN = {
-    "bridgehead.aoc.day_file",
-    "bridgehead.aoc.ledger",
-    "bridgehead.aoc.records",
+    "bridgehead.aoc.files.day_file",
+    "bridgehead.aoc.files.recorder",
+    "bridgehead.aoc.files.records",
     "concurrent.futures",
     "dataclasses",
     "datetime",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.aoc.folders import Folders, folders
+from bridgehead.aoc.files.layout import Folders, find_folders
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.runtime.settings import SettingError
 from tests.aoc.data import Data
@@ -13,7 +13,7 @@ from tests.test_cli import bridgehead
 
 
 def found(environment: dict[str, str], current: Path) -> Folders:
-    return folders(AocSettings(environment), str(current))
+    return find_folders(AocSettings(environment), str(current))
 
 
 def test_the_data_directory_has_both_folders_and_the_aliases(tmp_path: Path) -> None:

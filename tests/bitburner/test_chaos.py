@@ -16,7 +16,7 @@ import pytest
 from websockets.asyncio.client import connect
 
 from bridgehead.bitburner.simulator import Faults, Game
-from bridgehead.bitburner.writes import NOTHING_CHANGED
+from bridgehead.bitburner.tools.writes import NOTHING_CHANGED
 from tests.bitburner.playing import PAGE, Play, bridged, played
 from tests.support.waiting import until
 

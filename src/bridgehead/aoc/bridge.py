@@ -12,11 +12,12 @@ from bridgehead.mcp import Bridge
 from bridgehead.mcp.later import asyncio
 from bridgehead.runtime.clock import Clock, SystemClock
 
-from . import prompts, puzzles, ranking, recording, watching
-from .dialect import AocDialect
+from .errors import AocDialect
 from .event import Event
-from .folders import folders
+from .files import watching
+from .files.layout import find_folders
 from .settings import AocSettings
+from .tools import leaderboard, prompts, puzzles, records
 
 NAME = "aocMCP"
 VERSION = "1.0.0"
@@ -26,7 +27,7 @@ PREPARE_AFTER_SECONDS = 0.5
 
 def open_event(settings: AocSettings, clock: Clock | None = None) -> Event:
     """Open the files that the settings name."""
-    found = folders(settings, os.getcwd())
+    found = find_folders(settings, os.getcwd())
     return Event(settings.year, found, settings.lock_wait_ms / 1000, clock or SystemClock())
 
 
@@ -58,8 +59,8 @@ def make_bridge(
         logging=False,
     )
     puzzles.declare(bridge, settings.year)
-    recording.declare(bridge)
-    ranking.declare(bridge)
+    records.declare(bridge)
+    leaderboard.declare(bridge)
     prompts.declare(bridge)
     return bridge
 

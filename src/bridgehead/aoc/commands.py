@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from bridgehead.runtime.command_line import Parser
 
 from .bridge import open_event
-from .days import FIRST, LAST
-from .leaderboard import Board, Filters
+from .files.layout import FIRST, LAST
+from .ranking.board import Board, Filters
 from .settings import AocSettings
 
 if TYPE_CHECKING:
@@ -61,23 +61,21 @@ def _filters(chosen: Namespace) -> Filters:
 
 
 def _leaderboard(event: Event, chosen: Namespace) -> int:
-    from . import exports
+    from .ranking import rendering
 
     board = event.board_now(_filters(chosen))
     if chosen.format == "table":
         _print_table(board)
     else:
-        sys.stdout.write(
-            {"csv": exports.csv, "json": exports.json, "markdown": exports.markdown}[chosen.format](board)
-        )
+        write = {"csv": rendering.csv, "json": rendering.json, "markdown": rendering.markdown}[chosen.format]
+        sys.stdout.write(write(board))
     return 0
 
 
 def _print_table(board: Board) -> None:
     from rich.console import Console
 
-    from .exports import table
-    from .wording import NO_RUNS, UNEVEN
+    from .ranking.rendering import NO_RUNS, UNEVEN, table
 
     console = Console()
     console.print(table(board) if board.rows else NO_RUNS)
@@ -86,7 +84,7 @@ def _print_table(board: Board) -> None:
 
 
 def _plot(event: Event, chosen: Namespace) -> int:
-    from .plot import draw
+    from .ranking.plot import draw
 
     drawn = draw(event, _filters(chosen), chosen.file)
     sys.stdout.write(f"{drawn}\n")
@@ -94,7 +92,7 @@ def _plot(event: Event, chosen: Namespace) -> int:
 
 
 def _check(event: Event, chosen: Namespace) -> int:
-    from .check import check
+    from .files.check import check
 
     report = check(event.folders)
     for problem in report.problems:

@@ -17,8 +17,8 @@ from rich.console import Console
 from bridgehead.runtime.tour import Tour
 
 from .bridge import open_event
-from .exports import table
-from .leaderboard import Filters
+from .ranking.board import Filters
+from .ranking.rendering import table
 from .settings import AocSettings
 
 LANTERNS = 200_000

@@ -12,7 +12,7 @@ from bridgehead.runtime import showing
 from bridgehead.runtime.findings import Finding
 
 from .bridge import open_event
-from .check import check
+from .files.check import check
 from .settings import AocSettings
 
 _SHOWN = 3

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 from bridgehead.mcp.later import asyncio
 from bridgehead.runtime.clock import Clock
 
-from . import instructions
-from .folders import Folders
-from .instructions import Instruction
+from .files import instructions
+from .files.instructions import Instruction
+from .files.layout import Folders
 
 if TYPE_CHECKING:
-    from .aliases import Aliases
-    from .day_file import Recorded
-    from .history import Page
-    from .leaderboard import Board, Filters
-    from .ledger import Ledger
-    from .records import Records
+    from .files.aliases import Aliases
+    from .files.day_file import Recorded
+    from .files.recorder import Recorder
+    from .files.records import Records
+    from .ranking.board import Board, Filters
+    from .ranking.history import Page
 
-MOST_BOARDS = 64
+MAX_BOARDS = 64
 """How many boards are kept for whoever asks again."""
 
 
@@ -47,28 +47,28 @@ class Event:
         return sorted(instructions.available(self.folders.instructions), reverse=True)
 
     @cached_property
-    def ledger(self) -> Ledger:
+    def recorder(self) -> Recorder:
         """Where records are written."""
-        from .ledger import Ledger
+        from .files.recorder import Recorder
 
-        return Ledger(self.folders.speeds, self._lock_wait, self._clock)
+        return Recorder(self.folders.speeds, self._lock_wait, self._clock)
 
     @cached_property
     def records(self) -> Records:
         """Where records are read."""
-        from .records import Records
+        from .files.records import Records
 
         return Records(self.folders.speeds)
 
     def prepare(self) -> None:
         """Load what records and rankings need, so that the first of them does not wait for it."""
-        from . import leaderboard  # noqa: F401 - that it is loaded is the point
+        from .ranking import board  # noqa: F401 - that it is loaded is the point
 
-        _ = self.ledger, self.records, self.aliases()
+        _ = self.recorder, self.records, self.aliases()
 
     async def record(self, day: int, phase: int, llm: str, time: int) -> Recorded:
         """Record a time; it is on the disk when this returns."""
-        return await self.ledger.record(day, phase, llm, time)
+        return await self.recorder.record(day, phase, llm, time)
 
     async def board(self, filters: Filters) -> Board:
         """Rank the LLMs, with what changed since the last time read anew."""
@@ -76,7 +76,7 @@ class Event:
 
     def board_now(self, filters: Filters) -> Board:
         """Do the same at once; may block."""
-        from .leaderboard import ranked
+        from .ranking.board import ranked
 
         aliases, records = self.aliases(), self.records.runs()
         state = aliases.identity, tuple((day, found.identity) for day, found in records.items())
@@ -84,14 +84,14 @@ class Event:
         if known is not None and known[0] == state:
             return known[1]
         board = ranked({day: found.runs for day, found in records.items()}, filters, aliases.of)
-        if len(self._boards) >= MOST_BOARDS:
+        if len(self._boards) >= MAX_BOARDS:
             self._boards.clear()
         self._boards[filters] = state, board
         return board
 
     def times_now(self, filters: Filters) -> dict[str, list[int]]:
         """Give all times of each LLM, in order; may block."""
-        from .leaderboard import all_runs, tallied
+        from .ranking.board import all_runs, tallied
 
         records = {day: found.runs for day, found in self.records.runs().items()}
         tallies = tallied(records, filters, self.aliases().of)
@@ -105,27 +105,27 @@ class Event:
         return await asyncio.to_thread(self._history, filters, limit, older)
 
     def _history(self, filters: Filters, limit: int, older: int | None) -> Page:
-        from . import days
-        from .history import page
+        from .files import layout
+        from .ranking.history import page
 
-        wanted = days.DAYS if filters.day is None else (filters.day,)
+        wanted = layout.DAYS if filters.day is None else (filters.day,)
         found = {day: self.records.entries(day) for day in wanted}
         return page(found, filters, self.aliases().of, limit=limit, older=older)
 
     async def llms(self) -> list[str]:
         """List the LLMs that have records, under the names that they count as."""
-        from .leaderboard import Filters
+        from .ranking.board import Filters
 
         board = await self.board(Filters())
         return sorted(row.llm for row in board.rows)
 
     def aliases(self) -> Aliases:
         """Read which names mean the same LLM."""
-        from . import aliases
+        from .files import aliases
 
         return aliases.read(self.folders.aliases)
 
     async def close(self) -> None:
         """Wait for what is being written."""
-        if "ledger" in self.__dict__:
-            await self.ledger.close()
+        if "recorder" in self.__dict__:
+            await self.recorder.close()

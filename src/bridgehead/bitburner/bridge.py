@@ -10,12 +10,13 @@ from bridgehead.mcp import Bridge
 from bridgehead.runtime.clock import Clock, SystemClock
 from bridgehead.runtime.metrics import Metrics
 
-from . import (
-    documentation,
-    edits,
+from .errors import BitburnerDialect
+from .game import paths
+from .session import Session, open_session
+from .settings import BitburnerSettings
+from .tools import (
+    definitions,
     files,
-    metadata,
-    paths,
     prompts,
     ram,
     resources,
@@ -26,10 +27,7 @@ from . import (
     status,
     writes,
 )
-from .dialect import BitburnerDialect
-from .session import Session, opened
-from .settings import BitburnerSettings
-from .toolbox import Toolbox
+from .tools.declaring import ToolDeclarer
 
 INSTRUCTIONS = """\
 Files of a running game of Bitburner: list, read, search, write, edit, delete, restore, and RAM costs. \
@@ -37,7 +35,7 @@ Nothing here runs a script. If a call says that the game is not connected, show 
 connection_status tells how things stand. Look API functions up with search_definitions. A file that is \
 written over or deleted can be brought back with restore_file."""
 
-_NOUNS = (status, files, search, writes, edits, restores, ram, documentation, servers, metadata, saves)
+_NOUNS = (status, files, search, writes, restores, ram, definitions, servers, saves)
 
 
 def make_bridge(
@@ -50,12 +48,12 @@ def make_bridge(
 
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[Session]:
-        async with opened(settings, counted, clock or SystemClock()) as session:
+        async with open_session(settings, counted, clock or SystemClock()) as session:
             session.announce = announce
             yield session
 
     def announce(server: str, filename: str, is_listed_anew: bool) -> None:  # noqa: FBT001 - one caller
-        bridge.changed.resource(paths.uri(server, filename))
+        bridge.changed.resource(paths.make_uri(server, filename))
         if is_listed_anew and server == paths.HOME:
             bridge.changed.resources()
 
@@ -70,7 +68,7 @@ def make_bridge(
         changing={"resources"},
         subscribable=True,
     )
-    tools = Toolbox(bridge, calls, errors, read_only=settings.read_only)
+    tools = ToolDeclarer(bridge, calls, errors, read_only=settings.read_only)
     for noun in _NOUNS:
         noun.declare(tools)
     resources.declare(bridge)

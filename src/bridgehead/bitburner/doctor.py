@@ -13,10 +13,11 @@ from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding
 from bridgehead.runtime.metrics import Metrics
 
-from . import saves, secret
-from .session import Session, opened
+from .game.sharing import peer_auth
+from .game.switchboard import GUEST
+from .session import Session, open_session
 from .settings import BitburnerSettings
-from .switchboard import GUEST
+from .tools import saves
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,9 +30,9 @@ async def examine(environment: Mapping[str, str], wait: float) -> list[Finding]:
     settings = BitburnerSettings({"MCP_LOG_LEVEL": "error", **environment})
     found = [showing.finding(BitburnerSettings(environment), environment), *_folders(settings)]
     try:
-        async with opened(settings, Metrics(), SystemClock()) as session:
+        async with open_session(settings, Metrics(), SystemClock()) as session:
             if not session.board.problem:
-                await session.board.arrival(wait)
+                await session.board.wait_for_game(wait)
             found += [_port(session), _listener(session), _game(session, wait)]
             found += [await _generation(session), _origins(session)]
     except BridgeError as error:
@@ -40,11 +41,11 @@ async def examine(environment: Mapping[str, str], wait: float) -> list[Finding]:
 
 
 def _folders(settings: BitburnerSettings) -> list[Finding]:
-    from .backups import Backups
+    from .changes.backups import Backups
 
     found = []
     try:
-        found.append(_private("state", secret.key_path(settings).parent))
+        found.append(_private("state", peer_auth.key_path(settings).parent))
         backups = Backups(settings, SystemClock())
         if backups.is_on:
             found.append(_private("backups", backups.folder))
@@ -95,14 +96,14 @@ def _game(session: Session, wait: float) -> Finding:
     if board.link is not None:
         return Finding("game", "right", f"connected, from {board.game}")
     refused = f"; refused: {board.refused}" if board.refused else ""
-    return Finding("game", "wrong", f"none dialled in within {wait:g} s{refused}", board.next_step())
+    return Finding("game", "wrong", f"none dialled in within {wait:g} s{refused}", board.describe_next_step())
 
 
 async def _generation(session: Session) -> Finding:
     if session.board.link is None:
         return Finding("generation", "note", "unknown without a game")
     try:
-        generation = await session.remote.generation()
+        generation = await session.remote.detect_generation()
     except BridgeError as error:
         return Finding("generation", "wrong", error.message, error.next_step)
     if generation.startswith("3"):

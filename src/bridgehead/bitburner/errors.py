@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from msgspec import UNSET, Struct, UnsetType
+
+from bridgehead.mcp.errors import Dialect, Failure, ToolError
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, StorageError, TimedOut, Unavailable
+from bridgehead.runtime.metrics import Counter
 
 
 class NotConnected(Unavailable):
@@ -23,7 +27,7 @@ class Disconnected(Unavailable):
         )
 
 
-class Unanswered(TimedOut):
+class ReplyTimeout(TimedOut):
     """The game did not answer one exchange in time."""
 
     def __init__(self, method: str, elapsed: float) -> None:
@@ -53,13 +57,13 @@ class RemoteFailure(BridgeError):
         self.remote_code = remote_code
 
 
-class TooOld(RemoteFailure):
+class UnsupportedByGame(RemoteFailure):
     """The connected game does not know this request."""
 
     code = "unsupported_by_game"
 
 
-class OddReply(BridgeError):
+class InvalidReply(BridgeError):
     """The game answered something that is no answer to what was asked."""
 
     code = "odd_reply"
@@ -77,7 +81,7 @@ class Conflict(BridgeError):
     code = "conflict"
 
 
-class NotKept(StorageError):
+class BackupFailed(StorageError):
     """The previous content could not be kept, so nothing was changed."""
 
     code = "backup_failed"
@@ -89,14 +93,60 @@ class Declined(BridgeError):
     code = "declined"
 
 
-class RanAway(InvalidArgument):
+class PatternTooSlow(InvalidArgument):
     """A search pattern took too long."""
 
     code = "pattern_too_slow"
 
 
-def noted(error: BridgeError, note: str) -> BridgeError:
+def add_note(error: BridgeError, note: str) -> BridgeError:
     """Add to a failure what it means for what was being done."""
     error.message = f"{error.message} {note}"
     error.args = (f"{error.message} {error.next_step}" if error.next_step else error.message,)
     return error
+
+
+class Problem(Struct, frozen=True, omit_defaults=True):
+    """A failure for programs; the text beside it is for models and says the same."""
+
+    code: str
+    message: str
+    next_step: str
+    transient: bool
+    remote_message: str | UnsetType = UNSET
+    remote_code: int | str | UnsetType | None = UNSET
+
+
+class BitburnerDialect(Dialect):
+    """Tool errors throughout: a model can act on each of them."""
+
+    def __init__(self, tool_calls: Counter, tool_errors: Counter) -> None:
+        self._tool_calls = tool_calls
+        self._tool_errors = tool_errors
+
+    def invalid_arguments(self, tool: str, problem: str) -> Failure:
+        """Arguments that do not fit; such a call never reaches the tool, so it is counted here."""
+        self._tool_calls.add(tool)
+        self._tool_errors.add(tool)
+        error = InvalidArgument(
+            f"Invalid arguments for {tool}: {problem}.", next_step="Correct the arguments and call again."
+        )
+        return _worded(error)
+
+    def translate(self, error: Exception) -> Failure | None:
+        """Turn a failure of ours into a tool error."""
+        return _worded(error) if isinstance(error, BridgeError) else super().translate(error)
+
+
+def _worded(error: BridgeError) -> ToolError:
+    problem = Problem(error.code, error.message, error.next_step, error.is_transient)
+    if isinstance(error, RemoteFailure):
+        problem = Problem(
+            error.code,
+            error.message,
+            error.next_step,
+            error.is_transient,
+            error.remote_message,
+            error.remote_code,
+        )
+    return ToolError(str(error), problem)

@@ -26,5 +26,5 @@ def far_side(session: Session | Any) -> FarSide:
     if session is None:
         return FarSide(is_there=False, says="The port is not open yet.")
     if session.board.link is None:
-        return FarSide(is_there=False, says=str(session.board.not_connected()))
+        return FarSide(is_there=False, says=str(session.board.make_not_connected()))
     return FarSide(is_there=True, says=f"A game is connected, from {session.board.game}.")

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from bridgehead.runtime.metrics import Metrics
 
-    from .backups import Backups
-    from .dialler import Dialler
-    from .ownership import Ownership
-    from .relay import Relay
-    from .remote import Remote
+    from .changes.backups import Backups
+    from .game.dialler import Dialler
+    from .game.remote import Remote
+    from .game.sharing.ownership import Ownership
+    from .game.sharing.relay import Relay
+    from .game.switchboard import Switchboard
     from .settings import BitburnerSettings
-    from .switchboard import Switchboard
 
 Announce = Callable[[str, str, bool], None]
 """Tells clients that a file changed: server, name, and whether the list of files changed too."""
@@ -45,34 +45,34 @@ class Session:
         self.remote = remote
         self.backups = backups
         self.announce: Announce = lambda *_: None
-        self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
-    def turn(self, server: str, filename: str) -> AbstractAsyncContextManager[None]:
+    def lock_file(self, server: str, filename: str) -> AbstractAsyncContextManager[None]:
         """Wait for one's turn to change a file: what is read and written in it belongs together."""
         import asyncio
 
-        return self._turns.setdefault((server, filename), asyncio.Lock())
+        return self._locks.setdefault((server, filename), asyncio.Lock())
 
 
 @asynccontextmanager
-async def opened(settings: BitburnerSettings, metrics: Metrics, clock: Clock) -> AsyncIterator[Session]:
+async def open_session(settings: BitburnerSettings, metrics: Metrics, clock: Clock) -> AsyncIterator[Session]:
     """Open the port (or dial), and close everything at the end."""
     import asyncio
 
     from bridgehead.runtime import logs
 
-    from .backups import Backups
-    from .relay import Relay
-    from .remote import Remote
-    from .switchboard import Switchboard
+    from .changes.backups import Backups
+    from .game.remote import Remote
+    from .game.sharing.relay import Relay
+    from .game.switchboard import Switchboard
 
     settings.configure_logs()
     logs.logger("bitburner").info("starting", **dict(settings.summary()))
     board = Switchboard(settings, metrics, clock)
     timeout = settings.rpc_timeout_ms / 1000
     relay = Relay(board, timeout)
-    connecting = _connecting(settings, board, relay, clock)
-    task = asyncio.get_running_loop().create_task(_kept_running(connecting, board))
+    connecting = _choose_connector(settings, board, relay, clock)
+    task = asyncio.get_running_loop().create_task(_keep_connecting(connecting, board))
     try:
         await connecting.settled.wait()
         yield Session(settings, board, relay, Remote(board, timeout, clock), Backups(settings, clock))
@@ -82,23 +82,23 @@ async def opened(settings: BitburnerSettings, metrics: Metrics, clock: Clock) ->
             await task
 
 
-def _connecting(
+def _choose_connector(
     settings: BitburnerSettings, board: Switchboard, relay: Relay, clock: Clock
 ) -> Dialler | Ownership:
     """Choose how a game is come by: dialling an address, or holding the port that games dial."""
-    from . import secret
-    from .dialler import Dialler
-    from .listener import Listener
-    from .ownership import Ownership
+    from .game.dialler import Dialler
+    from .game.listener import Listener
+    from .game.sharing import peer_auth
+    from .game.sharing.ownership import Ownership
 
-    prover = secret.Prover(secret.load(settings), clock)
+    prover = peer_auth.Prover(peer_auth.load_key(settings), clock)
     backoff = Backoff(settings.reconnect_base_ms / 1000, settings.reconnect_max_ms / 1000)
     if settings.rpc_url is not None:
         return Dialler(settings, settings.rpc_url, board, prover, backoff)
     return Ownership(settings, board, Listener(settings, board, relay, prover), prover, backoff)
 
 
-async def _kept_running(connecting: Dialler | Ownership, board: Switchboard) -> None:
+async def _keep_connecting(connecting: Dialler | Ownership, board: Switchboard) -> None:
     """Connect for as long as the session lasts; a bug in it is logged, and told to whoever calls a tool."""
     from bridgehead.mcp.later import logging
 
@@ -106,6 +106,6 @@ async def _kept_running(connecting: Dialler | Ownership, board: Switchboard) -> 
         await connecting.run()
     except Exception as bug:  # noqa: BLE001 - whatever it is, no call may wait for a game in vain
         logging.getLogger("bridgehead.bitburner").error("connecting failed", exc_info=bug)
-        board.blocked("The bridge cannot connect because of a fault of its own; start it again.")
+        board.report_problem("The bridge cannot connect because of a fault of its own; start it again.")
     finally:
         connecting.settled.set()

@@ -196,7 +196,7 @@ class Tool:
                 return self.arguments(EMPTY)
             from . import misfits  # which only a call that fails needs
 
-            raise InvalidArguments(misfits.worded(str(error), self.input_schema)) from error
+            raise InvalidArguments(self.name, misfits.worded(str(error), self.input_schema)) from error
 
 
 def _answered(kind: Any) -> Any:
@@ -209,7 +209,11 @@ def _answered(kind: Any) -> Any:
 
 
 class InvalidArguments(Exception):
-    """Arguments that do not fit; the text says where and what was expected."""
+    """Arguments that do not fit; the text says where and what was expected. The dialect words the failure."""
+
+    def __init__(self, tool: str, problem: str) -> None:
+        super().__init__(problem)
+        self.tool = tool
 
 
 def unknown_tool(name: str, known: list[str]) -> ProtocolError:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bridgehead.bitburner.simulator import World, answer
-from bridgehead.bitburner.simulator.servers import address
+from bridgehead.bitburner.simulator.world import address
 
 FILES = {"home": {"run.js": "ns.scan()", "notes.txt": "héllo"}, "n00dles": {}}
 

@@ -8,8 +8,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from .methods import METHODS, Call, known
-from .wording import Case, Refusal, Silence, refusal
+from .methods import METHODS, Call, Case, Refusal, Silence, known, refusal
 from .world import World
 
 _BORROWED = frozenset({"toString", "toLocaleString"})

@@ -16,11 +16,10 @@ from websockets.uri import parse_uri
 from bridgehead.runtime.command_line import Parser
 
 from . import faults
-from .folder import Taken, take
 from .game import Game
+from .paths import Taken, take
 from .screen import Screen
-from .servers import HOSTS
-from .world import HOME
+from .world import HOME, HOSTS
 
 PAGE = "https://bitburner-official.github.io"
 AGAIN = 2.0

@@ -18,8 +18,7 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.typing import Origin
 
 from .answer import decode, reply
-from .faults import HELD, Dice, Faults
-from .garbage import garbage, nonsense, padded
+from .faults import HELD, Dice, Faults, garbage, nonsense, padded
 from .world import World
 
 LIMIT = 5.0

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import time
 from collections.abc import Callable, Iterable, Mapping
+from zlib import crc32
 
+import msgspec
 from msgspec import Struct
 
-from .names import is_script
-from .servers import HOSTS, address
+from .paths import is_script
 
 HOME = "home"
 GENERATIONS = (2, 3)
@@ -92,3 +94,35 @@ class World:
 
     def _milliseconds(self) -> int:
         return int(self._now() * 1000)
+
+
+_FRESH = """
+home ecorp megacorp b-and-a blade nwo clarkinc omnitek 4sigma kuai-gong fulcrumtech fulcrumassets
+stormtech defcomm infocomm helios vitalife icarus univ-energy titan-labs microdyne taiyang-digital
+galactic-cyber aerocorp omnia zb-def applied-energetics solaris deltaone global-pharm nova-med zeus-med
+unitalife lexo-corp rho-construction alpha-ent aevum-police rothman-uni zb-institute summit-uni syscore
+catalyst the-hub computek netlink johnson-ortho n00dles foodnstuff sigma-cosmetics joesguns zer0
+nectar-net neo-net silver-helix hong-fang-tea harakiri-sushi phantasy max-hardware omega-net
+crush-fitness iron-gym millenium-fitness powerhouse-fitness snap-fitness run4theh111z I.I.I.I
+avmnite-02h . CSEC The-Cave w0r1d_d43m0n darkweb
+"""
+HOSTS = tuple(_FRESH.split())
+
+
+def address(host: str) -> str:
+    """Return an IP address for a host: always the same one, which the game would draw at random."""
+    number = crc32(host.encode())
+    return ".".join(str(number >> shift & 0xFF) for shift in (24, 16, 8, 0))
+
+
+IDENTIFIER = "simulated-player"
+
+
+def save(world: World) -> dict[str, object]:
+    """Return the world as the game would save it."""
+    content = {
+        "ctor": "BitburnerSaveObject",
+        "data": {"identifier": IDENTIFIER, "generation": world.generation, "servers": world.servers},
+    }
+    packed = gzip.compress(msgspec.json.encode(content), compresslevel=6, mtime=0)
+    return {"identifier": IDENTIFIER, "binary": True, "save": packed.decode("latin-1")}

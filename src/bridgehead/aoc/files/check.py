@@ -1,0 +1,138 @@
+"""Check: reads every file of an event and lists every problem, so that a person can repair them. Blocks."""
+
+# ruff: noqa: PTH118, PTH208 - one way to write a path in this package
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Raw, Struct
+
+from bridgehead.runtime.errors import BridgeError
+
+from . import aliases, day_document, instructions, layout
+from .entries import Entry, is_control
+from .layout import Folders
+from .snapshot import read_snapshot
+
+_MEANT = re.compile(r"day\W*\d+.*\.(md|json)", re.IGNORECASE)
+"""A name that somebody may have meant to be read."""
+
+
+class Problem(NamedTuple):
+    """What is wrong, and with which file."""
+
+    path: str
+    text: str
+
+
+class Report(NamedTuple):
+    """What a check found."""
+
+    files: int
+    problems: list[Problem]
+
+
+def check(folders: Folders) -> Report:
+    """Read every file."""
+    files, problems = 0, []
+    for folder, look in ((folders.instructions, _instruction), (folders.speeds, _speeds)):
+        for name in _names(folder):
+            files += 1
+            path = os.path.join(folder, name)
+            problems += [Problem(path, text) for text in look(folder, name)]
+    if os.path.lexists(folders.aliases):
+        files += 1
+        problems += [Problem(folders.aliases, text) for text in _aliases(folders.aliases)]
+    return Report(files, problems)
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(name for name in os.listdir(folder) if _MEANT.fullmatch(name))
+    except FileNotFoundError:
+        return []
+
+
+def _instruction(folder: str, name: str) -> Iterator[str]:
+    day = layout.day_of_instruction_file(name)
+    if day is None:
+        yield "is never read: names are Day01_phase1.md, Day01_phase2.md or day01.json, up to 25"
+        return
+    first = layout.markdown_name(day, 1)
+    if name == layout.markdown_name(day, 2) and not os.path.lexists(os.path.join(folder, first)):
+        yield f"is never read: {first} is missing"
+    try:
+        instructions.read_file(folder, name, day)
+    except BridgeError as error:
+        yield str(error)
+
+
+def _aliases(path: str) -> Iterator[str]:
+    try:
+        aliases.read(path)
+    except BridgeError as error:
+        yield str(error)
+
+
+def _speeds(folder: str, name: str) -> Iterator[str]:
+    day = layout.day_of_speeds_file(name)
+    if day is None:
+        yield "is never read: names are day01.json to day25.json"
+        return
+    try:
+        stored = read_snapshot(os.path.join(folder, name), day_document.MAX_BYTES)
+    except BridgeError as error:
+        yield str(error)
+        return
+    if stored is not None:
+        yield from speed_problems(stored.data, day)
+
+
+class _Loose(Struct):
+    entries: list[Raw]
+
+
+def speed_problems(data: bytes, day: int) -> Iterator[str]:
+    """Find everything that is wrong with a day's records, with its place."""
+    try:
+        entries = dict(enumerate(day_document.decode_entries(data, day)))
+    except day_document.CorruptDay as problem:
+        single, entries = _one_by_one(data)
+        yield from single or [str(problem)]
+    for place, entry in entries.items():
+        if not _is_moment(entry.timestamp):
+            yield f"{entry.timestamp!r} is no ISO 8601 timestamp - at `$.entries[{place}].timestamp`"
+        if any(is_control(character) for character in entry.llm):
+            yield f"{entry.llm!r} has control characters in it - at `$.entries[{place}].llm`"
+
+
+def _is_moment(timestamp: str) -> bool:
+    try:
+        datetime.fromisoformat(timestamp)
+    except ValueError:
+        return False
+    return True
+
+
+def _one_by_one(data: bytes) -> tuple[list[str], dict[int, Entry]]:
+    """Look at each entry by itself, so that one that is wrong does not hide the next."""
+    wrong: list[str] = []
+    right: dict[int, Entry] = {}
+    try:
+        raws = msgspec.json.decode(data, type=_Loose).entries
+    except day_document.UNDECODABLE:
+        return wrong, right
+    for place, raw in enumerate(raws):
+        try:
+            entry = msgspec.json.decode(raw, type=Entry)
+            _ = entry.time
+            right[place] = entry
+        except (*day_document.UNDECODABLE, LookupError) as error:
+            wrong.append(f"{str(error).replace(' - at `$', f' - at `$.entries[{place}]')}")
+    return wrong, right

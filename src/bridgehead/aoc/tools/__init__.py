@@ -1,0 +1,1 @@
+"""What an agent calls: tools, with the resources and prompts beside them."""

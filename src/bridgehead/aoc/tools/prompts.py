@@ -1,0 +1,156 @@
+"""Prompts: ready-made requests for solving a day honestly timed, and for comparing models."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import UNSET, Meta, UnsetType
+
+from bridgehead.mcp import Arguments, Bridge, Context
+from bridgehead.runtime.errors import NotFound
+
+from ..event import Event
+from ..files import layout
+from ..files.entries import Name
+from ..files.instructions import Instruction
+from ..files.layout import Day, Phase
+from ..ranking.board import filters
+from ..ranking.rendering import board_text
+
+LANGUAGES = (
+    "C",
+    "C#",
+    "C++",
+    "Clojure",
+    "Elixir",
+    "F#",
+    "Go",
+    "Haskell",
+    "Java",
+    "JavaScript",
+    "Julia",
+    "Kotlin",
+    "Lua",
+    "OCaml",
+    "Perl",
+    "PHP",
+    "Python",
+    "Ruby",
+    "Rust",
+    "Scala",
+    "Swift",
+    "TypeScript",
+    "Zig",
+)
+MAX_ROWS = 30
+
+_SOLVE = """\
+Solve this puzzle in {language}. {what}
+
+{text}
+
+How to time it honestly:
+1. Read the whole text first. The clock runs from the moment you begin to work on the solution until your
+   program has printed the right answer on the full input. Take the time from a real clock, never estimate it.
+2. Check your program on the example in the text. A wrong answer is not a solution: correct it, and let the
+   clock run on.
+3. Do not look up an existing solution, and do not leave out failed attempts.
+4. Record it once, when the answer is right, under the name you are known by:
+   record_speed(day={day}, phase={phase}, llm_name=<your name>, speed_ms=<whole milliseconds>)
+If you could not solve it, say so and record nothing."""
+
+_COMPARE = """\
+Compare these models by their recorded solving times{scope}.
+
+{board}
+
+1. Say first whether the runs can be compared at all: the same puzzles, and enough runs of each model (fewer
+   than five say little).
+2. Rank by the median. Name the spread beside it, and how many times slower each model is than the best.
+3. Where the gap between two medians is smaller than their spread, call it a tie.
+4. These are times of runs that were recorded as solved: they do not say how often a model failed.{focus}
+speed_history gives single runs, speed_leaderboard with a day and a phase the ranking of one puzzle."""
+
+
+class SolveDay(Arguments):
+    """What `solve_day` takes."""
+
+    day: Day
+    phase: Phase = 1
+    language: Annotated[str, Meta(min_length=1, max_length=40, description="Programming language")] = "Python"
+
+
+class CompareModels(Arguments):
+    """What `compare_models` takes."""
+
+    day: Day | UnsetType = UNSET
+    phase: Phase | UnsetType = UNSET
+    llm_name: Annotated[Name, Meta(description="One model to look at closely")] | UnsetType = UNSET
+
+
+def declare(bridge: Bridge[Event]) -> None:
+    """Let a bridge offer the prompts."""
+    bridge.prompt("Solve one phase of a day, time it honestly and record it.")(solve_day)
+    bridge.prompt("Compare models by their recorded solving times.")(compare_models)
+    for prompt in ("solve_day", "compare_models"):
+        bridge.complete_prompt(prompt, "day")(complete_day)
+        bridge.complete_prompt(prompt, "phase")(complete_phase)
+    bridge.complete_prompt("solve_day", "language")(complete_language)
+    bridge.complete_prompt("compare_models", "llm_name")(complete_llm)
+
+
+def solve_day(args: SolveDay, ctx: Context[Event]) -> str:
+    """Give a model the text of a phase, and how to time and record it."""
+    instruction = ctx.state.instruction(args.day)
+    if args.phase == 1:
+        text, what = Instruction(args.day, instruction.phase1).text, "Only its first phase counts."
+    elif instruction.phase2 is None:
+        raise _no_second_phase(ctx.state.year, args.day)
+    else:
+        text, what = (
+            instruction.text,
+            "Only its second phase counts; the first one is there to build on.",
+        )
+    return _SOLVE.format(language=args.language, what=what, text=text, day=args.day, phase=args.phase)
+
+
+def _no_second_phase(year: int, day: int) -> NotFound:
+    if day == layout.last_day(year):
+        return NotFound(f"Day {day} is the last day of {year} and has no second puzzle.")
+    return NotFound(
+        f"Day {day} has no second phase yet.",
+        next_step=f"Put its text into {layout.markdown_name(day, 2)} beside the first one.",
+    )
+
+
+async def compare_models(args: CompareModels, ctx: Context[Event]) -> str:
+    """Give a model the ranking, and how to read it."""
+    board = await ctx.state.board(filters(args.day, args.phase))
+    total = len(board.rows)
+    rows = board_text(board.rows[:MAX_ROWS], total, is_even=board.is_even, next_offset=None)
+    if total > MAX_ROWS:
+        rows += f"\n{total - MAX_ROWS} more are slower than these."
+    day = "" if args.day is UNSET else f" on day {args.day}"
+    phase = "" if args.phase is UNSET else f" in phase {args.phase}"
+    focus = "" if args.llm_name is UNSET else f"\n5. Look closely at {args.llm_name}."
+    return _COMPARE.format(scope=day + phase, board=rows, focus=focus)
+
+
+def complete_day(value: str, given: dict[str, str], ctx: Context[Event]) -> list[str]:
+    """Complete a day with those that have a puzzle."""
+    return [text for text in map(str, sorted(ctx.state.days())) if text.startswith(value)]
+
+
+def complete_phase(value: str, given: dict[str, str], ctx: Context[Event]) -> list[str]:
+    """Complete a phase."""
+    return [text for text in ("1", "2") if text.startswith(value)]
+
+
+def complete_language(value: str, given: dict[str, str], ctx: Context[Event]) -> list[str]:
+    """Complete a programming language, in any case."""
+    return [name for name in LANGUAGES if name.lower().startswith(value.lower())]
+
+
+async def complete_llm(value: str, given: dict[str, str], ctx: Context[Event]) -> list[str]:
+    """Complete the name of an LLM with those that have records, in any case."""
+    return [name for name in await ctx.state.llms() if name.lower().startswith(value.lower())]

@@ -1,0 +1,88 @@
+"""Puzzles: the tool and the resources that give a client the instructions of a day."""
+
+from __future__ import annotations
+
+from bridgehead.mcp import Arguments, Bridge, Context, ResourceItem
+from bridgehead.runtime.errors import BridgeError, NotFound
+
+from ..errors import not_loaded
+from ..event import Event
+from ..files import layout
+from ..files.layout import Day
+
+TEXT = "text/plain"
+
+
+class FetchInstruction(Arguments):
+    """What `fetch_instruction` takes."""
+
+    day: Day
+
+
+FETCH_SCHEMA = {
+    "type": "object",
+    "properties": {"day": {"type": "integer", "description": "Day number (1-25)"}},
+    "required": ["day"],
+}
+"""As the contract has it, for clients that know it by heart; `FetchInstruction` is what is held to."""
+
+
+def declare(bridge: Bridge[Event], year: int) -> None:
+    """Let a bridge offer the puzzles of a year."""
+    bridge.tool(
+        "Fetch the full puzzle instruction for a specific day",
+        read_only=True,
+        idempotent=True,
+        open_world=False,
+        input_schema=FETCH_SCHEMA,
+    )(fetch_instruction)
+    bridge.resource_list(list_days)
+    bridge.template(
+        layout.URI_TEMPLATE,
+        name="Day Instructions",
+        description=f"Full puzzle instructions for a day of Advent of Code {year}, 01 to 25",
+        mime_type=TEXT,
+    )(read_day)
+    bridge.complete_template(layout.URI_TEMPLATE, "day")(complete_number)
+
+
+def fetch_instruction(args: FetchInstruction, ctx: Context[Event]) -> str:
+    """Give the puzzle of a day."""
+    return ctx.state.instruction(args.day).text
+
+
+def list_days(ctx: Context[Event]) -> list[ResourceItem]:
+    """List the days that have a puzzle, the newest first."""
+    return [_item(ctx.state.year, day) for day in ctx.state.days()]
+
+
+def _item(year: int, day: int) -> ResourceItem:
+    return ResourceItem(
+        layout.day_uri(day),
+        f"Day {day} Instructions",
+        description=f"Full puzzle instructions for Advent of Code {year} Day {day}",
+        mime_type=TEXT,
+    )
+
+
+def read_day(variables: dict[str, str], ctx: Context[Event]) -> str:
+    """Read the puzzle of the day that a URI names."""
+    try:
+        return ctx.state.instruction(_day(variables["day"])).text
+    except BridgeError as error:
+        raise not_loaded(error) from error
+
+
+def _day(number: str) -> int:
+    day = layout.parse_day(number)
+    if day is None:
+        raise NotFound(
+            f"There is no day {number!r}.", next_step="Days are aoc://day01 to aoc://day25, with two digits."
+        )
+    return day
+
+
+def complete_number(value: str, given: dict[str, str], ctx: Context[Event]) -> list[str]:
+    """Complete the number in a URI with the days that there are."""
+    numbers = (layout.two_digits(day) for day in sorted(ctx.state.days()))
+    return [number for number in numbers if number.startswith(value)]

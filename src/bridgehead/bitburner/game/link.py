@@ -1,0 +1,189 @@
+"""Link: one WebSocket to the far side, and the calls that wait on it.
+
+Owns the map of pending calls and their time limits. A reply finds its call by id alone, whatever the order;
+what fits no call is ignored and counted. When the socket ends, everything that waits fails at once.
+Where the socket comes from, and which link is the current one, is not its business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from msgspec import UNSET, Raw
+from websockets.asyncio.connection import Connection
+from websockets.exceptions import ConnectionClosed
+
+from bridgehead.runtime import logs
+from bridgehead.runtime.metrics import Counter
+
+from ..errors import Disconnected, InvalidReply, ReplyTimeout
+from . import wire
+from .sockets import Outbox
+
+_log = logs.logger("bitburner.link")
+
+
+class CallFailed(Exception):
+    """The far side answered with an error; what it is called here is decided by whoever asked."""
+
+    def __init__(self, failure: wire.Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+Notice = Callable[[wire.Reply], None]
+
+
+class Link:
+    """One connection, for as long as it lasts."""
+
+    def __init__(
+        self,
+        socket: Connection,
+        ids: Iterator[int],
+        *,
+        ignored: Counter,
+        timeouts: Counter,
+        on_notice: Notice | None = None,
+    ) -> None:
+        self._socket = socket
+        self._outbox = Outbox(socket)
+        self._deadlines = Deadlines()
+        self._ids = ids
+        self._ignored = ignored
+        self._timeouts = timeouts
+        self._on_notice = on_notice
+        self._pending: dict[int, asyncio.Future[Raw]] = {}
+        self._is_over = False
+        self.memory: dict[str, Any] = {}
+        """What is worth remembering for as long as the same game is there."""
+
+    @property
+    def pending(self) -> int:
+        """How many calls wait for their replies."""
+        return len(self._pending)
+
+    async def call(self, method: str, params: bytes, timeout: float) -> Raw:
+        """Ask, and return the undecoded result; an error that was answered is raised as `CallFailed`."""
+        if self._is_over:
+            raise Disconnected(method)
+        request_id = next(self._ids)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Raw] = loop.create_future()
+        self._pending[request_id] = future
+        began = loop.time()
+        self._deadlines.watch(future, began + timeout)
+        self._outbox.post(request_id, wire.encode_request(request_id, method, params))
+        try:
+            return await future
+        except TimeoutError:
+            self._timeouts.add()
+            raise ReplyTimeout(method, loop.time() - began) from None
+        except _ConnectionEnded:
+            raise Disconnected(method) from None
+        except _NoResult:
+            raise InvalidReply(method, "it has neither a result nor an error") from None
+        finally:
+            self._deadlines.forget(future)
+            self._outbox.withdraw(request_id)
+            del self._pending[request_id]
+
+    async def run(self) -> None:
+        """Take in what comes until the socket ends."""
+        try:
+            while True:
+                self._handle_frame(await self._socket.recv(decode=False))
+        except ConnectionClosed:
+            return
+        finally:
+            self.fail_pending()
+
+    def fail_pending(self) -> None:
+        """Fail everything that waits; nothing can be asked from now on."""
+        self._is_over = True
+        for future in self._pending.values():
+            if not future.done():
+                future.set_exception(_ConnectionEnded())
+
+    def _handle_frame(self, frame: bytes) -> None:
+        reply = wire.decode_reply(frame)
+        if reply is None:
+            self._ignore("malformed", frame)
+        elif reply.method is not UNSET and self._on_notice is not None:
+            self._on_notice(reply)
+        else:
+            self._settle(reply, frame)
+
+    def _settle(self, reply: wire.Reply, frame: bytes) -> None:
+        future = self._pending.get(reply.id) if isinstance(reply.id, int) else None
+        if future is None or future.done():
+            self._ignore("unsolicited", frame)
+        elif reply.has_failed:
+            future.set_exception(CallFailed(wire.decode_failure(bytes(reply.error))))  # type: ignore[arg-type]  # set
+        elif isinstance(reply.result, Raw):
+            future.set_result(reply.result)
+        else:
+            self._ignore("malformed", frame)
+            future.set_exception(_NoResult())
+
+    def _ignore(self, why: str, frame: bytes) -> None:
+        self._ignored.add(why)
+        _log.debug("reply ignored", why=why, bytes=len(frame))
+
+    async def is_alive(self, within: float) -> bool:
+        """Tell whether the far side answers a ping in time."""
+        try:
+            async with asyncio.timeout(within):
+                await (await self._socket.ping())
+        except (TimeoutError, ConnectionClosed):
+            return False
+        return not self._is_over
+
+    async def close(self, code: int, reason: str) -> None:
+        """Hang up, telling why."""
+        self.fail_pending()
+        await self._socket.close(code, reason)
+
+
+class _NoResult(Exception):
+    """The reply to a call carries nothing."""
+
+
+class _ConnectionEnded(Exception):
+    """The socket ended while a call waited."""
+
+
+class Deadlines:
+    """The futures that wait, and until when."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._due: dict[asyncio.Future[Any], float] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def watch(self, future: asyncio.Future[Any], when: float) -> None:
+        """Let a future fail with TimeoutError at this time of the loop."""
+        self._due[future] = when
+        if self._timer is None or when < self._timer.when():
+            self._schedule(when)
+
+    def forget(self, future: asyncio.Future[Any]) -> None:
+        """Forget a future; the timer stays, as it is cheaper to let it ring."""
+        self._due.pop(future, None)
+
+    def _schedule(self, when: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(when, self._expire)
+
+    def _expire(self) -> None:
+        self._timer = None
+        now = self._loop.time()
+        for future, when in self._due.items():
+            if when <= now and not future.done():
+                future.set_exception(TimeoutError())
+        later = [when for when in self._due.values() if when > now]
+        if later:
+            self._schedule(min(later))

@@ -1,0 +1,114 @@
+"""Paths: the game's rules for the names of files and servers, checked before anything is asked of the game.
+
+The only place that knows these rules. They are those of both generations of the game; where one is stricter
+(`.css` came with 3.x), the game itself says so.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from bridgehead.runtime.errors import InvalidArgument
+
+HOME = "home"
+SCRIPTS = (".js", ".jsx", ".ts", ".tsx", ".script")
+TEXTS = (".txt", ".json", ".css")
+EXTENSIONS = SCRIPTS + TEXTS
+FORBIDDEN = frozenset("*?[]!\\~|#\"' ")
+_TOP = (".", "..")
+
+
+@lru_cache(maxsize=1024)
+def validate_filename(text: str) -> str:
+    """Return a file's name as the game stores it; a name that the game would refuse raises here."""
+    if not text.strip():
+        raise _refused(text, "it is empty", "Name a file, such as scripts/hack.js.")
+    bad = sorted(FORBIDDEN.intersection(text))
+    if bad:
+        shown = " ".join("space" if character == " " else character for character in bad)
+        raise _refused(text, f"it has what the game does not allow in a name: {shown}", "Leave these out.")
+    parts = _canonical(text)
+    if "" in parts:
+        raise _refused(text, "a folder or the file has no name", "Write one slash between two names.")
+    _check_extension(text, parts[-1])
+    return "/".join(parts)
+
+
+def _canonical(text: str) -> list[str]:
+    """Resolve `.` and `..` as the game does: in relative paths, and never above the top."""
+    if text.startswith("/"):
+        parts = text[1:].split("/")
+        if any(part in _TOP for part in parts):
+            raise _refused(text, "the game refuses . and .. behind a leading slash", "Leave the slash out.")
+        return parts
+    resolved: list[str] = []
+    for part in text.split("/"):
+        if part == ".." and not resolved:
+            raise _refused(text, "it leads out of the server", "Name a file inside of it.")
+        if part == "..":
+            resolved.pop()
+        elif part != ".":
+            resolved.append(part)
+    return resolved or [""]
+
+
+def _check_extension(text: str, name: str) -> None:
+    stem, dot, extension = name.rpartition(".")
+    if not stem or dot + extension not in EXTENSIONS:
+        allowed = " ".join(EXTENSIONS)
+        raise _refused(
+            text, f"the game's files end in one of {allowed} (lower case)", "Use one of these endings."
+        )
+
+
+def validate_server(text: str) -> str:
+    """Return a server's name; the game knows it by its exact letters, or by its IP address."""
+    if not text.strip():
+        raise InvalidArgument(
+            "The server's name is empty.", next_step="Leave it out for home, or ask list_servers."
+        )
+    if any(character < " " for character in text):
+        raise InvalidArgument(
+            f"{text!r} cannot be a server's name: it has control characters.",
+            next_step="list_servers tells the names.",
+        )
+    return text
+
+
+def is_script(name: str) -> bool:
+    """Tell whether a file is one that the game can run, and so has a RAM cost."""
+    return name.endswith(SCRIPTS)
+
+
+def validate_script(text: str) -> str:
+    """Return the name of a script; other files are refused."""
+    name = validate_filename(text)
+    if not is_script(name):
+        raise _refused(text, f"only scripts have a RAM cost ({' '.join(SCRIPTS)})", "Name a script.")
+    return name
+
+
+def make_uri(on: str, name: str) -> str:
+    """Return the address under which a file is a resource."""
+    from urllib.parse import quote
+
+    return f"bitburner://{quote(on, safe='')}/{quote(name)}"
+
+
+def guess_mime_type(name: str) -> str:
+    """Return what kind of text a file holds."""
+    kinds = {"json": "application/json", "css": "text/css", "txt": "text/plain"}
+    return kinds.get(name.rpartition(".")[2], "text/javascript")
+
+
+def matches(name: str, glob: str | None) -> bool:
+    """Tell whether a name fits a pattern with `*`, `?` and `[…]`, where `*` also crosses folders."""
+    if not glob:
+        return True
+    from fnmatch import fnmatchcase
+
+    return fnmatchcase(name, glob.removeprefix("/"))
+
+
+def _refused(text: str, problem: str, advice: str) -> InvalidArgument:
+    return InvalidArgument(f"{text!r} is not a file name of the game: {problem}.", next_step=advice)

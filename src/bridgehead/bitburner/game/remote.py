@@ -1,0 +1,219 @@
+"""Remote: the game's Remote API as typed methods, and its errors in the words of this bridge.
+
+Each method is one exchange. The game's two generations word their errors differently, so none is told by its
+exact text; what is told apart is only "does not know this request", for which JSON-RPC also has a code.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from bridgehead.runtime import logs
+from bridgehead.runtime.errors import BridgeError
+
+from ..errors import InvalidReply, RemoteFailure, UnsupportedByGame
+from . import wire
+from .link import CallFailed, Link
+
+if TYPE_CHECKING:
+    from bridgehead.runtime.clock import Clock
+
+    from .switchboard import Switchboard
+
+_log = logs.logger("bitburner.remote")
+
+T = TypeVar("T")
+_METHOD_NOT_FOUND = -32601
+_UNKNOWN = ("unknown message", "unknown method", "method not found")
+
+SINCE = {
+    "getAllServers": "2.6",
+    "getSaveFile": "2.8",
+    "getFileMetadata": "3.0",
+    "getAllFileMetadata": "3.0",
+}
+METHODS = frozenset(
+    {
+        "pushFile",
+        "getFile",
+        "deleteFile",
+        "getFileNames",
+        "getAllFiles",
+        "calculateRam",
+        "getDefinitionFile",
+        *SINCE,
+    }
+)
+"""Everything that is ever asked of a game."""
+
+_HINTS = (
+    (("exist", "not found"), "list_files tells which files are there."),
+    (("hostname", "server"), "list_servers tells which servers there are; names are case-sensitive."),
+    (("running",), "Ask the player to stop the script first."),
+    (("ram", "calculate"), "Look for a syntax error, or an import of a file that is not there."),
+    (("extension",), "This game may be too old for that kind of file (.css came with 3.0)."),
+)
+_NO_HINT = "Check the names with list_files and list_servers; connection_status tells the game's generation."
+
+
+class GameFile(Struct, frozen=True):
+    """A file and what is in it."""
+
+    filename: str
+    content: str
+
+
+class GameServer(Struct, frozen=True):
+    """A server of the game."""
+
+    hostname: str
+    hasAdminRights: bool = False  # noqa: N815 - the game's own name
+    purchasedByPlayer: bool = False  # noqa: N815 - the same
+
+
+class Metadata(Struct, frozen=True):
+    """When a file was read, changed and made, in milliseconds since 1970; newer games also tell its size."""
+
+    filename: str
+    atime: float
+    mtime: float
+    btime: float
+    size: int | None = None
+
+
+class Save(Struct, frozen=True):
+    """The player's save file: `save` has one character for each byte where `binary` is set."""
+
+    identifier: str
+    binary: bool
+    save: str
+
+
+class Remote:
+    """Asks the connected game."""
+
+    def __init__(self, board: Switchboard, timeout: float, clock: Clock) -> None:
+        self._board = board
+        self._timeout = timeout
+        self._clock = clock
+
+    async def call(self, method: str, **params: Any) -> Raw:
+        """Make one exchange and return the undecoded result."""
+        link = await self._board.require_link()
+        began = self._clock.monotonic()
+        outcome = "answered"
+        try:
+            return await link.call(method, wire.encode_params(params), self._timeout)
+        except CallFailed as failed:
+            outcome = "refused"
+            raise _to_bridge_error(method, failed.failure) from None
+        except BridgeError as error:
+            outcome = error.code
+            raise
+        finally:
+            if _log.tells("debug"):
+                milliseconds = round((self._clock.monotonic() - began) * 1000, 2)
+                _log.debug("exchange", method=method, outcome=outcome, ms=milliseconds)
+
+    async def _call_typed(self, method: str, kind: type[T], **params: Any) -> T:
+        return decode_result(method, await self.call(method, **params), kind)
+
+    async def list_names(self, server: str) -> list[str]:
+        """Return the names of the files on a server."""
+        return await self._call_typed("getFileNames", list[str], server=server)
+
+    async def read(self, filename: str, server: str) -> str:
+        """Return what is in a file."""
+        return await self._call_typed("getFile", str, filename=filename, server=server)
+
+    async def push(self, filename: str, content: str, server: str) -> None:
+        """Write a file, over what was there."""
+        await self._call_typed("pushFile", str, filename=filename, content=content, server=server)
+
+    async def delete(self, filename: str, server: str) -> None:
+        """Delete a file."""
+        await self._call_typed("deleteFile", str, filename=filename, server=server)
+
+    async def read_all(self, server: str) -> list[GameFile]:
+        """Return all files of a server with their contents."""
+        return await self._call_typed("getAllFiles", list[GameFile], server=server)
+
+    async def calculate_ram(self, filename: str, server: str) -> float:
+        """Return the RAM cost of a script in GB."""
+        return await self._call_typed("calculateRam", float, filename=filename, server=server)
+
+    async def get_definitions(self) -> str:
+        """Return the game's TypeScript definitions, asked for once a connection."""
+        link = await self._board.require_link()
+        if "definitions" not in link.memory:
+            link.memory["definitions"] = await self._call_typed("getDefinitionFile", str)
+        definitions: str = link.memory["definitions"]
+        return definitions
+
+    async def list_servers(self) -> list[GameServer]:
+        """Return the servers of the game."""
+        return await self._call_typed("getAllServers", list[GameServer])
+
+    async def get_save(self) -> Save:
+        """Return the player's save file."""
+        return await self._call_typed("getSaveFile", Save)
+
+    async def get_metadata(self, filename: str, server: str) -> Metadata:
+        """Return the times of a file."""
+        return await self._call_typed("getFileMetadata", Metadata, filename=filename, server=server)
+
+    async def list_metadata(self, server: str) -> list[Metadata]:
+        """Return the times of all files of a server."""
+        return await self._call_typed("getAllFileMetadata", list[Metadata], server=server)
+
+    async def detect_generation(self) -> str:
+        """Find out which generation the game is of, by what it knows; once a connection."""
+        link = await self._board.require_link()
+        if "generation" not in link.memory:
+            link.memory["generation"] = await self._probe_generation(link)
+        generation: str = link.memory["generation"]
+        return generation
+
+    async def _probe_generation(self, link: Link) -> str:
+        if await self._knows(link, "getFileMetadata", {"filename": "", "server": "home"}):
+            return "3.x"
+        return "2.6 or later" if await self._knows(link, "getAllServers", {}) else "2.x before 2.6"
+
+    async def _knows(self, link: Link, method: str, params: dict[str, str]) -> bool:
+        try:
+            await link.call(method, wire.encode_params(params), self._timeout)
+        except CallFailed as failed:
+            named = _to_bridge_error(method, failed.failure)
+            if not isinstance(named, RemoteFailure):
+                raise named from None
+            return not isinstance(named, UnsupportedByGame)
+        return True
+
+
+def decode_result(method: str, raw: Raw, kind: type[T]) -> T:
+    """Read a result as what was asked for."""
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except wire.UNREADABLE as problem:
+        raise InvalidReply(method, str(problem)) from None
+
+
+def _to_bridge_error(method: str, failure: wire.Failure) -> Exception:
+    """Turn an error that was answered into ours: the game's own, or that of a process that relays."""
+    ours = wire.decode_bridge_error(method, failure)
+    if ours is not None:
+        return ours
+    text = failure.message.lower()
+    if failure.code == _METHOD_NOT_FOUND or any(words in text for words in _UNKNOWN):
+        needed = SINCE.get(method, "2.0")
+        return UnsupportedByGame(
+            method,
+            failure.message,
+            failure.code,
+            next_step=f"The connected game is too old for this: it needs Bitburner {needed} or newer.",
+        )
+    hint = next((hint for words, hint in _HINTS if any(word in text for word in words)), _NO_HINT)
+    return RemoteFailure(method, failure.message, failure.code, next_step=hint)

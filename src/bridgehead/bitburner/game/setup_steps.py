@@ -1,0 +1,46 @@
+"""Setup steps: what a player has to do, step by step, so that the game connects. Words only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..settings import BitburnerSettings
+
+_EVERYWHERE = ("0.0.0.0", "[::]")  # noqa: S104 - nothing is bound here
+
+
+def describe_next_step(settings: BitburnerSettings, address: str, problem: str, refused: str) -> str:
+    """Say what to do when no game is there."""
+    if settings.rpc_url is not None:
+        trouble = f"{problem} " if problem else ""
+        return f"{trouble}This bridge dials {address} by itself; see that a game is served there."
+    if problem:
+        return f"{problem} Once that is solved: {describe_connect_steps(settings, address)}"
+    turned_away = f" The last dial-in was refused ({refused})." if refused else ""
+    return describe_connect_steps(settings, address) + turned_away
+
+
+def describe_connect_steps(settings: BitburnerSettings, address: str) -> str:
+    """Give the steps in the game, for the web and the desktop version."""
+    host, _, port = address.rpartition(":")
+    if host in _EVERYWHERE:
+        host = "(the address of this machine, or 127.0.0.1 on it)"
+    scheme = " with wss on" if settings.tls_cert else ""
+    return (
+        f"In Bitburner open Options → Remote API, set host {host} and port {port}{scheme}, press Connect. "
+        "Web version: if the browser asks, allow access to the local network. "
+        "Desktop version: the same steps, nothing to allow. "
+        "Version 3 reconnects by itself with a Reconnection delay above 0; version 2 needs Connect again "
+        "after each drop or restart."
+    )
+
+
+def describe_port_change(port: int) -> str:
+    """Say how to use another port, in both places."""
+    other = port + 1 if port < 65_000 else 12_526  # noqa: PLR2004 - any free one will do
+    return (
+        "Either end that program, or use another port in both places: set "
+        f"BITBURNER_LISTEN=127.0.0.1:{other} for this bridge, and port {other} in the game under "
+        "Options → Remote API."
+    )

@@ -1,0 +1,96 @@
+"""Ownership: who of this user's bridges holds the port. The first one does; the others are its guests.
+
+Binding the port is the election: whoever can bind it owns it, and when the owner ends, one of the guests can.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import random
+from typing import TYPE_CHECKING
+
+from bridgehead.runtime import logs
+
+from .. import setup_steps
+from ..switchboard import GUEST, OWNER
+from .port_probe import ForeignListener, connect_as_guest, relay_url
+from .relay import join_shared_game
+
+if TYPE_CHECKING:
+    from bridgehead.runtime.backoff import Backoff
+
+    from ...settings import BitburnerSettings
+    from ..listener import Listener
+    from ..switchboard import Switchboard
+    from .peer_auth import Prover
+
+_log = logs.logger("bitburner.ownership")
+
+
+class Ownership:
+    """Holds the port, or shares the game of whoever does, for as long as it runs."""
+
+    def __init__(
+        self,
+        settings: BitburnerSettings,
+        board: Switchboard,
+        listener: Listener,
+        prover: Prover,
+        backoff: Backoff,
+    ) -> None:
+        self._settings = settings
+        self._board = board
+        self._listener = listener
+        self._prover = prover
+        self._backoff = backoff
+        self.settled = asyncio.Event()
+        """Set once it is known whether the port is ours, shared, or out of reach."""
+
+    async def run(self) -> None:
+        """Own the port or be a guest, without end."""
+        attempt = 0
+        while True:
+            if await self._listen_or_join():
+                attempt = 0  # the owner went: whoever binds first is the next one, so no waiting
+                continue
+            await asyncio.sleep(self._backoff.delay(attempt, random.random))
+            attempt += 1
+
+    async def _listen_or_join(self) -> bool:
+        """Return when neither goes on; true where a guest's time has ended."""
+        try:
+            async with self._listener.listening() as address:
+                self._board.role, self._board.address, self._board.problem = OWNER, str(address), ""
+                _log.info("listening", address=str(address))
+                self.settled.set()
+                await asyncio.Event().wait()  # until this task is cancelled
+        except OSError as failure:
+            if failure.errno == errno.EADDRINUSE:
+                return await self._join()
+            self._report_problem(
+                f"{self._settings.listen} cannot be listened on: {failure.strerror or failure}."
+            )
+        return False
+
+    async def _join(self) -> bool:
+        try:
+            socket = await connect_as_guest(self._settings, self._prover, relay_url(self._settings))
+        except ForeignListener as foreign:
+            port = self._settings.listen.port
+            self._report_problem(
+                f"Port {port} is taken by {foreign}. {setup_steps.describe_port_change(port)}"
+            )
+            return False
+        except OSError:
+            return False  # whoever held the port has just let go of it
+        self._board.role, self._board.problem = GUEST, ""
+        _log.info("sharing the game of the bridge that holds the port", address=str(self._settings.listen))
+        self.settled.set()
+        async with socket:
+            await join_shared_game(self._board, socket)
+        return True
+
+    def _report_problem(self, problem: str) -> None:
+        self._board.report_problem(problem)
+        self.settled.set()

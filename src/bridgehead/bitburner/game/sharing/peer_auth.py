@@ -1,0 +1,90 @@
+"""Peer authentication: how processes of one user know each other on a port that anyone can reach.
+
+A random key lies in the state directory, readable by the user alone. It never travels: each side proves that
+it knows it, over a number that the guest drew, so that nobody who happens to hold the port learns anything
+that could be used again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from filelock import FileLock
+
+from bridgehead.runtime import durable, places
+from bridgehead.runtime.errors import StorageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bridgehead.runtime.clock import Clock
+    from bridgehead.runtime.places import PlaceSettings
+
+NONCE, TIME, PROOF = "Bridgehead-Nonce", "Bridgehead-Time", "Bridgehead-Proof"
+_KEY_BYTES = 32
+_VALID_SECONDS = 60.0
+_LOCK_SECONDS = 5.0
+
+
+def load_key(settings: PlaceSettings) -> bytes:
+    """Return this user's key, made where there is none yet."""
+    path = key_path(settings)
+    try:
+        with FileLock(path.with_suffix(".lock"), timeout=_LOCK_SECONDS, mode=0o600):
+            if not path.exists():
+                durable.replace(path, secrets.token_bytes(_KEY_BYTES))
+            return path.read_bytes()
+    except (OSError, TimeoutError) as failure:
+        raise StorageError(
+            f"The key for sharing a game cannot be read or made in {path}: {failure}.",
+            next_step="Set BRIDGEHEAD_STATE_DIR to a folder that can be written to.",
+        ) from failure
+
+
+def key_path(settings: PlaceSettings) -> Path:
+    """Return where the key lies."""
+    return places.state(settings, "bitburner") / "relay.key"
+
+
+class Prover:
+    """Proves that this process knows the key, and checks the proofs of others."""
+
+    def __init__(self, key: bytes, clock: Clock) -> None:
+        self._key = key
+        self._clock = clock
+        self._seen: dict[str, float] = {}
+
+    def make_claim(self) -> dict[str, str]:
+        """Return the headers with which a guest introduces itself."""
+        nonce, time = secrets.token_hex(16), f"{self._clock.now():.3f}"
+        return {NONCE: nonce, TIME: time, PROOF: self._sign("guest", nonce, time)}
+
+    def verify_claim(self, headers: Mapping[str, str]) -> bool:
+        """Tell whether a guest knows the key; every claim is good for one use, and not for long."""
+        nonce, time = headers.get(NONCE, ""), headers.get(TIME, "")
+        proof = self._sign("guest", nonce, time)
+        if not hmac.compare_digest(proof.encode(), headers.get(PROOF, "").encode("utf-8", "replace")):
+            return False
+        now = self._clock.now()
+        self._seen = {seen: at for seen, at in self._seen.items() if now - at <= 2 * _VALID_SECONDS}
+        if nonce in self._seen or abs(now - float(time)) > _VALID_SECONDS:
+            return False
+        self._seen[nonce] = now
+        return True
+
+    def prove_ownership(self, nonce: str) -> str:
+        """Return the owner's proof for a guest's number."""
+        return self._sign("owner", nonce)
+
+    def verify_owner(self, claim: Mapping[str, str], proof: str | None) -> bool:
+        """Tell whether the one who answered a claim knows the key."""
+        expected = self.prove_ownership(claim[NONCE]).encode()
+        return hmac.compare_digest(expected, (proof or "").encode("utf-8", "replace"))
+
+    def _sign(self, *parts: str) -> str:
+        message = "|".join(parts).encode("utf-8", "replace")
+        return hmac.new(self._key, message, hashlib.sha256).hexdigest()

@@ -1,0 +1,178 @@
+"""Relay: lets other processes of the same user share the game that this one owns.
+
+Owner's side: a guest's requests go to the game under ids of their own, and the replies back under the
+guest's. Guest's side: the same socket is a link like any other, which is plugged in while the owner says that
+a game is there. Only the requests of the Remote API are passed on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import UNSET, Raw, Struct
+from websockets.asyncio.connection import Connection
+from websockets.exceptions import ConnectionClosed
+
+from bridgehead.runtime import logs
+from bridgehead.runtime.errors import BridgeError
+
+from .. import wire
+from ..link import CallFailed
+from ..remote import METHODS
+from ..sockets import TIMEOUT
+
+if TYPE_CHECKING:
+    from ..switchboard import Switchboard
+
+_log = logs.logger("bitburner.relay")
+
+STATUS = "bridgehead/status"
+_IN_FLIGHT = 256
+"""Requests of one guest being served at once; further ones wait unread."""
+_LONGEST_MS = 600_000
+_UNKNOWN_METHOD = b'{"code":-32601,"message":"Method not found: the relay passes only the Remote API on."}'
+
+
+class GuestRequest(Struct):
+    """A guest's request."""
+
+    id: int | str
+    method: str
+    params: Raw = Raw(b"{}")
+
+
+class Status(Struct):
+    """What the owner says of its game."""
+
+    connected: bool
+    game: str = ""
+
+
+_decode = msgspec.json.Decoder(GuestRequest).decode
+
+
+class Relay:
+    """The owner's side."""
+
+    def __init__(self, board: Switchboard, timeout: float) -> None:
+        self._board = board
+        self._timeout = timeout
+        self._guests: set[_Guest] = set()
+        board.on_change.append(self._announce_status)
+
+    @property
+    def guests(self) -> int:
+        """How many processes share the game."""
+        return len(self._guests)
+
+    def _announce_status(self) -> None:
+        for guest in self._guests:
+            guest.begin(guest.tell_status())
+
+    async def serve(self, socket: Connection, headers: Mapping[str, str]) -> None:
+        """Serve one guest until it goes."""
+        guest = _Guest(socket, self._board, _read_timeout(headers, self._timeout))
+        self._guests.add(guest)
+        _log.info("guest came", guests=self.guests)
+        try:
+            await guest.serve()
+        finally:
+            self._guests.discard(guest)
+            _log.info("guest went", guests=self.guests)
+
+
+def _read_timeout(headers: Mapping[str, str], default: float) -> float:
+    """Return the guest's own time limit, so that both sides give up on a call at the same time."""
+    asked = headers.get(TIMEOUT, "")
+    return min(int(asked), _LONGEST_MS) / 1000 if asked.isdecimal() and int(asked) else default
+
+
+class _Guest:
+    """One process that shares the game."""
+
+    def __init__(self, socket: Connection, board: Switchboard, timeout: float) -> None:
+        self._socket = socket
+        self._board = board
+        self._timeout = timeout
+        self._room = asyncio.Semaphore(_IN_FLIGHT)
+        self._work: set[asyncio.Task[None]] = set()
+
+    def begin(self, work: asyncio._CoroutineLike[None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._work.add(task)
+        task.add_done_callback(self._work.discard)
+
+    async def serve(self) -> None:
+        try:
+            await self.tell_status()
+            while True:
+                frame = await self._socket.recv(decode=False)
+                await self._room.acquire()
+                self.begin(self._answer(frame))
+        except ConnectionClosed:
+            return
+        finally:
+            for task in self._work:
+                task.cancel()
+
+    async def tell_status(self) -> None:
+        status = Status(self._board.link is not None, self._board.game)
+        await self._say(wire.encode_notification(STATUS, status))
+
+    async def _answer(self, frame: bytes) -> None:
+        try:
+            asked = _decode(frame)
+        except wire.UNREADABLE:
+            return
+        else:
+            await self._say(await self._reply(asked))
+        finally:
+            self._room.release()
+
+    async def _reply(self, asked: GuestRequest) -> bytes:
+        link = self._board.link
+        if asked.method not in METHODS:
+            return wire.encode_error(asked.id, _UNKNOWN_METHOD)
+        try:
+            if link is None:
+                raise self._board.make_not_connected()
+            result = await link.call(asked.method, bytes(asked.params), self._timeout)
+        except CallFailed as failed:
+            return wire.encode_error(asked.id, wire.reencode_failure(failed.failure))
+        except BridgeError as error:
+            return wire.encode_error(asked.id, wire.encode_bridge_error(error))
+        return wire.encode_result(asked.id, bytes(result))
+
+    async def _say(self, message: bytes) -> None:
+        try:
+            async with asyncio.timeout(self._timeout):
+                await self._socket.send(message, text=True)
+        except TimeoutError:  # it does not read; its own limit tells it so
+            _log.warn("guest does not read")
+        except ConnectionClosed:
+            return
+
+
+async def join_shared_game(board: Switchboard, socket: Connection) -> None:
+    """Be a guest on a socket until it ends: the owner's game is this process's game."""
+
+    def heard(message: wire.Reply) -> None:
+        if message.method != STATUS or message.params is UNSET:
+            return
+        try:
+            status = msgspec.json.decode(message.params, type=Status)
+        except wire.UNREADABLE:
+            return  # another version of ours speaks otherwise
+        if status.connected:
+            board.plug(link, status.game)
+        else:
+            board.unplug(link)
+
+    link = board.make_link(socket, on_notice=heard)
+    try:
+        await link.run()
+    finally:
+        board.unplug(link)

@@ -1,0 +1,102 @@
+"""Sockets: the options with which every WebSocket of this bridge is open_session, in one place."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+from websockets.asyncio.connection import Connection
+from websockets.protocol import State
+
+if TYPE_CHECKING:
+    from ..settings import BitburnerSettings
+
+RELAY_PATH = "/bridgehead/relay"
+MARK = "Bridgehead"
+"""The response header by which a bridge is known."""
+TIMEOUT = "Bridgehead-Timeout-Ms"
+_CLOSE_SECONDS = 1.0
+_OPEN_SECONDS = 5.0
+
+
+def make_options(settings: BitburnerSettings) -> dict[str, Any]:
+    """Return what server and client have in common.
+
+    Nothing is compressed: both ends are on one machine, and deflating a large reply takes many times longer
+    than sending it.
+    """
+    return {
+        "compression": None,
+        "max_size": settings.max_frame_bytes,
+        "ping_interval": settings.ping_interval_ms / 1000,
+        "ping_timeout": settings.ping_timeout_ms / 1000,
+        "open_timeout": _OPEN_SECONDS,
+        "close_timeout": _CLOSE_SECONDS,
+        "logger": _silent_logger(),
+    }
+
+
+def _silent_logger() -> logging.Logger:
+    """Return a logger that says nothing: we log what matters, and never a frame's content."""
+    logger = logging.getLogger("bridgehead.bitburner.game.sockets")
+    logger.setLevel(logging.CRITICAL + 1)
+    return logger
+
+
+_MOST_UNSENT = 256 * 1024
+"""Bytes that may lie in the transport; beyond that the far side is slow to read, and the rest waits here."""
+_ENOUGH = 4096
+"""Bytes that go out without waiting for more, so that the far side can begin while the rest is being made."""
+_AGAIN_SECONDS = 0.005
+
+
+class Outbox:
+    """Requests on their way to one connection, by id."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._loop = asyncio.get_running_loop()
+        self._waiting: dict[int, bytes] = {}
+        self._size = 0
+        self._is_due = False
+
+    def post(self, request_id: int, frame: bytes) -> None:
+        """Send a frame: at the end of this turn of the loop, or as soon as there is enough."""
+        self._waiting[request_id] = frame
+        self._size += len(frame)
+        if not self._is_due:
+            self._is_due = True
+            self._loop.call_soon(self._flush)
+        elif self._size >= _ENOUGH:
+            self._send()
+
+    def withdraw(self, request_id: int) -> None:
+        """Take a frame back, if it has not gone yet."""
+        self._waiting.pop(request_id, None)
+
+    def _flush(self) -> None:
+        self._is_due = False
+        self._send()
+        if self._waiting:
+            self._is_due = True
+            self._loop.call_later(_AGAIN_SECONDS, self._flush)
+
+    def _send(self) -> None:
+        """Send what the connection can take."""
+        connection = self._connection
+        self._size = 0
+        if connection.state is not State.OPEN:
+            self._waiting.clear()
+        while self._waiting and connection.transport.get_write_buffer_size() <= _MOST_UNSENT:
+            self._write(connection)
+
+    def _write(self, connection: Connection) -> None:
+        """Write as much at once as is sensible, which is at least one frame."""
+        size = 0
+        while self._waiting and size <= _MOST_UNSENT:
+            request_id = next(iter(self._waiting))
+            frame = self._waiting.pop(request_id)
+            connection.protocol.send_text(frame)
+            size += len(frame)
+        connection.transport.write(b"".join(connection.protocol.data_to_send()))

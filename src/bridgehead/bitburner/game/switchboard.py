@@ -1,0 +1,131 @@
+"""Switchboard: which link leads to a game right now, who waits for one, and what stands in the way.
+
+Listener, guest and dialler plug links in and out and report here; tools take the current link from here and
+never learn how it came about.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from typing import TYPE_CHECKING
+
+from websockets.asyncio.connection import Connection
+
+from bridgehead.runtime import logs
+from bridgehead.runtime.metrics import Metrics
+
+from ..errors import NotConnected
+from . import setup_steps
+from .link import Link, Notice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bridgehead.runtime.clock import Clock
+
+    from ..settings import BitburnerSettings
+
+_log = logs.logger("bitburner.connection")
+
+_ID_BITS = 50
+"""The game counts in floating point, which is exact up to 53 bits."""
+OWNER, GUEST, DIALLER = "owner", "guest", "dialler"
+
+
+class Switchboard:
+    """The connection to the game as everything else sees it."""
+
+    def __init__(self, settings: BitburnerSettings, metrics: Metrics, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._arrived = asyncio.Event()
+        self.link: Link | None = None
+        self.since: float | None = None
+        """When the current game came, or the last one went."""
+        self.role = DIALLER if settings.rpc_url else OWNER
+        self.address = settings.shown_url if settings.rpc_url else str(settings.listen)
+        self.game = ""
+        """Where the current game dialled from, as far as it told."""
+        self.problem = ""
+        """What keeps a game from reaching this process, where something does."""
+        self.refused = ""
+        """The last dial-in that was turned away, and why."""
+        self.on_change: list[Callable[[], None]] = []
+        self._games = 0
+        # Ids go on from one connection to the next and start anywhere, so that a reply from an earlier
+        # connection or process, however late it comes, is never taken for an answer.
+        self._ids = itertools.count(random.getrandbits(_ID_BITS))
+        self.timeouts = metrics.counter(
+            "rpc_timeouts_total", "Exchanges that the game did not answer in time."
+        )
+        self.reconnects = metrics.counter("ws_reconnects_total", "Games that connected after an earlier one.")
+        self.ignored = metrics.counter("ws_replies_ignored_total", "Replies that fitted no call.", "why")
+        metrics.gauge(
+            "ws_connected", "Whether a game is connected.", lambda: {(): float(self.link is not None)}
+        )
+
+    def make_link(self, socket: Connection, on_notice: Notice | None = None) -> Link:
+        """Make a link that counts what it ignores and what takes too long."""
+        return Link(socket, self._ids, ignored=self.ignored, timeouts=self.timeouts, on_notice=on_notice)
+
+    def plug(self, link: Link, game: str) -> None:
+        """Make a link the current one."""
+        if self._games:
+            self.reconnects.add()
+        self._games += 1
+        self.link, self.game, self.problem = link, game, ""
+        link.memory.clear()
+        self._changed("game connected")
+
+    def unplug(self, link: Link) -> None:
+        """Forget a link, if it is the current one."""
+        if self.link is link:
+            self.link = None
+            self._changed("game disconnected")
+
+    def _changed(self, event: str) -> None:
+        self.since = self._clock.now()
+        if self.link is None:
+            self._arrived.clear()
+        else:
+            self._arrived.set()
+        _log.info(event, role=self.role, game=self.game, address=self.address)
+        for listener in self.on_change:
+            listener()
+
+    def report_problem(self, problem: str) -> None:
+        """Note what keeps a game from reaching this process."""
+        if problem != self.problem:
+            _log.warn("no game can reach this process", problem=problem)
+        self.problem = problem
+
+    def report_rejection(self, who: str, why: str) -> None:
+        """Note a dial-in that was refused."""
+        self.refused = f"{who}: {why}"
+        _log.warn("dial-in refused", who=who, why=why)
+
+    async def require_link(self) -> Link:
+        """Return the link to the game, waiting a short while for one to dial in."""
+        if self.link is None:
+            await self.wait_for_game(self._settings.connect_wait_ms / 1000)
+        if self.link is None:  # none came, or it went again before this call's turn
+            raise self.make_not_connected()
+        return self.link
+
+    async def wait_for_game(self, seconds: float) -> None:
+        """Wait until a game is there, or for as long as this."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._arrived.wait()
+        except TimeoutError:
+            return
+
+    def make_not_connected(self) -> NotConnected:
+        """Say that there is no game, and what the player must do."""
+        return NotConnected("The game is not connected.", next_step=self.describe_next_step())
+
+    def describe_next_step(self) -> str:
+        """Say what has to be done for a game to connect."""
+        return setup_steps.describe_next_step(self._settings, self.address, self.problem, self.refused)

@@ -1,0 +1,1 @@
+"""Tools: what an agent calls, one noun a file: typed arguments, declaration, wording."""

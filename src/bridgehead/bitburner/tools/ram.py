@@ -1,0 +1,59 @@
+"""RAM: what a script costs to run, as a tool, and as an addition to a write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+
+from bridgehead.mcp import Answer, Arguments, Context
+from bridgehead.runtime.errors import BridgeError
+
+from ..game import paths
+from ..session import Session
+from .declaring import Filename, Server, ToolDeclarer
+
+if TYPE_CHECKING:
+    from ..game.remote import Remote
+
+
+class CalculateRam(Arguments):
+    """Input of calculate_ram."""
+
+    filename: Filename
+    server: Server = paths.HOME
+
+
+class RamCost(Struct):
+    """Output of calculate_ram."""
+
+    ram_gb: float
+
+
+def declare(tools: ToolDeclarer) -> None:
+    """Declare the tools of this module."""
+    tools.read_tool("Calculate RAM", "The RAM cost of a script in GB, as a number.")(calculate_ram)
+
+
+async def calculate_ram(args: CalculateRam, ctx: Context[Session]) -> Answer[RamCost]:
+    """Calculate what a script costs."""
+    cost = await ctx.state.remote.calculate_ram(
+        paths.validate_script(args.filename), paths.validate_server(args.server)
+    )
+    return Answer(shown(cost), RamCost(cost))
+
+
+def shown(cost: float) -> str:
+    """Give a cost as the game writes it: without a fraction where there is none."""
+    return msgspec.json.encode(int(cost) if cost.is_integer() else cost).decode()
+
+
+async def cost_of(remote: Remote, name: str, server: str) -> tuple[float | None, str | None]:
+    """Return a script's cost, or why there is none; nothing at all for other files."""
+    if not paths.is_script(name):
+        return None, None
+    try:
+        return await remote.calculate_ram(name, server), None
+    except BridgeError as error:
+        return None, error.message

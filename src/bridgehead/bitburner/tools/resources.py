@@ -1,0 +1,71 @@
+"""Resources: the game's files as `bitburner://server/path`, with completions for both."""
+
+from __future__ import annotations
+
+from bridgehead.mcp import Bridge, Context, ProtocolError, ResourceItem, TextResource
+from bridgehead.runtime.errors import BridgeError, InvalidArgument
+
+from ..errors import RemoteFailure
+from ..game import paths
+from ..session import Session
+
+TEMPLATE = "bitburner://{server}/{+path}"
+
+
+def declare(bridge: Bridge[Session]) -> None:
+    """Declare the files of the game as resources."""
+    bridge.template(
+        TEMPLATE,
+        name="file",
+        title="File in the game",
+        description="A file on a server of the game, such as bitburner://home/scripts/hack.js",
+    )(read)
+    bridge.resource_list(home_files)
+    bridge.complete_template(TEMPLATE, "server")(complete_server)
+    bridge.complete_template(TEMPLATE, "path")(complete_path)
+
+
+async def read(variables: dict[str, str], ctx: Context[Session]) -> list[TextResource]:
+    """Read a file."""
+    try:
+        on, name = paths.validate_server(variables["server"]), paths.validate_filename(variables["path"])
+        content = await ctx.state.remote.read(name, on)
+    except (InvalidArgument, RemoteFailure) as error:
+        raise ProtocolError(ctx.revision.missing_resource_code, str(error)) from None
+    return [TextResource(uri=paths.make_uri(on, name), mime_type=paths.guess_mime_type(name), text=content)]
+
+
+async def home_files(ctx: Context[Session]) -> list[ResourceItem]:
+    """List the files on the player's own server; none where no game is connected."""
+    names = await _names(ctx.state, paths.HOME)
+    return [
+        ResourceItem(paths.make_uri(paths.HOME, name), name, mime_type=paths.guess_mime_type(name))
+        for name in names
+    ]
+
+
+async def complete_server(value: str, _: dict[str, str], ctx: Context[Session]) -> list[str]:
+    """Complete a server's name; a game that cannot list them has at least home."""
+    if ctx.state.board.link is None:
+        return []
+    try:
+        names = [one.hostname for one in await ctx.state.remote.list_servers()]
+    except BridgeError:
+        names = [paths.HOME]
+    return [name for name in names if name.startswith(value)]
+
+
+async def complete_path(value: str, given: dict[str, str], ctx: Context[Session]) -> list[str]:
+    """Complete a path on the server that was given."""
+    names = await _names(ctx.state, given.get("server", paths.HOME))
+    return sorted(name for name in names if name.startswith(value.removeprefix("/")))
+
+
+async def _names(session: Session, on: str) -> list[str]:
+    """List a server's files without waiting for a game: a list that is shown in passing may be empty."""
+    if session.board.link is None:
+        return []
+    try:
+        return await session.remote.list_names(on)
+    except BridgeError:
+        return []

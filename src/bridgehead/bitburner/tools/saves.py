@@ -1,0 +1,102 @@
+"""Saves: the tool that keeps the player's save file on this machine."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from bridgehead.mcp import Answer, Context, NoArguments
+from bridgehead.mcp.later import asyncio
+from bridgehead.runtime import durable, places
+from bridgehead.runtime.errors import StorageError
+
+from ..errors import InvalidReply
+from ..session import Session
+from ..settings import OFF
+from .declaring import ToolDeclarer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ..game.remote import Save
+    from ..settings import BitburnerSettings
+
+_GZIP = b"\x1f\x8b"
+_MOST = 20
+"""Save files that are kept; the oldest go."""
+_SUFFIX = ".json.gz"
+
+
+class SavedGame(Struct):
+    """Output of backup_save."""
+
+    path: str
+    bytes: int
+    identifier: str
+
+
+def declare(tools: ToolDeclarer) -> None:
+    """Declare the tools of this module."""
+    tools.write_tool(
+        "Back up the save",
+        "Keep the player's save file on this machine as .json.gz, which the game can import. Answers its "
+        "path. Needs Bitburner 2.8 or newer.",
+        destructive=False,
+        idempotent=False,
+    )(backup_save)
+
+
+async def backup_save(_: NoArguments, ctx: Context[Session]) -> Answer[SavedGame]:
+    """Keep the save file."""
+    from time import gmtime, strftime
+
+    save = await ctx.state.remote.get_save()
+    data = packed(save)
+    name = f"{strftime('%Y%m%dT%H%M%SZ', gmtime())}-{_plain(save.identifier)}{_SUFFIX}"
+    path = await asyncio.to_thread(_stored, ctx.state.settings, name, data)
+    return Answer(f"Saved {len(data)} bytes to {path}.", SavedGame(str(path), len(data), save.identifier))
+
+
+def packed(save: Save) -> bytes:
+    """Return a save as the bytes of a .json.gz file."""
+    import gzip
+    from base64 import b64decode
+
+    try:
+        if save.binary:
+            data = save.save.encode("latin-1")
+        else:
+            data = gzip.compress(b64decode(save.save, validate=True))
+    except ValueError:
+        raise InvalidReply("getSaveFile", "the save is neither bytes nor base64") from None
+    if not data.startswith(_GZIP):
+        raise InvalidReply("getSaveFile", "the save is not gzip")
+    return data
+
+
+def folder(settings: BitburnerSettings) -> Path:
+    """Return where saves are kept, beside the backups where these have a folder of their own."""
+    chosen = settings.backup_dir
+    if chosen is None or chosen == OFF or isinstance(chosen, str):
+        return places.state(settings, "bitburner/saves")
+    return places.private_folder(chosen / "saves")
+
+
+def _stored(settings: BitburnerSettings, name: str, data: bytes) -> Path:
+    place = folder(settings)
+    try:
+        durable.replace(place / name, data)
+        for old in sorted(place.glob(f"*{_SUFFIX}"))[:-_MOST]:
+            old.unlink(missing_ok=True)
+    except OSError as failure:
+        raise StorageError(
+            f"The save cannot be written to {place}: {failure.strerror or failure}.",
+            next_step="Make room, or set BITBURNER_BACKUP_DIR to another folder.",
+        ) from failure
+    return place / os.fspath(name)
+
+
+def _plain(identifier: str) -> str:
+    return "".join(c for c in identifier if c.isascii() and (c.isalnum() or c in "-_"))[:40] or "save"

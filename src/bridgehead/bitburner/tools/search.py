@@ -1,0 +1,101 @@
+"""Search: the tool that finds lines in files by a regular expression.
+
+The matching runs in a process of its own, because a pattern can be written that runs for years, and a process
+is the one thing that can be stopped in the middle of it. Starting one costs some 50 ms a search, and nothing
+otherwise. (A linear-time matcher would need a compiled dependency for this one tool.)
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from bridgehead.mcp import Answer, Arguments, Context
+from bridgehead.mcp.later import asyncio
+from bridgehead.runtime.errors import InvalidArgument
+
+from ..errors import PatternTooSlow
+from ..game import paths
+from ..session import Session
+from .declaring import Glob, Server, ToolDeclarer
+from .matching import Job, Match, Outcome
+
+_START_SECONDS = 10.0
+"""What the process itself may take beyond the pattern's time, on a busy machine."""
+
+
+class SearchFiles(Arguments):
+    """Input of search_files."""
+
+    pattern: Annotated[
+        str,
+        Meta(min_length=1, max_length=1000, description="Regular expression (Python's), a line at a time"),
+    ]
+    server: Server = paths.HOME
+    glob: Glob | None = None
+    ignore_case: bool = False
+    max_matches: Annotated[int, Meta(ge=1, le=1000)] = 100
+
+
+class Matches(Struct):
+    """Output of search_files."""
+
+    matches: list[Match]
+    files_searched: int
+    truncated: bool = False
+
+
+def declare(tools: ToolDeclarer) -> None:
+    """Declare the tools of this module."""
+    tools.read_tool(
+        "Search files",
+        "Find lines in the files of a server by a regular expression. Answers filename:line: text for each, "
+        "at most max_matches.",
+    )(search_files)
+
+
+async def search_files(args: SearchFiles, ctx: Context[Session]) -> Answer[Matches]:
+    """Find lines."""
+    found = await ctx.state.remote.read_all(paths.validate_server(args.server))
+    files = [(one.filename, one.content) for one in found if paths.matches(one.filename, args.glob)]
+    seconds = ctx.state.settings.search_ms / 1000
+    outcome = await _matched(Job(args.pattern, args.ignore_case, args.max_matches, seconds, files))
+    if outcome.problem:
+        raise InvalidArgument(
+            f"The pattern cannot be used: {outcome.problem}.",
+            next_step="Correct it; escape what is meant literally.",
+        )
+    if outcome.ran_away:
+        raise PatternTooSlow(
+            f"The pattern was stopped after {seconds:g} s.",
+            next_step="Avoid repetitions inside of repetitions, such as (a+)+, or narrow it with glob.",
+        )
+    lines = [f"{one.filename}:{one.line}: {one.text}" for one in outcome.matches]
+    if outcome.truncated:
+        lines.append(f"… there is more: only {len(lines)} matches are shown.")
+    text = "\n".join(lines) or f"No line in {len(files)} files matches."
+    return Answer(text, Matches(outcome.matches, len(files), outcome.truncated))
+
+
+async def _matched(job: Job) -> Outcome:
+    """Let a process of its own do the matching; it is gone when this returns, however this returns."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "bridgehead.bitburner.tools.matching",
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(job.seconds + _START_SECONDS):
+            written, _ = await process.communicate(msgspec.msgpack.encode(job))
+    except TimeoutError:
+        return Outcome(ran_away=True)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return msgspec.msgpack.decode(written, type=Outcome) if written else Outcome(ran_away=True)

@@ -1,0 +1,102 @@
+"""Status: the tool that tells how things stand with the game, and what to do."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from bridgehead.mcp import Answer, Context, NoArguments
+from bridgehead.runtime.errors import BridgeError
+
+from ..game import timestamps
+from ..session import Session
+from .declaring import ToolDeclarer
+
+State = Literal["connected", "waiting", "blocked"]
+
+
+class ConnectionStatus(Struct):
+    """Output of connection_status."""
+
+    state: State
+    role: str
+    address: str
+    since: str | None
+    game: str | None
+    generation: str | None
+    next_step: str
+    read_only: bool
+    pending: int
+    guests: int
+    timeouts: int
+    reconnects: int
+    ignored_replies: int
+
+
+def declare(tools: ToolDeclarer) -> None:
+    """Declare the tools of this module."""
+    tools.read_tool(
+        "Connection status",
+        "Whether a game is connected, since when, of which generation, and what the player has to do if not.",
+    )(connection_status)
+
+
+async def connection_status(_: NoArguments, ctx: Context[Session]) -> Answer[ConnectionStatus]:
+    """Tell how things stand."""
+    status = await current(ctx.state)
+    return Answer(shown(status), status)
+
+
+async def current(session: Session) -> ConnectionStatus:
+    """Find out how things stand."""
+    board = session.board
+    link = board.link
+    generation = None if link is None else await _generation(session)
+    return ConnectionStatus(
+        state="connected" if link is not None else "blocked" if board.problem else "waiting",
+        role=board.role,
+        address=board.address,
+        since=None if board.since is None else timestamps.format_utc(board.since),
+        game=board.game if link is not None else None,
+        generation=generation,
+        next_step="Nothing; go ahead." if link is not None else board.describe_next_step(),
+        read_only=session.settings.read_only,
+        pending=0 if link is None else link.pending,
+        guests=session.relay.guests,
+        timeouts=int(sum(board.timeouts.values.values())),
+        reconnects=int(sum(board.reconnects.values.values())),
+        ignored_replies=int(sum(board.ignored.values.values())),
+    )
+
+
+async def _generation(session: Session) -> str:
+    try:
+        return await session.remote.detect_generation()
+    except BridgeError as error:
+        return f"unknown: {error.message}"
+
+
+_ROLES = {
+    "owner": "This process listens on {address}; the game dials it.",
+    "guest": "Another bridge of yours listens on {address}; this process shares its game.",
+    "dialler": "This process dials {address}.",
+}
+
+
+def shown(status: ConnectionStatus) -> str:
+    """Give the status in a few lines."""
+    head = {
+        "connected": f"Connected since {status.since} to a game of generation {status.generation}, "
+        f"from {status.game}.",
+        "waiting": "No game is connected.",
+        "blocked": "No game can connect.",
+    }[status.state]
+    lines = [head, _ROLES[status.role].format(address=status.address), f"Next: {status.next_step}"]
+    if status.read_only:
+        lines.append("Read-only: tools that write are not offered.")
+    lines.append(
+        f"So far: {status.reconnects} reconnects, {status.timeouts} timeouts, {status.ignored_replies} "
+        f"ignored replies; {status.pending} exchanges pending, {status.guests} guests."
+    )
+    return "\n".join(lines)

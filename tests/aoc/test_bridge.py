@@ -1,0 +1,40 @@
+"""Bridge: what the aoc bridge tells a host of its files."""
+
+from pathlib import Path
+
+import pytest
+
+from bridgehead.aoc.bridge import open_event
+from bridgehead.aoc.hosted import far_side, hosted
+from bridgehead.aoc.settings import AocSettings
+from bridgehead.runtime.metrics import Metrics
+from bridgehead.runtime.settings import SettingError
+from tests.aoc.data import Data
+
+
+def test_a_host_gets_the_bridge_and_may_run_it_in_many_processes(data: Data) -> None:
+    metrics = Metrics()
+    made = hosted(data.environment(), metrics)
+
+    assert "record_speed" in made.bridge.tools
+    assert made.settings.given == {"AOC_DATA_DIR"}
+    assert (made.metrics, made.alone) == (metrics, "")
+
+
+def test_a_wrong_setting_is_told_to_the_host() -> None:
+    with pytest.raises(SettingError, match="AOC_YEAR"):
+        hosted({"AOC_YEAR": "soon"}, Metrics())
+
+
+def test_the_files_are_there_with_puzzles_or_records(data: Data, tmp_path: Path) -> None:
+    data.puzzle(1, "one")
+    data.puzzle(2, "two")
+    there = far_side(open_event(AocSettings(data.environment())))
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    gone = far_side(open_event(AocSettings({"AOC_DATA_DIR": str(empty)})))
+
+    assert (there.is_there, there.says) == (True, f"2 days in {data.instructions}.")
+    assert not gone.is_there
+    assert gone.says.startswith("There is neither ")
+    assert not far_side(None).is_there

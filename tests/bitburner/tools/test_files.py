@@ -1,0 +1,205 @@
+"""Listing and reading files: the tools, their answers in text and structure, and what they refuse."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bridgehead.bitburner.simulator import Faults, Game
+from tests.bitburner.playing import FILES, Play, played
+
+
+async def test_files_are_listed_as_a_json_array(play: Play) -> None:
+    text, structured = await play.ok("list_files")
+
+    assert sorted(json.loads(text)) == ["hack.js", "lib/tools.js", "notes.txt"]
+    assert structured == {"files": json.loads(text)}
+
+
+async def test_a_file_is_read_as_it_is(play: Play) -> None:
+    text, structured = await play.ok("read_file", filename="notes.txt")
+
+    assert text == "one\ntwo\nthree"
+    assert structured == {"content": text, "total_lines": 3}
+
+
+async def test_an_empty_file_reads_as_nothing(play: Play) -> None:
+    play.game.servers["home"]["empty.txt"] = ""
+
+    assert (await play.ok("read_file", filename="empty.txt"))[0] == ""
+
+
+async def test_a_leading_slash_is_dropped_and_dots_are_resolved(play: Play) -> None:
+    assert (await play.ok("read_file", filename="/lib/tools.js"))[0] == "export const a = 1;\n"
+    assert (await play.ok("read_file", filename="./x/../lib/tools.js"))[0] == "export const a = 1;\n"
+    assert {asked["filename"] for asked in play.asked("getFile")} == {"lib/tools.js"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ({"start_line": 2}, "two\nthree"),
+        ({"end_line": 2}, "one\ntwo"),
+        ({"start_line": 2, "end_line": 2}, "two"),
+        ({"start_line": 3, "end_line": 99}, "three"),
+    ],
+)
+async def test_a_range_of_lines_is_read(play: Play, lines: dict[str, int], expected: str) -> None:
+    text, structured = await play.ok("read_file", filename="notes.txt", **lines)
+
+    assert text == structured["content"] == expected
+    assert structured["total_lines"] == 3
+    assert structured["end_line"] - structured["start_line"] == expected.count("\n")
+
+
+async def test_a_range_that_is_not_there_is_refused(play: Play) -> None:
+    assert "has 3 lines" in (await play.fails("read_file", filename="notes.txt", start_line=4))[0]
+    backwards, problem = await play.fails("read_file", filename="notes.txt", start_line=3, end_line=2)
+    assert problem["code"] == "invalid_argument"
+    assert "before" in backwards
+
+
+async def test_all_files_come_as_an_array_of_names_and_contents(play: Play) -> None:
+    text, structured = await play.ok("get_all_files")
+
+    assert {one["filename"]: one["content"] for one in json.loads(text)} == FILES["home"]
+    assert structured == {"files": json.loads(text), "left_out": []}
+
+
+async def test_a_glob_narrows_all_files(play: Play) -> None:
+    text, _ = await play.ok("get_all_files", glob="lib/*.js")
+
+    assert [one["filename"] for one in json.loads(text)] == ["lib/tools.js"]
+
+
+async def test_what_exceeds_the_bytes_is_left_out_and_listed(play: Play) -> None:
+    result = await play.client.call("get_all_files", {"max_bytes": 20})
+
+    first, second = (block["text"] for block in result["content"])
+    assert [one["filename"] for one in json.loads(first)] == ["lib/tools.js"]
+    left_out = {one["filename"]: one["bytes"] for one in result["structuredContent"]["left_out"]}
+    assert left_out == {"hack.js": len(FILES["home"]["hack.js"]), "notes.txt": 13}
+    assert all(name in second for name in left_out)
+
+
+async def test_bytes_are_counted_in_utf_8(play: Play) -> None:
+    play.game.servers["home"] = {"a.txt": "é" * 10}
+
+    _, structured = await play.ok("get_all_files", max_bytes=19)
+
+    assert structured["left_out"] == [{"filename": "a.txt", "bytes": 20}]
+
+
+async def test_another_server_is_asked_by_its_name(play: Play) -> None:
+    play.game.servers["n00dles"] = {"x.js": "1"}
+
+    assert json.loads((await play.ok("list_files", server="n00dles"))[0]) == ["x.js"]
+
+
+async def test_a_missing_file_tells_what_the_game_said_and_what_to_do(play: Play, generation: int) -> None:
+    text, problem = await play.fails("read_file", filename="missing.js")
+
+    said = {2: "File doesn't exist", 3: "File does not exist. Filename: missing.js"}[generation]
+    assert problem["remote_message"] == said
+    assert said in text
+    assert (problem["code"], problem["transient"]) == ("remote_error", False)
+    assert "list_files" in problem["next_step"]
+
+
+async def test_a_server_that_is_not_there_points_to_the_list_of_servers(play: Play) -> None:
+    _, problem = await play.fails("list_files", server="HOME")
+
+    assert "list_servers" in problem["next_step"]
+    assert problem["remote_message"]
+
+
+@pytest.mark.parametrize("name", ["", "   ", "a b.js", "../up.js", "noext", "x.png", "NUKE.exe"])
+async def test_a_bad_name_never_costs_a_round_trip(play: Play, name: str) -> None:
+    for tool in ("read_file", "calculate_ram", "delete_file"):
+        _, problem = await play.fails(tool, filename=name)
+        assert problem["code"] == "invalid_argument"
+        assert not problem["transient"]
+
+    assert play.game.requests == []
+
+
+async def test_an_empty_server_name_is_refused_before_any_call(play: Play) -> None:
+    for server in ("", "  ", "a\nb"):
+        assert (await play.fails("list_files", server=server))[1]["code"] == "invalid_argument"
+    assert play.game.requests == []
+
+
+async def test_arguments_that_are_not_declared_are_refused_and_counted(play: Play) -> None:
+    text, problem = await play.fails("read_file", filename="a.js", path="b.js")
+
+    assert problem["code"] == "invalid_argument"
+    assert "path" in text
+    assert play.count("tool_errors_total", "read_file") == 1
+    assert play.count("tool_calls_total", "read_file") == 1
+
+
+async def test_ram_is_a_number(play: Play) -> None:
+    text, structured = await play.ok("calculate_ram", filename="hack.js")
+
+    assert float(text) == structured["ram_gb"] > 1.6
+
+
+async def test_ram_without_a_fraction_is_written_without_one(tmp_path: Path) -> None:
+    from bridgehead.bitburner.tools.ram import shown
+
+    assert (shown(2.0), shown(1.6)) == ("2", "1.6")
+
+
+async def test_ram_of_a_text_is_refused_before_any_call(play: Play) -> None:
+    text, _ = await play.fails("calculate_ram", filename="notes.txt")
+
+    assert "only scripts" in text
+    assert play.game.requests == []
+
+
+async def test_an_answer_of_the_wrong_type_is_not_passed_on(tmp_path: Path) -> None:
+    game = Game(3, FILES, Faults(nonsense=1.0))
+    async with played(tmp_path, game=game) as play:
+        _, problem = await play.fails("list_files")
+
+    assert problem["code"] in {"odd_reply", "remote_error"}
+
+
+async def test_a_game_that_lacks_the_list_of_servers_says_so(tmp_path: Path) -> None:
+    async with played(tmp_path, game=Game(2, FILES, lacking={"getAllServers"})) as play:
+        text, problem = await play.fails("list_servers")
+
+    assert problem["code"] == "unsupported_by_game"
+    assert "too old" in text
+    assert "2.6" in text
+
+
+async def test_servers_are_listed_with_what_the_player_has(play: Play) -> None:
+    text, structured = await play.ok("list_servers")
+
+    assert json.loads(text) == structured["servers"]
+    assert {"hostname": "home", "has_admin_rights": True, "purchased_by_player": True} in structured[
+        "servers"
+    ]
+
+
+async def test_metadata_of_one_file_and_of_all_needs_the_third_generation(
+    play: Play, generation: int
+) -> None:
+    if generation == 2:
+        _, problem = await play.fails("get_file_metadata", filename="hack.js")
+        assert (problem["code"], "3.0" in problem["next_step"]) == ("unsupported_by_game", True)
+        return
+    one = (await play.ok("get_file_metadata", filename="hack.js"))[1]["files"]
+    every = (await play.ok("get_file_metadata"))[1]["files"]
+    assert [entry["filename"] for entry in one] == ["hack.js"]
+    assert {entry["filename"] for entry in every} == set(FILES["home"])
+    assert all(entry["modified"].endswith("Z") for entry in every)
+
+
+async def test_a_newer_game_tells_sizes_too(tmp_path: Path) -> None:
+    async with played(tmp_path, game=Game(3, FILES)) as play:
+        play.game.world.tells_size = True
+        (entry,) = (await play.ok("get_file_metadata", filename="notes.txt"))[1]["files"]
+
+    assert entry["size"] == 13

@@ -1,0 +1,108 @@
+"""Searching files: lines by regular expression, bounded, and stopped when the pattern runs away."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from bridgehead.bitburner.simulator import Game
+from bridgehead.bitburner.tools.matching import Job, matched
+from tests.bitburner.playing import Play, played
+from tests.support.waiting import PATIENCE
+
+
+async def test_lines_are_found_with_their_files_and_numbers(play: Play) -> None:
+    text, structured = await play.ok("search_files", pattern=r"^t\w+")
+
+    assert text.splitlines() == ["notes.txt:2: two", "notes.txt:3: three"]
+    assert structured["matches"][0] == {"filename": "notes.txt", "line": 2, "text": "two"}
+    assert (structured["files_searched"], structured["truncated"]) == (3, False)
+
+
+async def test_a_search_is_narrowed_by_glob_and_blind_to_case_if_told(play: Play) -> None:
+    assert (await play.ok("search_files", pattern="EXPORT", glob="lib/*"))[0].startswith("No line in 1 files")
+    text, _ = await play.ok("search_files", pattern="EXPORT", glob="lib/*", ignore_case=True)
+
+    assert text == "lib/tools.js:1: export const a = 1;"
+
+
+async def test_the_number_of_matches_is_bounded(play: Play) -> None:
+    play.game.servers["home"] = {"a.txt": "x\n" * 50}
+
+    text, structured = await play.ok("search_files", pattern="x", max_matches=10)
+
+    assert (len(structured["matches"]), structured["truncated"]) == (10, True)
+    assert "there is more" in text
+
+
+async def test_a_long_line_is_shortened(play: Play) -> None:
+    play.game.servers["home"] = {"a.txt": "x" * 5000}
+
+    text, _ = await play.ok("search_files", pattern="x")
+
+    assert len(text) < 400
+    assert "(5000 characters)" in text
+
+
+async def test_a_pattern_that_cannot_be_used_is_refused(play: Play) -> None:
+    text, problem = await play.fails("search_files", pattern="(")
+
+    assert problem["code"] == "invalid_argument"
+    assert "cannot be used" in text
+
+
+async def test_a_pattern_that_runs_away_is_stopped_and_others_go_on_meanwhile(tmp_path: Path) -> None:
+    game = Game(3, {"home": {"a.txt": "a" * 40 + "b"}})
+    async with played(tmp_path, game=game, BITBURNER_SEARCH_MS="300") as play:
+        search = asyncio.ensure_future(play.fails("search_files", pattern="(a+)+$"))
+        for _ in range(20):
+            await play.ok("list_files")
+        assert not search.done()
+        text, problem = await search
+
+    assert problem["code"] == "pattern_too_slow"
+    assert "stopped after 0.3 s" in text
+
+
+async def test_a_search_that_is_cancelled_leaves_no_process(tmp_path: Path) -> None:
+    game = Game(3, {"home": {"a.txt": "a" * 40 + "b"}})
+    async with played(tmp_path, game=game, BITBURNER_SEARCH_MS="60000") as play:
+        number, call = play.client.start(
+            "tools/call", {"name": "search_files", "arguments": {"pattern": "(a+)+$"}}
+        )
+        await _until_searching()
+        await play.client.notify("notifications/cancelled", {"requestId": number})
+        await call
+
+    assert _searching() == 0
+
+
+async def _until_searching() -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not _searching():
+            await asyncio.sleep(0.01)
+
+
+def _searching() -> int:
+    """How many matching processes of ours there are."""
+    own = str(os.getpid())
+    count = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            command = (stat.parent / "cmdline").read_bytes()
+        except OSError:
+            continue
+        count += fields[1] == own and b"bridgehead.bitburner.tools.matching" in command
+    return count
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [("b$", [("a.js", 2)]), (r"\bz", []), ("a", [("a.js", 1), ("c.js", 1)])],
+)
+def test_matching_looks_at_each_line(pattern: str, expected: list[tuple[str, int]]) -> None:
+    job = Job(pattern, ignore_case=False, most=10, seconds=1, files=[("a.js", "a\nb"), ("c.js", "ca")])
+
+    assert [(one.filename, one.line) for one in matched(job).matches] == expected
