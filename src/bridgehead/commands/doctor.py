@@ -29,7 +29,7 @@ Looks at everything and says what to do about each problem. The exit status is 0
   bridgehead doctor host                 what bridgehead serve would do
 """
 HOST = "host"
-_LIBRARIES = ("msgspec", "httptools", "websockets", "h2")
+_LIBRARIES = ("msgspec", "httptools", "websockets")
 
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:

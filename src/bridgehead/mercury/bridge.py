@@ -12,10 +12,11 @@ from bridgehead.mcp import Bridge
 from bridgehead.runtime.manifest import Commands, FarSide, FormField, Manifest, Trial
 from bridgehead.runtime.offering import offered
 
-from . import batch, chat, code, models, prompts, usage
+from . import usage
+from .calling.service import Service, open_service
 from .dialect import MercuryDialect
-from .service import Service, open_service
 from .settings import MercurySettings
+from .tools import batch, chat, code, models, prompts
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
