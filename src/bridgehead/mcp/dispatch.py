@@ -277,7 +277,8 @@ class Dispatcher:
         try:
             if questions := questions_in(error):
                 return self._asking(context, self.rounds.pause(context, request.params, questions))
-            failure = context.dialect.translate(error) if isinstance(error, Exception) else None
+            dialect = context.dialect.for_revision(context.revision)
+            failure = dialect.translate(error) if isinstance(error, Exception) else None
             return self._failed(context, failure, error)
         except ProtocolError:
             raise

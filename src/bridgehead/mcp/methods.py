@@ -68,7 +68,7 @@ def call_tool(server: Dispatcher, context: Context[Any], params: CallToolParams)
         arguments = tool.arguments(params.arguments)
     except InvalidArguments as error:
         context.dialect.refused(tool.name, context)
-        failure = context.dialect.invalid_arguments(tool.name, str(error))
+        failure = context.dialect.for_revision(context.revision).invalid_arguments(tool.name, str(error))
         if isinstance(failure, ToolError):
             return encoded(error_result(failure), context.revision)
         raise failure from error
