@@ -29,6 +29,7 @@ from bridgehead.runtime.settings import Setting, Settings
 from docs import generate
 from tests.bitburner.playing import FILES, played
 from tests.support.checked import connect
+from tests.support.waiting import PATIENCE
 
 ROOT = Path(__file__).parent.parent
 COMMAND = Path(sysconfig.get_path("scripts"), "bridgehead.exe" if sys.platform == "win32" else "bridgehead")
@@ -172,7 +173,7 @@ def test_every_example_of_aoc_works_as_it_is_typed(tmp_path: Path) -> None:
             cwd=tmp_path,
             capture_output=True,
             encoding="utf-8",
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
         assert done.returncode == 0, done.stderr
@@ -190,7 +191,7 @@ def test_a_document_that_was_changed_by_hand_is_noticed_and_mended(tmp_path: Pat
 
     def run(*options: str) -> subprocess.CompletedProcess[str]:
         script = [sys.executable, str(tmp_path / "docs" / "generate.py"), *options]
-        return subprocess.run(script, capture_output=True, encoding="utf-8", timeout=60, check=False)
+        return subprocess.run(script, capture_output=True, encoding="utf-8", timeout=PATIENCE, check=False)
 
     found = run("--check")
     written = run()

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import PATIENCE
+
 from .desk import CONFIGURATIONS, Desk, everything, servers
 
 RIGHT = "right would be: bridgehead install CLIENT [BRIDGE ...] [options], or bridgehead install --list\n"
@@ -148,7 +150,7 @@ def test_the_entrance_reads_the_home_of_its_environment(tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
         check=False,
     )
 

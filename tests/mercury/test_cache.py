@@ -13,6 +13,7 @@ from bridgehead.mercury.simulator import Fault, Simulator
 from bridgehead.runtime.metrics import Metrics
 from tests.mercury.process import BridgeProcess, bridge_process, environment
 from tests.support.checked import STATELESS, connect
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -215,7 +216,7 @@ async def test_a_shared_request_goes_on_for_those_who_wait_and_ends_with_the_las
     alone, _ = client.start(CHAT, ask("alone", cache="use"))
     await api.requests.until(lambda journal: journal[0])
     client.cancel(alone)
-    await api.requests.until(lambda journal: journal[0].aborted is not None, within=1.0)
+    await api.requests.until(lambda journal: journal[0].aborted is not None, within=PATIENCE)
 
 
 async def test_kept_answers_are_bounded_by_age_number_and_size(api: Simulator, tmp_path: Path) -> None:

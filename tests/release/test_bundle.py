@@ -14,6 +14,7 @@ import pytest
 
 import bridgehead
 from release import bridges, bundle, dist, server_json
+from tests.support.waiting import PATIENCE
 
 MOMENT = 1_700_000_000
 PROJECT: dict[str, Any] = tomllib.loads((dist.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -114,7 +115,7 @@ def test_a_field_that_a_host_leaves_as_its_placeholder_counts_as_empty(tmp_path:
         env=os.environ | {"AOC_YEAR": "${user_config.aoc_year}", "AOC_DATA_DIR": "here"},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
         check=True,
     )
 

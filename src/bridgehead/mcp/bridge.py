@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import field
 
+from .call_hook import CallHook, wrap_hook
 from .changes import Changes
 from .content import Icon, Wire
 from .context import Context, State
@@ -88,6 +89,8 @@ class Bridge(Generic[State]):
         self.completers: dict[tuple[str, str], Completer] = {}
         self.listers: dict[Bridge[Any], ResourceLister] = {}
         """What lists resources beside the declared ones, by the bridge that declared it."""
+        self.call_hook: CallHook | None = None
+        """What goes around every call of a part that was declared here."""
 
     def instructions_for(self, revision: Revision) -> str | None:
         """Return what a client of a revision is told of the whole bridge."""
@@ -97,6 +100,13 @@ class Bridge(Generic[State]):
     def has_resources(self) -> bool:
         """Tell whether there is anything to read."""
         return bool(self.resources or self.templates or self.listers)
+
+    def around_calls(self, hook: CallHook) -> None:
+        """Put a hook around every tool call, resource read and prompt; the hook added last comes first.
+
+        It acts wherever the parts of this bridge are offered, on all calls from now on.
+        """
+        self.call_hook = wrap_hook(hook, self.call_hook)
 
     def tool(
         self,

@@ -206,7 +206,7 @@ class Tool:
             whole = misfits.with_whole_numbers(raw)
             if whole is not None:
                 return self.arguments(whole)
-            raise InvalidArguments(misfits.worded(str(error), self.input_schema)) from error
+            raise InvalidArguments(self.name, misfits.worded(str(error), self.input_schema)) from error
 
 
 def _answered(kind: Any) -> Any:
@@ -219,7 +219,11 @@ def _answered(kind: Any) -> Any:
 
 
 class InvalidArguments(Exception):
-    """Arguments that do not fit; the text says where and what was expected."""
+    """Arguments that do not fit; the text says where and what was expected. The dialect words the failure."""
+
+    def __init__(self, tool: str, problem: str) -> None:
+        super().__init__(problem)
+        self.tool = tool
 
 
 def unknown_tool(name: str, known: list[str]) -> ProtocolError:

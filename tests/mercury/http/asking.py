@@ -8,8 +8,9 @@ from bridgehead.mercury.http.pool import Pool
 from bridgehead.mercury.http.proxy import Proxy
 from tests.support import waiting
 from tests.support.http2_peer import Http2Peer, PeerStream
+from tests.support.waiting import PATIENCE
 
-until = partial(waiting.until, within=5.0)
+until = partial(waiting.until, within=PATIENCE)
 Peer = Callable[..., AbstractAsyncContextManager[Http2Peer]]
 
 

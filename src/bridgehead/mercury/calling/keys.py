@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from bridgehead.runtime import logs
 from bridgehead.runtime.clock import Clock
 
-from .errors import NotAuthorised
-from .settings import KEYS, MercurySettings
+from ..errors import NotAuthorised
+from ..settings import KEYS, MercurySettings
 
 if TYPE_CHECKING:
     from pathlib import Path

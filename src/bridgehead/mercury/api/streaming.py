@@ -14,17 +14,17 @@ from typing import Any
 from bridgehead.mcp import Context
 from bridgehead.runtime.clock import Clock
 
+from ..calling.call import Call
+from ..completion import Completed, Metadata, tool_calls_of, usage_of
+from ..errors import ApiFailed, MercuryError
+from ..failures import CONTENT_SO_FAR
+from ..settings import MercurySettings
+from ..tools.progress import Progress
 from . import wire
-from .answers import Completed, Metadata, tool_calls_of, usage_of
-from .api import Api, Request
-from .calls import Call
 from .catalogue import Catalogue
+from .client import Api, Request
 from .completing import cost_of
-from .errors import ApiFailed, MercuryError
-from .failures import CONTENT_SO_FAR
-from .progress import Progress
-from .settings import MercurySettings
-from .streams import Gathered
+from .stream import Gathered
 
 _CLOSING_SECONDS = 0.05
 """How long a stream that is complete may take to end, so that its connection can be used again."""

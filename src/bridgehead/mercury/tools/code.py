@@ -6,10 +6,10 @@ from msgspec import UNSET
 
 from bridgehead.mcp import Answer, Bridge, Context
 
-from .answers import Completed, answer
+from ..api.wire import EDIT, FIM
+from ..calling.service import Service
+from ..completion import Completed, answer
 from .arguments import Completing, Edit, Fim
-from .service import Service
-from .wire import EDIT, FIM
 
 FIM_COMPLETION = "mercury_fim_completion"
 EDIT_COMPLETION = "mercury_edit_completion"

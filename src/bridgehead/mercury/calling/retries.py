@@ -16,7 +16,7 @@ from msgspec import Struct
 from bridgehead.runtime.backoff import Backoff
 from bridgehead.runtime.clock import Clock
 
-from .errors import MercuryError
+from ..errors import MercuryError
 
 T = TypeVar("T")
 

@@ -11,10 +11,10 @@ from msgspec import UNSET, Struct
 
 from bridgehead.mcp import Context
 
-from . import wire
-from .arguments import Chat, Completing, ResponseFormat
-from .errors import InvalidCall
-from .settings import MercurySettings
+from ..api import wire
+from ..errors import InvalidCall
+from ..settings import MercurySettings
+from ..tools.arguments import Chat, Completing, ResponseFormat
 
 
 class Call(Struct):

@@ -11,11 +11,11 @@ from bridgehead.mcp import Bridge, Context
 from bridgehead.mcp.later import asyncio
 from bridgehead.runtime.errors import BridgeError
 
-from .answers import Completed, Metadata
+from ..api.wire import CHAT
+from ..calling.service import Service
+from ..completion import Completed, Metadata
+from ..dialect import ErrorBody, body_of
 from .arguments import Chat, ChatMessage, ChatOptions
-from .dialect import ErrorBody, body_of
-from .service import Service
-from .wire import CHAT
 
 BATCH = "mercury_batch"
 MOST_PROMPTS = 500

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from bridgehead.mcp import Answer, CallResult, Encoded, Text
 from bridgehead.mcp.versions import Revision
 
-from . import wire
-from .answers import Completed, answer, text_of
+from ..api import wire
+from ..completion import Completed, answer, text_of
 
 _AGE = b'"cache_age_seconds":'
 """Comes only once outside of a text, and inside of one its quotes are escaped."""

@@ -7,11 +7,11 @@ from typing import Any
 
 from bridgehead.mcp import Answer, Bridge, Context, Encoded
 
-from .answers import Completed, answer
+from ..api.wire import CHAT
+from ..calling.call import Call, client_of
+from ..calling.service import Service
+from ..completion import Completed, answer
 from .arguments import Chat
-from .calls import Call, client_of
-from .service import Service
-from .wire import CHAT
 
 COMPLETION = "mercury_chat_completion"
 STREAM = "mercury_chat_stream"

@@ -15,16 +15,16 @@ from msgspec import Struct
 from bridgehead.runtime import logs
 from bridgehead.runtime.clock import Clock
 
-from .accounts import Accounts, Reservation
-from .answers import Completed
+from ..accounts import Accounts, Reservation
+from ..api.catalogue import Catalogue
+from ..completion import Completed
+from ..errors import ApiFailed, LimitReached, MercuryError
+from ..failures import unknown_model
 from .breaker import Breaker
-from .calls import Call
-from .catalogue import Catalogue
-from .errors import ApiFailed, LimitReached, MercuryError
-from .failures import unknown_model
+from .call import Call
 from .keys import ASIDE_SECONDS, Keys
 from .limits import UNKNOWN, Held, Limits
-from .retrying import Retries
+from .retries import Retries
 
 Send = Callable[[Call, str, float], Awaitable[Completed]]
 """Sends a call once, with a key, within some seconds."""

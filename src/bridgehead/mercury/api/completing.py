@@ -6,12 +6,13 @@ import msgspec
 
 from bridgehead.runtime.clock import Clock
 
-from . import failures, wire
-from .answers import Completed, Metadata, Usage, tool_calls_of, usage_of
-from .api import Api, Request
-from .calls import Call
+from .. import failures
+from ..calling.call import Call
+from ..completion import Completed, Metadata, Usage, tool_calls_of, usage_of
+from ..errors import ApiFailed, MercuryError
+from . import wire
 from .catalogue import Catalogue
-from .errors import ApiFailed, MercuryError
+from .client import Api, Request
 
 
 class Completer:

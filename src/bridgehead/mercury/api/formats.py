@@ -13,8 +13,8 @@ import jsonschema_rs
 import msgspec
 from msgspec import UNSET
 
-from .arguments import ResponseFormat
-from .errors import ApiFailed, InvalidCall
+from ..errors import ApiFailed, InvalidCall
+from ..tools.arguments import ResponseFormat
 
 _LONGEST = 300
 

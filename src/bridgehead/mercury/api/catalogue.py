@@ -14,9 +14,9 @@ import msgspec
 from bridgehead.runtime import logs
 from bridgehead.runtime.clock import Clock
 
+from ..completion import Usage
+from ..errors import ApiFailed, MercuryError
 from . import wire
-from .answers import Usage
-from .errors import ApiFailed, MercuryError
 
 TTL_SECONDS = 3600.0
 EDITING = "edit"

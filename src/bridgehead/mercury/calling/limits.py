@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from bridgehead.runtime.clock import Clock
 
-from .errors import LimitReached
-from .quota import Entry, Window
-from .settings import MercurySettings
+from ..errors import LimitReached
+from ..quota import Entry, Window
+from ..settings import MercurySettings
 
 MOST_CLIENTS = 10_000
 

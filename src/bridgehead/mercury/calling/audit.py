@@ -14,8 +14,8 @@ from msgspec import Struct
 from bridgehead.mcp.later import asyncio
 from bridgehead.runtime import logs
 
-from .answers import Completed
-from .calls import Call
+from ..completion import Completed
+from .call import Call
 
 _log = logs.logger("mercury.audit")
 

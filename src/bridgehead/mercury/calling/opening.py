@@ -9,22 +9,22 @@ from bridgehead.runtime import logs, places
 from bridgehead.runtime.backoff import Backoff
 from bridgehead.runtime.clock import SystemClock
 
-from .accounts import Accounts
-from .api import Api
+from ..accounts import Accounts
+from ..api.catalogue import Catalogue
+from ..api.client import Api
+from ..api.completing import Completer
+from ..api.wire import MODELS
+from ..errors import MercuryError
+from ..ledger import Ledger
+from ..settings import MercurySettings
 from .audit import Audit
 from .breaker import Breaker
 from .cache import Cache
-from .catalogue import Catalogue
-from .completing import Completer
-from .errors import MercuryError
 from .keys import Keys
-from .ledger import Ledger
 from .limits import Limits
-from .retrying import Retries
+from .retries import Retries
 from .sending import Sender
 from .service import Service
-from .settings import MercurySettings
-from .wire import MODELS
 
 if TYPE_CHECKING:
     from bridgehead.runtime.clock import Clock

@@ -5,7 +5,7 @@ Arguments that are the same to the byte have been found right before, and make t
 
 from __future__ import annotations
 
-from .calls import Call
+from .call import Call
 
 MOST_BYTES = 1024 * 1024
 """Above this everything is forgotten; who asks again is known again."""

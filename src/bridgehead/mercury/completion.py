@@ -9,7 +9,7 @@ from msgspec import Meta, Struct, json
 from bridgehead.mcp import Answer
 from bridgehead.mcp.versions import Revision
 
-from . import wire
+from .api import wire
 
 COMPLETE = frozenset({"stop", "tool_calls", "function_call"})
 """Finish reasons of an answer that is whole; others say that something cut it short."""

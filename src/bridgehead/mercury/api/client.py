@@ -15,11 +15,11 @@ from msgspec import Struct
 from bridgehead import __version__
 from bridgehead.runtime.clock import Clock
 
-from . import failures
-from .errors import ApiFailed, MercuryError
-from .http.transport import ConnectFailed, ConnectionBroken, Response, Transport
-from .retrying import retry_after
-from .settings import MercurySettings
+from .. import failures
+from ..calling.retries import retry_after
+from ..errors import ApiFailed, MercuryError
+from ..http.transport import ConnectFailed, ConnectionBroken, Response, Transport
+from ..settings import MercurySettings
 
 _OK = 200
 _LOST = (ConnectFailed, ConnectionBroken, TimeoutError)
@@ -138,8 +138,8 @@ async def _begun(exchange: AbstractAsyncContextManager[Response], seconds: float
 
 def transport_of(settings: MercurySettings) -> Transport:
     """Make the transport that the settings ask for."""
-    from .http.pool import Pool
-    from .http.proxy import proxy_for
+    from ..http.pool import Pool
+    from ..http.proxy import proxy_for
 
     return Pool(
         settings.api_url,

@@ -13,9 +13,9 @@ from typing import Any
 
 from bridgehead.runtime.clock import Clock
 
-from .answers import COMPLETE, Completed
+from ..completion import COMPLETE, Completed
+from ..settings import MercurySettings
 from .kept import Kept, keep
-from .settings import MercurySettings
 
 _OVERHEAD = 512
 """Bytes that an entry takes beside its texts, roughly."""

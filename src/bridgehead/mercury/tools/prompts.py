@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from bridgehead.mcp import Arguments, Bridge, Context
 
-from .service import Service
+from ..calling.service import Service
 
 
 class ReviewCode(Arguments):

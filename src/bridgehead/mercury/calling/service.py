@@ -15,24 +15,24 @@ from bridgehead.mcp.later import asyncio
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
 
-from .arguments import Completing
+from ..errors import InvalidCall, MercuryError
+from ..settings import MercurySettings
+from ..tally import Tally, tally_of
+from ..tools.arguments import Completing
 from .audit import Audit, brief
-from .calls import Call, Calls, client_of
-from .errors import InvalidCall, MercuryError
+from .call import Call, Calls, client_of
 from .recall import Recall
-from .settings import MercurySettings
-from .tally import Tally, tally_of
 
 if TYPE_CHECKING:
     from bridgehead.runtime.clock import Clock
 
-    from .accounts import Accounts
-    from .answers import Completed
-    from .api import Api
+    from ..accounts import Accounts
+    from ..api.catalogue import Catalogue
+    from ..api.client import Api
+    from ..api.completing import Completer
+    from ..completion import Completed
     from .breaker import Breaker
     from .cache import Cache
-    from .catalogue import Catalogue
-    from .completing import Completer
     from .kept import Kept
     from .keys import Keys
     from .limits import Limits
@@ -131,7 +131,7 @@ class Service:
 
     async def complete(self, call: Call, context: Context[Any]) -> Completed:
         """Give the answer to a call; raises `MercuryError`."""
-        from .progress import Progress
+        from ..tools.progress import Progress
 
         async with Progress(context, self.settings.heartbeat / 1000):
             return await self._answered(call, self._completer.complete)
@@ -142,14 +142,14 @@ class Service:
 
     async def stream(self, call: Call, context: Context[Any]) -> Completed:
         """Give the answer to a call, telling the client of it as it comes."""
-        from .streaming import Streamer
+        from ..api.streaming import Streamer
 
         streamer = Streamer(self.settings, self.api, self.catalogue, self.clock, context)
         return await self._answered(call, streamer.stream)
 
     async def _answered(self, call: Call, send: Send) -> Completed:
         """Ask, and note what came of it."""
-        from . import failures
+        from .. import failures
 
         begun = self.clock.monotonic()
         try:
@@ -169,7 +169,7 @@ class Service:
     async def _asked(self, call: Call, send: Send) -> Completed:
         self.keys.pick()  # a call without a key is refused before anything else
         if call.expected is not None:
-            from . import formats
+            from ..api import formats
 
             formats.check_schema(call.expected)
         if call.keep == "bypass" or not self.cache.is_enabled:
@@ -187,7 +187,7 @@ class Service:
         completed = await self._sender.send(call, send)
         self.accounts.count(call.model, tally_of(completed.metadata))
         if call.expected is not None and completed.tool_calls is None:
-            from . import formats
+            from ..api import formats
 
             formats.check(call.expected, completed.content)
         return completed

@@ -6,8 +6,8 @@ from msgspec import Struct, json
 
 from bridgehead.mcp import Bridge, Context, NoArguments
 
-from . import wire
-from .service import Service
+from ..api import wire
+from ..calling.service import Service
 
 LIST_MODELS = "mercury_list_models"
 URI = "mercury://models"

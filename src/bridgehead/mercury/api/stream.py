@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import msgspec
 
-from . import failures, wire
-from .errors import ApiFailed
+from .. import failures
+from ..errors import ApiFailed
+from . import wire
 from .sse import Events, EventTooLong
 
 _DONE = b"[DONE]"
