@@ -1,4 +1,4 @@
-"""Api: the one way to the Mercury API. Bounded in size and time, on a transport that keeps its connections.
+"""Api: the one way to the Mercury API. Bounded in size and time, on a pool that keeps its connections.
 
 Everything that can go wrong on the way becomes a `MercuryError` here and nowhere else. Retries, keys and
 limits are not its business: a request is made once, with the key that it is given.
@@ -8,20 +8,33 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 
 from msgspec import Struct
 
 from bridgehead import __version__
 from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.http import (
+    BodyTooLarge,
+    ConnectFailed,
+    ConnectionBroken,
+    Exchange,
+    Pool,
+    Proxies,
+    Response,
+)
 
 from .. import failures
 from ..calling.retries import retry_after
 from ..errors import ApiFailed, MercuryError
-from ..http.transport import ConnectFailed, ConnectionBroken, Response, Transport
 from ..settings import MercurySettings
 
 _OK = 200
+_HEADERS = (
+    ("Accept", "application/json, text/event-stream"),
+    ("Content-Type", "application/json"),
+    ("User-Agent", f"bridgehead/{__version__}"),
+)
 _LOST = (ConnectFailed, ConnectionBroken, TimeoutError)
 
 
@@ -44,11 +57,11 @@ class Api:
         self._clock = clock
         self._most_bytes = settings.max_response_size
         self._idle_seconds = settings.idle_timeout / 1000
-        self._transport = transport_of(settings)
+        self._pool = make_pool(settings)
 
     async def close(self) -> None:
         """Let go of all connections."""
-        await self._transport.close()
+        await self._pool.close()
 
     async def get(self, path: str, key: str, seconds: float) -> bytes:
         """Fetch something; raises `MercuryError`."""
@@ -61,7 +74,7 @@ class Api:
     async def _whole(self, method: str, request: Request) -> bytes:
         try:
             async with asyncio.timeout(request.seconds):
-                async with self._transport.request(*_parts(method, request)) as response:
+                async with self._exchange(method, request) as response:
                     body = await self._body(response, request.seconds)
         except _LOST as problem:
             raise self._lost(problem, request.seconds) from problem
@@ -72,7 +85,7 @@ class Api:
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[AsyncIterator[bytes]]:
         """Send a request and give the answer piece by piece; leaving early ends it at the other end."""
-        exchange = self._transport.request(*_parts("POST", request))
+        exchange = self._exchange("POST", request)
         first_byte = request.first_byte_seconds or request.seconds
         try:
             async with asyncio.timeout(request.seconds):
@@ -96,14 +109,14 @@ class Api:
 
     async def _body(self, response: Response, seconds: float) -> bytes:
         """Read a body, but never more than the limit."""
-        pieces: list[bytes] = []
-        size = 0
-        while piece := await response.read(seconds):
-            size += len(piece)
-            if size > self._most_bytes:
-                raise too_large(self._most_bytes)
-            pieces.append(piece)
-        return b"".join(pieces)
+        try:
+            return await response.read_body(self._most_bytes, seconds)
+        except BodyTooLarge as problem:
+            raise too_large(self._most_bytes) from problem
+
+    def _exchange(self, method: str, request: Request) -> Exchange:
+        headers = (*_HEADERS, ("Authorization", f"Bearer {request.key}"))
+        return self._pool.request(method, request.path, headers, request.body)
 
     def _refused(self, response: Response, body: bytes, model: str) -> MercuryError:
         wait = retry_after(
@@ -127,7 +140,7 @@ class Api:
         )
 
 
-async def _begun(exchange: AbstractAsyncContextManager[Response], seconds: float) -> Response:
+async def _begun(exchange: Exchange, seconds: float) -> Response:
     """Send a request and wait for the head of its answer."""
     try:
         async with asyncio.timeout(seconds):
@@ -136,27 +149,20 @@ async def _begun(exchange: AbstractAsyncContextManager[Response], seconds: float
         raise too_slow(f"it did not begin to answer within {seconds:.3g} s") from problem
 
 
-def transport_of(settings: MercurySettings) -> Transport:
-    """Make the transport that the settings ask for."""
-    from ..http.pool import Pool
-    from ..http.proxy import proxy_for
-
+def make_pool(settings: MercurySettings) -> Pool:
+    """Make the pool of connections that the settings ask for."""
+    proxies = Proxies(
+        https=settings.https_proxy,
+        http=settings.http_proxy,
+        other=settings.all_proxy,
+        exempt=settings.no_proxy,
+    )
     return Pool(
         settings.api_url,
-        settings.connect_timeout / 1000,
-        settings.max_connections,
-        proxy_for(settings.api_url, settings),
-        http2=settings.http2,
+        connect_seconds=settings.connect_timeout / 1000,
+        max_connections=settings.max_connections,
+        proxy=proxies.choose(settings.api_url),
     )
-
-
-def _parts(method: str, request: Request) -> tuple[str, str, dict[str, str], bytes, float]:
-    headers = {
-        "Authorization": f"Bearer {request.key}",
-        "Content-Type": "application/json",
-        "User-Agent": f"bridgehead/{__version__}",
-    }
-    return method, request.path, headers, request.body, request.seconds
 
 
 def too_slow(what: str) -> MercuryError:
