@@ -30,6 +30,7 @@ OURS = {
     "bridgehead.mcp.context",
     "bridgehead.mcp.descriptors",
     "bridgehead.mcp.dispatch",
+    "bridgehead.mcp.end_signals",
     "bridgehead.mcp.errors",
     "bridgehead.mcp.handlers",
     "bridgehead.mcp.jsonrpc",
