@@ -1,8 +1,18 @@
-"""For all tests: what they print can be sent from the process that runs them to the one that reports."""
+"""For all tests: a time limit, children that can be interrupted, and output that xdist can carry."""
 
+import signal
 from collections.abc import Generator
 
 import pytest
+
+from tests.support import time_limit
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # A shell's background job ignores SIGINT, and so would every process that a test starts.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    time_limit.watch(config)
 
 
 @pytest.hookimpl(wrapper=True)

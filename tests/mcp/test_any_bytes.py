@@ -21,6 +21,7 @@ from bridgehead.mcp.params import META_PREFIX
 from bridgehead.mcp.versions import HANDSHAKE
 from tests.support import oracle
 from tests.support.asking import make_bridge
+from tests.support.waiting import PATIENCE
 
 SETTINGS = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 CAPABILITIES: dict[str, Any] = {"elicitation": {}, "sampling": {}, "roots": {}}
@@ -96,7 +97,7 @@ class Session:
         reply = self.dispatcher.receive(data, self.connection, self.outlet)
         if reply is not None and not isinstance(reply, bytes):
             task = asyncio.ensure_future(reply)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE):
                 while not task.done():  # a listen stream lasts until the server ends it
                     self.dispatcher.end_streams()
                     await asyncio.wait({task}, timeout=0.001)

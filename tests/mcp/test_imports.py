@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import PATIENCE
+
 PROBE = Path(__file__).parents[1] / "support" / "import_probe.py"
 FOUNDATION = "import msgspec, sys\n"
 INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
@@ -21,12 +23,14 @@ OURS = {
     "bridgehead",
     "bridgehead.mcp",
     "bridgehead.mcp.bridge",
+    "bridgehead.mcp.call_hook",
     "bridgehead.mcp.changes",
     "bridgehead.mcp.connection",
     "bridgehead.mcp.content",
     "bridgehead.mcp.context",
     "bridgehead.mcp.descriptors",
     "bridgehead.mcp.dispatch",
+    "bridgehead.mcp.end_signals",
     "bridgehead.mcp.errors",
     "bridgehead.mcp.handlers",
     "bridgehead.mcp.jsonrpc",
@@ -92,7 +96,7 @@ def foundation() -> frozenset[str]:
         capture_output=True,
         text=True,
         env=environment(),
-        timeout=60,
+        timeout=PATIENCE,
         check=True,
     )
     return frozenset(done.stdout.split())
@@ -116,7 +120,7 @@ def probed(*command: str) -> frozenset[str]:
         answer = json.loads(process.stdout.readline())
         modules = process.stderr.readline().split()
         process.stdin.close()
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=PATIENCE) == 0
     assert answer["result"]["protocolVersion"] == "2025-11-25"
     return frozenset(modules) - {"__main__"}
 

@@ -17,8 +17,9 @@ from bridgehead.mcp.pipes import (
     open_input,
     open_output,
 )
+from tests.support import waiting
 
-PATIENCE = 20.0
+PATIENCE = waiting.PATIENCE
 
 
 @pytest.fixture

@@ -9,12 +9,13 @@ import pytest
 
 from tests.support.messages import call, initialize, request, stateless, text
 from tests.support.stdio_peer import Peer, piped
+from tests.support.waiting import PATIENCE
 
 SOON = {"shutdown_seconds": 0.5}
-IN_TIME = 8.0
+IN_TIME = PATIENCE
 """Enough for the half second above, a slow machine, and the process's own end; far from for ever."""
 
-ENDS = ["end of input", "SIGTERM", "SIGINT"]
+ENDS = ["end of input", "SIGTERM", "SIGINT", "SIGHUP"]
 
 
 def end(peer: Peer, how: str) -> None:

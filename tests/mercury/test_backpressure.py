@@ -13,13 +13,14 @@ import pytest
 
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.process import ROOT, environment
+from tests.support import waiting
 from tests.support.messages import call, request
 from tests.support.stdio_peer import Peer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 STREAMS = 4
-PATIENCE = 20.0
+PATIENCE = waiting.PATIENCE
 MOST_GROWTH = 40 * 1024 * 1024
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.process import BridgeProcess, bridge_process
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -166,7 +167,7 @@ async def test_a_dead_service_is_left_alone_and_found_again(api: Simulator, tmp_
         assert (await client.call("mercury_usage"))["structuredContent"]["is_service_down"]
 
         api.faults.always(None)
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + PATIENCE
         while "isError" in (result := await client.call(CHAT, ASK)):
             assert time.monotonic() < deadline
     assert result["content"][0]["text"] == api.text_of({**ASK, "model": "mercury-2"})

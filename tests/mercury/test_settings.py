@@ -12,6 +12,7 @@ from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
 from bridgehead.runtime.settings import SettingError
 from tests.mercury.process import KEY, bridge_process, environment
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -105,7 +106,7 @@ async def test_where_nothing_can_be_served_the_start_ends_with_one_line(tmp_path
             env=environment("http://127.0.0.1:9/v1", tmp_path, **settings),
             stderr=asyncio.subprocess.PIPE,
         )
-        _, err = await asyncio.wait_for(process.communicate(), 20)
+        _, err = await asyncio.wait_for(process.communicate(), PATIENCE)
 
     assert process.returncode == 1
     assert err.startswith(f"bridgehead mercury: cannot listen on {host}:{port}: ".encode())
@@ -129,7 +130,7 @@ async def test_a_bad_value_ends_the_start_with_one_line(tmp_path: Path) -> None:
         stdin=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
     )
-    _, err = await asyncio.wait_for(process.communicate(), 20)
+    _, err = await asyncio.wait_for(process.communicate(), PATIENCE)
 
     assert process.returncode == 2
     assert err.startswith(b"bridgehead mercury: REQUEST_TIMEOUT is 'soon'")

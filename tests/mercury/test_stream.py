@@ -9,6 +9,7 @@ import pytest
 
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.process import BridgeProcess, bridge_process, error_of
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -160,7 +161,7 @@ async def test_cancelling_ends_the_request_to_the_api_within_a_tenth_of_a_second
     cancelled_at = time.monotonic()
     client.cancel(request_id)
 
-    await api.requests.until(lambda journal: journal[0].aborted is not None, within=2.0)
+    await api.requests.until(lambda journal: journal[0].aborted is not None, within=PATIENCE)
 
     aborted = api.requests[0].aborted
     assert aborted is not None
@@ -177,7 +178,7 @@ async def test_cancelling_before_the_first_byte_ends_the_request_too(
     cancelled_at = time.monotonic()
     client.cancel(request_id)
 
-    await api.requests.until(lambda journal: journal[0].aborted is not None, within=2.0)
+    await api.requests.until(lambda journal: journal[0].aborted is not None, within=PATIENCE)
 
     aborted = api.requests[0].aborted
     assert aborted is not None

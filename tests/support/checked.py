@@ -15,10 +15,10 @@ from bridgehead.mcp import Bridge, Limits, memory
 from bridgehead.mcp.memory import Answering, MemoryClient
 from bridgehead.mcp.params import META_PREFIX
 from bridgehead.mcp.versions import NEWEST_HANDSHAKE, V2025_11_25, V2026_07_28, Revision
-from tests.support import oracle
+from tests.support import oracle, waiting
 
 STATELESS = V2026_07_28
-PATIENCE = 10.0
+PATIENCE = waiting.PATIENCE
 """How long a test waits, in seconds, for a message that should come at once."""
 
 

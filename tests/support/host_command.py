@@ -14,9 +14,10 @@ from typing import Any
 import msgspec
 
 from bridgehead.host.tokens import TokenFile, made
+from tests.support import waiting
 from tests.support.stdio_peer import ROOT
 
-PATIENCE = 20.0
+PATIENCE = waiting.PATIENCE
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:

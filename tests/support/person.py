@@ -15,8 +15,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.support import waiting
+
 COMMAND = Path(sysconfig.get_path("scripts"), "bridgehead")
-PATIENCE = 30.0
+PATIENCE = waiting.PATIENCE
 KEPT = ("PATH", "COVERAGE_")
 """How the names of variables begin that every process gets."""
 

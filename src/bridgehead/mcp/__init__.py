@@ -6,6 +6,7 @@ ASGI application of `bridgehead.mcp.http`; put several together with `bridgehead
 """
 
 from .bridge import Bridge, Implementation
+from .call_hook import CallHook, Invocation, Outcome, observe_calls
 from .content import (
     Annotations,
     Audio,
@@ -43,6 +44,7 @@ __all__ = [
     "Audio",
     "BlobResource",
     "Bridge",
+    "CallHook",
     "CallResult",
     "Content",
     "Context",
@@ -53,9 +55,11 @@ __all__ = [
     "Icon",
     "Image",
     "Implementation",
+    "Invocation",
     "Limits",
     "Link",
     "NoArguments",
+    "Outcome",
     "PromptMessage",
     "ProtocolError",
     "Question",
@@ -69,5 +73,6 @@ __all__ = [
     "elicitation",
     "elicitation_by_url",
     "list_roots",
+    "observe_calls",
     "sampling",
 ]

@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import field
 
+from .call_hook import CallHook, wrap_hook
 from .changes import Changes
 from .content import Icon, Wire
 from .context import Context, State
@@ -18,6 +19,7 @@ from .errors import Dialect
 from .prompts import Prompt
 from .resources import Resource, ResourceItem, Template, TemplateItem
 from .tools import Recall, Tool, ToolHints
+from .versions import Revision
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Completer = Callable[[str, dict[str, str], Context[Any]], "list[str] | Awaitable[list[str]]"]
@@ -59,6 +61,7 @@ class Bridge(Generic[State]):
         list_ttl_ms: int = 60_000,
         read_ttl_ms: int = 0,
         cache_scope: Literal["public", "private"] = "private",
+        contract_revision: str | None = None,
     ) -> None:
         self.info = Implementation(name, version, title, description, website_url, icons or None)
         self.instructions = instructions
@@ -73,6 +76,9 @@ class Bridge(Generic[State]):
         self.list_ttl_ms = list_ttl_ms
         self.read_ttl_ms = read_ttl_ms
         self.cache_scope = cache_scope
+        self.contract_revision = contract_revision
+        """The revision whose clients get what a published contract says to the letter: no instructions, and
+        the input schemas that were written by hand. Newer ones get the instructions and generated schemas."""
         self.changed = Changes()
         self.homes: tuple[Bridge[Any], ...] = (self,)
         """The bridges whose parts are offered here: this one, or those that were combined."""
@@ -83,11 +89,24 @@ class Bridge(Generic[State]):
         self.completers: dict[tuple[str, str], Completer] = {}
         self.listers: dict[Bridge[Any], ResourceLister] = {}
         """What lists resources beside the declared ones, by the bridge that declared it."""
+        self.call_hook: CallHook | None = None
+        """What goes around every call of a part that was declared here."""
+
+    def instructions_for(self, revision: Revision) -> str | None:
+        """Return what a client of a revision is told of the whole bridge."""
+        return None if revision.name == self.contract_revision else self.instructions
 
     @property
     def has_resources(self) -> bool:
         """Tell whether there is anything to read."""
         return bool(self.resources or self.templates or self.listers)
+
+    def around_calls(self, hook: CallHook) -> None:
+        """Put a hook around every tool call, resource read and prompt; the hook added last comes first.
+
+        It acts wherever the parts of this bridge are offered, on all calls from now on.
+        """
+        self.call_hook = wrap_hook(hook, self.call_hook)
 
     def tool(
         self,

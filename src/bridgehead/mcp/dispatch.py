@@ -19,8 +19,8 @@ from .bridge import Bridge
 from .changes import Listener
 from .connection import Client, Connection, Outlet
 from .context import Context, questions_in
-from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, Failure, ProtocolError, ToolError
-from .later import asyncio, logging
+from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, Dialect, Failure, ProtocolError, ToolError
+from .later import asyncio, inspect, logging
 from .lifespan import Lifespan, Lifespans
 from .limits import Limits
 from .opening import fitted_info
@@ -28,7 +28,7 @@ from .params import META_PREFIX, CancelledParams
 from .request import Request, client_of, read
 from .results import Body
 from .rounds import Rounds
-from .tools import encoded, error_result
+from .tools import InvalidArguments, encoded, error_result
 from .versions import V2026_07_28, Revision
 
 Reply = bytes | Coroutine[Any, Any, bytes | None] | None
@@ -188,7 +188,7 @@ class Dispatcher:
         answer: bytes | None = None
         try:
             if context.cancelled:
-                work.close()
+                _close_unstarted(work)
             else:
                 answer = self._enveloped(context, await work)
         except BaseException as error:
@@ -277,8 +277,9 @@ class Dispatcher:
         try:
             if questions := questions_in(error):
                 return self._asking(context, self.rounds.pause(context, request.params, questions))
-            failure = context.dialect.translate(error) if isinstance(error, Exception) else None
-            return self._failed(context, failure, error)
+            return self._failed(
+                context, _worded(context.dialect.for_revision(context.revision), error), error
+            )
         except ProtocolError:
             raise
         except Exception as another:  # noqa: BLE001  (what was to be said cannot be said)
@@ -296,6 +297,21 @@ class Dispatcher:
         if isinstance(failure, ToolError):
             failure = ProtocolError(INTERNAL_ERROR, failure.message)
         raise failure from cause
+
+
+def _worded(dialect: Dialect, error: BaseException) -> Failure | None:
+    """Put what ended a call into the words of the bridge's dialect; None is a bug."""
+    if isinstance(error, InvalidArguments):
+        return dialect.invalid_arguments(error.tool, str(error))
+    return dialect.translate(error) if isinstance(error, Exception) else None
+
+
+def _close_unstarted(work: Coroutine[Any, Any, Any]) -> None:
+    """Close work that has not begun, and the work that it was to wait for."""
+    awaited = [value for value in inspect.getcoroutinelocals(work).values() if inspect.iscoroutine(value)]
+    work.close()
+    for inner in awaited:
+        _close_unstarted(inner)
 
 
 def _logged(context: Context[Any], error: BaseException) -> str:

@@ -6,16 +6,18 @@ result body with its `_meta`, or a coroutine that will. Eras, ids, envelopes and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from . import jsonrpc
+from .call_hook import Invocation
 from .content import BlobResource, TextResource, fitted
 from .context import Context
-from .errors import INVALID_PARAMS, ProtocolError, ToolError
+from .errors import INVALID_PARAMS, ProtocolError
 from .handlers import settled
 from .listening import listen, subscribe, unsubscribe
 from .listing import cache_hints, list_prompts, list_resources, list_templates, list_tools
@@ -32,11 +34,13 @@ from .params import (
     SetLevelParams,
     SubscribeParams,
 )
+from .prompts import PromptResult
 from .results import Body, Outcome
-from .tools import Encoded, InvalidArguments, Returned, Tool, encoded, error_result, unknown_tool
+from .tools import Encoded, InvalidArguments, Returned, Tool, encoded, unknown_tool
 from .versions import Revision
 
 if TYPE_CHECKING:
+    from .bridge import Bridge
     from .dispatch import Dispatcher
     from .lifespan import Lifespan
 
@@ -60,61 +64,80 @@ def call_tool(server: Dispatcher, context: Context[Any], params: CallToolParams)
         raise unknown_tool(params.name, list(server.bridge.tools))
     lifespan = server.at_home(context, tool.home)
     context.arguments = params.arguments
+    hook = tool.home.call_hook
+    if hook is None:  # the usual case, which is why nothing is made for a hook before this is known
+        returned = _run_tool(server, lifespan, context, tool, params)
+    else:
+        call = Invocation("tool", tool.name, context)
+        returned = hook(call, lambda: _run_tool(server, lifespan, context, tool, params, call))
+    if isinstance(returned, CoroutineType):
+        return _encode_later(context, returned)
+    return encoded(returned, context.revision)
+
+
+def _run_tool(
+    server: Dispatcher,
+    lifespan: Lifespan,
+    context: Context[Any],
+    tool: Tool,
+    params: CallToolParams,
+    call: Invocation | None = None,
+) -> Any:
+    """Run a tool, or find its answer; returns what its handler returned, or a coroutine that will."""
     if tool.recall is not None and lifespan.ready:
         recalled: Encoded | None = tool.recall(context)
         if recalled is not None:
-            return recalled.result, None
+            return recalled
     try:
         arguments = tool.arguments(params.arguments)
-    except InvalidArguments as error:
+    except InvalidArguments:
         context.dialect.refused(tool.name, context)
-        failure = context.dialect.invalid_arguments(tool.name, str(error))
-        if isinstance(failure, ToolError):
-            return encoded(error_result(failure), context.revision)
-        raise failure from error
+        raise
+    if call is not None:
+        call.arguments = arguments
     server.rounds.resume(context, params, params.name, params.arguments)
-    if tool.is_async or not lifespan.ready:
-        return _call_later(lifespan, context, tool, arguments)
+    if lifespan.ready:
+        return tool.handler(arguments, context)
+    return _run_when_ready(lifespan, context, tool, arguments)
+
+
+async def _run_when_ready(lifespan: Lifespan, context: Context[Any], tool: Tool, arguments: Any) -> Any:
+    await lifespan.entered()
     returned: Any = tool.handler(arguments, context)
-    if isinstance(returned, CoroutineType):
-        return _encoded_later(context, returned)
-    return encoded(returned, context.revision)
+    return await returned if isinstance(returned, CoroutineType) else returned
 
 
-async def _call_later(lifespan: Lifespan, context: Context[Any], tool: Tool, arguments: Any) -> Body:
-    if not lifespan.ready:
-        await lifespan.entered()
-    returned: Any = tool.handler(arguments, context)
-    if tool.is_async or isinstance(returned, CoroutineType):
-        returned = await returned
-    return encoded(returned, context.revision)
-
-
-async def _encoded_later(context: Context[Any], work: Coroutine[Any, Any, Returned]) -> Body:
+async def _encode_later(context: Context[Any], work: Coroutine[Any, Any, Returned]) -> Body:
     return encoded(await work, context.revision)
 
 
 async def read_resource(server: Dispatcher, context: Context[Any], params: ReadResourceParams) -> Body:
     """Read a resource by its URI: a declared one, or the first template that fits."""
-    server.rounds.resume(context, params, params.uri)
-    contents = await _contents_of(server, context, params.uri)
+    home, read = _find_reader(server, context, params.uri)
+    lifespan = server.at_home(context, home)
+
+    async def run() -> list[TextResource | BlobResource]:
+        server.rounds.resume(context, params, params.uri)
+        await lifespan.entered()
+        return await read(context)
+
+    call = Invocation("resource", params.uri, context)
+    contents = await (run() if home.call_hook is None else settled(home.call_hook(call, run)))
     fitting = [fitted(item, context.revision) for item in contents]
     hints = cache_hints(server, server.bridge.read_ttl_ms) if context.revision.stateless else {}
     return jsonrpc.encode({"contents": fitting, **hints}), None
 
 
-async def _contents_of(
+def _find_reader(
     server: Dispatcher, context: Context[Any], uri: str
-) -> list[TextResource | BlobResource]:
+) -> tuple[Bridge[Any], Callable[[Context[Any]], Awaitable[list[TextResource | BlobResource]]]]:
     resource = server.bridge.resources.get(uri)
     if resource is not None:
-        await server.at_home(context, resource.home).entered()
-        return await resource.read(context)
+        return resource.home, resource.read
     for template in server.bridge.templates.values():
         variables = template.uri.match(uri)
         if variables is not None:
-            await server.at_home(context, template.home).entered()
-            return await template.read(uri, variables, context)
+            return template.home, partial(template.read, uri, variables)
     raise resource_not_found(uri, context.revision)
 
 
@@ -129,10 +152,17 @@ async def get_prompt(server: Dispatcher, context: Context[Any], params: GetPromp
     if prompt is None:
         known = list(server.bridge.prompts)
         raise ProtocolError(INVALID_PARAMS, f"Unknown prompt: {params.name}", {"prompts": known})
-    arguments = prompt.arguments(params.arguments)
-    server.rounds.resume(context, params, params.name, params.arguments)
-    await server.at_home(context, prompt.home).entered()
-    return jsonrpc.encode(await prompt.messages(arguments, context)), None
+    lifespan = server.at_home(context, prompt.home)
+    call = Invocation("prompt", prompt.name, context)
+
+    async def run() -> PromptResult:
+        call.arguments = prompt.arguments(params.arguments)
+        server.rounds.resume(context, params, params.name, params.arguments)
+        await lifespan.entered()
+        return await prompt.messages(call.arguments, context)
+
+    hook = prompt.home.call_hook
+    return jsonrpc.encode(await (run() if hook is None else settled(hook(call, run)))), None
 
 
 async def complete(server: Dispatcher, context: Context[Any], params: CompleteParams) -> Body:

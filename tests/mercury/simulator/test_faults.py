@@ -9,6 +9,7 @@ import pytest
 
 from bridgehead.mercury.simulator import NAMED, Fault, Faults, Simulator
 from tests.mercury.simulator.raw import Raw, chat, content, events
+from tests.support.waiting import PATIENCE
 
 STREAM = chat(stream=True)
 
@@ -202,7 +203,7 @@ async def test_nothing_listens_for_a_while_after_a_refusal(api: Simulator, raw: 
         await raw.post(chat())
     with pytest.raises(ConnectionRefusedError):
         await raw.post(chat())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while not await listens(raw):
             await asyncio.sleep(0.02)
     assert len(api.requests) == 2

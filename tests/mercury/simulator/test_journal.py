@@ -9,6 +9,7 @@ import pytest
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.simulator.raw import Raw, chat, headers
 from tests.support.messages import encode
+from tests.support.waiting import PATIENCE
 
 PATH = "/v1/chat/completions"
 
@@ -98,7 +99,7 @@ async def test_a_client_that_does_not_read_stops_the_stream(api: Simulator, raw:
     with socket.create_connection(("127.0.0.1", api.port)) as client:
         client.sendall(raw.http.head("POST", PATH, {**headers("k"), "Content-Length": str(len(body))}) + body)
         seen = -1
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while seen < 1 or seen != api.requests[0].chunks:
                 seen = api.requests[0].chunks if len(api.requests) else -1
                 await asyncio.sleep(0.1)
