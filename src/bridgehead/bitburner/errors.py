@@ -6,7 +6,6 @@ from msgspec import UNSET, Struct, UnsetType
 
 from bridgehead.mcp.errors import Dialect, Failure, ToolError
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, StorageError, TimedOut, Unavailable
-from bridgehead.runtime.metrics import Counter
 
 
 class NotConnected(Unavailable):
@@ -138,14 +137,8 @@ class Problem(Struct, frozen=True, omit_defaults=True):
 class BitburnerDialect(Dialect):
     """Tool errors throughout: a model can act on each of them."""
 
-    def __init__(self, tool_calls: Counter, tool_errors: Counter) -> None:
-        self._tool_calls = tool_calls
-        self._tool_errors = tool_errors
-
     def invalid_arguments(self, tool: str, problem: str) -> Failure:
-        """Arguments that do not fit; such a call never reaches the tool, so it is counted here."""
-        self._tool_calls.add(tool)
-        self._tool_errors.add(tool)
+        """Say what does not fit."""
         error = InvalidArgument(
             f"Invalid arguments for {tool}: {problem}.", next_step="Correct the arguments and call again."
         )

@@ -6,9 +6,9 @@ the first answer to the client.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bridgehead.runtime.backoff import Backoff
 from bridgehead.runtime.clock import Clock
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .changes.changing import Step
     from .changes.history import History
     from .changes.shared import Changes
+    from .game.counters import GameCounters
     from .game.dialler import Dialler
     from .game.remote import Remote
     from .game.sharing.ownership import Ownership
@@ -50,7 +51,8 @@ class Session:
         self.history = history
         self.changes = changes
         self.announce: Announce = lambda *_: None
-        self._checking: set[asyncio.Task[object]] = set()
+        self._notice = ""
+        self._background: set[asyncio.Task[None]] = set()
         board.on_change.append(self._check_new_game)
         board.on_notice.append(self._take_notice)
 
@@ -67,35 +69,55 @@ class Session:
 
     def _take_notice(self, notice: Reply) -> None:
         """Take in a change that the owner of the shared game tells of."""
-        from .changes.shared import decode_step
+        from .changes.differences import describe_differences
+        from .changes.shared import decode_differences, decode_step
 
         step = decode_step(notice)
         if step is not None:
             self._note_step(step)
+        self._notice = describe_differences(decode_differences(notice)) or self._notice
+
+    def take_notice(self) -> str:
+        """Return what an agent should hear with its next answer, once."""
+        notice, self._notice = self._notice, ""
+        if notice and self.board.link is not None and not self.board.link.is_shared:
+            self._begin(self.changes.differences.acknowledge(self.remote))
+        return notice
 
     def _check_new_game(self) -> None:
         """Let a game that has just connected be compared with what was written; the owner does it for all."""
+        link = self.board.link
+        if link is not None and not link.is_shared:
+            self._begin(self._check())
+
+    async def _check(self) -> None:
+        from .changes.differences import describe_differences
+        from .changes.shared import encode_differences
+
+        found = await self.changes.differences.check_all(self.remote)
+        self._notice = describe_differences(found)
+        if found:
+            self.relay.broadcast(encode_differences(found))
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         import asyncio
 
-        link = self.board.link
-        if link is None or link.is_shared:
-            return
-        task = asyncio.get_running_loop().create_task(self.changes.differences.check_all(self.remote))
-        self._checking.add(task)
-        task.add_done_callback(self._checking.discard)
+        task = asyncio.get_running_loop().create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
     async def close(self) -> None:
         """End what runs in the background."""
         import asyncio
 
-        for task in self._checking:
+        for task in self._background:
             task.cancel()
-        await asyncio.gather(*self._checking, return_exceptions=True)
+        await asyncio.gather(*self._background, return_exceptions=True)
 
 
 @asynccontextmanager
 async def open_session(
-    settings: BitburnerSettings, board: Switchboard, clock: Clock
+    settings: BitburnerSettings, counters: GameCounters, clock: Clock
 ) -> AsyncIterator[Session]:
     """Open the port (or dial), and close everything at the end."""
     import asyncio
@@ -103,9 +125,11 @@ async def open_session(
     from bridgehead.runtime import logs
 
     from .game.sharing.relay import Relay
+    from .game.switchboard import Switchboard
 
     settings.configure_logs()
     logs.logger("bitburner").info("starting", **dict(settings.summary()))
+    board = Switchboard(settings, counters, clock)
     relay = Relay(board, settings.rpc_timeout_ms / 1000)
     session = _make_session(settings, board, relay, clock)
     await session.changes.differences.load()
@@ -121,9 +145,7 @@ async def open_session(
         await session.close()
 
 
-def _make_session(
-    settings: BitburnerSettings, board: Switchboard, relay: Relay, clock: Clock
-) -> Session:
+def _make_session(settings: BitburnerSettings, board: Switchboard, relay: Relay, clock: Clock) -> Session:
     from .changes.changing import Changer
     from .changes.differences import Differences
     from .changes.history import History

@@ -164,9 +164,7 @@ class Changer:
                 next_step="list_files tells what is.",
             )
         # Looking for the nearest lines takes a while in a long file, and other calls have their turn.
-        content = await asyncio.to_thread(
-            apply_replacements, change.filename, previous, change.replacements
-        )
+        content = await asyncio.to_thread(apply_replacements, change.filename, previous, change.replacements)
         check_size(content, change.most_bytes)
         return await self._put(change, previous, content)
 

@@ -39,9 +39,7 @@ def apply_replacements(filename: str, content: str, replacements: list[Replaceme
     return content
 
 
-def _make_mismatch(
-    filename: str, content: str, one: Replacement, found: int, label: str
-) -> InvalidArgument:
+def _make_mismatch(filename: str, content: str, one: Replacement, found: int, label: str) -> InvalidArgument:
     message = f"{label} occurs {found} times in {filename}, not {one.count}. {_NOTHING_CHANGED}"
     if found:
         lines = ", ".join(map(str, _find_line_numbers(content, one.old_text)))
@@ -49,10 +47,12 @@ def _make_mismatch(
             f"{message} It is on lines {lines}.",
             next_step="Make old_text longer so that it is exact, or set count.",
         )
-    return InvalidArgument(f"{message} {_describe_nearest(content, one.old_text)}", next_step=_NEXT_STEP)
-
-
-_NEXT_STEP = "Copy old_text from the file as it is, whitespace included; read_file shows it."
+    nearest, shown = _describe_nearest(content, one.old_text)
+    # What the file holds goes into the advice: messages are logged, and contents never are.
+    advice = "Copy old_text from the file as it is, whitespace included"
+    return InvalidArgument(
+        f"{message} {nearest}", next_step=f"{advice}:\n{shown}" if shown else f"{advice}; read_file shows it."
+    )
 
 
 def _find_line_numbers(content: str, text: str) -> list[int]:
@@ -65,17 +65,17 @@ def _find_line_numbers(content: str, text: str) -> list[int]:
     return numbers
 
 
-def _describe_nearest(content: str, text: str) -> str:
-    """Show the lines most like a text that was not found, and how they differ."""
+def _describe_nearest(content: str, text: str) -> tuple[str, str]:
+    """Name the lines most like a text that was not found and how they differ, and give them."""
     lines, wanted = split_lines(content), (split_lines(text) or [""])[:_LONGEST_SOUGHT]
     best, likeness = _find_nearest(lines, wanted)
     if best is None or likeness < _LEAST_LIKENESS:
-        return "No part of the file is like it."
+        return "No part of the file is like it.", ""
     found = lines[best : best + len(wanted)]
     last = best + len(found)
     place = f"line {best + 1}" if last == best + 1 else f"lines {best + 1} to {last}"
     shown = "\n".join(found)[:_LONGEST_SHOWN]
-    return f"Nearest is {place}, which {_explain_difference(found, wanted)}:\n{shown}\n"
+    return f"Nearest: {place}, which {_explain_difference(found, wanted, is_one=len(found) == 1)}.", shown
 
 
 def _find_nearest(lines: list[str], wanted: list[str]) -> tuple[int | None, float]:
@@ -97,20 +97,23 @@ def _find_nearest(lines: list[str], wanted: list[str]) -> tuple[int | None, floa
     return best, likeness
 
 
-def _explain_difference(found: list[str], wanted: list[str]) -> str:
+def _explain_difference(found: list[str], wanted: list[str], *, is_one: bool) -> str:
     """Name the kind of difference where it is one that is easily overlooked."""
     there, sought = "\n".join(found), "\n".join(wanted)
-    if _strip_spaces(there) == _strip_spaces(sought):
-        return "differs only in whitespace"
-    if there.translate(_QUOTES) == sought.translate(_QUOTES):
-        return "differs only in quotes"
-    if _strip_spaces(there).translate(_QUOTES) == _strip_spaces(sought).translate(_QUOTES):
-        return "differs only in whitespace and quotes"
-    if there.lower() == sought.lower():
-        return "differs only in upper and lower case"
-    if _strip_spaces(sought) in _strip_spaces(there):
-        return "holds it with other whitespace"
-    return "differs"
+    differs, holds = ("differs", "holds") if is_one else ("differ", "hold")
+    bare_there, bare_sought = _strip_spaces(there), _strip_spaces(sought)
+    kinds = (
+        (sought in there, f"{holds} its first lines"),
+        (bare_there == bare_sought, f"{differs} only in whitespace"),
+        (there.translate(_QUOTES) == sought.translate(_QUOTES), f"{differs} only in quotes"),
+        (
+            bare_there.translate(_QUOTES) == bare_sought.translate(_QUOTES),
+            f"{differs} only in whitespace and quotes",
+        ),
+        (there.lower() == sought.lower(), f"{differs} only in upper and lower case"),
+        (bare_sought in bare_there, f"{holds} it with other whitespace"),
+    )
+    return next((words for holds_true, words in kinds if holds_true), differs)
 
 
 def _strip_spaces(text: str) -> str:

@@ -116,11 +116,25 @@ def _decode(method: str, raw: Raw, kind: type[T]) -> T:
         raise InvalidReply(method, str(problem)) from None
 
 
+def encode_differences(found: list[Difference]) -> bytes:
+    """Return the notification with which the owner tells its guests which files differ."""
+    return wire.encode_notification(DIFFERENCES, found)
+
+
 def decode_step(notice: wire.Reply) -> Step | None:
     """Return the change that a notification tells of; None where it is another one."""
-    if notice.method != CHANGED or not isinstance(notice.params, Raw):
+    return _decode_notice(notice, CHANGED, Step)
+
+
+def decode_differences(notice: wire.Reply) -> list[Difference]:
+    """Return the files that a notification says to differ; none where it is another one."""
+    return _decode_notice(notice, DIFFERENCES, list[Difference]) or []
+
+
+def _decode_notice(notice: wire.Reply, method: str, kind: type[T]) -> T | None:
+    if notice.method != method or not isinstance(notice.params, Raw):
         return None
     try:
-        return msgspec.json.decode(notice.params, type=Step)
+        return msgspec.json.decode(notice.params, type=kind)
     except wire.UNREADABLE:
         return None  # an owner of another version

@@ -23,7 +23,7 @@ from ..errors import Disconnected, InvalidReply, ReplyTimeout, ReplyTooLarge
 from . import wire
 from .sockets import Outbox
 
-_log = logs.logger("bitburner.link")
+log = logs.logger("bitburner.link")
 
 
 class CallFailed(Exception):
@@ -151,7 +151,7 @@ class Link:
 
     def _ignore(self, why: str, frame: bytes) -> None:
         self._ignored.add(why)
-        _log.debug("reply ignored", why=why, bytes=len(frame))
+        log.debug("reply ignored", why=why, bytes=len(frame))
 
     async def is_alive(self, within: float) -> bool:
         """Tell whether the far side answers a ping in time."""

@@ -208,7 +208,9 @@ def decode_bridge_error(failure: Failure) -> BridgeError | None:
     kind = _KINDS.get(data.bridgehead, NotConnected)
     # Made without its own constructor: the message is there already, as the owner worded it.
     error = kind.__new__(kind)
-    BridgeError.__init__(error, failure.message, next_step=data.next_step or "Ask connection_status what to do.")
+    BridgeError.__init__(
+        error, failure.message, next_step=data.next_step or "Ask connection_status what to do."
+    )
     if isinstance(error, RemoteFailure):
         error.method, error.remote_message = data.method, data.remote_message
         error.remote_code = data.remote_code

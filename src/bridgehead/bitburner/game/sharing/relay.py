@@ -27,7 +27,7 @@ from ..sockets import TIMEOUT
 if TYPE_CHECKING:
     from ..switchboard import Switchboard
 
-_log = logs.logger("bitburner.relay")
+log = logs.logger("bitburner.relay")
 
 Operation = Callable[[Raw], Awaitable[bytes]]
 STATUS = "bridgehead/status"
@@ -84,12 +84,12 @@ class Relay:
         """Serve one guest until it goes."""
         guest = _Guest(socket, self._board, _read_timeout(headers, self._timeout), self.operations)
         self._guests.add(guest)
-        _log.info("guest came", guests=self.guests)
+        log.info("guest came", guests=self.guests)
         try:
             await guest.serve()
         finally:
             self._guests.discard(guest)
-            _log.info("guest went", guests=self.guests)
+            log.info("guest went", guests=self.guests)
 
 
 def _read_timeout(headers: Mapping[str, str], default: float) -> float:
@@ -171,7 +171,7 @@ class _Guest:
             async with asyncio.timeout(self._timeout):
                 await self._socket.send(message, text=True)
         except TimeoutError:  # it does not read; its own limit tells it so
-            _log.warn("guest does not read")
+            log.warn("guest does not read")
         except ConnectionClosed:
             return
 
