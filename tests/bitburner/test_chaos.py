@@ -22,8 +22,8 @@ from tests.support.waiting import until
 
 CALLS = 2000
 AT_ONCE = 50
-TIMEOUT_MS, WAIT_MS = 150, 500
-LIMIT = 3 * (TIMEOUT_MS + WAIT_MS) / 1000 + 2
+TIMEOUT_MS, WAIT_MS = 1000, 2000
+LIMIT = 3 * (TIMEOUT_MS + WAIT_MS) / 1000 + 30
 """A call makes at most three exchanges in a row; the rest is for a slow machine."""
 TROUBLE = Faults(
     silence=0.02, late=0.05, delay=0.1, out_of_order=0.3, drop=0.002, garbage=0.25, nonsense=0.01

@@ -60,7 +60,7 @@ def test_a_tool_that_fails_ends_with_1(person: Person, options: list[str]) -> No
         assert (json.loads(done.stdout)["isError"], done.stderr) == (True, "")
     else:
         assert done.stdout == ""
-        assert done.stderr.startswith("The game is not connected.")
+        assert done.stderr.startswith("Bitburner disconnected")
 
 
 def test_an_error_of_the_protocol_ends_with_1(person: Person) -> None:

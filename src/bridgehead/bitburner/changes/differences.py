@@ -30,7 +30,7 @@ log = logs.logger("bitburner.differences")
 
 _MOST_FILES = 500
 """Files that are compared when a game connects; the newest writes matter most."""
-_AT_ONCE = 32
+_MOST_SINGLY = 8
 _SHOWN = 10
 
 State = Literal["missing", "older", "changed", "back"]
@@ -85,23 +85,15 @@ class Differences:
 
     async def check_all(self, remote: Remote) -> list[Difference]:
         """Compare every file that was written with what a game that has just connected holds."""
-        room = asyncio.Semaphore(_AT_ONCE)
-
-        async def check(server: str, filename: str) -> None:
-            async with room:
-                try:
-                    content: str | None = await remote.read(filename, server)
-                except RemoteFailure as error:
-                    if not error.is_missing_file:
-                        return
-                    content = None
-                await self.check(server, filename, content)
-
-        checks = (check(server, filename) for server, filename in tuple(self._expected))
-        outcomes = await asyncio.gather(*checks, return_exceptions=True)
-        for bug in outcomes:  # a game that has gone again is none
-            if bug is not None and not isinstance(bug, BridgeError):
-                raise bug
+        by_server: dict[str, list[str]] = {}
+        for server, filename in self._expected:
+            by_server.setdefault(server, []).append(filename)
+        try:
+            for server, filenames in by_server.items():
+                for filename, content in (await _read_files(remote, server, filenames)).items():
+                    await self.check(server, filename, content)
+        except BridgeError:
+            return []  # the game has gone again, or the server; a read will tell
         if self.found:
             log.warn("files differ from what was written", files=len(self.found))
         return list(self.found.values())
@@ -138,19 +130,29 @@ class Differences:
         """
         for server, filename in tuple(self._untold):
             try:
-                content: str | None = await remote.read(filename, server)
-            except RemoteFailure as error:
-                content = None
-                if not error.is_missing_file:
-                    continue
-            except BridgeError:
-                return
-            found = Version(server, filename, self._clock.now(), "a change in the game", content)
-            try:
+                content = await _read_file(remote, server, filename)
+                found = Version(server, filename, self._clock.now(), "a change in the game", content)
                 await asyncio.to_thread(self._history.record, found)
             except BridgeError:
                 return
             self._untold.discard((server, filename))
+
+
+async def _read_files(remote: Remote, server: str, filenames: list[str]) -> dict[str, str | None]:
+    """Return what files hold, None for those that are not there: one by one, or all at once if many."""
+    if len(filenames) > _MOST_SINGLY:
+        files = {one.filename: one.content for one in await remote.read_all(server)}
+        return {filename: files.get(filename) for filename in filenames}
+    return {filename: await _read_file(remote, server, filename) for filename in filenames}
+
+
+async def _read_file(remote: Remote, server: str, filename: str) -> str | None:
+    try:
+        return await remote.read(filename, server)
+    except RemoteFailure as error:
+        if error.is_missing_file:
+            return None
+        raise
 
 
 _STATES: dict[State, str] = {
