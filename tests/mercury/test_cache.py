@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bridgehead.mcp.params import META_PREFIX
-from bridgehead.mcp.versions import REVISIONS, Revision
+from bridgehead.mcp.calls.params import META_PREFIX
+from bridgehead.mcp.revisions import REVISIONS, Revision
 from bridgehead.mercury.hosted import hosted
 from bridgehead.mercury.simulator import Fault, Simulator
 from bridgehead.runtime.metrics import Metrics

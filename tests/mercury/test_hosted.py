@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bridgehead.host import request_ids
-from bridgehead.mcp.memory import connect
+from bridgehead.mcp.in_memory import connect
 from bridgehead.mercury.hosted import far_side, hosted
 from bridgehead.mercury.simulator import Fault, Simulator
 from bridgehead.runtime import logs

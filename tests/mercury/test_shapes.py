@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bridgehead.mcp.versions import REVISIONS, Revision
+from bridgehead.mcp.revisions import REVISIONS, Revision
 from bridgehead.mercury import wire
 from bridgehead.mercury.bridge import make
 from bridgehead.mercury.catalogue import Catalogue

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .context import Context
+    from .calls.context import Context
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
