@@ -87,7 +87,8 @@ def test_nothing_dear_is_loaded_before_the_first_answer() -> None:
 
 
 def test_the_parts_that_talk_to_the_api_come_later() -> None:
-    later = {f"bridgehead.mercury.{name}" for name in ("api", "cache", "ledger", "opening", "streaming")}
+    names = ("api.client", "api.streaming", "calling.cache", "calling.opening", "ledger")
+    later = {f"bridgehead.mercury.{name}" for name in names}
 
-    assert "bridgehead.mercury.chat" in loaded()
+    assert "bridgehead.mercury.tools.chat" in loaded()
     assert not later & loaded()

@@ -13,8 +13,10 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 @asynccontextmanager
-async def serving(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
-    """Serve TCP connections with a function on a port, and end all of them in the end."""
+async def serving(
+    serve: Serve, tls: ssl.SSLContext | None = None, unix_socket: Path | None = None
+) -> AsyncIterator[int]:
+    """Serve connections with a function on a port, or a Unix socket, and end all of them in the end."""
     tasks: set[asyncio.Task[None]] = set()
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -29,9 +31,12 @@ async def serving(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncItera
             writer.close()
             tasks.discard(task)
 
-    server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls)
+    if unix_socket is None:
+        server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls)
+    else:
+        server = await asyncio.start_unix_server(handle, str(unix_socket))
     try:
-        yield server.sockets[0].getsockname()[1]
+        yield 0 if unix_socket else server.sockets[0].getsockname()[1]
     finally:
         server.close()
         for task in tasks:

@@ -33,7 +33,7 @@ Looks at everything and says what to do about each problem. The exit status is 0
 """
 PARTS = (*bridges.NAMES, "host")
 """What can be looked at by name; each has a module `doctor`."""
-_LIBRARIES = ("msgspec", "httptools", "websockets", "h2")
+_LIBRARIES = ("msgspec", "httptools", "websockets")
 _OPTIONS: dict[str, dict[str, Any]] = {"bitburner": {"wait": 2.0}}
 """What a bridge's own doctor is told, where it is not the usual: not to wait long for a game."""
 

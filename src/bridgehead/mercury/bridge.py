@@ -8,10 +8,11 @@ from contextlib import asynccontextmanager
 from bridgehead import __version__
 from bridgehead.mcp import Bridge
 
-from . import batch, chat, code, models, prompts, usage
+from . import usage
+from .calling.service import Service, open_service
 from .dialect import MercuryDialect
-from .service import Service, open_service
 from .settings import MercurySettings
+from .tools import batch, chat, code, models, prompts
 
 _INSTRUCTIONS = (
     "Mercury is a diffusion LLM that answers very fast. mercury_chat_completion asks it, mercury_chat_stream "

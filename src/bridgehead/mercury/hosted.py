@@ -9,7 +9,7 @@ from bridgehead.runtime.hosting import FarSide, Hosted
 from bridgehead.runtime.metrics import Metrics
 
 from .bridge import make
-from .service import Service
+from .calling.service import Service
 from .settings import MercurySettings
 
 _USED = {

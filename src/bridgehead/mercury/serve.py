@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from bridgehead.mcp import Bridge
 
-    from .service import Service
+    from .calling.service import Service
 
 
 def run(environment: Mapping[str, str]) -> int:
