@@ -32,6 +32,7 @@ OURS = {
     "bridgehead.mcp.changes",
     "bridgehead.mcp.connection",
     "bridgehead.mcp.dispatch",
+    "bridgehead.mcp.end_signals",
     "bridgehead.mcp.errors",
     "bridgehead.mcp.features",
     "bridgehead.mcp.features.content",

@@ -15,7 +15,7 @@ SOON = {"shutdown_seconds": 0.5}
 IN_TIME = PATIENCE
 """Enough for the half second above, a slow machine, and the process's own end; far from for ever."""
 
-ENDS = ["end of input", "SIGTERM", "SIGINT"]
+ENDS = ["end of input", "SIGTERM", "SIGINT", "SIGHUP"]
 
 
 def end(peer: Peer, how: str) -> None:

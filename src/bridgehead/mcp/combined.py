@@ -65,6 +65,7 @@ def restricted(bridge: Bridge[Any], offers: Offers) -> Bridge[Any]:
         list_ttl_ms=bridge.list_ttl_ms,
         read_ttl_ms=bridge.read_ttl_ms,
         cache_scope=bridge.cache_scope,
+        contract_revision=bridge.contract_revision,
     )
     return _filled(view, (bridge,), offers)
 

@@ -277,7 +277,9 @@ class Dispatcher:
         try:
             if questions := questions_in(error):
                 return self._asking(context, self.rounds.pause(context, request.params, questions))
-            return self._failed(context, _worded(context.dialect, error), error)
+            return self._failed(
+                context, _worded(context.dialect.for_revision(context.revision), error), error
+            )
         except ProtocolError:
             raise
         except Exception as another:  # noqa: BLE001  (what was to be said cannot be said)

@@ -147,7 +147,14 @@ class Tool:
     @cached_property
     def input_schema(self) -> dict[str, Any]:
         """The JSON Schema of the input, as listed."""
-        return self._input_schema or flat_schema(self.input_type)
+        if self._input_schema is None or self.home.contract_revision is not None:
+            return flat_schema(self.input_type)
+        return self._input_schema
+
+    def _input_schema_for(self, revision: Revision) -> dict[str, Any]:
+        if self._input_schema is not None and revision.name == self.home.contract_revision:
+            return self._input_schema
+        return self.input_schema
 
     @cached_property
     def output_schema(self) -> dict[str, Any] | None:
@@ -169,7 +176,7 @@ class Tool:
         return fitted(
             ToolItem(
                 name=self.name,
-                input_schema=self.input_schema,
+                input_schema=self._input_schema_for(revision),
                 title=self.title,
                 description=self.description,
                 output_schema=self.output_schema if revision.structured_output else None,
@@ -196,6 +203,9 @@ class Tool:
                 return self.arguments(EMPTY)
             from . import argument_errors  # which only a call that fails needs
 
+            whole = argument_errors.with_whole_numbers(raw)
+            if whole is not None:
+                return self.arguments(whole)
             raise InvalidArguments(
                 self.name, argument_errors.worded(str(error), self.input_schema)
             ) from error

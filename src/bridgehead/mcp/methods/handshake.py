@@ -61,8 +61,9 @@ def initialize(server: Dispatcher, context: Context[Any], params: InitializePara
         "capabilities": capabilities(server, revision),
         "serverInfo": fitted_info(server, revision),
     }
-    if server.bridge.instructions is not None:
-        body["instructions"] = server.bridge.instructions
+    instructions = server.bridge.instructions_for(revision)
+    if instructions is not None:
+        body["instructions"] = instructions
     return jsonrpc.encode(body), None
 
 
@@ -78,8 +79,9 @@ def discover(server: Dispatcher, context: Context[Any], _params: Params) -> Body
         "supportedVersions": list(STATELESS),
         "capabilities": capabilities(server, context.revision),
     }
-    if server.bridge.instructions is not None:
-        body["instructions"] = server.bridge.instructions
+    instructions = server.bridge.instructions_for(context.revision)
+    if instructions is not None:
+        body["instructions"] = instructions
     return jsonrpc.encode({**body, **cache_hints(server, server.bridge.list_ttl_ms)}), None
 
 

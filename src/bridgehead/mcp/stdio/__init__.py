@@ -20,6 +20,7 @@ from .. import jsonrpc
 from ..bridge import Bridge
 from ..connection import Connection, Nowhere
 from ..dispatch import Dispatcher
+from ..end_signals import end_signals
 from ..limits import Limits
 from .descriptors import is_watchable
 
@@ -64,7 +65,7 @@ class _Ending:
 
     def __init__(self) -> None:
         self.is_due = False
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in end_signals():
             signal.signal(number, self._note)
 
     def _note(self, *_: object) -> None:
