@@ -12,7 +12,7 @@ from tests.support.waiting import PATIENCE
 LOOK = """
 import sys
 def look(event, arguments):
-    if event == "import" and arguments[0] == "bridgehead.mcp.process":
+    if event == "import" and arguments[0] == "bridgehead.mcp.stdio.server":
         sys.stderr.write(" ".join(sorted(sys.modules)) + "\\n")
         sys.stderr.flush()
 sys.addaudithook(look)
