@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from bridgehead.mcp.params import META_PREFIX
-from bridgehead.mcp.versions import REVISIONS, Revision
-from bridgehead.mercury.hosted import hosted
+from bridgehead.mcp.calls.params import META_PREFIX
+from bridgehead.mcp.revisions import REVISIONS, Revision
+from bridgehead.mercury.bridge import manifest
+from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
 from bridgehead.runtime.metrics import Metrics
 from tests.mercury.process import BridgeProcess, bridge_process, environment
@@ -89,8 +90,9 @@ async def test_a_kept_answer_that_only_calls_tools_is_given_again_as_it_was(
 async def test_every_client_is_told_in_the_words_of_its_revision(
     api: Simulator, tmp_path: Path, revision: Revision
 ) -> None:
-    made = hosted(environment(api.url, tmp_path, CACHE_COMPLETIONS="1"), Metrics())
-    async with connect(made.bridge, revision=revision) as client:
+    settings = MercurySettings(environment(api.url, tmp_path, CACHE_COMPLETIONS="1"))
+    made = manifest.make(settings, Metrics())
+    async with connect(made, revision=revision) as client:
         *_, last = [await client.call(CHAT, ask("revisions")) for _ in range(3)]
 
     place = last["structuredContent"] if revision.structured_output else last["_meta"]
