@@ -235,8 +235,8 @@ async def test_what_took_too_long_is_said_with_its_own_limit(api: Simulator, tmp
 
 
 async def test_the_total_time_is_above_all_tries(api: Simulator, tmp_path: Path) -> None:
-    settings = {"REQUEST_TIMEOUT": "200", "MERCURY_TOTAL_TIMEOUT": "350", "MERCURY_MAX_RETRIES": "20"}
-    api.faults.always(Fault(delay=5))
+    settings = {"REQUEST_TIMEOUT": "1000", "MERCURY_TOTAL_TIMEOUT": "1800", "MERCURY_MAX_RETRIES": "20"}
+    api.faults.always(Fault(delay=10 * PATIENCE))
     async with bridge_process(api.url, tmp_path, **settings) as client:
         error = await client.error(CHAT, ASK)
 
