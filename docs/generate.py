@@ -22,10 +22,10 @@ import msgspec
 
 from bridgehead.host.settings import HostSettings
 from bridgehead.mcp import Bridge
-from bridgehead.mcp.prompts import Prompt
-from bridgehead.mcp.resources import ResourceItem, TemplateItem
-from bridgehead.mcp.tools import Tool
-from bridgehead.mcp.versions import NEWEST_HANDSHAKE
+from bridgehead.mcp.features.prompts import Prompt
+from bridgehead.mcp.features.resources import ResourceItem, TemplateItem
+from bridgehead.mcp.features.tools import Tool
+from bridgehead.mcp.revisions import NEWEST_HANDSHAKE
 from bridgehead.runtime import plugins
 from bridgehead.runtime.log_settings import LogSettings
 from bridgehead.runtime.manifest import Manifest

@@ -15,8 +15,7 @@ from typing import Any
 
 from rich.console import Console
 
-from bridgehead.mcp import Bridge, ProtocolError, memory
-from bridgehead.mcp.tools import Tool
+from bridgehead.mcp import Bridge, ProtocolError, Tool, in_memory
 from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.errors import BridgeError
@@ -98,7 +97,7 @@ async def _called(bridge: Bridge[Any], tool: str, arguments: dict[str, Any]) -> 
     console = Console(stderr=True, highlight=False)
     with Unfolding(console, replaces=bool(arguments.get("diffusing"))) as unfolding:
         capabilities: dict[str, Any] = {"elicitation": {}} if sys.stdin.isatty() else {}
-        async with memory.connect(
+        async with in_memory.connect(
             bridge, capabilities=capabilities, answering=_asking(console, unfolding), hearing=unfolding.hear
         ) as client:
             meta = {"progressToken": "shown"}
@@ -106,7 +105,7 @@ async def _called(bridge: Bridge[Any], tool: str, arguments: dict[str, Any]) -> 
             return result
 
 
-def _asking(console: Console, unfolding: Unfolding) -> memory.Answering:
+def _asking(console: Console, unfolding: Unfolding) -> in_memory.Answering:
     """Answer what a tool asks its user, which is all that a tool can ask here."""
 
     async def ask(_method: str, question: dict[str, Any]) -> dict[str, Any]:

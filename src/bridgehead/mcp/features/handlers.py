@@ -7,7 +7,7 @@ from typing import Any, TypeVar, get_type_hints
 
 from msgspec import Struct
 
-from .later import inspect
+from ..lazy_imports import inspect
 
 _CO_COROUTINE = 0x80
 _Value = TypeVar("_Value")

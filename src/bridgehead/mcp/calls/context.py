@@ -12,18 +12,27 @@ from typing import TYPE_CHECKING, Any, Generic
 import msgspec
 from msgspec import UNSET, Struct
 
-from . import jsonrpc
-from .errors import INVALID_PARAMS, MISSING_CAPABILITY, ProtocolError, ToolError
-from .later import asyncio
+from .. import jsonrpc
+from ..errors import INVALID_PARAMS, MISSING_CAPABILITY, ProtocolError, ToolError
+from ..lazy_imports import asyncio
+from .input_requests import (
+    Elicited,
+    Question,
+    Root,
+    Sampled,
+    SamplingMessage,
+    elicitation,
+    list_roots,
+    sampling,
+)
 from .params import EMPTY
-from .questions import Elicited, Question, Root, Sampled, SamplingMessage, elicitation, list_roots, sampling
 
 if TYPE_CHECKING:
-    from .connection import Client, Connection, Outlet
-    from .errors import Dialect
-    from .lifespan import Lifespan
+    from ..connection import Client, Connection, Outlet
+    from ..errors import Dialect
+    from ..lifespan import Lifespan
+    from ..revisions import Revision
     from .params import RequestMeta
-    from .versions import Revision
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar

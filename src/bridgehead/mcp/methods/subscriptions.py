@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
-from . import changes
-from .changes import Listener
-from .context import Context
-from .errors import OVERLOADED, ProtocolError
-from .params import META_PREFIX, ListenFilter, ListenParams, SubscribeParams
-from .results import EMPTY_BODY, Body, Outcome
+from .. import changes
+from ..calls.context import Context
+from ..calls.params import META_PREFIX, ListenFilter, ListenParams, SubscribeParams
+from ..changes import Listener
+from ..errors import OVERLOADED, ProtocolError
+from ..results import EMPTY_BODY, Body, Outcome
 
 if TYPE_CHECKING:
-    from .dispatch import Dispatcher
+    from ..dispatch import Dispatcher
 
 SUBSCRIPTION_ID = META_PREFIX + "subscriptionId"
 

@@ -15,16 +15,16 @@ import msgspec
 from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
-from . import jsonrpc
+from .. import jsonrpc
+from ..calls.params import EMPTY, NULL
+from ..errors import INVALID_PARAMS, ProtocolError, ToolError
 from .content import Content, Icon, Text, Wire, fitted, fitted_block, json_text
-from .errors import INVALID_PARAMS, ProtocolError, ToolError
 from .handlers import input_type, is_async
-from .params import EMPTY, NULL
 from .schema import flat_schema, mirrored_headers
 
 if TYPE_CHECKING:
-    from .bridge import Bridge
-    from .versions import Revision
+    from ..bridge import Bridge
+    from ..revisions import Revision
 
 
 class Arguments(Struct, forbid_unknown_fields=True):
@@ -201,12 +201,14 @@ class Tool:
         except jsonrpc.UNDECODABLE as error:
             if bytes(raw) == NULL:
                 return self.arguments(EMPTY)
-            from . import misfits  # which only a call that fails needs
+            from . import argument_errors  # which only a call that fails needs
 
-            whole = misfits.with_whole_numbers(raw)
+            whole = argument_errors.with_whole_numbers(raw)
             if whole is not None:
                 return self.arguments(whole)
-            raise InvalidArguments(self.name, misfits.worded(str(error), self.input_schema)) from error
+            raise InvalidArguments(
+                self.name, argument_errors.worded(str(error), self.input_schema)
+            ) from error
 
 
 def _answered(kind: Any) -> Any:

@@ -12,9 +12,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct, field
 
-from .content import Content, Role, Wire, fitted_block
-from .schema import form_schema
-from .versions import Revision
+from ..features.content import Content, Role, Wire, fitted_block
+from ..features.schema import form_schema
+from ..revisions import Revision
 
 ELICIT = "elicitation/create"
 SAMPLE = "sampling/createMessage"

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Raw, Struct, field
 
-from . import jsonrpc
+from .. import jsonrpc
+from ..calls.params import EMPTY, NULL
+from ..errors import INVALID_PARAMS, ProtocolError
 from .content import Content, Icon, PromptMessage, Text, Wire, fitted, fitted_block
-from .errors import INVALID_PARAMS, ProtocolError
 from .handlers import input_type, settled
-from .params import EMPTY, NULL
 from .schema import described
 
 if TYPE_CHECKING:
-    from .bridge import Bridge
-    from .context import Context
-    from .versions import Revision
+    from ..bridge import Bridge
+    from ..calls.context import Context
+    from ..revisions import Revision
 
 Messages = str | list[PromptMessage]
 

@@ -14,13 +14,13 @@ import msgspec
 
 from . import jsonrpc
 from .bridge import Bridge
+from .calls.params import META_PREFIX
 from .connection import Connection
 from .dispatch import Dispatcher
 from .errors import ProtocolError
-from .handlers import settled
+from .features.handlers import settled
 from .limits import Limits
-from .params import META_PREFIX
-from .versions import NEWEST_HANDSHAKE, Revision
+from .revisions import NEWEST_HANDSHAKE, Revision
 
 Answering = Callable[[str, Any], "Any | Awaitable[Any]"]
 """Answers a question of the server: gets method and params, returns the result."""

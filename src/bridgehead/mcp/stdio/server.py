@@ -10,13 +10,13 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from . import jsonrpc
-from .connection import Connection
-from .dispatch import Dispatcher
-from .errors import INVALID_REQUEST, ProtocolError
+from .. import jsonrpc
+from ..connection import Connection
+from ..dispatch import Dispatcher
+from ..errors import INVALID_REQUEST, ProtocolError
+from ..process import hear_end
 from .lines import Lines, TooLong
 from .pipes import Input, Output, open_input, open_output
-from .process import hear_end
 
 
 async def serve(

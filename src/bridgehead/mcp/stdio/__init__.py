@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
-from . import jsonrpc
-from .bridge import Bridge
-from .connection import Connection, Nowhere
+from .. import jsonrpc
+from ..bridge import Bridge
+from ..connection import Connection, Nowhere
+from ..dispatch import Dispatcher
+from ..end_signals import end_signals
+from ..limits import Limits
 from .descriptors import is_watchable
-from .dispatch import Dispatcher
-from .end_signals import end_signals
-from .limits import Limits
 
 if TYPE_CHECKING:
-    from .process import LoopFactory
+    from ..process import LoopFactory
 
 FIRST_READ = 64 * 1024
 OPENING = ("initialize", "server/discover")
@@ -52,8 +52,8 @@ def run(
     if received is not None:
         received = _opened(received, outgoing, lambda m: dispatcher.take(m, connection, Nowhere()))
 
-    from .process import run_to_end
-    from .stdio_server import serve
+    from ..process import run_to_end
+    from .server import serve
 
     serving = serve(dispatcher, connection, (incoming, outgoing), received, lambda: ending.is_due)
     run_to_end(serving, loop_factory, dispatcher.limits.shutdown_seconds)

@@ -15,8 +15,8 @@ from .context import Context
 from .params import EMPTY, AnswerableParams
 
 if TYPE_CHECKING:
-    from .questions import Question
-    from .seal import Seal
+    from .input_requests import Question
+    from .request_state import Seal
 
 
 class Rounds:
@@ -30,7 +30,7 @@ class Rounds:
     @property
     def _seal(self) -> Seal:
         if self._made_seal is None:
-            from .seal import Seal  # hashing is not needed for a handshake
+            from .request_state import Seal  # hashing is not needed for a handshake
 
             self._made_seal = Seal(self._key)
         return self._made_seal
@@ -65,6 +65,6 @@ class Rounds:
 
 
 def _fingerprint(context: Context[Any], subject: str, arguments: Raw) -> bytes:
-    from .seal import fingerprint  # hashing is not needed for a handshake
+    from .request_state import fingerprint  # hashing is not needed for a handshake
 
     return fingerprint(context.method, subject, arguments)

@@ -13,16 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from . import jsonrpc
-from .call_hook import Invocation
-from .content import BlobResource, TextResource, fitted
-from .context import Context
-from .errors import INVALID_PARAMS, ProtocolError
-from .handlers import settled
-from .listening import listen, subscribe, unsubscribe
-from .listing import cache_hints, list_prompts, list_resources, list_templates, list_tools
-from .opening import discover, initialize, ping, set_level
-from .params import (
+from .. import jsonrpc
+from ..calls.call_hook import Invocation
+from ..calls.context import Context
+from ..calls.params import (
     CallToolParams,
     CompleteParams,
     GetPromptParams,
@@ -34,15 +28,21 @@ from .params import (
     SetLevelParams,
     SubscribeParams,
 )
-from .prompts import PromptResult
-from .results import Body, Outcome
-from .tools import Encoded, InvalidArguments, Returned, Tool, encoded, unknown_tool
-from .versions import Revision
+from ..errors import INVALID_PARAMS, ProtocolError
+from ..features.content import BlobResource, TextResource, fitted
+from ..features.handlers import settled
+from ..features.prompts import PromptResult
+from ..features.tools import Encoded, InvalidArguments, Returned, Tool, encoded, unknown_tool
+from ..results import Body, Outcome
+from ..revisions import Revision
+from .handshake import discover, initialize, ping, set_level
+from .listing import cache_hints, list_prompts, list_resources, list_templates, list_tools
+from .subscriptions import listen, subscribe, unsubscribe
 
 if TYPE_CHECKING:
-    from .bridge import Bridge
-    from .dispatch import Dispatcher
-    from .lifespan import Lifespan
+    from ..bridge import Bridge
+    from ..dispatch import Dispatcher
+    from ..lifespan import Lifespan
 
 MOST_COMPLETIONS = 100
 

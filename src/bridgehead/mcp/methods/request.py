@@ -11,13 +11,13 @@ from collections.abc import Callable
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from . import jsonrpc
-from .connection import Client, Connection
-from .context import checked_level
-from .errors import INVALID_PARAMS, INVALID_REQUEST, UNSUPPORTED_VERSION, MalformedRequest, ProtocolError
-from .methods import METHODS, Method
-from .params import EMPTY, META_PREFIX, NULL, Params, RequestMeta
-from .versions import NEWEST_HANDSHAKE, STATELESS, Revision
+from .. import jsonrpc
+from ..calls.context import checked_level
+from ..calls.params import EMPTY, META_PREFIX, NULL, Params, RequestMeta
+from ..connection import Client, Connection
+from ..errors import INVALID_PARAMS, INVALID_REQUEST, UNSUPPORTED_VERSION, MalformedRequest, ProtocolError
+from ..revisions import NEWEST_HANDSHAKE, STATELESS, Revision
+from .table import METHODS, Method
 
 
 class Request(Struct):

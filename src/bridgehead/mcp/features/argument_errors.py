@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from . import jsonrpc
+from .. import jsonrpc
 
 _PATH = re.compile(r" - at `(.*)`$")
 _EXACT = 2**53

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from . import jsonrpc
-from .connection import Client
-from .content import Wire, fitted
-from .context import Context, checked_level
+from .. import jsonrpc
+from ..calls.context import Context, checked_level
+from ..calls.params import InitializeParams, Params, SetLevelParams
+from ..connection import Client
+from ..features.content import Wire, fitted
+from ..results import EMPTY_BODY, Body
+from ..revisions import STATELESS, Revision, negotiated
 from .listing import cache_hints
-from .params import InitializeParams, Params, SetLevelParams
-from .results import EMPTY_BODY, Body
-from .versions import STATELESS, Revision, negotiated
 
 if TYPE_CHECKING:
-    from .dispatch import Dispatcher
+    from ..dispatch import Dispatcher
 
 
 class Capability(Wire, frozen=True):

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from . import jsonrpc
-from .content import fitted
-from .context import Context
-from .errors import INVALID_PARAMS, ProtocolError
-from .handlers import settled
-from .later import logging
-from .params import PageParams
-from .results import Body
+from .. import jsonrpc
+from ..calls.context import Context
+from ..calls.params import PageParams
+from ..errors import INVALID_PARAMS, ProtocolError
+from ..features.content import fitted
+from ..features.handlers import settled
+from ..lazy_imports import logging
+from ..results import Body
 
 if TYPE_CHECKING:
-    from .dispatch import Dispatcher
+    from ..dispatch import Dispatcher
 
 _CURSOR = re.compile("p([0-9a-f]{1,8})")
 

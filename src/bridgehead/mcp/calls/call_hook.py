@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from ..lazy_imports import asyncio
 from .context import Context, questions_in
-from .later import asyncio
 
 Kind = Literal["tool", "resource", "prompt"]
 Status = Literal["ok", "error", "asked", "cancelled"]

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from .errors import INVALID_PARAMS, ProtocolError
+from ..errors import INVALID_PARAMS, ProtocolError
 
 _DIGEST_BYTES = 32
 

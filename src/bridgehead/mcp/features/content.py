@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from .versions import Revision
+from ..revisions import Revision
 
 Role = Literal["user", "assistant"]
 

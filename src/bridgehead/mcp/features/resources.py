@@ -12,8 +12,8 @@ from .handlers import settled
 from .uri_template import UriTemplate
 
 if TYPE_CHECKING:
-    from .bridge import Bridge
-    from .context import Context
+    from ..bridge import Bridge
+    from ..calls.context import Context
 
 Contents = str | bytes | list[TextResource | BlobResource]
 
