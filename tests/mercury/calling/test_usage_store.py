@@ -9,7 +9,9 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,7 +50,9 @@ def rows(folder: Path, query: str) -> list[tuple[object, ...]]:
 
 KILLED = """
 import asyncio, os, signal, sqlite3, sys
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 left = 0
 
@@ -166,7 +170,9 @@ def test_a_kill_at_any_step_loses_nothing_that_was_acknowledged(tmp_path: Path) 
 
 SHARED = """
 import asyncio, sys
+from functools import partial
 from pathlib import Path
+from typing import Any
 from bridgehead.mercury.calling.budget import Budget
 from bridgehead.mercury.calling.ledger_import import import_ledger
 from bridgehead.mercury.calling.usage_store import UsageStore

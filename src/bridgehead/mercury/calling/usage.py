@@ -42,7 +42,7 @@ FROM usage WHERE day = ? GROUP BY model
 
 
 class UsageCounts(Struct):
-    """What calls used."""
+    """What was used of one model."""
 
     calls: int = 0
     errors: int = 0
