@@ -11,11 +11,10 @@ from bridgehead import __version__
 from bridgehead.mcp import Bridge
 from bridgehead.runtime.manifest import Commands, FarSide, FormField, Manifest, Trial
 
-from . import usage
 from .calling.service import Service, open_service
 from .dialect import MercuryDialect
 from .settings import MercurySettings
-from .tools import batch, chat, code, models, prompts
+from .tools import batch, chat, code, models, prompts, usage
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -90,7 +89,7 @@ class _Usage:
 
     def _reader(self, field: str) -> Callable[[], dict[tuple[str, ...], float]]:
         def read() -> dict[tuple[str, ...], float]:
-            models = {} if self._service is None else self._service.accounts.models
+            models = {} if self._service is None else self._service.usage.models
             return {(model,): float(getattr(tally, field)) for model, tally in models.items()}
 
         return read

@@ -118,6 +118,10 @@ class MercurySettings(PlaceSettings, LogSettings):
         shown="no budget",
     )
 
+    usage_days = Setting(
+        "MERCURY_USAGE_DAYS", whole(1, 10_000), 400, "Days for which usage by day, model and client is kept."
+    )
+
     transport = Setting("MCP_TRANSPORT", choice("stdio", "http"), "stdio", "How clients reach the server.")
     host = Setting("MCP_SERVER_HOST", WORD, "localhost", "Where the HTTP server listens.")
     port = Setting("MCP_SERVER_PORT", whole(0, 65535), 3000, "The port of the HTTP server.")
