@@ -12,8 +12,8 @@ from bridgehead.bitburner.bridge import make_bridge
 from bridgehead.bitburner.session import Session
 from bridgehead.bitburner.settings import BitburnerSettings
 from bridgehead.bitburner.simulator import Game
-from bridgehead.mcp.memory import Answering
-from bridgehead.mcp.versions import NEWEST_HANDSHAKE, Revision
+from bridgehead.mcp.in_memory import Answering
+from bridgehead.mcp.revisions import NEWEST_HANDSHAKE, Revision
 from bridgehead.runtime.metrics import Counter, Metrics
 from tests.support.checked import CheckedClient, connect
 from tests.support.waiting import until
@@ -71,7 +71,7 @@ def settings(state: Path, **environment: str) -> BitburnerSettings:
             "BITBURNER_LISTEN": "127.0.0.1:0",
             "BRIDGEHEAD_STATE_DIR": str(state),
             "BITBURNER_CONNECT_WAIT_MS": "50",
-            "RPC_TIMEOUT_MS": "5000",
+            "RPC_TIMEOUT_MS": "60000",
             "RPC_RECONNECT_BASE_MS": "10",
             "RPC_RECONNECT_MAX_MS": "50",
             **environment,

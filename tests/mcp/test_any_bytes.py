@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bridgehead.mcp import Arguments, Bridge, Context
+from bridgehead.mcp.calls.params import META_PREFIX
 from bridgehead.mcp.connection import Connection
 from bridgehead.mcp.dispatch import Dispatcher
 from bridgehead.mcp.limits import Limits
-from bridgehead.mcp.methods import METHODS
-from bridgehead.mcp.params import META_PREFIX
-from bridgehead.mcp.versions import HANDSHAKE
+from bridgehead.mcp.methods.table import METHODS
+from bridgehead.mcp.revisions import HANDSHAKE
 from tests.support import oracle
 from tests.support.asking import make_bridge
 from tests.support.waiting import PATIENCE
@@ -105,7 +105,7 @@ class Session:
         return None if reply is None else msgspec.json.decode(reply)
 
     def is_at_rest(self) -> bool:
-        left = (self.connection.in_flight, self.connection.questions, self.dispatcher.streams)
+        left = (self.connection.in_flight, self.connection.asked, self.dispatcher.streams)
         return not any(left) and self.connection.parked == 0
 
 

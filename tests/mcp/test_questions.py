@@ -7,7 +7,7 @@ import pytest
 from msgspec import Struct
 
 from bridgehead.mcp import Arguments, Bridge, Context, NoArguments, ProtocolError
-from bridgehead.mcp.versions import V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, Revision
+from bridgehead.mcp.revisions import V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, Revision
 from tests.support.asking import ALL, Person, make_bridge, solve
 from tests.support.checked import STATELESS, CheckedClient, connect
 
@@ -30,7 +30,7 @@ async def solved(tool: str, person: Person, revision: Revision, **arguments: Any
     async with open_to(person, revision) as client:
         result = await solve(client, "tools/call", {"name": tool, "arguments": arguments}, person)
         assert not client.connection.in_flight
-        assert not client.connection.questions
+        assert not client.connection.asked
         assert client.connection.parked == 0
     return result
 

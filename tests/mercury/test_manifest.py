@@ -11,7 +11,7 @@ import pytest
 
 from bridgehead.host import request_ids
 from bridgehead.mcp import Bridge
-from bridgehead.mcp.memory import connect
+from bridgehead.mcp.in_memory import connect
 from bridgehead.mercury.bridge import far_side, manifest
 from bridgehead.mercury.simulator import Fault, Simulator
 from bridgehead.runtime import logs

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bridgehead.mcp.versions import REVISIONS, Revision
+from bridgehead.mcp.revisions import REVISIONS, Revision
 from bridgehead.mercury.api import wire
 from bridgehead.mercury.api.catalogue import Catalogue
 from bridgehead.mercury.bridge import make

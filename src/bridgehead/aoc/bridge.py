@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bridgehead.mcp import Bridge
-from bridgehead.mcp.later import asyncio
+from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.clock import Clock, SystemClock
 from bridgehead.runtime.manifest import Commands, FarSide, FormField, Manifest, Trial
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct, json
 
 from bridgehead.mcp import Answer
-from bridgehead.mcp.versions import Revision
+from bridgehead.mcp.revisions import Revision
 
 from .api import wire
 

@@ -28,6 +28,14 @@ async def test_a_fault_waits_for_a_request_that_it_is_for(api: Simulator, raw: R
     assert (await raw.post(chat())).status == 503
 
 
+async def test_a_fault_can_wait_for_a_request_that_says_something(api: Simulator, raw: Raw) -> None:
+    api.faults.next(Fault(status=503, says="<7>"), Fault(status=500, says="<8>"))
+
+    assert (await raw.post(chat("<8>"))).status == 500
+    assert (await raw.post(chat("<8>"))).status == 200
+    assert (await raw.post(chat("<7>"))).status == 503
+
+
 async def test_a_fault_for_all_requests_stays_until_it_is_taken_back(api: Simulator, raw: Raw) -> None:
     api.faults.always(Fault(status=503))
     down = [(await raw.post(chat())).status for _ in range(3)]
@@ -59,7 +67,7 @@ async def test_when_to_try_again_is_said_in_each_form(api: Simulator, raw: Raw) 
     seconds, milliseconds, date = [(await raw.post(chat())).headers for _ in range(3)]
 
     assert (seconds["retry-after"], milliseconds["retry-after-ms"]) == ("7", "1500")
-    assert 85 < parsedate_to_datetime(date["retry-after"]).timestamp() - time.time() < 91
+    assert 90 - PATIENCE < parsedate_to_datetime(date["retry-after"]).timestamp() - time.time() < 91
 
 
 @pytest.mark.parametrize("fault", [Fault(delay=0.2), Fault(delay=0.2, status=503)])
@@ -90,7 +98,7 @@ async def test_the_pace_of_all_streams_can_be_set() -> None:
         await raw.http.close()
 
     assert len(chunks) == 43
-    assert 0.2 < took < 2.0
+    assert took > 0.2
 
 
 @pytest.mark.parametrize("after", [0, 3])

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta
 
 from bridgehead.mcp import Answer, Bridge, CallResult, Invocation, Outcome, Text, observe_calls
-from bridgehead.mcp.tools import Tool, ToolHints
+from bridgehead.mcp.features.tools import Tool, ToolHints
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.metrics import Metrics
 
 from ..session import Session
-
-if TYPE_CHECKING:
-    from bridgehead.mcp.call_hook import Run
 
 log = logs.logger("bitburner.tools")
 
@@ -126,7 +123,7 @@ def _describe(call: Invocation, seconds: float) -> dict[str, object]:
     return about
 
 
-def _add_notice(call: Invocation, run: Run) -> Any:
+def _add_notice(call: Invocation, run: Callable[[], Any]) -> Any:
     """Tell an agent once, with whatever it calls next, of files that differ from what it wrote."""
     value = run()
     if call.kind != "tool" or not isinstance(value, Awaitable):

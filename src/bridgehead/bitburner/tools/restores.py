@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta, Struct
 
 from bridgehead.mcp import Answer, Arguments, Context
-from bridgehead.mcp.later import asyncio
+from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
 
 from ..errors import RemoteFailure

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from bridgehead.mcp.later import asyncio
+from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime import logs
 
 from ..completion import Completed

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bridgehead.mcp import Answer, CallResult, Encoded, Text
-from bridgehead.mcp.versions import Revision
+from bridgehead.mcp.revisions import Revision
 
 from ..api import wire
 from ..completion import Completed, answer, text_of

@@ -1,0 +1,85 @@
+"""How a client and the server get to know each other: `initialize`, `server/discover`, ping, log level."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import jsonrpc
+from ..calls.context import Context, check_level
+from ..calls.params import InitializeParams, Params, SetLevelParams
+from ..connection import Client
+from ..features.content import Wire
+from ..revisions import STATELESS, Revision, negotiate
+from ..server import EMPTY_BODY, Body, Server
+from .listing import cache_hints
+
+
+class Capability(Wire, frozen=True):
+    """One entry of a server's capabilities."""
+
+    subscribe: bool | None = None
+    list_changed: bool | None = None
+
+
+class Capabilities(Wire, frozen=True):
+    """What a server offers."""
+
+    resources: Capability | None = None
+    tools: Capability | None = None
+    prompts: Capability | None = None
+    completions: Capability | None = None
+    logging: Capability | None = None
+
+
+def list_capabilities(server: Server, revision: Revision) -> Capabilities:
+    """Say what the bridge offers, in the words of a revision."""
+    bridge = server.bridge
+
+    def listed(what: str, there: object, *, subscribe: bool | None = None) -> Capability | None:
+        return Capability(subscribe, True if what in bridge.changing else None) if there else None
+
+    return Capabilities(
+        resources=listed("resources", bridge.has_resources, subscribe=bridge.subscribable or None),
+        tools=listed("tools", bridge.tools),
+        prompts=listed("prompts", bridge.prompts),
+        completions=Capability() if bridge.completers and revision.completions_capability else None,
+        logging=Capability() if bridge.logging else None,
+    )
+
+
+def initialize(server: Server, context: Context[Any], params: InitializeParams) -> Body:
+    """Agree on a revision of the handshake era."""
+    revision = negotiate(params.protocol_version)
+    server.adopt(context.connection, Client(revision, params.capabilities, params.client_info))
+    body: dict[str, Any] = {
+        "protocolVersion": revision.name,
+        "capabilities": list_capabilities(server, revision),
+        "serverInfo": server.bridge.info.fit(revision),
+    }
+    instructions = server.bridge.instructions_for(revision)
+    if instructions is not None:
+        body["instructions"] = instructions
+    return jsonrpc.encode(body), None
+
+
+def discover(server: Server, context: Context[Any], _params: Params) -> Body:
+    """Say what the server speaks and offers, without a handshake."""
+    body: dict[str, Any] = {
+        "supportedVersions": list(STATELESS),
+        "capabilities": list_capabilities(server, context.revision),
+    }
+    instructions = server.bridge.instructions_for(context.revision)
+    if instructions is not None:
+        body["instructions"] = instructions
+    return jsonrpc.encode({**body, **cache_hints(server, server.bridge.list_ttl_ms)}), None
+
+
+def ping(_server: Server, _context: Context[Any], _params: Params) -> Body:
+    """Answer that the server is there."""
+    return EMPTY_BODY
+
+
+def set_level(_server: Server, context: Context[Any], params: SetLevelParams) -> Body:
+    """Set from which level on the client wants log messages."""
+    context.client.log_level = check_level(params.level)
+    return EMPTY_BODY
