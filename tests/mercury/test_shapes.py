@@ -13,7 +13,7 @@ from bridgehead.mcp.versions import REVISIONS, Revision
 from bridgehead.mercury.api import wire
 from bridgehead.mercury.api.catalogue import Catalogue
 from bridgehead.mercury.bridge import make
-from bridgehead.mercury.calling.retries import retry_after
+from bridgehead.mercury.calling.keys import Keys
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Simulator
 from bridgehead.runtime.clock import SystemClock
@@ -93,8 +93,8 @@ async def test_a_message_in_parts_is_put_together(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("price", ["nan", "-1", "inf", "free", None])
 async def test_a_price_that_cannot_be_counted_with_is_none(price: str | None) -> None:
-    assert wire.price(price) is None
-    assert wire.price("0.00000025") == 2.5e-7
+    assert wire.read_price(price) is None
+    assert wire.read_price("0.00000025") == 2.5e-7
 
 
 async def test_an_answer_without_usage_or_prices_is_an_answer(tmp_path: Path) -> None:
@@ -212,16 +212,18 @@ async def test_a_bug_shows_nothing_but_its_reference(tmp_path: Path) -> None:
 async def test_when_to_try_again_is_read_in_every_form(
     milliseconds: str | None, value: str | None, expected: float | None
 ) -> None:
-    assert retry_after(milliseconds, value, 60.0) == expected
+    assert read_retry_after(milliseconds, value, 60.0) == expected
 
 
 async def test_without_endpoints_in_the_list_a_model_for_edits_is_known_by_its_name() -> None:
-    async def fetch() -> bytes:
-        return b'{"data":[{"id":"mercury"},{"id":"mercury-edit"},{"id":"mercury-edit-next"}]}'
+    class Api:
+        async def fetch_models(self, key: str, seconds: float) -> bytes:
+            return b'{"data":[{"id":"mercury"},{"id":"mercury-edit"},{"id":"mercury-edit-next"}]}'
 
-    catalogue = Catalogue(fetch, SystemClock())
-    await catalogue.known()
+    settings = MercurySettings({"MERCURY_API_KEY": "sk_only_for_this_test"})
+    catalogue = Catalogue(Api(), Keys(settings, SystemClock()), SystemClock(), settings)
+    await catalogue.load()
 
-    assert catalogue.able("edit", "mercury", ()) == "mercury-edit"
-    assert catalogue.able("edit", "mercury", ("mercury", "mercury-edit-next")) == "mercury-edit-next"
-    assert catalogue.able("fim", "mercury-edit", ()) == "mercury"
+    assert catalogue.choose("edit", "mercury", ()) == "mercury-edit"
+    assert catalogue.choose("edit", "mercury", ("mercury", "mercury-edit-next")) == "mercury-edit-next"
+    assert catalogue.choose("fim", "mercury-edit", ()) == "mercury"

@@ -16,7 +16,7 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.clock import Clock
 from bridgehead.runtime.errors import StorageError
 
-from .errors import LimitReached
+from .errors import MercuryError
 from .ledger import Day, Ledger, OverBudget, day_of, seconds_to_midnight
 from .tally import Tally
 
@@ -100,11 +100,8 @@ class Accounts:
         if self.budget is None:
             return None
         if amount is None:
-            raise LimitReached(
-                "There is a budget, and the price of this model is not known.",
-                "PRICE_UNKNOWN",
-                next_step="Use a model that mercury_list_models lists with its price, and give max_tokens.",
-            )
+            message = "There is a budget, and the price of this model is not known."
+            raise MercuryError("PRICE_UNKNOWN", message)
         try:
             await self._write(amount, self.budget)
         except OverBudget as over:
@@ -119,13 +116,11 @@ class Accounts:
             self._owed += spent - reservation.amount
             self._write_soon()
 
-    def _exceeded(self, amount: float, left: float) -> LimitReached:
-        return LimitReached(
-            f"The day's budget of ${self.budget:g} has ${left:.6f} left; this call can cost ${amount:.6f}.",
+    def _exceeded(self, amount: float, left: float) -> MercuryError:
+        return MercuryError(
             "BUDGET_EXCEEDED",
+            f"The day's budget of ${self.budget:g} has ${left:.6f} left; this call can cost ${amount:.6f}.",
             retry_after=round(seconds_to_midnight(self._clock.now())),
-            next_step="Ask for less (smaller max_tokens, a cheaper model), raise MERCURY_BUDGET_USD, or wait "
-            "for the next UTC day.",
         )
 
     # --- writing -------------------------------------------------------------------------------------------

@@ -9,8 +9,9 @@ from bridgehead import __version__
 from bridgehead.mcp import Bridge
 
 from . import usage
+from .calling.audit import audit_calls
 from .calling.service import Service, open_service
-from .dialect import MercuryDialect
+from .errors import MercuryDialect
 from .settings import MercurySettings
 from .tools import batch, chat, code, models, prompts
 
@@ -48,4 +49,5 @@ def make(
     )
     for part in (chat, code, models, batch, usage, prompts):
         part.declare(bridge)
+    audit_calls(bridge)
     return bridge

@@ -8,15 +8,14 @@ from bridgehead.runtime import logs, places, showing
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding
 
-from .calling.opening import opened
-from .calling.service import Service
+from .calling.service import Service, make_service
 from .errors import MercuryError
 from .settings import MercurySettings
 
 
 async def examine(environment: Mapping[str, str], *, offline: bool = False) -> list[Finding]:
     """Look at everything; without the network only at what is on this machine."""
-    service = opened(MercurySettings(environment))
+    service = make_service(MercurySettings(environment))
     found = [showing.finding(service.settings, environment)]
     try:
         found += [finding async for finding in _findings(service, offline=offline)]
@@ -62,7 +61,7 @@ async def _asked(service: Service) -> AsyncIterator[Finding]:
     settings = service.settings
     begun = service.clock.monotonic()
     try:
-        models = await service.catalogue.models()
+        models = await service.catalogue.fetch()
     except MercuryError as error:
         yield Finding(f"API at {settings.api_url}", "wrong", str(error))
         return

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from bridgehead.mcp import Bridge, Context, NoArguments
 
-from .calling.call import client_of
+from .calling.call import identify_client
 from .calling.service import Service
 from .tally import Tally
 
@@ -65,10 +65,7 @@ def declare(bridge: Bridge[Service]) -> None:
 
 async def report(args: NoArguments, ctx: Context[Service]) -> UsageReport:
     """Report what was used."""
-    return await ctx.state.audited(USAGE, ctx, _report(ctx.state, client_of(ctx)))
-
-
-async def _report(service: Service, client: str) -> UsageReport:
+    service = ctx.state
     day = await service.accounts.today()
     cache, budget = service.cache, service.accounts.budget
     money = None
@@ -79,7 +76,7 @@ async def _report(service: Service, client: str) -> UsageReport:
         _by_model(service.accounts.models),
         _by_model(day.models),
         CacheState(cache.entries, cache.size, cache.hits, cache.misses, cache.joined),
-        service.limits.left(client),
+        service.limits.left(identify_client(ctx)),
         money,
         service.breaker.is_open,
     )

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from bridgehead.runtime.clock import Clock
 
-from ..errors import LimitReached
+from ..errors import MercuryError
 from ..quota import Entry, Window
 from ..settings import MercurySettings
 
@@ -148,20 +148,19 @@ class Limits:
         return found
 
 
-def _reached(scope: Scope, delay: float, now: float) -> LimitReached:
+def _reached(scope: Scope, delay: float, now: float) -> MercuryError:
     left = ", ".join(f"{amount} {what.replace('_', ' ')}" for what, amount in scope.left(now).items())
-    return LimitReached(
-        f"A rate limit of {scope.name} is reached; left now: {left}.",
+    return MercuryError(
         "LOCAL_RATE_LIMIT",
+        f"A rate limit of {scope.name} is reached; left now: {left}.",
         retry_after=delay,
         next_step=f"Try again in {delay:.3g} s, or raise the RATE_LIMIT settings.",
     )
 
 
-def _impossible(name: str, what: str, amount: int, most: int) -> LimitReached:
+def _impossible(name: str, what: str, amount: int, most: int) -> MercuryError:
     need = "any number of" if amount >= UNKNOWN else f"{amount:,}"
-    return LimitReached(
-        f"This call can need {need} {what.replace('_', ' ')}, and {name} may use {most:,} in a window.",
+    return MercuryError(
         "OVER_RATE_LIMIT",
-        next_step="Give a smaller max_tokens or a shorter prompt, or raise the RATE_LIMIT settings.",
+        f"This call can need {need} {what.replace('_', ' ')}, and {name} may use {most:,} in a window.",
     )

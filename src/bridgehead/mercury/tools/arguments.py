@@ -98,7 +98,7 @@ class ResponseFormat(Struct, forbid_unknown_fields=True):
     json_schema: NamedSchema | UnsetType = UNSET
 
 
-class Completing(Arguments):
+class CompletionArguments(Arguments):
     """What every completion can be told."""
 
     model: Model | UnsetType = UNSET
@@ -107,12 +107,12 @@ class Completing(Arguments):
     cache: CacheUse | UnsetType = UNSET
     timeout_ms: Timeout | UnsetType = UNSET
 
-    def body(self) -> Any:
-        """Give what is sent to the API."""
+    def to_body(self) -> Any:
+        """Return what is sent to the API."""
         return self
 
 
-class ChatOptions(Completing):
+class ChatOptions(CompletionArguments):
     """How a chat is to be answered."""
 
     top_p: Probability | UnsetType = UNSET
@@ -147,7 +147,7 @@ class Chat(ChatOptions, kw_only=True):
     ) = UNSET
 
 
-class Fim(Completing, kw_only=True):
+class Fim(CompletionArguments, kw_only=True):
     """A gap to be filled."""
 
     prompt: Annotated[str, Meta(description="Code before the cursor")]
@@ -155,7 +155,7 @@ class Fim(Completing, kw_only=True):
     stop: Stop | UnsetType = UNSET
 
 
-class Edit(Completing, kw_only=True):
+class Edit(CompletionArguments, kw_only=True):
     """An edit to be made."""
 
     prompt: Annotated[
@@ -169,8 +169,8 @@ class Edit(Completing, kw_only=True):
     top_p: Probability | UnsetType = UNSET
     presence_penalty: Penalty | UnsetType = UNSET
 
-    def body(self) -> Any:
-        """Give the prompt as the one message that the API takes."""
+    def to_body(self) -> Any:
+        """Return the prompt as the one message that the API takes."""
         given = {name: getattr(self, name) for name in self.__struct_fields__ if name != "prompt"}
         sent = {name: value for name, value in given.items() if value is not UNSET}
         return {**sent, "messages": [{"role": "user", "content": self.prompt}]}
