@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from bridgehead import cli
-from bridgehead.runtime import logs
+from bridgehead.runtime import logs, plugins
 from tests.bitburner.serving import free_port
 from tests.support.messages import encode, initialize
 from tests.support.person import COMMAND, Person
 from tests.support.waiting import PATIENCE
 
-ALL = "bitburner|aoc|mercury|install|serve|token|doctor|tools|call|demo|completion"
+ALL = "aoc|bitburner|mercury|install|serve|token|doctor|tools|call|demo|completion"
 FULL = Path("/dev/full")
 HELLO = encode(initialize()).decode() + "\n"
 
@@ -106,7 +106,7 @@ def test_importing_the_command_loads_nothing_but_itself() -> None:
     assert done.stdout.split() == ["bridgehead", "bridgehead.cli"]
 
 
-@pytest.mark.parametrize("name", [*cli._BRIDGES, *cli._COMMANDS])  # noqa: SLF001 - its tables are all it has
+@pytest.mark.parametrize("name", [*plugins.names(), *cli._COMMANDS])  # noqa: SLF001 - its table is all it has
 def test_every_name_of_the_help_leads_to_something_with_a_help_of_its_own(name: str, tmp_path: Path) -> None:
     done = Person(tmp_path).run(name, "--help")
 

@@ -19,7 +19,7 @@ RIGHT = "right would be: bridgehead install CLIENT [BRIDGE ...] [options], or br
     [
         ([], "no client given"),
         (["emacs"], "argument CLIENT: invalid choice: 'emacs' (choose from"),
-        (["cursor", "doom"], "'doom' is no bridge; there are bitburner, aoc, mercury"),
+        (["cursor", "doom"], "Unknown bridge 'doom'. Available: aoc, bitburner, mercury."),
         (["zed", "--scope", "project"], "Zed has only --scope user"),
         (["mcp.json", "--scope", "user"], "mcp.json has only --scope project"),
         (["cursor", "--name", "x"], "--name takes letters, digits, - and _, and goes with one bridge"),
@@ -47,7 +47,7 @@ def test_wrong_usage_is_one_line_that_says_what_would_be_right(
 def test_all_bridges_are_installed_where_none_is_named(desk: Desk) -> None:
     said = desk.install("cursor")
 
-    assert list(servers(desk.cursor)) == ["bitburner", "aoc", "mercury"]
+    assert list(servers(desk.cursor)) == ["aoc", "bitburner", "mercury"]
     assert [line.split()[1] for line in said.out.splitlines()[1:4]] == ["added"] * 3
     assert "MERCURY_API_KEY is not set" in said.out
     assert "HTTPS_PROXY" not in said.out

@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bridgehead.mcp import Arguments, Bridge, Context
+from bridgehead.mcp.calls.params import META_PREFIX
 from bridgehead.mcp.connection import Connection
 from bridgehead.mcp.dispatch import Dispatcher
 from bridgehead.mcp.limits import Limits
-from bridgehead.mcp.methods import METHODS
-from bridgehead.mcp.params import META_PREFIX
-from bridgehead.mcp.versions import HANDSHAKE
+from bridgehead.mcp.methods.table import METHODS
+from bridgehead.mcp.revisions import HANDSHAKE
 from tests.support import oracle
 from tests.support.asking import make_bridge
 from tests.support.waiting import PATIENCE

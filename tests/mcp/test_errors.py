@@ -7,7 +7,7 @@ import pytest
 
 from bridgehead.mcp import Arguments, Bridge, Context, Dialect, NoArguments, ProtocolError, ToolError
 from bridgehead.mcp.errors import INVALID_PARAMS, Failure
-from bridgehead.mcp.versions import REVISIONS, Revision
+from bridgehead.mcp.revisions import REVISIONS, Revision
 from tests.support.checked import connect
 
 HIDDEN = "the password is swordfish"

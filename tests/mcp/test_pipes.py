@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from bridgehead.mcp.pipes import (
+from bridgehead.mcp.stdio.pipes import (
     CHUNK,
     Input,
     Output,

@@ -25,7 +25,7 @@ from bridgehead.mcp import (
     TextResource,
     ToolError,
 )
-from bridgehead.mcp.versions import REVISIONS, Revision
+from bridgehead.mcp.revisions import REVISIONS, Revision
 from tests.support.checked import STATELESS, connect
 
 

@@ -2,5 +2,5 @@
 
 `app.py` is the application: it finds out who asks, and hands the request to the view of the bridges that this
 caller may use (`views.py`); health, metrics and the rest of what an operator needs are pages beside it.
-Knows bridges only by what `runtime.hosting` says of them.
+Knows bridges only by what `runtime.manifest` says of them.
 """

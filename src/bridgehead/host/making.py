@@ -10,7 +10,7 @@ from bridgehead.mcp.http.guard import Guard
 from bridgehead.runtime import logs, places
 from bridgehead.runtime.clock import Clock
 from bridgehead.runtime.errors import BridgeError
-from bridgehead.runtime.hosting import Factory
+from bridgehead.runtime.manifest import Manifest
 
 from . import request_ids, routes
 from .access_log import AccessLog
@@ -67,7 +67,7 @@ def limits_of(settings: HostSettings) -> Limits:
 
 def make_application(
     settings: HostSettings,
-    factories: Mapping[str, Factory],
+    manifests: Mapping[str, Manifest],
     environment: Mapping[str, str],
     clock: Clock,
     *,
@@ -78,18 +78,18 @@ def make_application(
     """Make the application of one process."""
     logs.also(request_ids.logged)
     tokens = open_tokens(settings)
-    server = _authorisation_server(settings, factories, clock)
+    server = _authorisation_server(settings, manifests, clock)
     issuers: list[Issuer] = [] if tokens is None else [FromFile(tokens, clock)]
     if server is not None:
         issuers.append(server)
-    registry = Registry(factories, environment, tracer=tracer)
+    registry = Registry(manifests, environment, tracer=tracer)
     guard = Guard(settings.hosts, settings.allowed_origins)
     accounts = Accounts()
     return HostApplication(
         registry,
         Views(registry, settings.offering, guard, limits_of(settings), state_key),
         Admission(
-            routes.table(factories, with_oauth=server is not None),
+            routes.table(manifests, with_oauth=server is not None),
             guard,
             GateKeeper(issuers, clock, accounts.auth_failures.add),
             Throttle(clock.monotonic),

@@ -13,7 +13,7 @@ from types import CoroutineType
 from typing import Any
 
 from bridgehead.mcp import Bridge, CallResult
-from bridgehead.mcp.context import InputRequired
+from bridgehead.mcp.calls.context import InputRequired
 from bridgehead.runtime.metrics import Metrics
 
 from .tracing import Call, Tracer

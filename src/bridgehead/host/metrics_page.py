@@ -68,8 +68,8 @@ def sources(registry: Registry, accounts: Accounts, given: Given = ()) -> Iterat
     yield given, accounts.metrics
     yield given, _state(registry)
     for name, standing in registry.standings.items():
-        if standing.hosted is not None:
-            yield (*given, ("bridge", name)), standing.hosted.metrics
+        if standing.bridge is not None:
+            yield (*given, ("bridge", name)), standing.metrics
 
 
 def joined(texts: Iterable[bytes]) -> bytes:

@@ -11,15 +11,15 @@ from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import field
 
-from .call_hook import CallHook, wrap_hook
+from .calls.call_hook import CallHook, wrap_hook
+from .calls.context import Context, State
 from .changes import Changes
-from .content import Icon, Wire
-from .context import Context, State
 from .errors import Dialect
-from .prompts import Prompt
-from .resources import Resource, ResourceItem, Template, TemplateItem
-from .tools import Recall, Tool, ToolHints
-from .versions import Revision
+from .features.content import Icon, Wire
+from .features.prompts import Prompt
+from .features.resources import Resource, ResourceItem, Template, TemplateItem
+from .features.tools import Recall, Tool, ToolHints
+from .revisions import Revision
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Completer = Callable[[str, dict[str, str], Context[Any]], "list[str] | Awaitable[list[str]]"]

@@ -11,7 +11,7 @@ from typing import Any
 
 from .bridge import Bridge
 from .changes import Changes, Listener
-from .tools import Tool
+from .features.tools import Tool
 
 Offers = Callable[[Tool], bool]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .context import Context
-    from .versions import Revision
+    from .calls.context import Context
+    from .revisions import Revision
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600

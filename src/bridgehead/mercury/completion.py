@@ -10,7 +10,7 @@ from typing import Annotated
 from msgspec import Meta, Struct, json
 
 from bridgehead.mcp import Answer
-from bridgehead.mcp.versions import Revision
+from bridgehead.mcp.revisions import Revision
 
 COMPLETE = frozenset({"stop", "tool_calls", "function_call"})
 """Finish reasons of an answer that is whole; others say that something cut it short."""

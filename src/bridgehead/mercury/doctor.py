@@ -8,14 +8,14 @@ from bridgehead.runtime import logs, places, showing
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding
 
-from .calling.service import Service, make_service
+from .calling.service import Service
 from .errors import MercuryError
 from .settings import MercurySettings
 
 
 async def examine(environment: Mapping[str, str], *, offline: bool = False) -> list[Finding]:
     """Look at everything; without the network only at what is on this machine."""
-    service = make_service(MercurySettings(environment))
+    service = Service(MercurySettings(environment))
     found = [showing.finding(service.settings, environment)]
     try:
         found += [finding async for finding in _findings(service, offline=offline)]

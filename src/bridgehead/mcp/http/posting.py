@@ -16,8 +16,8 @@ from ..batches import take_batch
 from ..connection import Connection, Nowhere, overload
 from ..dispatch import Dispatcher
 from ..errors import ProtocolError
-from ..request import read
-from ..versions import HANDSHAKE, STATELESS, V2026_07_28
+from ..methods.request import read
+from ..revisions import HANDSHAKE, STATELESS, V2026_07_28
 from .exchange import Exchange, HeaderPairs, Outcome, Refused, Whole, busy, status_of
 from .guard import check_json
 from .mirrored import check_mirrored

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bridgehead.mcp import Answer, CallResult, Encoded, Text
-from bridgehead.mcp.versions import Revision
+from bridgehead.mcp.revisions import Revision
 from bridgehead.runtime.clock import Clock
 
 from ..api import wire

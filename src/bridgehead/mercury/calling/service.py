@@ -9,10 +9,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-
 from bridgehead.mcp import Context
-from bridgehead.mcp.later import asyncio
+from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime import logs
 
 from ..errors import MercuryError
@@ -23,35 +21,58 @@ from .call import Call, CallFactory
 if TYPE_CHECKING:
     from bridgehead.runtime.clock import Clock
 
-    from ..accounts import Accounts
-    from ..api.catalogue import Catalogue
-    from ..api.client import ApiClient
-    from .audit import Audit
-    from .cache import Cache
-    from .completer import Completer
-    from .keys import Keys
-    from .limits import Limits
-    from .retries import Breaker
-
 _JITTER = 0.2
 _log = logs.logger("mercury")
 
 
-class Service(Struct, kw_only=True):
-    """What is open while the bridge serves."""
+class Service:
+    """What is open while the bridge serves. Making it asks nothing of the API yet."""
 
-    settings: MercurySettings
-    clock: Clock
-    calls: CallFactory
-    keys: Keys
-    api: ApiClient
-    catalogue: Catalogue
-    cache: Cache
-    limits: Limits
-    accounts: Accounts
-    audit: Audit
-    breaker: Breaker
-    completer: Completer
+    def __init__(self, settings: MercurySettings, clock: Clock | None = None) -> None:
+        import random
+
+        from bridgehead.runtime import places
+        from bridgehead.runtime.backoff import Backoff
+        from bridgehead.runtime.clock import SystemClock
+
+        from ..accounts import Accounts
+        from ..api.catalogue import Catalogue
+        from ..api.client import ApiClient
+        from ..ledger import Ledger
+        from .audit import Audit
+        from .cache import Cache
+        from .completer import Completer
+        from .keys import Keys
+        from .limits import Limits
+        from .retries import Breaker, Retries
+
+        self.settings = settings
+        self.clock = clock = clock or SystemClock()
+        self.calls = CallFactory(settings)
+        self.keys = Keys(settings, clock)
+        self.api = ApiClient(settings, clock)
+        self.catalogue = Catalogue(self.api, self.keys, clock, settings)
+        self.cache = Cache(settings, clock)
+        self.limits = Limits(settings, clock)
+        self.accounts = Accounts(
+            lambda: Ledger(places.state(settings, "mercury"), clock), clock, settings.budget_usd
+        )
+        self.audit = Audit(with_content=settings.log_content)
+        self.breaker = Breaker(settings.breaker_failures, settings.breaker_wait / 1000)
+        backoff = Backoff(settings.retry_delay / 1000, settings.max_retry_delay / 1000, jitter=_JITTER)
+        self.completer = Completer(
+            clock,
+            cache=self.cache,
+            limits=self.limits,
+            accounts=self.accounts,
+            keys=self.keys,
+            retries=Retries(settings.max_retries, backoff, random.random),
+            breaker=self.breaker,
+            api=self.api,
+            catalogue=self.catalogue,
+            audit=self.audit,
+            default_model=settings.model,
+        )
 
     def make_call(
         self, tool: str, path: str, args: CompletionArguments, context: Context[Any], *, stream: bool = False
@@ -64,66 +85,10 @@ class Service(Struct, kw_only=True):
             raise
 
 
-def make_service(settings: MercurySettings, clock: Clock | None = None) -> Service:
-    """Put the parts together. Nothing is asked of the API yet."""
-    import random
-
-    from bridgehead.runtime import places
-    from bridgehead.runtime.backoff import Backoff
-    from bridgehead.runtime.clock import SystemClock
-
-    from ..accounts import Accounts
-    from ..api.catalogue import Catalogue
-    from ..api.client import ApiClient
-    from ..ledger import Ledger
-    from .audit import Audit
-    from .cache import Cache
-    from .completer import Completer
-    from .keys import Keys
-    from .limits import Limits
-    from .retries import Breaker, Retries
-
-    clock = clock or SystemClock()
-    api, keys = ApiClient(settings, clock), Keys(settings, clock)
-    catalogue = Catalogue(api, keys, clock, settings)
-    cache, limits = Cache(settings, clock), Limits(settings, clock)
-    accounts = Accounts(lambda: Ledger(places.state(settings, "mercury"), clock), clock, settings.budget_usd)
-    audit = Audit(with_content=settings.log_content)
-    breaker = Breaker(settings.breaker_failures, settings.breaker_wait / 1000)
-    backoff = Backoff(settings.retry_delay / 1000, settings.max_retry_delay / 1000, jitter=_JITTER)
-    completer = Completer(
-        clock,
-        cache=cache,
-        limits=limits,
-        accounts=accounts,
-        keys=keys,
-        retries=Retries(settings.max_retries, backoff, random.random),
-        breaker=breaker,
-        api=api,
-        catalogue=catalogue,
-        audit=audit,
-        default_model=settings.model,
-    )
-    return Service(
-        settings=settings,
-        clock=clock,
-        calls=CallFactory(settings),
-        keys=keys,
-        api=api,
-        catalogue=catalogue,
-        cache=cache,
-        limits=limits,
-        accounts=accounts,
-        audit=audit,
-        breaker=breaker,
-        completer=completer,
-    )
-
-
 @asynccontextmanager
 async def open_service(settings: MercurySettings, clock: Clock | None = None) -> AsyncIterator[Service]:
     """Open everything, connect to the API in the background, and close it all in the end."""
-    service = make_service(settings, clock)
+    service = Service(settings, clock)
     _log.info("mercury bridge open", **dict(settings.summary()))
     warming = asyncio.create_task(_warm(service))
     try:

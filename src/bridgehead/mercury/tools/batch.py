@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict
 
 from bridgehead.mcp import Bridge, Context
-from bridgehead.mcp.later import asyncio
+from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import BridgeError
 
 from ..api.wire import CHAT
