@@ -45,14 +45,16 @@ def make_bridge(
 
     `with_logs` for a process of its own: the log is set up with the first client, after its first answer.
     """
+    opened: list[Service] = []
+    if metrics is not None:
+        _declare_metrics(metrics, opened)
 
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[Service]:
         if with_logs:
             settings.configure_logs()
         async with open_service(settings) as service:
-            if metrics is not None:
-                _declare_metrics(metrics, service)
+            opened[:] = [service]
             yield service
 
     bridge: Bridge[Service] = Bridge(
@@ -80,13 +82,16 @@ _USED = {
 }
 
 
-def _declare_metrics(metrics: Metrics, service: Service) -> None:
-    """Let whoever reads the metrics see what was used of each model."""
+def _declare_metrics(metrics: Metrics, opened: list[Service]) -> None:
+    """Let whoever reads the metrics see what was used of each model, as soon as there is a service."""
 
     def make_reader(field: str) -> Callable[[], dict[tuple[str, ...], float]]:
         def read() -> dict[tuple[str, ...], float]:
-            models = service.accounts.models
-            return {(model,): float(getattr(tally, field)) for model, tally in models.items()}
+            return {
+                (model,): float(getattr(tally, field))
+                for service in opened
+                for model, tally in service.accounts.models.items()
+            }
 
         return read
 

@@ -102,6 +102,8 @@ async def open_service(settings: MercurySettings, clock: Clock | None = None) ->
 
 async def _warm(service: Service) -> None:
     """Connect to the API, and learn its models and prices, before the first call needs them."""
+    if service.settings.http2:
+        _log.warn("MERCURY_HTTP2 no longer has an effect: HTTP/2 was removed, the bridge uses HTTP/1.1")
     if not service.keys.count:
         _log.warn("no API key", next_step="set MERCURY_API_KEY or MERCURY_API_KEY_FILE")
         return
