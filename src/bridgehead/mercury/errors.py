@@ -304,7 +304,7 @@ def _read_refusal(body: bytes) -> wire.ApiError:
 
 
 def _quote(text: str) -> str:
-    """Give the API's own words, shortened, as a sentence."""
+    """Return the API's own words, shortened, as a sentence."""
     text = text[:_LONGEST_QUOTE].strip() or "no reason given"
     return text if text.endswith((".", "!", "?")) else f"{text}."
 

@@ -71,7 +71,7 @@ async def test_pieces_that_wait_are_told_before_the_stream_goes_on(
         while "".join(told := [notice["message"] for notice in client.progress()]) != "You asked: “Tell":
             await client.progress_until(len(told) + 1)
 
-    assert told[0] == "You"  # the first never waits for others
+    assert told[0].startswith("You")  # the first never waits for others, but may come with them
     client.cancel(request_id)
 
 

@@ -51,9 +51,9 @@ def audit_calls(bridge: Bridge[Any]) -> None:
     """Let the calls of a bridge be audited by the `audit` that its lifespan holds open."""
 
     def ended(invocation: Invocation, outcome: Outcome, seconds: float) -> None:
-        if invocation.kind == "tool":
-            audit: Audit = invocation.context.state.audit
-            audit.end(invocation, outcome, seconds)
+        service = invocation.context.state
+        if invocation.kind == "tool" and service is not None:  # None where it could not be opened
+            service.audit.end(invocation, outcome, seconds)
 
     bridge.around_calls(observe_calls(ended))
 

@@ -45,7 +45,7 @@ class Scope:
         }
 
     def left(self, now: float) -> dict[str, int]:
-        """Give what is left of each limit there is."""
+        """Return what is left of each limit there is."""
         return {what: int(window.left(now)) for what, window in self._windows.items()}
 
     def is_idle(self, now: float) -> bool:
@@ -53,7 +53,7 @@ class Scope:
         return all(window.is_idle(now) for window in self._windows.values())
 
     def delay(self, asked: Amounts, now: float) -> float:
-        """Give the seconds until there is room; raises where there never is."""
+        """Return the seconds until there is room; raises where there never is."""
         delay = 0.0
         for what, window in self._windows.items():
             amount = getattr(asked, what)
@@ -94,7 +94,7 @@ class Limits:
         return self._enabled and bool(self._each.output_tokens or self._everyone.output_tokens)
 
     def left(self, client: str) -> dict[str, dict[str, int]]:
-        """Give what is left for a client and for the whole server."""
+        """Return what is left for a client and for the whole server."""
         if not self._enabled:
             return {}
         now = self._clock.monotonic()
