@@ -19,7 +19,7 @@ from tests.support import waiting
 
 COMMAND = Path(sysconfig.get_path("scripts"), "bridgehead")
 PATIENCE = waiting.PATIENCE
-KEPT = ("PATH", "COVERAGE_")
+KEPT = ("PATH", "COVERAGE_", "MUTANT")
 """How the names of variables begin that every process gets."""
 
 Done = subprocess.CompletedProcess[str]

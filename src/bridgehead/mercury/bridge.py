@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 from bridgehead import __version__
 from bridgehead.mcp import Bridge
 from bridgehead.runtime.manifest import Commands, FarSide, FormField, Manifest, Trial
-from bridgehead.runtime.offering import offered
 
-from . import usage
 from .calling.audit import audit_calls
 from .calling.service import Service, open_service
 from .errors import MercuryDialect
 from .settings import MercurySettings
-from .tools import batch, chat, code, models, prompts
+from .tools import batch, chat, code, models, prompts, usage
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -38,21 +36,14 @@ _INSTRUCTIONS = (
 )
 
 
-def make_bridge(
-    settings: MercurySettings, metrics: Metrics | None = None, *, with_logs: bool = False
-) -> Bridge[Service]:
-    """Make the bridge. Nothing is opened until it is served.
-
-    `with_logs` for a process of its own: the log is set up with the first client, after its first answer.
-    """
+def make_bridge(settings: MercurySettings, metrics: Metrics | None = None) -> Bridge[Service]:
+    """Make the bridge. Nothing is opened until it is served."""
     opened: list[Service] = []
     if metrics is not None:
         _declare_metrics(metrics, opened)
 
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[Service]:
-        if with_logs:
-            settings.configure_logs()
         async with open_service(settings) as service:
             opened[:] = [service]
             yield service
@@ -88,9 +79,9 @@ def _declare_metrics(metrics: Metrics, opened: list[Service]) -> None:
     def make_reader(field: str) -> Callable[[], dict[tuple[str, ...], float]]:
         def read() -> dict[tuple[str, ...], float]:
             return {
-                (model,): float(getattr(tally, field))
+                (model,): float(getattr(counts, field))
                 for service in opened
-                for model, tally in service.accounts.models.items()
+                for model, counts in service.usage.models.items()
             }
 
         return read
@@ -110,28 +101,27 @@ def far_side(service: Service | None) -> FarSide:
     return FarSide(is_there=True, says=f"{service.keys.count} key(s) for {service.settings.api_url}.")
 
 
-def serve(environment: Mapping[str, str]) -> int:
+def serve(bridge: Bridge[Service], settings: MercurySettings) -> int:
     """Serve over stdio or HTTP, as the settings say, and return the exit status."""
-    settings = MercurySettings(environment)
-    bridge = offered(make_bridge(settings, with_logs=True), environment)
     if settings.transport == "http":
         return _serve_http(bridge, settings)
     from bridgehead.mcp import stdio
 
-    return stdio.run(bridge, loop_factory=_make_loop)
+    def make_loop() -> AbstractEventLoop:
+        # This bridge lives on sockets, and a call adds a third less time on a loop for these.
+        from bridgehead.mcp.process import socket_loop
 
+        settings.configure_logs()  # behind the first answer, which must not wait for it
+        return socket_loop()
 
-def _make_loop() -> AbstractEventLoop:
-    """Make the loop: this bridge lives on sockets, and a call adds a third less time on one for these."""
-    from bridgehead.mcp.process import socket_loop
-
-    return socket_loop()
+    return stdio.run(bridge, loop_factory=make_loop)
 
 
 def _serve_http(bridge: Bridge[Service], settings: MercurySettings) -> int:
     from bridgehead.mcp.http import application, run
     from bridgehead.mcp.http.guard import LOOPBACK
 
+    settings.configure_logs()
     app = application(bridge, allowed_hosts={*LOOPBACK, settings.host})
     try:
         run(app, settings.host, settings.port)

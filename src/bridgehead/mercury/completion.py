@@ -16,7 +16,7 @@ COMPLETE = frozenset({"stop", "tool_calls", "function_call"})
 """Finish reasons of an answer that is whole; others say that something cut it short."""
 
 
-class Usage(Struct, omit_defaults=True, frozen=True):
+class Tokens(Struct, omit_defaults=True, frozen=True):
     """Tokens of one call."""
 
     prompt_tokens: int
@@ -30,7 +30,7 @@ class Metadata(Struct, omit_defaults=True):
     """What there is to know of an answer beside its text."""
 
     model: str
-    usage: Usage
+    usage: Tokens
     finish_reason: str
     cost_usd: float | None = None
     duration_ms: float | None = None

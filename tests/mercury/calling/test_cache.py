@@ -11,7 +11,7 @@ from bridgehead.mcp.revisions import REVISIONS, Revision
 from bridgehead.mercury.bridge import manifest
 from bridgehead.mercury.calling.cache import MAX_ARGUMENT_BYTES, Cache
 from bridgehead.mercury.calling.call import Call
-from bridgehead.mercury.completion import Completion, Metadata, Usage
+from bridgehead.mercury.completion import Completion, Metadata, Tokens
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
 from bridgehead.runtime.clock import SystemClock
@@ -284,7 +284,7 @@ def make_call(client: str, size: int) -> Call:
 
 async def test_what_was_used_last_is_kept_and_what_was_not_goes_first() -> None:
     cache = make_cache(CACHE_MAX_SIZE="2")
-    completion = Completion("text", Metadata("model", Usage(1, 1, 2), "stop"))
+    completion = Completion("text", Metadata("model", Tokens(1, 1, 2), "stop"))
     cache.store(("/path", b"old"), completion)
     cache.store(("/path", b"new"), completion)
     assert cache.lookup(("/path", b"old"), 0.0) is not None  # so it is the one that was used last

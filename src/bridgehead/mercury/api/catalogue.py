@@ -13,7 +13,7 @@ from bridgehead.mcp.jsonrpc import UNDECODABLE
 from bridgehead.runtime import logs
 from bridgehead.runtime.clock import Clock
 
-from ..completion import Metadata, Usage
+from ..completion import Metadata, Tokens
 from ..errors import MercuryError
 from ..settings import MercurySettings
 from . import wire
@@ -119,7 +119,7 @@ class Catalogue:
         cost = self.cost(name, metadata.usage)
         return None if cost is None else round(cost, 12)
 
-    def cost(self, model: str, used: Usage) -> float | None:
+    def cost(self, model: str, used: Tokens) -> float | None:
         """Return what tokens of a model cost in US dollars; None where its prices are not known."""
         prices = self._find_prices(model)
         if prices is None:

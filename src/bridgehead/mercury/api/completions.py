@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bridgehead.mcp.jsonrpc import UNDECODABLE
 
-from ..completion import CalledFunction, Completion, Metadata, ToolCall, Usage
+from ..completion import CalledFunction, Completion, Metadata, Tokens, ToolCall
 from ..errors import MercuryError, broken_off
 from . import wire
 from .stream import StreamedAnswer
@@ -61,17 +61,17 @@ def read_stream(answer: StreamedAnswer, request: wire.Request, started: float, n
     )
 
 
-def read_usage(used: wire.ApiUsage | None) -> Usage:
+def read_usage(used: wire.ApiUsage | None) -> Tokens:
     """Read either form of the API's usage; the newer one wins where there are both."""
     if used is None:
-        return Usage(0, 0, 0)
+        return Tokens(0, 0, 0)
     reasoning, cached = used.reasoning_tokens, used.cached_input_tokens
     if used.completion_tokens_details is not None:
         reasoning = _first_known(used.completion_tokens_details.reasoning_tokens, reasoning)
     if used.prompt_tokens_details is not None:
         cached = _first_known(used.prompt_tokens_details.cached_tokens, cached)
     total = used.total_tokens or used.prompt_tokens + used.completion_tokens
-    return Usage(used.prompt_tokens, used.completion_tokens, total, reasoning, cached)
+    return Tokens(used.prompt_tokens, used.completion_tokens, total, reasoning, cached)
 
 
 def _first_known(value: int | None, otherwise: int | None) -> int | None:

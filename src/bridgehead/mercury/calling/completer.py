@@ -19,19 +19,19 @@ from bridgehead.mcp import Context
 from bridgehead.runtime import logs
 from bridgehead.runtime.clock import Clock
 
-from ..accounts import Accounts, Reservation
 from ..api.catalogue import Catalogue
 from ..api.client import ApiClient, Report
 from ..completion import Completion
 from ..errors import MercuryError, unknown_model
-from ..tally import Tally, tally_of
 from . import response_format
 from .audit import Audit
+from .budget import Budget, Reservation
 from .cache import Cache, CachedCompletion
 from .call import Call
 from .keys import ASIDE_SECONDS, Keys
 from .limits import UNKNOWN, Held, Limits
 from .retries import Breaker, Retries
+from .usage import Usage, UsageCounts, counts_of
 
 UNKNOWN_MODEL = "(unknown)"
 """What failures of models that nobody knows are counted under: clients may make up any number of names."""
@@ -56,7 +56,8 @@ class Completer:
         *,
         cache: Cache,
         limits: Limits,
-        accounts: Accounts,
+        budget: Budget,
+        usage: Usage,
         keys: Keys,
         retries: Retries,
         breaker: Breaker,
@@ -68,7 +69,8 @@ class Completer:
         self._clock = clock
         self._cache = cache
         self._limits = limits
-        self._accounts = accounts
+        self._budget = budget
+        self._usage = usage
         self._keys = keys
         self._retries = retries
         self._breaker = breaker
@@ -76,7 +78,7 @@ class Completer:
         self._catalogue = catalogue
         self._audit = audit
         self._default_model = default_model
-        self._needs_prices = accounts.budget is not None or limits.are_on_output
+        self._needs_prices = budget.is_set or limits.are_on_output
         """Whether a call's worst case has to be known before it goes out."""
 
     # --- from the cache ------------------------------------------------------------------------------------
@@ -101,7 +103,7 @@ class Completer:
         return cached
 
     def _note_hit(self, call: Call, context: Context[Any], completion: Completion) -> None:
-        self._accounts.count_hit(call.model)
+        self._usage.count_hit(call.model, call.client)
         self._audit.begin(context, call.tool, call).end("ok", 0.0, completion)
 
     # --- from the API --------------------------------------------------------------------------------------
@@ -138,7 +140,7 @@ class Completer:
     async def _share(self, call: Call) -> Completion:
         completion, is_joined = await self._cache.share(call.cache_key, lambda: self._send(call, None))
         if is_joined:
-            self._accounts.count_hit(call.model)
+            self._usage.count_hit(call.model, call.client)
         return completion
 
     async def _send(self, call: Call, report: Report | None) -> Completion:
@@ -185,7 +187,7 @@ class Completer:
         self._breaker.record_success()
         completion.metadata.cost_usd = self._catalogue.price(completion.metadata, call.model)
         self._settle(hold, completion)
-        self._accounts.count(call.model, tally_of(completion.metadata))
+        self._usage.count(call.model, call.client, counts_of(completion.metadata))
         return completion
 
     def _replace_key(self, key: str, error: MercuryError, refused_keys: set[str]) -> str | None:
@@ -223,14 +225,14 @@ class Completer:
         """
         most = call.max_tokens or self._catalogue.max_output(call.model)
         hold = Hold(len(call.body), UNKNOWN if most is None else most)
-        if self._accounts.budget is not None:
-            hold.money = await self._accounts.reserve(self._price_worst_case(call, most))
+        if self._budget.is_set:
+            hold.money = await self._budget.reserve(call.client, self._price_worst_case(call, most))
         try:
             hold.limits = await self._limits.admit_request(
                 call.client, hold.input_tokens, hold.output_tokens, deadline
             )
         except BaseException:
-            self._accounts.settle(hold.money, 0.0)
+            self._budget.settle(hold.money, 0.0)
             raise
         return hold
 
@@ -251,7 +253,7 @@ class Completer:
         used = completion.metadata.usage
         if used.total_tokens:
             self._limits.settle(hold.limits, used.prompt_tokens, used.completion_tokens)
-            self._accounts.settle(hold.money, completion.metadata.cost_usd)
+            self._budget.settle(hold.money, completion.metadata.cost_usd)
 
     def _settle_failure(self, hold: Hold, error: MercuryError) -> None:
         if isinstance(error, NotSent):
@@ -264,11 +266,12 @@ class Completer:
             self._breaker.record_nothing()
         if not error.may_be_billed:
             self._limits.settle(hold.limits, 0, 0)
-            self._accounts.settle(hold.money, 0.0)
+            self._budget.settle(hold.money, 0.0)
 
     def _count_failure(self, call: Call) -> None:
         is_known = call.model == self._default_model or self._catalogue.find(call.model) is not None
-        self._accounts.count(call.model if is_known else UNKNOWN_MODEL, Tally(calls=1, errors=1))
+        model = call.model if is_known else UNKNOWN_MODEL
+        self._usage.count(model, call.client, UsageCounts(calls=1, errors=1))
 
 
 class NotSent(MercuryError):

@@ -35,16 +35,18 @@ class Service:
         from bridgehead.runtime.backoff import Backoff
         from bridgehead.runtime.clock import SystemClock
 
-        from ..accounts import Accounts
         from ..api.catalogue import Catalogue
         from ..api.client import ApiClient
-        from ..ledger import Ledger
         from .audit import Audit
+        from .budget import Budget
         from .cache import Cache
         from .completer import Completer
         from .keys import Keys
+        from .ledger_import import import_ledger
         from .limits import Limits
         from .retries import Breaker, Retries
+        from .usage import Usage
+        from .usage_store import UsageStore
 
         self.settings = settings
         self.clock = clock = clock or SystemClock()
@@ -54,9 +56,14 @@ class Service:
         self.catalogue = Catalogue(self.api, self.keys, clock, settings)
         self.cache = Cache(settings, clock)
         self.limits = Limits(settings, clock)
-        self.accounts = Accounts(
-            lambda: Ledger(places.state(settings, "mercury"), clock), clock, settings.budget_usd
+        self.usage_store = UsageStore(
+            lambda: places.state(settings, "mercury"),
+            clock,
+            keep_days=settings.usage_days,
+            on_open=import_ledger,
         )
+        self.usage = Usage(self.usage_store)
+        self.budget = Budget(self.usage_store, clock, settings.budget_usd)
         self.audit = Audit(with_content=settings.log_content)
         self.breaker = Breaker(settings.breaker_failures, settings.breaker_wait / 1000)
         backoff = Backoff(settings.retry_delay / 1000, settings.max_retry_delay / 1000, jitter=_JITTER)
@@ -64,7 +71,8 @@ class Service:
             clock,
             cache=self.cache,
             limits=self.limits,
-            accounts=self.accounts,
+            budget=self.budget,
+            usage=self.usage,
             keys=self.keys,
             retries=Retries(settings.max_retries, backoff, random.random),
             breaker=self.breaker,
@@ -96,7 +104,7 @@ async def open_service(settings: MercurySettings, clock: Clock | None = None) ->
     finally:
         warming.cancel()
         service.audit.close()
-        await service.accounts.close()
+        await service.usage_store.close()
         await service.api.close()
 
 

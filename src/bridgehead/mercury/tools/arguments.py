@@ -16,7 +16,7 @@ LONGEST_TIMEOUT_MS = 3_600_000
 
 Model = Annotated[str, Meta(min_length=1, description="Model id; mercury_list_models lists them")]
 Temperature = Annotated[float, Meta(ge=0, le=2)]
-Tokens = Annotated[int, Meta(ge=1, description="Most tokens of the answer")]
+MaxTokens = Annotated[int, Meta(ge=1, description="Most tokens of the answer")]
 Stop = Annotated[list[str], Meta(description="Texts that end the answer")]
 Penalty = Annotated[float, Meta(ge=-2, le=2)]
 Probability = Annotated[float, Meta(ge=0, le=1)]
@@ -103,7 +103,7 @@ class CompletionArguments(Arguments):
 
     model: Model | UnsetType = UNSET
     temperature: Temperature | UnsetType = UNSET
-    max_tokens: Tokens | UnsetType = UNSET
+    max_tokens: MaxTokens | UnsetType = UNSET
     cache: CacheUse | UnsetType = UNSET
     timeout_ms: Timeout | UnsetType = UNSET
 
