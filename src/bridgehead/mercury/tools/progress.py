@@ -35,6 +35,8 @@ class Progress:
         self._loop = asyncio.get_running_loop()
         self._last = self._loop.time()
         self._count = 0
+        self._has_begun = False
+        """Whether a piece of the text was sent; the first is sent at once."""
         self._news: Growing | None = None
         """What has grown and was not sent yet."""
         self._timer: asyncio.TimerHandle | None = None
@@ -63,8 +65,9 @@ class Progress:
             self._news = text
             return asyncio.shield(self._sending)
         now = self._loop.time()
-        if now - self._last >= TOGETHER_SECONDS or not self._count:
+        if now - self._last >= TOGETHER_SECONDS or not self._has_begun:
             self._last = now
+            self._has_begun = True
             return self._send(text)
         if self._news is None:
             self._news = text
