@@ -16,7 +16,7 @@ from bridgehead.mercury.bridge import make
 from bridgehead.mercury.calling.retries import retry_after
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Simulator
-from bridgehead.runtime.clock import SystemClock
+from bridgehead.runtime.timing import SystemClock
 from tests.mercury.process import KEY, error_of
 from tests.support.checked import CheckedClient, connect
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from bridgehead.runtime import durable, places
+from bridgehead.runtime import directories, durable
 from bridgehead.runtime.errors import NotFound, StorageError
 
 from ..errors import BackupFailed
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from bridgehead.runtime.clock import Clock
+    from bridgehead.runtime.timing import Clock
 
     from ..settings import BitburnerSettings
 
@@ -82,8 +82,8 @@ class Backups:
         """Where contents are kept, made if need be."""
         chosen = self._settings.backup_dir
         if chosen is None or isinstance(chosen, str):
-            return places.state(self._settings, "bitburner/backups")
-        return places.private_folder(chosen)
+            return directories.open_state(self._settings, "bitburner/backups")
+        return directories.make_private(chosen)
 
     def store(self, server: str, filename: str, content: str, because: str) -> str:
         """Keep a content and return its version; raises `BackupFailed` where that is not possible."""

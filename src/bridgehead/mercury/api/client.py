@@ -13,7 +13,6 @@ from contextlib import asynccontextmanager
 from msgspec import Struct
 
 from bridgehead import __version__
-from bridgehead.runtime.clock import Clock
 from bridgehead.runtime.http import (
     BodyTooLarge,
     ConnectFailed,
@@ -23,6 +22,7 @@ from bridgehead.runtime.http import (
     Proxies,
     Response,
 )
+from bridgehead.runtime.timing import Clock
 
 from .. import failures
 from ..calling.retries import retry_after

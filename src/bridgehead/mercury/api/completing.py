@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Clock
 
 from .. import failures
 from ..calling.call import Call

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from bridgehead.mcp import Context
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Clock
 
 from ..calling.call import Call
 from ..completion import Completed, Metadata, tool_calls_of, usage_of

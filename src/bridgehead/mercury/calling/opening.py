@@ -5,9 +5,8 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from bridgehead.runtime import logs, places
-from bridgehead.runtime.backoff import Backoff
-from bridgehead.runtime.clock import SystemClock
+from bridgehead.runtime import directories, logs
+from bridgehead.runtime.timing import Backoff, SystemClock
 
 from ..api.catalogue import Catalogue
 from ..api.client import Api
@@ -29,7 +28,7 @@ from .usage import Usage
 from .usage_store import UsageStore
 
 if TYPE_CHECKING:
-    from bridgehead.runtime.clock import Clock
+    from bridgehead.runtime.timing import Clock
 
 _JITTER = 0.2
 _log = logs.logger("mercury")
@@ -47,7 +46,7 @@ def opened(settings: MercurySettings, clock: Clock | None = None) -> Service:
     catalogue = Catalogue(fetch_models, clock, keep=settings.cache_enabled)
     limits = Limits(settings, clock)
     usage_store = UsageStore(
-        lambda: places.state(settings, "mercury"),
+        lambda: directories.open_state(settings, "mercury"),
         clock,
         keep_days=settings.usage_days,
         on_open=import_ledger,

@@ -13,8 +13,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from bridgehead.runtime.backoff import Backoff
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Backoff, Clock
 
 from ..errors import MercuryError
 

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from msgspec import Struct
 
 from bridgehead.runtime import logs
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Clock
 
 from ..api.catalogue import Catalogue
 from ..completion import Completed

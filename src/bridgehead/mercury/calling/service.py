@@ -24,7 +24,7 @@ from .recall import Recall
 from .usage import UsageCounts, counts_of
 
 if TYPE_CHECKING:
-    from bridgehead.runtime.clock import Clock
+    from bridgehead.runtime.timing import Clock
 
     from ..api.catalogue import Catalogue
     from ..api.client import Api
