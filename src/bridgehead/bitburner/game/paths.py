@@ -16,8 +16,6 @@ TEXTS = (".txt", ".json", ".css")
 EXTENSIONS = SCRIPTS + TEXTS
 FORBIDDEN = frozenset("*?[]!\\~|#\"' ")
 _TOP = (".", "..")
-_MOST_ALTERNATIVES = 1000
-"""Patterns that braces may unfold to."""
 
 
 @lru_cache(maxsize=1024)
@@ -104,18 +102,12 @@ def guess_mime_type(name: str) -> str:
 
 
 def matches(name: str, glob: str | None) -> bool:
-    """Tell whether a name fits a pattern with `*`, `**`, `?`, `[…]` and `{a,b}`.
-
-    A pattern without a slash is for the name in any folder, as in a .gitignore; with one, for the whole path.
-    """
+    """Tell whether a name fits a pattern with `*`, `?` and `[…]`, where `*` also crosses folders."""
     if not glob:
         return True
-    from wcmatch import glob as wildcards
+    from fnmatch import fnmatchcase
 
-    flags = wildcards.GLOBSTAR | wildcards.BRACE | wildcards.DOTGLOB | wildcards.CASE | wildcards.FORCEUNIX
-    if "/" not in glob:
-        flags |= wildcards.MATCHBASE
-    return wildcards.globmatch(name, glob.lstrip("/"), flags=flags, limit=_MOST_ALTERNATIVES)
+    return fnmatchcase(name, glob.removeprefix("/"))
 
 
 def _refused(text: str, problem: str, advice: str) -> InvalidArgument:

@@ -12,18 +12,15 @@ import sys
 import msgspec
 from msgspec import Struct
 
-from bridgehead.bitburner.game.lines import split_lines
-
 _LONGEST_LINE = 300
 
 
-class Match(Struct, omit_defaults=True):
-    """A line that matches; `server` where several were searched."""
+class Match(Struct):
+    """A line that matches."""
 
     filename: str
     line: int
     text: str
-    server: str = ""
 
 
 class Job(Struct):
@@ -33,8 +30,7 @@ class Job(Struct):
     ignore_case: bool
     most: int
     seconds: float
-    files: list[tuple[str, str, str]]
-    """Server, where that is told; path; content."""
+    files: list[tuple[str, str]]
 
 
 class Outcome(Struct):
@@ -53,10 +49,10 @@ def main() -> None:
     job = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Job)
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, job.seconds)  # the default action ends the process
-    sys.stdout.buffer.write(msgspec.msgpack.encode(find_matches(job)))
+    sys.stdout.buffer.write(msgspec.msgpack.encode(matched(job)))
 
 
-def find_matches(job: Job) -> Outcome:
+def matched(job: Job) -> Outcome:
     """Find the lines that match."""
     import re
 
@@ -65,17 +61,17 @@ def find_matches(job: Job) -> Outcome:
     except (re.error, OverflowError, RecursionError) as problem:
         return Outcome(problem=str(problem))
     matches: list[Match] = []
-    for server, filename, content in job.files:
-        for number, line in enumerate(split_lines(content), start=1):
+    for filename, content in job.files:
+        for number, line in enumerate(content.splitlines(), start=1):
             if pattern.search(line) is None:
                 continue
             if len(matches) == job.most:
                 return Outcome(matches, truncated=True)
-            matches.append(Match(filename, number, _shorten(line), server))
+            matches.append(Match(filename, number, _shortened(line)))
     return Outcome(matches)
 
 
-def _shorten(line: str) -> str:
+def _shortened(line: str) -> str:
     return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}… ({len(line)} characters)"
 
 

@@ -38,17 +38,18 @@ def declare(tools: ToolDeclarer) -> None:
 
 async def calculate_ram(args: CalculateRam, ctx: Context[Session]) -> Answer[RamCost]:
     """Calculate what a script costs."""
-    name, on = paths.validate_script(args.filename), paths.validate_server(args.server)
-    cost = await ctx.state.remote.calculate_ram(name, on)
-    return Answer(format_cost(cost), RamCost(cost))
+    cost = await ctx.state.remote.calculate_ram(
+        paths.validate_script(args.filename), paths.validate_server(args.server)
+    )
+    return Answer(shown(cost), RamCost(cost))
 
 
-def format_cost(cost: float) -> str:
+def shown(cost: float) -> str:
     """Give a cost as the game writes it: without a fraction where there is none."""
     return msgspec.json.encode(int(cost) if cost.is_integer() else cost).decode()
 
 
-async def measure_cost(remote: Remote, name: str, server: str) -> tuple[float | None, str | None]:
+async def cost_of(remote: Remote, name: str, server: str) -> tuple[float | None, str | None]:
     """Return a script's cost, or why there is none; nothing at all for other files."""
     if not paths.is_script(name):
         return None, None
@@ -56,8 +57,3 @@ async def measure_cost(remote: Remote, name: str, server: str) -> tuple[float | 
         return await remote.calculate_ram(name, server), None
     except BridgeError as error:
         return None, error.message
-
-
-def describe_cost(cost: float | None, problem: str | None) -> str:
-    """Say what a script costs, or why that is not known; nothing for what has none."""
-    return f"It costs {format_cost(cost)} GB of RAM." if cost is not None else problem or ""

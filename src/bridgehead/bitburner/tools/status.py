@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
 
@@ -13,18 +13,7 @@ from ..game import timestamps
 from ..session import Session
 from .declaring import ToolDeclarer
 
-if TYPE_CHECKING:
-    from ..changes.differences import Difference
-
 State = Literal["connected", "waiting", "blocked"]
-
-
-class DifferingFile(Struct):
-    """A file that does not hold what was last written to it."""
-
-    filename: str
-    server: str
-    state: str
 
 
 class ConnectionStatus(Struct):
@@ -43,7 +32,6 @@ class ConnectionStatus(Struct):
     timeouts: int
     reconnects: int
     ignored_replies: int
-    differences: list[DifferingFile] = []
 
 
 def declare(tools: ToolDeclarer) -> None:
@@ -56,24 +44,12 @@ def declare(tools: ToolDeclarer) -> None:
 
 async def connection_status(_: NoArguments, ctx: Context[Session]) -> Answer[ConnectionStatus]:
     """Tell how things stand."""
-    from ..changes.differences import describe_differences
-
-    status = await _describe(ctx.state)
-    found = await _list_differences(ctx.state)
-    status.differences = [DifferingFile(one.filename, one.server, one.state) for one in found]
-    ctx.state.take_notice()  # said below
-    told = describe_differences(found)
-    return Answer(_word(status) + (f"\n{told}" if told else ""), status)
+    status = await current(ctx.state)
+    return Answer(shown(status), status)
 
 
-async def _list_differences(session: Session) -> list[Difference]:
-    try:
-        return await session.changes.list_differences()
-    except BridgeError:
-        return []  # the game has just gone; the state says so
-
-
-async def _describe(session: Session) -> ConnectionStatus:
+async def current(session: Session) -> ConnectionStatus:
+    """Find out how things stand."""
     board = session.board
     link = board.link
     generation = None if link is None else await _generation(session)
@@ -88,9 +64,9 @@ async def _describe(session: Session) -> ConnectionStatus:
         read_only=session.settings.read_only,
         pending=0 if link is None else link.pending,
         guests=session.relay.guests,
-        timeouts=int(sum(board.counters.timeouts.values.values())),
-        reconnects=int(sum(board.counters.reconnects.values.values())),
-        ignored_replies=int(sum(board.counters.ignored.values.values())),
+        timeouts=int(sum(board.timeouts.values.values())),
+        reconnects=int(sum(board.reconnects.values.values())),
+        ignored_replies=int(sum(board.ignored.values.values())),
     )
 
 
@@ -108,7 +84,7 @@ _ROLES = {
 }
 
 
-def _word(status: ConnectionStatus) -> str:
+def shown(status: ConnectionStatus) -> str:
     """Give the status in a few lines."""
     head = {
         "connected": f"Connected since {status.since} to a game of generation {status.generation}, "

@@ -1,1 +1,0 @@
-"""Tests of what a bridge declares, one noun a file."""
