@@ -11,16 +11,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-<<<<<<< HEAD
-from bridgehead.runtime.timing import Clock
-=======
 from msgspec import Struct
 from msgspec.structs import replace
 
 from bridgehead.mcp import Answer, CallResult, Encoded, Text
 from bridgehead.mcp.revisions import Revision
 from bridgehead.runtime.timing import Clock
->>>>>>> main
 
 from ..api import wire
 from ..completion import Completion

@@ -9,11 +9,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-<<<<<<< HEAD
-from bridgehead.runtime.timing import Backoff, Clock
-=======
 from bridgehead.runtime.timing import Backoff
->>>>>>> main
 
 from ..errors import MercuryError
 
