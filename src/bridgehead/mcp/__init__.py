@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .bridge import Bridge
 from .calls.call_hook import CallHook, Invocation, Outcome, observe_calls
-from .calls.context import Context
+from .calls.context import Context, InputRequired
 from .calls.input_requests import (
     Elicited,
     InputRequest,
@@ -129,6 +129,7 @@ __all__ = [
     "Image",
     "Implementation",
     "InputRequest",
+    "InputRequired",
     "InvalidArguments",
     "Invocation",
     "Lifespans",

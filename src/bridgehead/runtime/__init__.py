@@ -5,7 +5,7 @@ dear (logging, rich, argparse) is loaded when it is used. Public to bridges, als
 distributions, are the modules named in `__all__`, as docs/public-api.md says.
 """
 
-__all__ = [  # noqa: F822 - modules, each imported by whoever needs it
+__all__ = [
     "command_line",
     "demo_script",
     "directories",
