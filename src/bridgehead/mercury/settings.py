@@ -93,7 +93,13 @@ class MercurySettings(PlaceSettings, LogSettings):
     api_key_file = Setting(
         "MERCURY_API_KEY_FILE", PATH, None, "A file with the key or keys, read again when it changes."
     )
-    api_url = Setting("MERCURY_API_URL", URL, API_URL, "Where the API is.")
+    api_url = Setting(
+        "MERCURY_API_URL",
+        URL,
+        API_URL,
+        "Where the API is.",
+        receives=("MERCURY_API_KEY", "MERCURY_API_KEY_FILE"),
+    )
     model = Setting(
         "MERCURY_MODEL",
         WORD,
