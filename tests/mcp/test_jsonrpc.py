@@ -197,6 +197,13 @@ def test_a_broken_answer_reaches_whoever_waits_for_it(data: bytes, answered: obj
     assert jsonrpc.decode_value(decoded.error) is None
 
 
+def test_a_broken_request_is_answered_whatever_else_it_holds() -> None:
+    decoded = jsonrpc.decode(b'{"jsonrpc":"1.0","id":5,"method":"ping","result":{}}')
+
+    assert isinstance(decoded, jsonrpc.Malformed)
+    assert decoded.id == 5
+
+
 def test_an_id_in_any_letters_is_one_to_answer_with() -> None:
     decoded = jsonrpc.decode('{"jsonrpc":"1.0","id":"fünf","method":"ping"}'.encode())
 

@@ -44,7 +44,7 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.RShift: ast.LShift,
 }
 SMALL = 2
-LOGGERS = {"log", "_log", "logger", "_logger", "LOG"}
+LOGGERS = {"logging", "log", "_log", "logger", "_logger", "LOG"}
 NOT_VALUES = {"cast", "TypeVar", "logger", "getLogger", "overload"}
 
 Node = TypeVar("Node", bound=ast.AST)

@@ -307,8 +307,15 @@ def test_what_a_killed_writer_left_is_swept_when_it_is_old(file: Path, stray: Pa
     assert content(file.parent) == {"file": OLD}
 
 
+def test_what_may_still_have_a_writer_is_not_swept(file: Path, stray: Path) -> None:
+    os.utime(stray, (1000, 1000))
+
+    assert durable.sweep(file.parent, 1060.0) == 0
+    assert durable.sweep(file.parent, 1060.1) == 1
+
+
 def test_sweeping_touches_nothing_that_is_not_ours(file: Path) -> None:
-    others = {".hidden.tmp", "notes.tmp", ".hidden", ".tmp"}
+    others = {".hidden.tmp", "notes.tmp", ".hidden", ".tmp", ".bridgehead-notes"}
     for name in others:
         (file.parent / name).write_bytes(OLD)
 
