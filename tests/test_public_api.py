@@ -12,6 +12,7 @@ from bridgehead import mcp, runtime
 
 SOURCE = Path(bridgehead.__file__).parent
 PAGE = (SOURCE.parents[1] / "docs" / "public-api.md").read_text(encoding="utf-8")
+LOWER = ("bridgehead.mcp", "bridgehead.runtime")
 PUBLIC_MODULES = {
     "bridgehead.mcp",
     "bridgehead.mcp.http",
@@ -32,11 +33,10 @@ ABOVE = sorted(
 def crossings(path: Path) -> Iterator[tuple[str, str]]:
     """Give each name that a file imports of the engine or of the runtime, with the module it takes it from."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module is not None:
-            if node.module.split(".")[:2] in (["bridgehead", "mcp"], ["bridgehead", "runtime"]):
-                yield from ((node.module, alias.name) for alias in node.names)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(LOWER):
+            yield from ((node.module or "", alias.name) for alias in node.names)
         elif isinstance(node, ast.Import):
-            yield from ((alias.name, "") for alias in node.names if alias.name.startswith("bridgehead."))
+            yield from ((alias.name, "") for alias in node.names if alias.name.startswith(LOWER))
 
 
 def is_public(module: str, name: str) -> bool:
