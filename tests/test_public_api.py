@@ -31,7 +31,7 @@ ABOVE = sorted(
 
 
 def crossings(path: Path) -> Iterator[tuple[str, str]]:
-    """Give each name that a file imports of the engine or of the runtime, with the module it takes it from."""
+    """Give each name that a file imports of the engine or of the runtime, with its module."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(LOWER):
             yield from ((node.module or "", alias.name) for alias in node.names)
