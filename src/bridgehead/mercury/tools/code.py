@@ -9,6 +9,7 @@ from bridgehead.mcp import Answer, Bridge, Context, Encoded
 from ..api.wire import EDIT, FIM
 from ..calling.service import Service
 from ..completion import Completion
+from ..errors import MercuryError, list_models
 from .arguments import CompletionArguments, Edit, Fim
 from .chat import complete_call
 
@@ -39,22 +40,29 @@ def declare(bridge: Bridge[Service]) -> None:
 
 async def fill_in(args: Fim, ctx: Context[Service]) -> Encoded | Answer[Completion]:
     """Fill a gap in code."""
-    await _choose_model(args, "fim", ctx.state)
+    await _choose_model(args, FIM, ctx.state.settings.fim_model, ctx.state)
     return await _complete(FIM_COMPLETION, FIM, args, ctx)
 
 
 async def edit(args: Edit, ctx: Context[Service]) -> Encoded | Answer[Completion]:
     """Make an edit."""
-    await _choose_model(args, "edit", ctx.state)
+    await _choose_model(args, EDIT, ctx.state.settings.edit_model, ctx.state)
     return await _complete(EDIT_COMPLETION, EDIT, args, ctx)
 
 
-async def _choose_model(args: CompletionArguments, endpoint: str, service: Service) -> None:
-    """Take the default model where none is named, or the first in the list that can do it."""
-    if args.model is UNSET:
-        await service.catalogue.load()
-        settings = service.settings
-        args.model = service.catalogue.choose(endpoint, settings.model, settings.allowed_models)
+async def _choose_model(args: CompletionArguments, path: str, own_default: str, service: Service) -> None:
+    """Take the default model where none is named. One that nobody named is never taken: it may cost more."""
+    if args.model is not UNSET:
+        return
+    default = args.model = own_default or service.settings.model
+    able = await service.list_able_models(path)
+    if default in service.catalogue.names and able and default not in able:
+        kind = path.split("/")[1]
+        raise MercuryError(
+            "MODEL_NOT_SUITABLE",
+            f"The default model {default!r} cannot be used with {path}, and `model` names no other.",
+            next_step=f"{list_models(able)} Or let MERCURY_{kind.upper()}_MODEL name one for all calls.",
+        )
 
 
 async def _complete(
