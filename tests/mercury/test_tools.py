@@ -18,6 +18,8 @@ BUDGETS = {
     "mercury_chat_stream": 1500,
     "mercury_fim_completion": 800,
     "mercury_edit_completion": 800,
+    "mercury_apply_edit": 800,
+    "mercury_next_edit": 1000,
     "mercury_list_models": 400,
     "mercury_batch": 1200,
     "mercury_usage": 900,

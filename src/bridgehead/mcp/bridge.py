@@ -93,12 +93,14 @@ class Bridge(Home, Generic[State]):
         open_world: bool | None = None,
         icons: tuple[Icon, ...] = (),
         input_schema: dict[str, Any] | None = None,
+        defaults: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
         recall: Recall | None = None,
     ) -> Callable[[Function], Function]:
         """Declare a tool. A plain `def` must not block; what waits is `async def`.
 
-        `recall` is asked first, and may know the answer without the arguments being read.
+        `recall` is asked first, and may know the answer without the arguments being read. `defaults` are for
+        arguments whose default is known only when the bridge is made; the published schema has them.
         """
         hints = ToolHints(None, read_only, destructive, idempotent, open_world)
 
@@ -112,6 +114,7 @@ class Bridge(Home, Generic[State]):
                 hints=hints,
                 icons=icons,
                 input_schema=input_schema,
+                defaults=defaults,
                 meta=meta,
                 recall=recall,
             )

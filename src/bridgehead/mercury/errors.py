@@ -162,6 +162,12 @@ CODES = {
         "Ask for less (max_tokens), or raise MERCURY_MAX_RESPONSE_SIZE.",
         may_be_billed=True,
     ),
+    "EDIT_INCOMPLETE": Row(
+        "api_error",
+        "An edit was cut short; `content` has what came and must not replace the file.",
+        "`content` has what came: do not write it over the original. Call again with a larger max_tokens, or "
+        "for a smaller piece of code.",
+    ),
     "FORMAT_MISMATCH": Row(
         "api_error",
         "The answer does not have the form that response_format asks for; `content` has it.",
@@ -281,12 +287,8 @@ def _request_refused(status: int, found: wire.ApiError, said: str, model: str) -
 
 def _is_about_model(found: wire.ApiError, model: str) -> bool:
     """Tell whether a 404 says that there is no such model, and not that there is no such endpoint."""
-    words = found.message.lower()
-    return (
-        "model" in (found.param, *words.split())
-        or "model" in str(found.code)
-        or bool(model and model in words)
-    )
+    words = f"{found.param} {found.code} {found.message}".lower()
+    return "model" in words or bool(model and model.lower() in words)
 
 
 def _context_exceeded(said: str) -> MercuryError:

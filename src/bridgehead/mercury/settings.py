@@ -101,16 +101,10 @@ class MercurySettings(StateSettings, LogSettings):
         "The model of a call that names none.",
     )
     fim_model = Setting(
-        "MERCURY_FIM_MODEL",
-        WORD,
-        "",
-        "The model of a fill-in that names none, where MERCURY_MODEL cannot fill in.",
+        "MERCURY_FIM_MODEL", WORD, "", "The model of a fill-in that names none; empty is MERCURY_MODEL."
     )
     edit_model = Setting(
-        "MERCURY_EDIT_MODEL",
-        WORD,
-        "",
-        "The model of an edit that names none, where MERCURY_MODEL cannot edit.",
+        "MERCURY_EDIT_MODEL", WORD, "", "The model of an edit that names none; empty is MERCURY_MODEL."
     )
     allowed_models = Setting[tuple[str, ...]](
         "MERCURY_ALLOWED_MODELS", WORDS, (), "The only models that may be used; empty allows all."

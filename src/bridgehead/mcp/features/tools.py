@@ -105,6 +105,7 @@ class Tool:
         hints: ToolHints,
         icons: tuple[Icon, ...] = (),
         input_schema: dict[str, Any] | None = None,
+        defaults: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
         recall: Recall | None = None,
     ) -> None:
@@ -119,6 +120,7 @@ class Tool:
         self._hints = hints
         self._icons = icons
         self._input_schema = input_schema
+        self._defaults = defaults or {}
         self._meta = meta
 
     @property
@@ -146,7 +148,10 @@ class Tool:
     def input_schema(self) -> dict[str, Any]:
         """The JSON Schema of the input, as listed."""
         if self._input_schema is None or self.home.contract_revision is not None:
-            return flat_schema(self.input_type)
+            schema = flat_schema(self.input_type)
+            for name, value in self._defaults.items():
+                schema["properties"][name]["default"] = value
+            return schema
         return self._input_schema
 
     def _input_schema_for(self, revision: Revision) -> dict[str, Any]:
