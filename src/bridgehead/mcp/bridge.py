@@ -77,8 +77,8 @@ class Bridge(Generic[State]):
         self.read_ttl_ms = read_ttl_ms
         self.cache_scope = cache_scope
         self.contract_revision = contract_revision
-        """The revision whose clients get what a published contract says to the letter: no instructions, and
-        the input schemas that were written by hand. Newer ones get the instructions and generated schemas."""
+        """The revision whose clients get what a published contract says to the letter: no instructions, the
+        contract's schemas, and of the resources only those that are listed by the bridge itself."""
         self.changed = Changes()
         self.homes: tuple[Bridge[Any], ...] = (self,)
         """The bridges whose parts are offered here: this one, or those that were combined."""
@@ -120,10 +120,13 @@ class Bridge(Generic[State]):
         open_world: bool | None = None,
         icons: tuple[Icon, ...] = (),
         input_schema: dict[str, Any] | None = None,
+        contract_schema: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
         recall: Recall | None = None,
     ) -> Callable[[Function], Function]:
         """Declare a tool. A plain `def` must not block; what waits is `async def`.
+
+        `contract_schema` is published to clients of the bridge's `contract_revision` instead of `input_schema`.
 
         `recall` is asked first, and may know the answer without the arguments being read.
         """
@@ -139,6 +142,7 @@ class Bridge(Generic[State]):
                 hints=hints,
                 icons=icons,
                 input_schema=input_schema,
+                contract_schema=contract_schema,
                 meta=meta,
                 recall=recall,
             )

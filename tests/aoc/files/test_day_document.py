@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bridgehead.aoc.files import day_document
 from bridgehead.aoc.files.day_document import CorruptDay
-from bridgehead.aoc.files.entries import NewEntry, timestamp
+from bridgehead.aoc.files.entries import NewEntry, format_timestamp
 from tests.aoc.data import entry
 
 NEW = NewEntry("new", 2, 7, "2025-12-24T00:00:00.000Z")
@@ -67,7 +67,7 @@ def test_a_file_of_any_layout_keeps_everything_when_it_grows(
 def test_any_name_comes_back_intact_from_a_file_of_ours(names: list[str]) -> None:
     grown = day_document.empty_document(9)
     for name in names:
-        grown = day_document.split_document(grown.data).with_new([NewEntry(name, 1, 5, timestamp(0))])
+        grown = day_document.split_document(grown.data).with_new([NewEntry(name, 1, 5, format_timestamp(0))])
 
     assert [entry.llm for entry in day_document.decode_entries(grown.data, 9)] == names[::-1]
     assert [e["llm"] for e in json.loads(grown.data)["entries"]] == names[::-1]
@@ -157,4 +157,4 @@ def test_a_new_file_is_one_entry_a_line() -> None:
     ],
 )
 def test_a_timestamp_is_utc_with_milliseconds(seconds: float, written: str) -> None:
-    assert timestamp(seconds) == written
+    assert format_timestamp(seconds) == written
