@@ -44,7 +44,7 @@ BUDGETS = {
 PROBE = """
 import runpy, sys
 def look(event, args):
-    if event == "import" and args[0] == "bridgehead.mcp.process":
+    if event == "import" and args[0] == "bridgehead.mcp.stdio.server":
         sys.stderr.write(" ".join(sys.modules) + "\\n"); sys.stderr.flush()
 sys.addaudithook(look)
 sys.argv = ["bridgehead", "bitburner"]

@@ -220,7 +220,7 @@ async def test_an_answer_above_the_size_limit_is_an_error(api: Simulator, tmp_pa
 
 
 async def test_a_long_silence_is_bridged_with_signs_of_life(api: Simulator, tmp_path: Path) -> None:
-    api.faults.next(Fault(delay=0.3))
+    api.faults.next(Fault(delay=1.5))
     async with bridge_process(api.url, tmp_path, MERCURY_HEARTBEAT_MS="50") as client:
         await client.call(TOOL, {"messages": ASK}, progress=5)
         values = [notice["progress"] for notice in client.progress()]

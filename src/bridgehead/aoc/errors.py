@@ -13,12 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from bridgehead.mcp import Dialect, ProtocolError, ToolError
-from bridgehead.mcp.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, Failure
+from bridgehead.mcp import INVALID_PARAMS, RESOURCE_NOT_FOUND, Dialect, Failure, ProtocolError, ToolError
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
 
 if TYPE_CHECKING:
-    from bridgehead.mcp.revisions import Revision
+    from bridgehead.mcp import Revision
 
 CONTRACT_REVISION = "2024-11-05"
 APPLICATION_ERROR = -1

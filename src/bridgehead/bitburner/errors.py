@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import UNSET, Struct, UnsetType
 
-from bridgehead.mcp.errors import Dialect, Failure, ToolError
+from bridgehead.mcp import Dialect, Failure, ToolError
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, StorageError, TimedOut, Unavailable
 from bridgehead.runtime.metrics import Counter
 

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING
 from bridgehead import __version__
 from bridgehead.mcp import Bridge
 from bridgehead.runtime.manifest import Commands, FarSide, FormField, Manifest, Trial
-from bridgehead.runtime.offering import offered
 
-from . import usage
 from .calling.service import Service, open_service
 from .dialect import MercuryDialect
 from .settings import MercurySettings
-from .tools import batch, chat, code, models, prompts
+from .tools import batch, chat, code, models, prompts, usage
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -39,14 +37,12 @@ _INSTRUCTIONS = (
 
 def make(
     settings: MercurySettings,
-    begin: Callable[[], None] = lambda: None,
     on_open: Callable[[Service], None] = lambda _: None,
 ) -> Bridge[Service]:
-    """Make the bridge. Nothing is opened until it is served: first `begin` is called, then `on_open`."""
+    """Make the bridge. Nothing is opened until it is served; `on_open` is told when it is."""
 
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[Service]:
-        begin()
         async with open_service(settings) as service:
             on_open(service)
             yield service
@@ -93,7 +89,7 @@ class _Usage:
 
     def _reader(self, field: str) -> Callable[[], dict[tuple[str, ...], float]]:
         def read() -> dict[tuple[str, ...], float]:
-            models = {} if self._service is None else self._service.accounts.models
+            models = {} if self._service is None else self._service.usage.models
             return {(model,): float(getattr(tally, field)) for model, tally in models.items()}
 
         return read
@@ -110,28 +106,27 @@ def far_side(service: Service | None) -> FarSide:
     return FarSide(is_there=True, says=f"{service.keys.count} key(s) for {service.settings.api_url}.")
 
 
-def serve(environment: Mapping[str, str]) -> int:
+def serve(bridge: Bridge[Service], settings: MercurySettings) -> int:
     """Serve over stdio or HTTP, as the settings say, and return the exit status."""
-    settings = MercurySettings(environment)
-    bridge = offered(make(settings, settings.configure_logs), environment)
     if settings.transport == "http":
         return _serve_http(bridge, settings)
     from bridgehead.mcp import stdio
 
-    return stdio.run(bridge, loop_factory=_make_loop)
+    def make_loop() -> AbstractEventLoop:
+        # This bridge lives on sockets, and a call adds a third less time on a loop for these.
+        from bridgehead.mcp.process import socket_loop
 
+        settings.configure_logs()  # behind the first answer, which must not wait for it
+        return socket_loop()
 
-def _make_loop() -> AbstractEventLoop:
-    """Make the loop: this bridge lives on sockets, and a call adds a third less time on one for these."""
-    from bridgehead.mcp.process import socket_loop
-
-    return socket_loop()
+    return stdio.run(bridge, loop_factory=make_loop)
 
 
 def _serve_http(bridge: Bridge[Service], settings: MercurySettings) -> int:
     from bridgehead.mcp.http import application, run
     from bridgehead.mcp.http.guard import LOOPBACK
 
+    settings.configure_logs()
     app = application(bridge, allowed_hosts={*LOOPBACK, settings.host})
     try:
         run(app, settings.host, settings.port)

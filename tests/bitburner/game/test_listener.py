@@ -78,8 +78,8 @@ async def test_silence_ends_in_a_timeout_that_tells_how_long_it_was(tmp_path: Pa
 
 
 async def test_a_reply_after_its_time_is_ignored_and_counted(tmp_path: Path) -> None:
-    game = Game(3, FILES, Faults(late=1.0, delay=0.15, times=1))
-    async with played(tmp_path, game=game, RPC_TIMEOUT_MS="50") as play:
+    game = Game(3, FILES, Faults(late=1.0, delay=1.5, times=1))
+    async with played(tmp_path, game=game, RPC_TIMEOUT_MS="1000") as play:
         await play.fails("read_file", filename="hack.js")
         await until(lambda: play.count("ws_replies_ignored_total", "unsolicited") == 1)
 

@@ -54,7 +54,7 @@ async def test_a_pattern_that_cannot_be_used_is_refused(play: Play) -> None:
 
 async def test_a_pattern_that_runs_away_is_stopped_and_others_go_on_meanwhile(tmp_path: Path) -> None:
     game = Game(3, {"home": {"a.txt": "a" * 40 + "b"}})
-    async with played(tmp_path, game=game, BITBURNER_SEARCH_MS="300") as play:
+    async with played(tmp_path, game=game, BITBURNER_SEARCH_MS="3000") as play:
         search = asyncio.ensure_future(play.fails("search_files", pattern="(a+)+$"))
         for _ in range(20):
             await play.ok("list_files")
@@ -62,7 +62,7 @@ async def test_a_pattern_that_runs_away_is_stopped_and_others_go_on_meanwhile(tm
         text, problem = await search
 
     assert problem["code"] == "pattern_too_slow"
-    assert "stopped after 0.3 s" in text
+    assert "stopped after 3" in text
 
 
 async def test_a_search_that_is_cancelled_leaves_no_process(tmp_path: Path) -> None:

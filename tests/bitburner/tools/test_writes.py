@@ -312,7 +312,7 @@ async def test_a_write_whose_reading_fails_changes_nothing(tmp_path: Path) -> No
 
 async def test_a_write_whose_answer_is_lost_says_that_it_may_have_happened(tmp_path: Path) -> None:
     game = Game(3, FILES, Faults(silence=1.0, only=frozenset({"pushFile"})))
-    async with played(tmp_path, game=game, RPC_TIMEOUT_MS="50") as play:
+    async with played(tmp_path, game=game, RPC_TIMEOUT_MS="2000") as play:
         text, problem = await play.fails("write_file", filename="hack.js", content="new")
 
     assert (problem["code"], problem["transient"]) == ("timeout", True)

@@ -1,4 +1,4 @@
-"""Misfits: what is wrong with arguments, and arguments that only look wrong to a strict decoder."""
+"""Argument errors: what is wrong with arguments, and arguments that only look wrong to a strict decoder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EXACT = 2**53
 _STEP = re.compile(r"\.([^.\[]+)|\[")
 
 
-def worded(problem: str, schema: dict[str, Any]) -> str:
+def describe(problem: str, schema: dict[str, Any]) -> str:
     """Add to a problem the values or the properties that the schema has at its place."""
     place = _PATH.search(problem)
     options = _options(schema, place[1] if place else "$")

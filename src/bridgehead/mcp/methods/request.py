@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from .. import jsonrpc
-from ..calls.context import checked_level
+from ..calls.context import check_level
 from ..calls.params import EMPTY, META_PREFIX, NULL, Params, RequestMeta
 from ..connection import Client, Connection
 from ..errors import INVALID_PARAMS, INVALID_REQUEST, UNSUPPORTED_VERSION, MalformedRequest, ProtocolError
@@ -98,7 +98,7 @@ def _stateless_client(meta: RequestMeta | None) -> Client:
             "Unsupported protocol version",
             {"supported": list(STATELESS), "requested": meta.protocol_version},
         )
-    level = None if isinstance(meta.log_level, UnsetType) else checked_level(meta.log_level)
+    level = None if isinstance(meta.log_level, UnsetType) else check_level(meta.log_level)
     info = {} if isinstance(meta.client_info, UnsetType) else meta.client_info
     return Client(revision, meta.client_capabilities, info, level)
 

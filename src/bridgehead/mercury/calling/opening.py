@@ -9,22 +9,24 @@ from bridgehead.runtime import logs, places
 from bridgehead.runtime.backoff import Backoff
 from bridgehead.runtime.clock import SystemClock
 
-from ..accounts import Accounts
 from ..api.catalogue import Catalogue
 from ..api.client import Api
 from ..api.completing import Completer
 from ..api.wire import MODELS
 from ..errors import MercuryError
-from ..ledger import Ledger
 from ..settings import MercurySettings
 from .audit import Audit
 from .breaker import Breaker
+from .budget import Budget
 from .cache import Cache
 from .keys import Keys
+from .ledger_import import import_ledger
 from .limits import Limits
 from .retries import Retries
 from .sending import Sender
 from .service import Service
+from .usage import Usage
+from .usage_store import UsageStore
 
 if TYPE_CHECKING:
     from bridgehead.runtime.clock import Clock
@@ -44,7 +46,13 @@ def opened(settings: MercurySettings, clock: Clock | None = None) -> Service:
 
     catalogue = Catalogue(fetch_models, clock, keep=settings.cache_enabled)
     limits = Limits(settings, clock)
-    accounts = Accounts(lambda: Ledger(places.state(settings, "mercury"), clock), clock, settings.budget_usd)
+    usage_store = UsageStore(
+        lambda: places.state(settings, "mercury"),
+        clock,
+        keep_days=settings.usage_days,
+        on_open=import_ledger,
+    )
+    budget = Budget(usage_store, clock, settings.budget_usd)
     breaker = Breaker(settings.breaker_failures, settings.breaker_wait / 1000)
     backoff = Backoff(settings.retry_delay / 1000, settings.max_retry_delay / 1000, jitter=_JITTER)
     retries = Retries(settings.max_retries, backoff, clock, random.random)
@@ -56,7 +64,9 @@ def opened(settings: MercurySettings, clock: Clock | None = None) -> Service:
         catalogue=catalogue,
         cache=Cache(settings, clock),
         limits=limits,
-        accounts=accounts,
+        usage=Usage(usage_store),
+        budget=budget,
+        usage_store=usage_store,
         audit=Audit(with_content=settings.log_content),
         breaker=breaker,
         sender=Sender(
@@ -64,7 +74,7 @@ def opened(settings: MercurySettings, clock: Clock | None = None) -> Service:
             keys=keys,
             catalogue=catalogue,
             limits=limits,
-            accounts=accounts,
+            budget=budget,
             breaker=breaker,
             retries=retries,
         ),

@@ -15,12 +15,12 @@ from msgspec import Struct
 from bridgehead.runtime import logs
 from bridgehead.runtime.clock import Clock
 
-from ..accounts import Accounts, Reservation
 from ..api.catalogue import Catalogue
 from ..completion import Completed
 from ..errors import ApiFailed, LimitReached, MercuryError
 from ..failures import unknown_model
 from .breaker import Breaker
+from .budget import Budget, Reservation
 from .call import Call
 from .keys import ASIDE_SECONDS, Keys
 from .limits import UNKNOWN, Held, Limits
@@ -51,7 +51,7 @@ class Sender:
         keys: Keys,
         catalogue: Catalogue,
         limits: Limits,
-        accounts: Accounts,
+        budget: Budget,
         breaker: Breaker,
         retries: Retries,
     ) -> None:
@@ -59,10 +59,10 @@ class Sender:
         self._keys = keys
         self._catalogue = catalogue
         self._limits = limits
-        self._accounts = accounts
+        self._budget = budget
         self._breaker = breaker
         self._retries = retries
-        self._needs_models = accounts.budget is not None or limits.are_on_output
+        self._needs_models = budget.is_set or limits.are_on_output
         """Whether a call's worst case has to be known before it goes out."""
 
     async def send(self, call: Call, send: Send) -> Completed:
@@ -138,7 +138,7 @@ class Sender:
             self._settle(hold, None)
         else:
             self._limits.settle(hold.limits, 0, 0)
-            self._accounts.settle(hold.money, 0.0)
+            self._budget.settle(hold.money, 0.0)
 
     async def _hold(self, call: Call, deadline: float) -> Hold:
         """Hold money and room for the most that a request can use: a token has at least one byte.
@@ -148,14 +148,14 @@ class Sender:
         """
         most = call.most_tokens or self._catalogue.most_output(call.model)
         hold = Hold(len(call.body), UNKNOWN if most is None else most, [])
-        if self._accounts.budget is not None:
-            hold.money = await self._accounts.reserve(self._worst_cost(call, most))
+        if self._budget.is_set:
+            hold.money = await self._budget.reserve(call.client, self._worst_cost(call, most))
         try:
             hold.limits = await self._limits.admit_request(
                 call.client, hold.input_tokens, hold.output_tokens, deadline
             )
         except BaseException:
-            self._accounts.settle(hold.money, 0.0)
+            self._budget.settle(hold.money, 0.0)
             raise
         return hold
 
@@ -173,7 +173,7 @@ class Sender:
         if used is None or completed is None or not used.total_tokens:
             return
         self._limits.settle(hold.limits, used.prompt_tokens, used.completion_tokens)
-        self._accounts.settle(hold.money, completed.metadata.cost_usd)
+        self._budget.settle(hold.money, completed.metadata.cost_usd)
 
 
 class ServiceDown(ApiFailed):

@@ -17,26 +17,28 @@ from bridgehead.runtime.errors import BridgeError
 
 from ..errors import InvalidCall, MercuryError
 from ..settings import MercurySettings
-from ..tally import Tally, tally_of
 from ..tools.arguments import Completing
 from .audit import Audit, brief
 from .call import Call, Calls, client_of
 from .recall import Recall
+from .usage import UsageCounts, counts_of
 
 if TYPE_CHECKING:
     from bridgehead.runtime.clock import Clock
 
-    from ..accounts import Accounts
     from ..api.catalogue import Catalogue
     from ..api.client import Api
     from ..api.completing import Completer
     from ..completion import Completed
     from .breaker import Breaker
+    from .budget import Budget
     from .cache import Cache
     from .kept import Kept
     from .keys import Keys
     from .limits import Limits
     from .sending import Send, Sender
+    from .usage import Usage
+    from .usage_store import UsageStore
 
 UNKNOWN_MODEL = "(unknown)"
 T = TypeVar("T")
@@ -56,7 +58,9 @@ class Service:
         catalogue: Catalogue,
         cache: Cache,
         limits: Limits,
-        accounts: Accounts,
+        usage: Usage,
+        budget: Budget,
+        usage_store: UsageStore,
         audit: Audit,
         breaker: Breaker,
         sender: Sender,
@@ -71,7 +75,9 @@ class Service:
         self.catalogue = catalogue
         self.cache = cache
         self.limits = limits
-        self.accounts = accounts
+        self.usage = usage
+        self.budget = budget
+        self.usage_store = usage_store
         self.audit = audit
         self.breaker = breaker
         self._sender = sender
@@ -117,7 +123,7 @@ class Service:
     def _given_again(self, call: Call, now: float) -> Kept | None:
         kept = self.cache.get(call.key, now)
         if kept is not None:
-            self.accounts.count_hit(call.model)
+            self.usage.count_hit(call.model, call.client)
             self.audit.note(call, "ok", 0.0, kept.completed)
         return kept
 
@@ -177,7 +183,7 @@ class Service:
         if call.keep == "use" and send == self._completer.complete:
             completed, is_joined = await self.cache.share(call.key, lambda: self._sent(call, send))
             if is_joined:
-                self.accounts.count_hit(call.model)
+                self.usage.count_hit(call.model, call.client)
         else:
             completed = await self._sent(call, send)
         self.cache.put(call.key, completed)
@@ -185,7 +191,7 @@ class Service:
 
     async def _sent(self, call: Call, send: Send) -> Completed:
         completed = await self._sender.send(call, send)
-        self.accounts.count(call.model, tally_of(completed.metadata))
+        self.usage.count(call.model, call.client, counts_of(completed.metadata))
         if call.expected is not None and completed.tool_calls is None:
             from ..api import formats
 
@@ -195,7 +201,7 @@ class Service:
     # --- noting --------------------------------------------------------------------------------------------
 
     def _failed(self, call: Call, code: str, begun: float) -> None:
-        self.accounts.count(self._counted_as(call.model), Tally(calls=1, errors=1))
+        self.usage.count(self._counted_as(call.model), call.client, UsageCounts(calls=1, errors=1))
         self.audit.note(call, code, self.clock.monotonic() - begun, None)
 
     def _counted_as(self, model: str) -> str:
@@ -217,5 +223,5 @@ async def open_service(settings: MercurySettings, clock: Clock | None = None) ->
     finally:
         warming.cancel()
         service.audit.close()
-        await service.accounts.close()
+        await service.usage_store.close()
         await service.api.close()

@@ -2,12 +2,17 @@
 
 import asyncio
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bridgehead.mercury.calling.budget import Budget
+from bridgehead.mercury.calling.usage_store import FILE
 from bridgehead.mercury.simulator import Fault, Simulator
+from tests.mercury.calling.clock import DAY, GivenClock
+from tests.mercury.calling.test_usage_store import open_store, rows
 from tests.mercury.process import BridgeProcess, bridge_process
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -21,8 +26,8 @@ WORST = 100 * PROMPT_PRICE + 20 * COMPLETION_PRICE
 
 def committed(folder: Path) -> float:
     """Read what the processes have written down."""
-    day = json.loads((folder / "state" / "mercury" / "today.json").read_bytes())
-    return float(day["committed_usd"])
+    found = rows(folder / "state" / "mercury", "SELECT total(committed_usd) FROM spending WHERE day = date()")
+    return float(str(found[0][0]))
 
 
 async def report(client: BridgeProcess) -> Any:
@@ -134,10 +139,13 @@ async def test_with_a_budget_too_an_unknown_model_is_told_the_known_ones(
     assert "mercury-3" in error["message"]
 
 
-async def test_a_broken_ledger_stops_a_budget_and_nothing_else(api: Simulator, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["usage.sqlite3", "today.json"])
+async def test_a_broken_file_stops_a_budget_and_nothing_else(
+    api: Simulator, tmp_path: Path, name: str
+) -> None:
     folder = tmp_path / "state" / "mercury"
     folder.mkdir(parents=True)
-    (folder / "today.json").write_text("{ not json")
+    (folder / name).write_text("{ not what it should be }" * 50)
     async with bridge_process(api.url, tmp_path) as client:
         assert "isError" not in await client.call(CHAT, ASK)
         assert (await report(client))["since_start"]["total"]["calls"] == 1
@@ -145,7 +153,7 @@ async def test_a_broken_ledger_stops_a_budget_and_nothing_else(api: Simulator, t
         error = await client.error(CHAT, ASK)
 
     assert (error["type"], error["code"]) == ("api_error", "STORAGE")
-    assert "today.json" in error["message"]
+    assert name in error["message"]
 
 
 async def test_a_new_day_begins_at_nothing(api: Simulator, tmp_path: Path) -> None:
@@ -156,3 +164,39 @@ async def test_a_new_day_begins_at_nothing(api: Simulator, tmp_path: Path) -> No
         assert "isError" not in await client.call(CHAT, ASK)
 
     assert committed(tmp_path) < WORST
+
+
+async def test_money_held_for_a_call_that_is_cancelled_meanwhile_is_given_back(tmp_path: Path) -> None:
+    clock = GivenClock()
+    async with open_store(tmp_path, clock) as store:
+        budget = Budget(store, clock, 1.0)
+        await budget.committed_today()
+        other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")  # another process writes just now
+        reserving = asyncio.create_task(budget.reserve("me", 0.4))
+        await asyncio.sleep(0.05)
+        reserving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reserving
+        other.execute("COMMIT")
+        other.close()
+        assert (await budget.committed_today())[1] == 0.4  # its writing was under way and came to its end
+
+        assert (await budget.committed_today())[1] == 0.0
+
+
+async def test_what_was_held_yesterday_is_settled_there_and_no_part_of_today(tmp_path: Path) -> None:
+    clock = GivenClock()
+    async with open_store(tmp_path, clock) as store:
+        budget = Budget(store, clock, 1.0)
+        held = await budget.reserve("me", 0.5)
+        clock.time += DAY
+        today = await budget.reserve("me", 0.3)
+
+        budget.settle(held, 0.1)
+
+        assert (await budget.committed_today())[1] == 0.3
+        budget.settle(today, 0.2)
+        assert (await budget.committed_today())[1] == pytest.approx(0.2)
+
+    assert rows(tmp_path, "SELECT committed_usd FROM spending ORDER BY day") == [(0.1,), (0.2,)]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 
 from bridgehead.mcp import Bridge, Context, NoArguments
 
-from .calling.call import client_of
-from .calling.service import Service
-from .tally import Tally
+from ..calling.call import client_of
+from ..calling.service import Service
+from ..calling.usage import UsageCounts
+
+if TYPE_CHECKING:
+    from ..calling.budget import Budget
 
 USAGE = "mercury_usage"
 
@@ -16,8 +21,8 @@ USAGE = "mercury_usage"
 class UsedByModel(Struct):
     """What was used, in all and by model."""
 
-    total: Tally
-    models: dict[str, Tally]
+    total: UsageCounts
+    models: dict[str, UsageCounts]
 
 
 class CacheState(Struct):
@@ -69,24 +74,27 @@ async def report(args: NoArguments, ctx: Context[Service]) -> UsageReport:
 
 
 async def _report(service: Service, client: str) -> UsageReport:
-    day = await service.accounts.today()
-    cache, budget = service.cache, service.accounts.budget
-    money = None
-    if budget is not None:
-        left = max(0.0, budget - day.committed_usd)
-        money = BudgetState(day.day, budget, round(day.committed_usd, 9), round(left, 9))
+    cache = service.cache
     return UsageReport(
-        _by_model(service.accounts.models),
-        _by_model(day.models),
+        _by_model(service.usage.models),
+        _by_model(await service.usage.today()),
         CacheState(cache.entries, cache.size, cache.hits, cache.misses, cache.joined),
         service.limits.left(client),
-        money,
+        await _budget_state(service.budget),
         service.breaker.is_open,
     )
 
 
-def _by_model(models: dict[str, Tally]) -> UsedByModel:
-    total = Tally()
+async def _budget_state(budget: Budget) -> BudgetState | None:
+    if budget.limit is None:
+        return None
+    day, committed = await budget.committed_today()
+    left = max(0.0, budget.limit - committed)
+    return BudgetState(day, budget.limit, round(committed, 9), round(left, 9))
+
+
+def _by_model(models: dict[str, UsageCounts]) -> UsedByModel:
+    total = UsageCounts()
     for tally in models.values():
         total.add(tally)
     return UsedByModel(total, models)
