@@ -35,13 +35,14 @@ NAME = "aocMCP"
 VERSION = "1.0.0"
 """As the contract has it; the distribution's own version is `bridgehead --version`."""
 PREPARE_AFTER_SECONDS = 0.5
-INSTRUCTIONS = """\
-Advent of Code puzzle texts, and how fast models solve them. To time yourself, call start_attempt before you
-read the \\ puzzle and finish_attempt with the answer: the server takes the time and checks the answer where
-it is known. \\ record_speed is for times that were taken elsewhere with a real clock: measure "solving" is
-from the puzzle to the right \\ answer, "execution" is one run of the program. Never estimate or invent a
-time, record only right answers, and take a \
-wrong record back with withdraw_record. The site asks people not to use AI for its leaderboards."""
+INSTRUCTIONS = (
+    "Advent of Code puzzle texts, and how fast models solve them. To time yourself, call start_attempt "
+    "before you read the puzzle and finish_attempt with the answer: the server takes the time, and checks "
+    "the answer where it is known. record_speed is for times that were taken elsewhere with a real clock: "
+    "measure 'solving' is from the puzzle to the right answer, 'execution' is one run of the program. "
+    "Never estimate or invent a time, record only right answers, and take a wrong record back with "
+    "withdraw_record. The site asks people not to use AI for its leaderboards."
+)
 
 
 def open_event(settings: AocSettings, clock: Clock | None = None) -> Event:

@@ -153,14 +153,13 @@ def _print_table(view: BoardView, board: Board, chosen: Namespace) -> None:
     console = Console()
     width = console.width
     if not console.is_terminal and "COLUMNS" not in console._environ:  # noqa: SLF001 - as rich itself asks
-        width = max(width, rendering.natural_width(board))
-        console = Console(width=width)  # a pipe has no edge, and must not lose half a name
+        width = max(width, rendering.natural_width(board))  # a pipe has no edge to cut anything off at
+        console = Console(width=width)
     console.print(Text(wording.measure_name(board.measure).capitalize(), style="bold"))
     console.print(rendering.table(board, width))
     for note in wording.notes(board):
-        console.print(Text(note, style="dim"))
-    if any(row.provisional for row in board.rows):
-        console.print(Text("* provisional", style="dim"))
+        mark = "* " if note == wording.PROVISIONAL else ""
+        console.print(Text(mark + note, style="dim"))
 
 
 def _name_skipped(skipped: list[Skipped]) -> None:

@@ -26,8 +26,8 @@ def replace(
 ) -> None:
     """Put new content into a file, on the disk before this returns; an OSError leaves the old one intact.
 
-    The new file gets the mode and the group of `like`, where given. `share` are rights that a new file has beside
-    `mode` whatever the umask.
+    The new file gets the mode and the group of `like`, where given. `share` are rights that a new file has
+    beside `mode` whatever the umask.
     """
     temporary = path.with_name(f"{_PREFIX}{os.urandom(8).hex()}{_SUFFIX}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)

@@ -19,6 +19,7 @@ _BOX = "\u25af"
 _INVISIBLE = frozenset("\ufe0f\ufe0e\u200d")
 """Joiners and variants, which matplotlib cannot apply and would draw as boxes."""
 _POINTS_PER_INCH = 72.0
+_UNIT = 100.0
 _NOTE = "Some characters have no font here and are drawn as boxes; a Noto font would have them."
 
 
@@ -37,7 +38,9 @@ class Fonts:
 
     def width(self, text: str, size: float) -> float:
         """Return how wide a text is, its widest line, in inches."""
-        return max(_width(line, size, tuple(self.families)) for line in text.split("\n"))
+        families = tuple(self.families)
+        lines = text.split("\n")
+        return max(sum(_advance(one, families) for one in line) for line in lines) * size / _POINTS_PER_INCH
 
     def fit(self, text: str, most: float, size: float) -> str:
         """Write a text on one line, or on two, and cut off what does not fit on those."""
@@ -105,12 +108,14 @@ def _open(family: str) -> FT2Font:
 
 
 @lru_cache(maxsize=4096)
-def _width(text: str, size: float, families: tuple[str, ...]) -> float:
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import TextPath
+def _advance(character: str, families: tuple[str, ...]) -> float:
+    """Return how far a character moves the pen, in units of the font's size."""
+    from matplotlib.ft2font import LoadFlags
 
-    if not text.strip():
-        return 0.0
-    properties = FontProperties(family=list(families))
-    box = TextPath((0, 0), text.replace(" ", "n"), size=size, prop=properties).get_extents()
-    return float(box.x1 - min(box.x0, 0.0)) / _POINTS_PER_INCH
+    for family in families:
+        if character in _characters(family):
+            font = _open(family)
+            font.set_size(_UNIT, _POINTS_PER_INCH)
+            glyph = font.load_char(ord(character), flags=LoadFlags.NO_HINTING)
+            return float(glyph.linearHoriAdvance) / 65536 / _UNIT
+    return 1.0

@@ -38,8 +38,20 @@ _HEADINGS = (
     "tokens",
     "cost",
 )
-_ESSENTIAL = ("rank", "model", "slower", "median", "runs")
-_DROPPED_FIRST = ("p95", "stdev", "mean", "claimed", "tokens", "cost", "best", "puzzles", "95 %", "solved")
+_ESSENTIAL = ("rank", "model", "slower", "median")
+_DROPPED_FIRST = (
+    "p95",
+    "stdev",
+    "mean",
+    "claimed",
+    "tokens",
+    "cost",
+    "best",
+    "puzzles",
+    "95 %",
+    "solved",
+    "runs",
+)
 _GAP = 2
 
 
@@ -73,12 +85,11 @@ def table(board: Board, width: int | None) -> Table:
 
     Columns about the spread go first where there is little room; a model's name is never cut.
     """
-    from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
     rows = [_cells(row) for row in board.rows]
-    made = Table(box=SIMPLE_HEAD, padding=(0, _GAP, 0, 0), pad_edge=False)
+    made = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="dim")
     headings = _fitting(rows, width)
     for heading in headings:
         if heading == "model":
@@ -108,9 +119,8 @@ def table_width(rows: list[dict[str, str]], headings: Iterable[str]) -> int:
     """Return how wide a table of these columns is."""
     from rich.cells import cell_len
 
-    return sum(
-        max(cell_len(text) for text in (name, *(cells[name] for cells in rows))) + _GAP for name in headings
-    )
+    widths = [max(cell_len(text) for text in (name, *(cells[name] for cells in rows))) for name in headings]
+    return sum(widths) + _GAP * (len(widths) - 1)
 
 
 def natural_width(board: Board) -> int:

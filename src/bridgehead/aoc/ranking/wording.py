@@ -37,6 +37,8 @@ def ratio(value: float | None) -> str:
     """Write how many times slower something is than the leader."""
     if value is None:
         return "–"
+    if value < 0.01:  # noqa: PLR2004 - two digits have no less
+        return "<0.01×"
     return f"{value:,.0f}×" if value >= 100 else f"{value:.2f}×"  # noqa: PLR2004 - more are no more exact
 
 
