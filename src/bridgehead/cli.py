@@ -43,7 +43,7 @@ _BRIDGES: dict[str, str] = {
 _COMMANDS: dict[str, tuple[str, str]] = {
     "install": ("bridgehead.install.command", "write bridges into an MCP client's configuration"),
     "serve": ("bridgehead.host.command", "serve bridges over HTTP, to a team"),
-    "token": ("bridgehead.host.token_command", "add, list and revoke the tokens of a team"),
+    "token": ("bridgehead.host.auth.token_command", "add, list and revoke the tokens of a team"),
     "doctor": ("bridgehead.commands.doctor", "say what is right and what is wrong, and what to do"),
     "tools": ("bridgehead.commands.tools", "list the tools of the bridges"),
     "call": ("bridgehead.commands.call", "call a tool"),

@@ -9,7 +9,7 @@ import pytest
 
 from bridgehead.host.access_log import LINES_PER_MINUTE
 from bridgehead.runtime import logs
-from tests.host.test_metrics_page import scraped
+from tests.host.test_metrics import scraped
 from tests.support.host_server import Host, bearer, hosting
 from tests.support.http_client import Headers
 from tests.support.http_server import JSON_POST
@@ -86,7 +86,7 @@ async def test_a_token_that_is_wrong_or_has_expired_is_refused(tmp_path: Path) -
             response = await host.try_call("/mcp", "alpha_echo", bearer(secret))
             assert response.status == 401
             line = await refusal(host, reason)
-            assert line["event"] == "a caller was not let in"
+            assert line["event"] == "authentication failed"
         assert host.far["alpha"].visitors == []
 
 
@@ -111,7 +111,7 @@ async def test_connections_that_are_opened_and_left_do_not_keep_others_out(tmp_p
         finally:
             for one in left:
                 one.close()
-    lines = host.logged("connection refused")
+    lines = host.logged("connection rejected")
     assert len(lines) <= LINES_PER_MINUTE + 20  # and a few of the next minute
     assert len(lines) + sum(line.get("left_out", 0) for line in host.log) == count  # the others are counted
 
@@ -146,7 +146,7 @@ async def test_what_is_no_good_request_is_refused(
         await response.begin()
         assert response.status == status
         line = await refusal(host, reason)
-        assert (line["event"], line["status"]) == ("connection refused", status)
+        assert (line["event"], line["status"]) == ("connection rejected", status)
 
 
 async def test_a_client_that_reads_nothing_is_given_up_and_costs_no_memory(tmp_path: Path) -> None:
@@ -237,5 +237,5 @@ async def test_a_secret_of_a_bridge_is_hidden_in_the_hosts_log(tmp_path: Path) -
     logs.hide("sk-very-secret")
     async with hosting(tmp_path) as host:
         await host.get("/sk-very-secret")
-        (line,) = host.logged("request refused")
+        (line,) = host.logged("request rejected")
     assert line["path"] == "/***"

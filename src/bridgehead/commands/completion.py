@@ -125,9 +125,9 @@ def _further(before: list[str]) -> list[str]:
 
 
 def _token_names(environment: Mapping[str, str]) -> list[str]:
-    from bridgehead.host.making import tokens_path
+    from bridgehead.host.auth.tokens import TokenFile
+    from bridgehead.host.factory import tokens_path
     from bridgehead.host.settings import HostSettings
-    from bridgehead.host.tokens import TokenFile
 
     try:
         return [token.name for token in TokenFile(tokens_path(HostSettings(environment))).read().tokens]

@@ -1,8 +1,8 @@
-"""Registry: the bridges of this process, and how each of them stands.
+"""Registry: the bridges of this process, and the status of each.
 
-A bridge that cannot be made (its settings are wrong) or cannot begin (its lifespan fails) stands still, says
-why, and leaves the others alone. One that could not begin is tried again, because a port or a disk may come
-free; one with wrong settings waits for whoever mends them.
+A bridge that cannot be made (its settings are wrong) or cannot begin (its lifespan fails) does not serve,
+says why, and leaves the others alone. One that could not begin is tried again, because a port or a disk may
+come free; one with wrong settings waits for whoever fixes them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bridgehead.runtime.hosting import Factory, FarSide, Hosted
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.settings import SettingError
 
-from .metering import Meter
+from .metrics import CallMetrics
 from .tracing import Tracer
 
 NAMES = ("bitburner", "aoc", "mercury")
@@ -34,8 +34,8 @@ _BEGIN_SECONDS = 5.0
 log = logs.logger("host.bridges")
 
 
-class Standing:
-    """One bridge and how it stands."""
+class BridgeStatus:
+    """One bridge, and whether it can serve."""
 
     def __init__(self, name: str, hosted: Hosted | None, problem: str = "") -> None:
         self.name = name
@@ -58,14 +58,32 @@ class Registry:
         self.lifespans = Lifespans()
         self._draw = draw
         self._keepers: list[asyncio.Task[None]] = []
-        self.standings = {
-            name: _standing(name, factory, environment, tracer) for name, factory in factories.items()
+        self.statuses = {
+            name: _make_status(name, factory, environment, tracer) for name, factory in factories.items()
         }
+
+        self.metrics = self._make_metrics()
+
+    def _make_metrics(self) -> Metrics:
+        metrics, statuses = Metrics(), self.statuses
+        metrics.gauge(
+            "bridgehead_bridge_up",
+            "Whether a bridge can serve.",
+            lambda: {(name,): float(not status.problem) for name, status in statuses.items()},
+            "bridge",
+        )
+        metrics.gauge(
+            "bridgehead_far_side_up",
+            "Whether a bridge's far side is there.",
+            lambda: {(name,): float(self.far_side(status).is_there) for name, status in statuses.items()},
+            "bridge",
+        )
+        return metrics
 
     @property
     def bridges(self) -> dict[str, Bridge[Any]]:
         """The bridges that could be made, by name."""
-        return {s.name: s.hosted.bridge for s in self.standings.values() if s.hosted is not None}
+        return {s.name: s.hosted.bridge for s in self.statuses.values() if s.hosted is not None}
 
     async def start(self) -> None:
         """Let every bridge begin, and wait a moment for them."""
@@ -74,25 +92,25 @@ class Registry:
         for name, bridge in self.bridges.items():
             first = loop.create_future()
             begun.append(first)
-            self._keepers.append(loop.create_task(self._keep(self.standings[name], bridge, first)))
+            self._keepers.append(loop.create_task(self._keep(self.statuses[name], bridge, first)))
         if begun:
             await asyncio.wait(begun, timeout=_BEGIN_SECONDS)
 
-    async def _keep(self, standing: Standing, bridge: Bridge[Any], first: asyncio.Future[None]) -> None:
+    async def _keep(self, status: BridgeStatus, bridge: Bridge[Any], first: asyncio.Future[None]) -> None:
         """Begin a bridge, as often as it takes."""
         attempt = 0
         while True:
             try:
                 await self.lifespans[bridge].entered()
-                standing.problem = ""
+                status.problem = ""
             except Exception as failure:  # noqa: BLE001  (whatever it is, it is this bridge's alone)
-                standing.problem = _reason(failure)
+                status.problem = _reason(failure)
             if not first.done():
                 first.set_result(None)
-            if not standing.problem:
-                log.info("a bridge has begun", bridge=standing.name, tries=attempt + 1)
+            if not status.problem:
+                log.info("a bridge has begun", bridge=status.name, tries=attempt + 1)
                 return
-            log.error("a bridge could not begin", bridge=standing.name, problem=standing.problem)
+            log.error("a bridge could not begin", bridge=status.name, problem=status.problem)
             await asyncio.sleep(AGAIN.delay(attempt, self._draw))
             attempt += 1
             del self.lifespans[bridge]  # a lifespan is entered once; the next one is a new one
@@ -103,15 +121,15 @@ class Registry:
             keeper.cancel()
         await asyncio.gather(*(lifespan.stop(within) for lifespan in self.lifespans.values()))
 
-    def far_side(self, standing: Standing) -> FarSide:
+    def far_side(self, status: BridgeStatus) -> FarSide:
         """Ask a bridge how its far side is."""
-        if standing.problem or standing.hosted is None:
-            return FarSide(is_there=False, says=standing.problem)
-        lifespan = self.lifespans[standing.hosted.bridge]
+        if status.problem or status.hosted is None:
+            return FarSide(is_there=False, says=status.problem)
+        lifespan = self.lifespans[status.hosted.bridge]
         try:
-            return standing.hosted.far_side(lifespan.value if lifespan.ready else None)
+            return status.hosted.far_side(lifespan.value if lifespan.ready else None)
         except Exception as failure:  # noqa: BLE001  (a health page never fails for a bridge)
-            log.warn("a bridge could not tell of its far side", bridge=standing.name, problem=repr(failure))
+            log.warn("a bridge could not tell of its far side", bridge=status.name, problem=repr(failure))
             return FarSide(is_there=False, says="The bridge cannot tell; the log says why.")
 
 
@@ -132,7 +150,9 @@ def _loading(name: str) -> Factory:
     return make
 
 
-def _standing(name: str, factory: Factory, environment: Mapping[str, str], tracer: Tracer | None) -> Standing:
+def _make_status(
+    name: str, factory: Factory, environment: Mapping[str, str], tracer: Tracer | None
+) -> BridgeStatus:
     metrics, problem = Metrics(), ""
     try:
         hosted: Hosted | None = factory(environment, metrics)
@@ -140,9 +160,9 @@ def _standing(name: str, factory: Factory, environment: Mapping[str, str], trace
         hosted, problem = None, _reason(failure)
     if hosted is None:
         log.error("a bridge cannot be served", bridge=name, problem=problem)
-        return Standing(name, None, problem)
-    Meter(metrics, tracer).watch(hosted.bridge)
-    return Standing(name, hosted)
+        return BridgeStatus(name, None, problem)
+    hosted.bridge.around_calls(CallMetrics(hosted.bridge.info.name, metrics, tracer).hook())
+    return BridgeStatus(name, hosted)
 
 
 def _reason(failure: Exception) -> str:
