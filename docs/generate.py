@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from bridgehead.commands import bridges
 from bridgehead.host.settings import HostSettings
 from bridgehead.mcp import Bridge
-from bridgehead.mcp.prompts import Prompt
-from bridgehead.mcp.resources import ResourceItem, TemplateItem
-from bridgehead.mcp.tools import Tool
-from bridgehead.mcp.versions import NEWEST_HANDSHAKE
+from bridgehead.mcp.features.prompts import Prompt
+from bridgehead.mcp.features.resources import ResourceItem, TemplateItem
+from bridgehead.mcp.features.tools import Tool
+from bridgehead.mcp.revisions import NEWEST_HANDSHAKE
+from bridgehead.runtime import plugins
 from bridgehead.runtime.log_settings import LogSettings
 from bridgehead.runtime.offering import OfferingSettings
 from bridgehead.runtime.places import PlaceSettings
@@ -303,12 +303,13 @@ def examples() -> Examples:
 
 def documents() -> dict[Path, str]:
     """Make all documents from the code as it is."""
-    hosted = {name: bridges.hosted(name, {}) for name in bridges.NAMES}
+    manifests = {name: plugins.load(name) for name in plugins.built_in_names()}
+    bridges = {name: one.make(one.settings({}), None) for name, one in manifests.items()}
     classes: dict[str, type[Settings]] = {"host": HostSettings}
-    parts = settings_of_parts(classes | {name: type(one.settings) for name, one in hosted.items()})
+    parts = settings_of_parts(classes | {name: one.settings for name, one in manifests.items()})
     made = {
         "configuration.md": configuration(parts),
-        "api.md": api({name: one.bridge for name, one in hosted.items()}, examples()),
+        "api.md": api(bridges, examples()),
     }
     pages = {
         DOCS / name: placed((DOCS / name).read_text(encoding="utf-8"), text) for name, text in made.items()

@@ -11,9 +11,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from bridgehead.runtime.settings import Setting
+from bridgehead.runtime.manifest import FormField, Manifest
+from bridgehead.runtime.settings import FLAG, PATH, Setting
 from release import bundle_main, packed
-from release.bridges import Field, Released, settings
 
 MANIFEST_VERSION = "0.4"
 ENTRY_POINT = "server/main.py"
@@ -22,7 +22,7 @@ PIN = re.compile(r"^([\w.-]+==[^\s\\]+(?: ;[^\\\n]+(?<! ))?)", re.MULTILINE)
 
 
 def make(
-    target: Path, bridge: Released, wheel: Path, locked: str, project: dict[str, Any], moment: int
+    target: Path, bridge: Manifest, wheel: Path, locked: str, project: dict[str, Any], moment: int
 ) -> Path:
     """Make the bundle of one bridge around the wheel, with the locked versions of a requirements file."""
     version = project["version"]
@@ -37,9 +37,9 @@ def make(
     return target
 
 
-def manifest(bridge: Released, project: dict[str, Any]) -> dict[str, Any]:
+def manifest(bridge: Manifest, project: dict[str, Any]) -> dict[str, Any]:
     """Describe the bundle to the client that installs it."""
-    declared = settings(bridge)
+    declared = {setting.name: setting for setting in bridge.settings.declared}
     return {
         "manifest_version": MANIFEST_VERSION,
         "name": f"bridgehead-{bridge.name}",
@@ -55,23 +55,23 @@ def manifest(bridge: Released, project: dict[str, Any]) -> dict[str, Any]:
             "mcp_config": {
                 "command": "uv",
                 "args": ["run", "--directory", "${__dirname}", ENTRY_POINT],
-                "env": {field.variable: f"${{user_config.{_key(field)}}}" for field in bridge.fields},
+                "env": {field.variable: f"${{user_config.{_key(field)}}}" for field in bridge.form},
             },
         },
         "tools_generated": True,
         "prompts_generated": True,
         "compatibility": {"platforms": SYSTEMS, "runtimes": {"python": project["requires-python"]}},
-        "user_config": {_key(field): _form(field, declared[field.variable]) for field in bridge.fields},
+        "user_config": {_key(field): _form(field, declared[field.variable]) for field in bridge.form},
     }
 
 
-def _key(field: Field) -> str:
+def _key(field: FormField) -> str:
     return field.variable.lower()
 
 
-def _form(field: Field, setting: Setting[Any]) -> dict[str, Any]:
+def _form(field: FormField, setting: Setting[Any]) -> dict[str, Any]:
     form: dict[str, Any] = {
-        "type": field.type,
+        "type": _type(setting),
         "title": field.title,
         "description": setting.about.replace("`", ""),
         "required": field.is_required,
@@ -79,12 +79,20 @@ def _form(field: Field, setting: Setting[Any]) -> dict[str, Any]:
     if setting.is_secret:
         form["sensitive"] = True
     if not field.is_required:  # without a default, a field that was left empty arrives as its placeholder
-        form["default"] = _default(field, setting)
+        form["default"] = _default(setting)
     return form
 
 
-def _default(field: Field, setting: Setting[Any]) -> str | float | bool:
-    if field.type in ("number", "boolean"):
+def _type(setting: Setting[Any]) -> str:
+    if setting.kind is FLAG:
+        return "boolean"
+    if setting.kind is PATH:
+        return "directory"
+    return "number" if isinstance(setting.default, int | float) else "string"
+
+
+def _default(setting: Setting[Any]) -> str | float | bool:
+    if _type(setting) in ("number", "boolean"):
         plain: float | bool = setting.default
         return plain
     return "" if setting.default is None else str(setting.default)

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from bridgehead import __version__
-from release import archive, archive_main, bridges, bundle, server_json
+from bridgehead.runtime import plugins
+from bridgehead.runtime.manifest import Manifest
+from release import archive, archive_main, bundle, server_json
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCKED = ROOT / "requirements" / "runtime.txt"
@@ -44,8 +46,8 @@ def build(folder: Path, releases: str = "") -> Built:
     single = _archive(folder, wheel, moment)
     project = _project()
     bundles = {
-        bridge.name: _bundle(folder / bridge.name, bridge, wheel, project, moment, releases)
-        for bridge in bridges.offered()
+        name: _bundle(folder / name, plugins.load(name), wheel, project, moment, releases)
+        for name in plugins.built_in_names()
     }
     (folder / "SHA256SUMS").write_text("".join(_sums(folder)), encoding="utf-8")
     return Built(wheel, sdist, single, bundles)
@@ -73,7 +75,7 @@ def _archive(folder: Path, wheel: Path, moment: int) -> Path:
 
 
 def _bundle(
-    folder: Path, bridge: bridges.Released, wheel: Path, project: dict[str, Any], moment: int, releases: str
+    folder: Path, bridge: Manifest, wheel: Path, project: dict[str, Any], moment: int, releases: str
 ) -> Path:
     folder.mkdir()
     target = folder / f"bridgehead-{bridge.name}-{__version__}.mcpb"

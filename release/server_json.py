@@ -8,8 +8,8 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+from bridgehead.runtime.manifest import Manifest
 from bridgehead.runtime.settings import Setting
-from release.bridges import Released, settings
 
 SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 NAMESPACE = "io.github.bridgehead"
@@ -17,7 +17,7 @@ NAMESPACE = "io.github.bridgehead"
 STDIO = {"type": "stdio"}
 
 
-def describe(bridge: Released, version: str, bundle: Path, releases: str = "") -> dict[str, Any]:
+def describe(bridge: Manifest, version: str, bundle: Path, releases: str = "") -> dict[str, Any]:
     """Describe a bridge; `releases` is the address of the folder that the bundle will be downloaded from."""
     packages = [_by_name(bridge, version)]
     if releases:
@@ -32,8 +32,8 @@ def describe(bridge: Released, version: str, bundle: Path, releases: str = "") -
     }
 
 
-def _by_name(bridge: Released, version: str) -> dict[str, Any]:
-    declared = settings(bridge)
+def _by_name(bridge: Manifest, version: str) -> dict[str, Any]:
+    declared = {setting.name: setting for setting in bridge.settings.declared}
     return {
         "registryType": "pypi",
         "identifier": "bridgehead",
@@ -42,7 +42,7 @@ def _by_name(bridge: Released, version: str) -> dict[str, Any]:
         "transport": STDIO,
         "packageArguments": [{"type": "positional", "value": bridge.name}],
         "environmentVariables": [
-            _variable(declared[field.variable], is_required=field.is_required) for field in bridge.fields
+            _variable(declared[field.variable], is_required=field.is_required) for field in bridge.form
         ],
     }
 

@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from bridgehead import __version__
-from release import bridges, bundle, dist, far_sides
+from bridgehead.runtime import plugins
+from release import bundle, dist
 from release.client import Client
 
 KEPT = ("PATH", "SYSTEMROOT", "TEMP", "TMP", "LANG")
@@ -57,7 +58,7 @@ def smoke(built: dist.Built, folder: Path) -> bool:
     python = str(Path(wheel.command[0]).with_name(f"python{SUFFIX}"))
     for name, path in built.bundles.items():
         way = unpacked(path, folder / f"bundle-{name}", python)
-        outcomes.append(passes(way.name, name, partial(use, way, name, way.command, wheel)))
+        outcomes.append(passes(way.name, name, partial(use, way, name, way.command)))
     print(f"{outcomes.count(True)} passed, {outcomes.count(False)} failed", flush=True)
     return all(outcomes)
 
@@ -102,12 +103,13 @@ def _home(folder: Path) -> Path:
 
 def checks(way: Way) -> list[tuple[str, Callable[[], None]]]:
     """Everything that the command must do."""
-    offered = [bridge.name for bridge in bridges.offered()]
+    offered = list(plugins.built_in_names())
     listed: list[tuple[str, Callable[[], None]]] = [
         ("--version", partial(version, way)),
         ("--help", partial(help_text, way, offered)),
     ]
-    listed += [(name, partial(use, way, name, (*way.command, name), way)) for name in offered]
+    listed += [(f"demo {name}", partial(demo, way, name)) for name in offered]
+    listed += [(name, partial(use, way, name, (*way.command, name))) for name in offered]
     if _names("doctor", way.run("--help").stdout):
         listed.append(("doctor", partial(doctor, way)))
     return listed
@@ -126,18 +128,25 @@ def help_text(way: Way, offered: list[str]) -> None:
     assert [name for name in offered if not _names(name, done.stdout)] == [], done.stdout
 
 
-def use(way: Way, name: str, command: tuple[str, ...], helper: Way) -> None:
+def use(way: Way, name: str, command: tuple[str, ...]) -> None:
     """A bridge shakes hands, lists its tools, answers a call and ends well."""
-    (bridge,) = [bridge for bridge in bridges.ALL if bridge.name == name]
+    set_up = plugins.load(name).trial
+    assert set_up is not None, f"the manifest of {name} has no trial"
     with (
-        far_sides.BY_BRIDGE[name](helper.command, helper.environment, way.home) as found,
-        Client(command, way.environment | found, way.home) as client,
+        set_up(way.home) as trial,
+        Client(command, {**way.environment, **trial.environment}, way.home) as client,
     ):
         client.hello()
         tools = client.tools()
-        assert bridge.call.tool in tools, tools
-        text = client.call(bridge.call.tool, bridge.call.arguments)
-        assert bridge.call.expected in text, text
+        assert trial.tool in tools, tools
+        text = client.call(trial.tool, trial.arguments)
+        assert trial.expected in text, text
+
+
+def demo(way: Way, name: str) -> None:
+    """The demo of a bridge goes well, with the simulator that the distribution comes with."""
+    done = way.run("demo", name)
+    assert done.returncode == 0, done
 
 
 def doctor(way: Way) -> None:

@@ -13,18 +13,19 @@ from pathlib import Path
 import pytest
 
 from bridgehead import cli
-from bridgehead.runtime import logs
+from bridgehead.runtime import logs, plugins
 from tests.bitburner.serving import free_port
 from tests.support.messages import encode, initialize
 from tests.support.person import COMMAND, Person
+from tests.support.waiting import PATIENCE
 
-ALL = "bitburner|aoc|mercury|install|serve|token|doctor|tools|call|demo|completion"
+ALL = "aoc|bitburner|mercury|install|serve|token|doctor|tools|call|demo|completion"
 FULL = Path("/dev/full")
 HELLO = encode(initialize()).decode() + "\n"
 
 
 def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
 def bridgehead(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -33,7 +34,7 @@ def bridgehead(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def wait_until_open(port: int) -> None:
     """Wait until somebody listens."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return
@@ -51,7 +52,12 @@ def test_version_is_the_version_of_the_installed_distribution() -> None:
 def test_a_command_that_has_no_room_to_write_says_so_in_one_line() -> None:
     with FULL.open("w") as full:
         done = subprocess.run(
-            [COMMAND, "tools", "aoc"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=30, check=False
+            [COMMAND, "tools", "aoc"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
         )
 
     assert done.returncode == 1
@@ -100,7 +106,7 @@ def test_importing_the_command_loads_nothing_but_itself() -> None:
     assert done.stdout.split() == ["bridgehead", "bridgehead.cli"]
 
 
-@pytest.mark.parametrize("name", [*cli._BRIDGES, *cli._COMMANDS])  # noqa: SLF001 - its tables are all it has
+@pytest.mark.parametrize("name", [*plugins.names(), *cli._COMMANDS])  # noqa: SLF001 - its table is all it has
 def test_every_name_of_the_help_leads_to_something_with_a_help_of_its_own(name: str, tmp_path: Path) -> None:
     done = Person(tmp_path).run(name, "--help")
 
@@ -184,7 +190,7 @@ def test_who_interrupts_a_command_sees_no_traceback(tmp_path: Path) -> None:
     ) as process:
         wait_until_open(port)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=PATIENCE)
 
     assert (process.returncode, out, err) == (130, "", "")
 
@@ -201,7 +207,7 @@ def test_who_reads_no_further_sees_no_traceback(tmp_path: Path, words: list[str]
     ) as process:
         assert process.stdout is not None
         process.stdout.close()
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=PATIENCE)
 
     assert (process.returncode, err) == (1, b"")
 

@@ -16,6 +16,8 @@ from threading import Timer
 
 import pytest
 
+from tests.support import waiting
+
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -45,7 +47,7 @@ SERVING = ("serve", "mercury simulate", "bitburner simulate")
 """What goes on until it is told to end."""
 FINDING = ("doctor", "check")
 """What may end with 1, because it found something."""
-PATIENCE = 60
+PATIENCE = waiting.PATIENCE
 RECORD = """\
 {"day": 1, "entries": [{"llm": "fox", "phase": 1, "speedMs": 12, "timestamp": "2025-12-01T10:30:00.000Z"}]}
 """

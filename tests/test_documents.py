@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.mcp.memory import connect
+from bridgehead.mcp.in_memory import connect
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = (".ci", "bench", "deploy", "docs", "examples", "release", "requirements", "src", "tests")

@@ -24,11 +24,12 @@ import bridgehead
 from bridgehead.bitburner.simulator import Game
 from bridgehead.commands import bridges, values
 from bridgehead.mercury.simulator import Simulator
-from bridgehead.runtime import env_file
+from bridgehead.runtime import env_file, plugins
 from bridgehead.runtime.settings import Setting, Settings
 from docs import generate
 from tests.bitburner.playing import FILES, played
 from tests.support.checked import connect
+from tests.support.waiting import PATIENCE
 
 ROOT = Path(__file__).parent.parent
 COMMAND = Path(sysconfig.get_path("scripts"), "bridgehead.exe" if sys.platform == "win32" else "bridgehead")
@@ -40,7 +41,7 @@ LINES = {shlex.split(found["line"])[3]: found["line"] for found in EXAMPLE.findi
 PARAMS = {
     params["name"]: params for found in EXAMPLE.finditer(API) if (params := json.loads(found["params"]))
 }
-BRIDGES = {name: bridges.hosted(name, {}).bridge for name in bridges.NAMES}
+BRIDGES = {name: bridges.make_bridge(name, {}) for name in plugins.built_in_names()}
 TOOLS = {tool.name: tool for bridge in BRIDGES.values() for tool in bridge.tools.values()}
 
 
@@ -155,7 +156,7 @@ async def test_every_example_of_mercury_works_with_the_api(tmp_path: Path) -> No
             "MERCURY_API_KEY": "sk_0123456789",
             "BRIDGEHEAD_STATE_DIR": str(tmp_path),
         }
-        async with connect(bridges.hosted("mercury", environment).bridge) as client:
+        async with connect(bridges.make_bridge("mercury", environment)) as client:
             for name in in_order("mercury"):
                 result = await client.call(name, PARAMS[name]["arguments"])
                 assert not result.get("isError"), result
@@ -172,7 +173,7 @@ def test_every_example_of_aoc_works_as_it_is_typed(tmp_path: Path) -> None:
             cwd=tmp_path,
             capture_output=True,
             encoding="utf-8",
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
         assert done.returncode == 0, done.stderr
@@ -190,7 +191,7 @@ def test_a_document_that_was_changed_by_hand_is_noticed_and_mended(tmp_path: Pat
 
     def run(*options: str) -> subprocess.CompletedProcess[str]:
         script = [sys.executable, str(tmp_path / "docs" / "generate.py"), *options]
-        return subprocess.run(script, capture_output=True, encoding="utf-8", timeout=60, check=False)
+        return subprocess.run(script, capture_output=True, encoding="utf-8", timeout=PATIENCE, check=False)
 
     found = run("--check")
     written = run()

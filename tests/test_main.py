@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import PATIENCE
+
 COMMAND = Path(sysconfig.get_path("scripts"), "bridgehead.exe" if sys.platform == "win32" else "bridgehead")
 
 
 def run(*command: str | Path) -> tuple[int, str, str]:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     return done.returncode, done.stdout, done.stderr
 
 

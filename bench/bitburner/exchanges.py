@@ -15,7 +15,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from bench.bitburner.far_side import FILES, SMALL
 from bridgehead.bitburner.bridge import make_bridge
 from bridgehead.bitburner.settings import BitburnerSettings
-from bridgehead.mcp import memory
+from bridgehead.mcp import in_memory
 
 READS = 1000
 LIMIT = 60.0
@@ -84,7 +84,7 @@ async def ours() -> AsyncIterator[Side]:
             "BITBURNER_CONNECT_WAIT_MS": "60000",
         }
         bridge = make_bridge(BitburnerSettings(environment))
-        async with memory.connect(bridge) as client:
+        async with in_memory.connect(bridge) as client:
             await client.call("connection_status")
             session = client.dispatcher.lifespans[bridge].value
             async with dialled(f"ws://{session.board.address}"):

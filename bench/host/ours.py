@@ -3,15 +3,13 @@
 import asyncio
 import os
 import sys
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from bridgehead.host.command import main
 from bridgehead.mcp import Arguments, Bridge, Context
-from bridgehead.runtime.hosting import FarSide, Hosted
-from bridgehead.runtime.metrics import Metrics
+from bridgehead.runtime.manifest import FarSide, Manifest
 from bridgehead.runtime.settings import Settings
 
 
@@ -34,7 +32,7 @@ class Sum(Struct):
     sum: int
 
 
-def hosted(environment: Mapping[str, str], metrics: Metrics) -> Hosted:
+def make_bridge() -> Bridge[None]:
     """Make the bridge with the tools of the bench."""
     bridge: Bridge[None] = Bridge("bench", "1.0.0")
 
@@ -51,8 +49,19 @@ def hosted(environment: Mapping[str, str], metrics: Metrics) -> Hosted:
         await asyncio.sleep(0)
         return args.text
 
-    return Hosted(bridge, Settings(environment), metrics, lambda _: FarSide(is_there=True, says="There."))
+    return bridge
+
+
+MANIFEST = Manifest(
+    name="bench",
+    title="Bench",
+    summary="the tools of the bench",
+    description="The tools of the bench.",
+    settings=Settings,
+    make=lambda _settings, _metrics: make_bridge(),
+    far_side=lambda _: FarSide(is_there=True, says="There."),
+)
 
 
 if __name__ == "__main__":
-    sys.exit(main(["--port", sys.argv[1]], os.environ, lambda _wanted: {"bench": hosted}))
+    sys.exit(main(["--port", sys.argv[1]], os.environ, lambda _wanted: {"bench": MANIFEST}))

@@ -13,7 +13,7 @@ import httpx2
 
 from bench.mercury.upstream import KEY, asked
 from bench.message import WrongAnswer
-from bridgehead.mercury.http.pool import Exchange, Pool
+from bridgehead.runtime.http import Exchange, Pool
 
 SECONDS = 60.0
 
@@ -68,17 +68,15 @@ class OwnPool(DirectWay):
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        self._headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+        self._headers = (("Authorization", f"Bearer {KEY}"), ("Content-Type", "application/json"))
         self._pool = self._runner.run(self._made(url))
 
     @staticmethod
     async def _made(url: str) -> Pool:
-        return Pool(url, SECONDS, 256)
+        return Pool(url, connect_seconds=SECONDS)
 
     def _request(self, body: dict[str, Any]) -> Exchange:
-        return self._pool.request(
-            "POST", "/chat/completions", self._headers, json.dumps(body).encode(), SECONDS
-        )
+        return self._pool.request("POST", "/chat/completions", self._headers, json.dumps(body).encode())
 
     async def _post(self, body: dict[str, Any]) -> Any:
         data = b""

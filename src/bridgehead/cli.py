@@ -4,15 +4,21 @@ Owns the reading of the command line: nothing else in the distribution looks at 
 environment. What it reads it hands on as values. Deliberately imports nothing at the top that takes time,
 because every server starts through this module; a command imports what it needs when it is chosen.
 
-A bridge is a package of its name with two entrances: `serve.run(environment)`, which a client starts, and
-`commands.main(arguments, environment)`, which a person types. Every other command is a module with such a
-`main`. All of them return the exit status.
+A bridge's name alone serves it to the client that started this process; what follows the name is one of its
+own commands. Every other command is a module with `main(arguments, environment)`, which returns the exit
+status.
 """
 
 import os
 import sys
 
 from bridgehead import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing would take longer than this module does
+    from collections.abc import Callable
+
+    from bridgehead.runtime.manifest import Commands
 
 _HELP = """\
 usage: bridgehead BRIDGE [COMMAND ...] | COMMAND [...] | --version | --help
@@ -35,11 +41,6 @@ examples:
 
 Settings come from the environment and from a file named .env; `bridgehead doctor` shows them.
 """
-_BRIDGES: dict[str, str] = {
-    "bitburner": "files of a running game of Bitburner",
-    "aoc": "Advent of Code puzzles and solve-speed records",
-    "mercury": "the Mercury diffusion LLM: chat, streams, code, edits",
-}
 _COMMANDS: dict[str, tuple[str, str]] = {
     "install": ("bridgehead.install.command", "write bridges into an MCP client's configuration"),
     "serve": ("bridgehead.host.command", "serve bridges over HTTP, to a team"),
@@ -66,10 +67,10 @@ def main() -> int:
             return _print(_help())
         case ["--version" | "--help" | "-h" as option, *_]:
             return _refuse(f"{option} takes nothing after it")
-        case [name, *arguments] if name in _BRIDGES or name in _COMMANDS:
+        case [name, *arguments] if name in _COMMANDS:
             return _run(name, arguments)
-        case [unknown, *_]:
-            return _refuse(f"unknown command {unknown!r}", like=unknown)
+        case [name, *arguments]:
+            return _run_bridge(name, arguments)
         case _:
             return _refuse("no command given")
 
@@ -77,14 +78,36 @@ def main() -> int:
 def _run(name: str, arguments: list[str]) -> int:
     from importlib import import_module
 
+    def run(environment: dict[str, str]) -> int:
+        return _shown(import_module(_COMMANDS[name][0]), arguments, environment)
+
+    return _guarded(name, run)
+
+
+def _run_bridge(name: str, arguments: list[str]) -> int:
+    """Serve a bridge, or run one of its own commands."""
+    from bridgehead.runtime import manifest, plugins
+
+    if not plugins.is_built_in(name):
+        return _refuse(f"unknown command {name!r}", like=name)
+
+    def run(environment: dict[str, str]) -> int:
+        bridge = plugins.load(name)
+        if not arguments:
+            return manifest.serve(bridge, environment)
+        if bridge.commands is None:
+            return _refuse(f"{name} has no commands of its own")
+        return _shown(bridge.commands(), arguments, environment)
+
+    return _guarded(name, run)
+
+
+def _guarded(name: str, run: "Callable[[dict[str, str]], int]") -> int:
+    """Run something in the environment, and turn what a person can fix into one line."""
     from bridgehead.runtime.errors import BridgeError
 
     try:
-        environment = _environment()
-        if name in _BRIDGES and not arguments:
-            return int(import_module(f"bridgehead.{name}.serve").run(environment))
-        command = _COMMANDS[name][0] if name in _COMMANDS else f"bridgehead.{name}.commands"
-        return _shown(command, arguments, environment)
+        return run(_environment())
     except BridgeError as error:
         sys.stderr.write(f"bridgehead {name}: {error}\n")
         return _WRONG_USAGE
@@ -92,16 +115,15 @@ def _run(name: str, arguments: list[str]) -> int:
         return _INTERRUPTED
 
 
-def _shown(command: str, arguments: list[str], environment: dict[str, str]) -> int:
+def _shown(commands: "Commands", arguments: list[str], environment: dict[str, str]) -> int:
     """Run what writes for a person or a pipe, which may read no further or be full."""
     from errno import ENOSPC
-    from importlib import import_module
 
     from bridgehead.runtime.plain import written_plainly
 
     written_plainly(sys.stdout, sys.stderr)
     try:
-        status = int(import_module(command).main(arguments, environment))
+        status = int(commands.main(arguments, environment))
         sys.stdout.flush()
     except OSError as failure:
         if failure.errno == ENOSPC:
@@ -121,8 +143,10 @@ def _environment() -> dict[str, str]:
 
 
 def _help() -> str:
+    from bridgehead.runtime import plugins
+
     return _HELP.format(
-        bridges="\n".join(f"  {name:11} {about}" for name, about in _BRIDGES.items()),
+        bridges="\n".join(f"  {name:11} {plugins.load(name).summary}" for name in plugins.names()),
         commands="\n".join(f"  {name:11} {about}" for name, (_, about) in _COMMANDS.items()),
     )
 
@@ -136,7 +160,9 @@ def _refuse(reason: str, like: str = "") -> int:
     """Say in one line what is wrong, and what would be right: what was probably meant, or all there is."""
     from difflib import get_close_matches
 
-    names = [*_BRIDGES, *_COMMANDS]
+    from bridgehead.runtime import plugins
+
+    names = [*plugins.names(), *_COMMANDS]
     meant = get_close_matches(like, [*names, "--version", "--help"], n=1)
     right = f"bridgehead {meant[0] if meant else '|'.join(names)}, or bridgehead --help"
     sys.stderr.write(f"bridgehead: {reason}; right would be: {right}\n")

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.aoc.bridge import open_event
-from bridgehead.aoc.hosted import far_side, hosted
+from bridgehead.aoc.bridge import far_side, manifest, open_event
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.settings import SettingError
@@ -13,17 +12,16 @@ from tests.aoc.data import Data
 
 
 def test_a_host_gets_the_bridge_and_may_run_it_in_many_processes(data: Data) -> None:
-    metrics = Metrics()
-    made = hosted(data.environment(), metrics)
+    settings = manifest.settings(data.environment())
 
-    assert "record_speed" in made.bridge.tools
-    assert made.settings.given == {"AOC_DATA_DIR"}
-    assert (made.metrics, made.alone) == (metrics, "")
+    assert "record_speed" in manifest.make(settings, Metrics()).tools
+    assert settings.given == {"AOC_DATA_DIR"}
+    assert manifest.single_process == ""
 
 
 def test_a_wrong_setting_is_told_to_the_host() -> None:
     with pytest.raises(SettingError, match="AOC_YEAR"):
-        hosted({"AOC_YEAR": "soon"}, Metrics())
+        manifest.settings({"AOC_YEAR": "soon"})
 
 
 def test_the_files_are_there_with_puzzles_or_records(data: Data, tmp_path: Path) -> None:

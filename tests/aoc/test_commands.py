@@ -12,6 +12,7 @@ import pytest
 
 from tests.aoc.data import Data, entry
 from tests.support.person import COMMAND
+from tests.support.waiting import PATIENCE
 
 
 def typed(data: Data, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -19,7 +20,7 @@ def typed(data: Data, *arguments: str, **more: str) -> subprocess.CompletedProce
         [COMMAND, "aoc", *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
         env={**os.environ, "COLUMNS": "100", **data.environment(**more)},
     )
@@ -202,7 +203,7 @@ def test_plot_says_how_to_install_what_it_needs(filled: Data, tmp_path: Path) ->
         [sys.executable, "-c", program],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
         env={**os.environ, **filled.environment()},
     )

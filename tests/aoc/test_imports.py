@@ -11,8 +11,8 @@ def look(event, arguments):
         sys.stderr.write(" ".join(sorted(sys.modules)) + "\\n")
         sys.stderr.flush()
 sys.addaudithook(look)
-from bridgehead.aoc.serve import run
-raise SystemExit(run({environment!r}))
+from bridgehead.runtime import manifest, plugins
+raise SystemExit(manifest.serve(plugins.load("aoc"), {environment!r}))
 """
 ALSO_FORBIDDEN = {
     "bridgehead.aoc.files.day_file",

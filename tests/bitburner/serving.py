@@ -16,6 +16,7 @@ from typing import Any
 
 from tests.support.messages import request
 from tests.support.stdio_peer import ROOT, Peer
+from tests.support.waiting import PATIENCE
 
 HOST = "127.0.0.1"
 
@@ -63,7 +64,7 @@ class Bridge:
 
     async def until(self, **expected: Any) -> Any:
         """Wait until the status is as expected."""
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(PATIENCE):
             while not expected.items() <= (status := await self.status()).items():
                 await asyncio.sleep(0.02)
         return status

@@ -7,9 +7,10 @@ import jsonschema  # type: ignore[import-untyped]  # it comes without types
 import msgspec
 import pytest
 
-from bridgehead.bitburner.bridge import make_bridge
+from bridgehead.bitburner.bridge import far_side, make_bridge, manifest
 from bridgehead.bitburner.settings import BitburnerSettings
-from tests.bitburner.playing import bridged, settings
+from bridgehead.runtime.metrics import Metrics
+from tests.bitburner.playing import bridged, played, settings
 from tests.mcp.test_imports import FORBIDDEN, foundation, probed
 from tests.support.tool_cost import assert_lean
 
@@ -113,6 +114,29 @@ def test_tools_with_huge_answers_point_to_those_that_search() -> None:
 def test_a_start_loads_nothing_dear_before_its_first_answer() -> None:
     loaded = probed("-c", PROBE) - foundation()
 
-    assert loaded & {"bridgehead.bitburner.serve", "bridgehead.bitburner.bridge"}
+    assert "bridgehead.bitburner.bridge" in loaded
     assert loaded & {*FORBIDDEN, *FURTHER} == set()
     assert {name for name in loaded if not name.startswith("bridgehead")} <= ALLOWED
+
+
+def test_a_host_is_told_to_serve_it_in_one_process(tmp_path: Path) -> None:
+    given = manifest.settings({"BRIDGEHEAD_STATE_DIR": str(tmp_path)})
+
+    assert manifest.make(given, Metrics()).info.name == "bitburner"
+    assert manifest.single_process.startswith("A game connects to one process only")
+
+
+async def test_a_game_is_there_when_it_has_dialled_in(tmp_path: Path) -> None:
+    assert far_side(None).says == "The port is not open yet."
+
+    async with bridged(tmp_path) as play:
+        missing = far_side(play.session)
+        assert not missing.is_there
+        assert "Options → Remote API" in missing.says
+
+    async with played(tmp_path) as play:
+        found = far_side(play.session)
+        assert (found.is_there, found.says) == (
+            True,
+            "A game is connected, from https://bitburner-official.github.io.",
+        )

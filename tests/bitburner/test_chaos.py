@@ -18,13 +18,11 @@ from websockets.asyncio.client import connect
 from bridgehead.bitburner.simulator import Faults, Game
 from bridgehead.bitburner.tools.writes import NOTHING_CHANGED
 from tests.bitburner.playing import PAGE, Play, bridged, played
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE, until
 
 CALLS = 2000
 AT_ONCE = 50
-TIMEOUT_MS, WAIT_MS = 150, 500
-LIMIT = 3 * (TIMEOUT_MS + WAIT_MS) / 1000 + 2
-"""A call makes at most three exchanges in a row; the rest is for a slow machine."""
+TIMEOUT_MS, WAIT_MS = 1000, 2000
 TROUBLE = Faults(
     silence=0.02, late=0.05, delay=0.1, out_of_order=0.3, drop=0.002, garbage=0.25, nonsense=0.01
 )
@@ -106,7 +104,7 @@ class Caller:
         self._outcomes["right" if problem is None else problem["code"]] += 1
 
     async def _called(self, tool: str, **arguments: Any) -> Any:
-        async with asyncio.timeout(LIMIT):
+        async with asyncio.timeout(PATIENCE):
             return await self._play.client.call(tool, arguments)
 
     def _problem(self, result: Any, codes: set[str]) -> Any:

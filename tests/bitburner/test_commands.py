@@ -10,6 +10,7 @@ import pytest
 from bridgehead.bitburner.simulator import Game
 from tests.bitburner.playing import FILES, bridged, played
 from tests.bitburner.serving import HOST, environment, free_port
+from tests.support.waiting import PATIENCE
 
 
 async def run(state: Path, port: int, *words: str, **more: str) -> tuple[int, str]:
@@ -24,7 +25,7 @@ async def run(state: Path, port: int, *words: str, **more: str) -> tuple[int, st
         stderr=subprocess.STDOUT,
         env=environment(state, port, **{"COLUMNS": "100", **more}),
     )
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         said, _ = await process.communicate()
     return process.returncode or 0, said.decode()
 

@@ -18,6 +18,7 @@ from bridgehead.bitburner.simulator import Faults, Game
 from tests.bitburner.playing import FILES, PAGE, SCRIPT
 from tests.bitburner.serving import HOST, environment, free_port, log_lines, serving
 from tests.support.stdio_peer import ROOT
+from tests.support.waiting import PATIENCE
 
 
 @asynccontextmanager
@@ -53,7 +54,7 @@ async def refused(client: Client, tool: str, **arguments: Any) -> tuple[str, str
 
 async def dial_as_soon_as_open(game: Game, port: int) -> None:
     """Dial until the port is open, which takes no tool call."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while not await game.dial(f"ws://{HOST}:{port}", PAGE):
             await asyncio.sleep(0.01)
 
@@ -184,7 +185,7 @@ def test_a_bad_setting_is_one_line_and_status_2(tmp_path: Path) -> None:
         input="",
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
         check=False,
     )
 

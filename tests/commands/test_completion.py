@@ -9,6 +9,7 @@ import pytest
 
 from bridgehead.commands.completion import TOP, words
 from tests.support.person import COMMAND, Person
+from tests.support.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -21,7 +22,13 @@ def in_shell(person: Person, *command: str) -> subprocess.CompletedProcess[str]:
     environment = person.environment()
     environment["PATH"] = f"{COMMAND.parent}:{environment['PATH']}"
     return subprocess.run(
-        command, env=environment, cwd=person.home, capture_output=True, text=True, check=True, timeout=30
+        command,
+        env=environment,
+        cwd=person.home,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
     )
 
 
@@ -117,7 +124,7 @@ def test_a_script_is_one_that_the_shell_can_read(person: Person, shell: str) -> 
     assert "bridgehead completion words" in done.stdout
     found = shutil.which(shell)
     if found is not None:
-        subprocess.run([found, "-n"], input=done.stdout, text=True, check=True, timeout=30)
+        subprocess.run([found, "-n"], input=done.stdout, text=True, check=True, timeout=PATIENCE)
 
 
 @pytest.mark.parametrize(

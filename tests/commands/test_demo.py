@@ -2,11 +2,11 @@
 
 import pytest
 
-from bridgehead.host.registry import NAMES
+from bridgehead.runtime import plugins
 from tests.support.person import Person
 
 
-@pytest.mark.parametrize("bridge", NAMES)
+@pytest.mark.parametrize("bridge", plugins.built_in_names())
 def test_the_tour_of_a_bridge_ends_well_and_leaves_nothing(person: Person, bridge: str) -> None:
     before = sorted(person.home.rglob("*"))
     done = person.run("demo", bridge)
@@ -28,5 +28,5 @@ def test_a_bridge_that_is_not_there_is_one_line(person: Person) -> None:
     done = person.run("demo", "moon")
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("bridgehead demo: there is no bridge 'moon', only ")
+    assert done.stderr.startswith("bridgehead demo: Unknown bridge 'moon'. Available: ")
     assert done.stderr.count("\n") == 1

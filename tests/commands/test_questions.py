@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.waiting import PATIENCE
+
 PROGRAM = """
 import asyncio, json, sys
 from rich.console import Console
@@ -35,7 +37,7 @@ def answered(question: dict[str, Any], typed: str) -> tuple[dict[str, Any], str]
         input=typed,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
         check=True,
     )
     answer: dict[str, Any] = json.loads(done.stdout)

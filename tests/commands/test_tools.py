@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.host.registry import NAMES
+from bridgehead.runtime import plugins
 from tests.support.person import Person
 
+NAMES = plugins.built_in_names()
 TESTS = Path(__file__).parents[1]
 
 

@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from bridgehead.commands.unfolding import Tail, Unfolding
+from tests.support.waiting import PATIENCE
 
 HEIGHT = 10
 
@@ -55,7 +56,7 @@ def test_a_stream_of_many_lines_unfolds_to_its_end(*, replaces: bool) -> None:
         for number in range(100):
             said = said * replaces + f"line {number}\n"
             unfolding.hear({"method": "notifications/progress", "params": {"progress": 1, "message": said}})
-        until = time.monotonic() + 10
+        until = time.monotonic() + PATIENCE
         while "line 99" not in out.getvalue():
             assert time.monotonic() < until
             time.sleep(0.01)

@@ -104,7 +104,7 @@ async def test_connections_that_are_opened_and_left_do_not_keep_others_out(tmp_p
                 await asyncio.get_running_loop().sock_connect(one, ("127.0.0.1", host.port))
                 if number % 2:
                     one.send(b"POST /mcp HTTP/1.1\r\nHost: loc")  # and never go on
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE):
                 assert (await host.try_call("/mcp", "alpha_echo")).status == 200
             await refusal(host, "idle", count // 2)  # closed when they have been silent for too long
             await refusal(host, "slow_head", count // 2)

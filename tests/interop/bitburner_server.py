@@ -2,17 +2,19 @@
 
 import sys
 
-from bridgehead.bitburner.serve import run
+from bridgehead.bitburner.bridge import manifest
+from bridgehead.runtime.manifest import serve
 
 
 def main(port: str, state: str) -> int:
-    return run(
+    return serve(
+        manifest,
         {
             "BITBURNER_LISTEN": f"127.0.0.1:{port}",
             "BRIDGEHEAD_STATE_DIR": state,
             "BITBURNER_CONNECT_WAIT_MS": "15000",
             "MCP_LOG_LEVEL": "error",
-        }
+        },
     )
 
 

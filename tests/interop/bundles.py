@@ -5,7 +5,9 @@ import tomllib
 from pathlib import Path
 
 from bridgehead import __version__
-from release import bridges, bundle
+from bridgehead.runtime import plugins
+from bridgehead.runtime.manifest import Manifest
+from release import bundle
 from tests.interop.check import Check
 from tests.interop.node import ROOT, Package
 
@@ -22,11 +24,11 @@ def checks(node: str, folder: Path) -> list[Check]:
             (node, command, "validate", str(_written(bridge, folder))),
             _passed,
         )
-        for bridge in bridges.offered()
+        for bridge in map(plugins.load, plugins.built_in_names())
     ]
 
 
-def _written(bridge: bridges.Released, folder: Path) -> Path:
+def _written(bridge: Manifest, folder: Path) -> Path:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     manifest = bundle.manifest(bridge, project | {"version": __version__})
     path = folder / "bundles" / bridge.name / "manifest.json"

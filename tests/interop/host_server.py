@@ -8,21 +8,25 @@ import sys
 from collections.abc import Collection, Mapping
 
 from bridgehead.host.command import main
-from bridgehead.runtime.hosting import Factory, FarSide, Hosted
-from bridgehead.runtime.metrics import Metrics
+from bridgehead.runtime.manifest import FarSide, Manifest
 from bridgehead.runtime.settings import Settings
 from tests.interop.server import bridge
 from tests.support.host_bridges import StandIns
 
+INTEROP = Manifest(
+    name="interop",
+    title="Interop",
+    summary="the interop bridge",
+    description="The interop bridge.",
+    settings=Settings,
+    make=lambda _settings, _metrics: bridge,
+    far_side=lambda _: FarSide(is_there=True, says="There."),
+)
 
-def hosted(environment: Mapping[str, str], metrics: Metrics) -> Hosted:
-    """Give the interop bridge as a host takes it."""
-    return Hosted(bridge, Settings(environment), metrics, lambda _: FarSide(is_there=True, says="There."))
 
-
-def factories(_wanted: Collection[str]) -> Mapping[str, Factory]:
-    return {"interop": hosted, **StandIns("other").factories()}
+def manifests(_wanted: Collection[str]) -> Mapping[str, Manifest]:
+    return {"interop": INTEROP, **StandIns("other").manifests()}
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(["--port", sys.argv[2]], os.environ, factories))
+    raise SystemExit(main(["--port", sys.argv[2]], os.environ, manifests))

@@ -13,14 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bridgehead.mcp import Arguments, Bridge, Context
+from bridgehead.mcp.calls.params import META_PREFIX
 from bridgehead.mcp.connection import Connection
 from bridgehead.mcp.dispatch import Dispatcher
 from bridgehead.mcp.limits import Limits
-from bridgehead.mcp.methods import METHODS
-from bridgehead.mcp.params import META_PREFIX
-from bridgehead.mcp.versions import HANDSHAKE
+from bridgehead.mcp.methods.table import METHODS
+from bridgehead.mcp.revisions import HANDSHAKE
 from tests.support import oracle
 from tests.support.asking import make_bridge
+from tests.support.waiting import PATIENCE
 
 SETTINGS = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 CAPABILITIES: dict[str, Any] = {"elicitation": {}, "sampling": {}, "roots": {}}
@@ -96,7 +97,7 @@ class Session:
         reply = self.dispatcher.receive(data, self.connection, self.outlet)
         if reply is not None and not isinstance(reply, bytes):
             task = asyncio.ensure_future(reply)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE):
                 while not task.done():  # a listen stream lasts until the server ends it
                     self.dispatcher.end_streams()
                     await asyncio.wait({task}, timeout=0.001)

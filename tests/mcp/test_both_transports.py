@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 
 from tests.support.messages import Json, call, decode, text
+from tests.support.waiting import PATIENCE
 from tests.support.ways import WAYS, Way
 
 
@@ -77,7 +78,7 @@ async def test_no_progress_is_told_to_a_client_that_did_not_ask(way: Way) -> Non
 async def test_a_cancelled_call_stops_and_reaches_its_finally(way: Way, tmp_path: Path) -> None:
     marker = tmp_path / "marker"
     await way.abandon("tools/call", call("wait", {"marker": str(marker)}, progress=1))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while (await stats(way))["running"]:
             continue
     assert marker.exists()

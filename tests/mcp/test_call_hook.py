@@ -23,8 +23,8 @@ from bridgehead.mcp import (
     observe_calls,
 )
 from bridgehead.mcp.combined import combined, restricted
-from bridgehead.mcp.memory import connect
-from bridgehead.mcp.versions import V2026_07_28
+from bridgehead.mcp.in_memory import connect
+from bridgehead.mcp.revisions import V2026_07_28
 
 RECALLED = b'{"content":[{"type":"text","text":"recalled"}]}'
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from bridgehead.mcp import Bridge, Context, NoArguments
-from bridgehead.mcp.versions import REVISIONS, V2025_11_25, Revision
+from bridgehead.mcp.revisions import REVISIONS, V2025_11_25, Revision
 from tests.support.checked import STATELESS, connect
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from bridgehead.mcp import Bridge, Context, Limits, NoArguments
-from bridgehead.mcp.params import META_PREFIX
-from bridgehead.mcp.versions import HANDSHAKE, Revision
+from bridgehead.mcp.calls.params import META_PREFIX
+from bridgehead.mcp.revisions import HANDSHAKE, Revision
 from tests.support.checked import STATELESS, CheckedClient, connect
 
 TOOLS = "notifications/tools/list_changed"

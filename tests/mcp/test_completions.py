@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bridgehead.mcp import Arguments, Bridge, Context
-from bridgehead.mcp.versions import REVISIONS, Revision
+from bridgehead.mcp.revisions import REVISIONS, Revision
 from tests.support.checked import CheckedClient, connect
 
 NUMBERS = [str(number) for number in range(250)]

@@ -8,7 +8,7 @@ import pytest
 
 from bridgehead.mcp import Bridge, Context, Limits, NoArguments, SamplingMessage, Text, list_roots, sampling
 from bridgehead.mcp.jsonrpc import Batch, Message
-from bridgehead.mcp.versions import V2025_11_25
+from bridgehead.mcp.revisions import V2025_11_25
 from tests.support.asking import ALL, make_bridge
 from tests.support.checked import PATIENCE, STATELESS, CheckedClient, connect
 

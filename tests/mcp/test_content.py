@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bridgehead.mcp.params import META_PREFIX
-from bridgehead.mcp.versions import HANDSHAKE, REVISIONS, Revision
+from bridgehead.mcp.calls.params import META_PREFIX
+from bridgehead.mcp.revisions import HANDSHAKE, REVISIONS, Revision
 from tests.support.asking import ALL, Person
 from tests.support.checked import STATELESS, connect
 from tests.support.full_bridge import BLOCKS, make_bridge

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from bridgehead.mcp import Arguments, Bridge, Context, NoArguments, ToolError
-from bridgehead.mcp.context import LOG_LEVELS, InputRequired
-from bridgehead.mcp.params import META_PREFIX
-from bridgehead.mcp.versions import REVISIONS, V2024_11_05, V2025_11_25, Revision
+from bridgehead.mcp.calls.context import LOG_LEVELS, InputRequired
+from bridgehead.mcp.calls.params import META_PREFIX
+from bridgehead.mcp.revisions import REVISIONS, V2024_11_05, V2025_11_25, Revision
 from tests.support.checked import PATIENCE, STATELESS, CheckedClient, connect
 
 bridge: Bridge[None] = Bridge("contexts", "1")

@@ -8,9 +8,9 @@ import pytest
 from msgspec import UNSET
 
 from bridgehead.mcp import Arguments, Bridge, Context, Limits, NoArguments, ProtocolError
-from bridgehead.mcp.params import META_PREFIX
-from bridgehead.mcp.request import read
-from bridgehead.mcp.versions import HANDSHAKE, V2025_03_26, V2025_11_25, Revision
+from bridgehead.mcp.calls.params import META_PREFIX
+from bridgehead.mcp.methods.request import read
+from bridgehead.mcp.revisions import HANDSHAKE, V2025_03_26, V2025_11_25, Revision
 from tests.support.checked import STATELESS, connect
 
 STATELESS_META = {META_PREFIX + "protocolVersion": "2026-07-28", META_PREFIX + "clientCapabilities": {}}

@@ -7,7 +7,7 @@ import pytest
 
 from bridgehead.mcp import Arguments, Bridge, Context, Dialect, NoArguments, ProtocolError, ToolError
 from bridgehead.mcp.errors import INVALID_PARAMS, Failure
-from bridgehead.mcp.versions import REVISIONS, Revision
+from bridgehead.mcp.revisions import REVISIONS, Revision
 from tests.support.checked import connect
 
 HIDDEN = "the password is swordfish"
@@ -220,3 +220,26 @@ async def test_meta_that_cannot_be_encoded_is_a_bug_like_any_other(caplog: pytes
         error = await client.error("tools/call", {"name": "odd"})
 
     assert reference_in(error["message"]) in caplog.text
+
+
+class Dated(Dialect):
+    """Says everything as a protocol error to clients of one revision."""
+
+    def for_revision(self, revision: Revision) -> Dialect:
+        return Terse() if revision.name == "2024-11-05" else self
+
+
+@pytest.mark.parametrize("revision", REVISIONS.values(), ids=str)
+async def test_a_dialect_may_depend_on_the_clients_revision(revision: Revision) -> None:
+    dated: Bridge[None] = Bridge("dated", "1", dialect=Dated())
+
+    @dated.tool("Take a number.")
+    def take(args: Number, ctx: Context[None]) -> str:
+        return str(args.number)
+
+    params = {"name": "take", "arguments": {"number": "x"}}
+    async with connect(dated, revision=revision) as client:
+        if revision.name == "2024-11-05":
+            assert (await client.error("tools/call", params))["message"] == "take cannot take that"
+        else:
+            assert (await client.request("tools/call", params))["isError"]

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import PATIENCE
+
 PROBE = Path(__file__).parents[1] / "support" / "import_probe.py"
 FOUNDATION = "import msgspec, sys\n"
 INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
@@ -21,35 +23,39 @@ OURS = {
     "bridgehead",
     "bridgehead.mcp",
     "bridgehead.mcp.bridge",
-    "bridgehead.mcp.call_hook",
+    "bridgehead.mcp.calls",
+    "bridgehead.mcp.calls.call_hook",
+    "bridgehead.mcp.calls.context",
+    "bridgehead.mcp.calls.input_requests",
+    "bridgehead.mcp.calls.multi_round",
+    "bridgehead.mcp.calls.params",
     "bridgehead.mcp.changes",
     "bridgehead.mcp.connection",
-    "bridgehead.mcp.content",
-    "bridgehead.mcp.context",
-    "bridgehead.mcp.descriptors",
     "bridgehead.mcp.dispatch",
+    "bridgehead.mcp.end_signals",
     "bridgehead.mcp.errors",
-    "bridgehead.mcp.handlers",
+    "bridgehead.mcp.features",
+    "bridgehead.mcp.features.content",
+    "bridgehead.mcp.features.handlers",
+    "bridgehead.mcp.features.prompts",
+    "bridgehead.mcp.features.resources",
+    "bridgehead.mcp.features.schema",
+    "bridgehead.mcp.features.tools",
+    "bridgehead.mcp.features.uri_template",
     "bridgehead.mcp.jsonrpc",
-    "bridgehead.mcp.later",
+    "bridgehead.mcp.lazy_imports",
     "bridgehead.mcp.lifespan",
     "bridgehead.mcp.limits",
-    "bridgehead.mcp.listening",
-    "bridgehead.mcp.listing",
     "bridgehead.mcp.methods",
-    "bridgehead.mcp.opening",
-    "bridgehead.mcp.params",
-    "bridgehead.mcp.prompts",
-    "bridgehead.mcp.questions",
-    "bridgehead.mcp.request",
-    "bridgehead.mcp.resources",
+    "bridgehead.mcp.methods.handshake",
+    "bridgehead.mcp.methods.listing",
+    "bridgehead.mcp.methods.request",
+    "bridgehead.mcp.methods.subscriptions",
+    "bridgehead.mcp.methods.table",
     "bridgehead.mcp.results",
-    "bridgehead.mcp.rounds",
-    "bridgehead.mcp.schema",
+    "bridgehead.mcp.revisions",
     "bridgehead.mcp.stdio",
-    "bridgehead.mcp.tools",
-    "bridgehead.mcp.uri_template",
-    "bridgehead.mcp.versions",
+    "bridgehead.mcp.stdio.descriptors",
 }
 FURTHER = {"select", "signal"}
 """Modules of the standard library that the handshake may load beyond its foundation. Each one costs time."""
@@ -58,8 +64,8 @@ FORBIDDEN = [
     "argparse",
     "asyncio",
     "bridgehead.mcp.http",
-    "bridgehead.mcp.memory",
-    "bridgehead.mcp.seal",
+    "bridgehead.mcp.in_memory",
+    "bridgehead.mcp.calls.request_state",
     "email",
     "hashlib",
     "hmac",
@@ -93,7 +99,7 @@ def foundation() -> frozenset[str]:
         capture_output=True,
         text=True,
         env=environment(),
-        timeout=60,
+        timeout=PATIENCE,
         check=True,
     )
     return frozenset(done.stdout.split())
@@ -117,7 +123,7 @@ def probed(*command: str) -> frozenset[str]:
         answer = json.loads(process.stdout.readline())
         modules = process.stderr.readline().split()
         process.stdin.close()
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=PATIENCE) == 0
     assert answer["result"]["protocolVersion"] == "2025-11-25"
     return frozenset(modules) - {"__main__"}
 

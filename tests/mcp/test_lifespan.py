@@ -260,7 +260,7 @@ async def test_stopping_while_it_starts_releases_those_who_wait() -> None:
     waiting = asyncio.ensure_future(lifespan.entered())
     await begun.wait()
     await lifespan.stop(0.01)
-    done, _ = await asyncio.wait({waiting}, timeout=1.0)
+    done, _ = await asyncio.wait({waiting}, timeout=PATIENCE)
 
     assert done, "whoever waited for the lifespan waits for ever"
     assert waiting.cancelled() or waiting.exception() is not None

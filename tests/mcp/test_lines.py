@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridgehead.mcp.lines import Lines, TooLong
+from bridgehead.mcp.stdio.lines import Lines, TooLong
 
 pieces = st.lists(st.text("ab \r\n", max_size=20).map(str.encode), max_size=10)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bridgehead.mcp import Arguments, Bridge, Context, NoArguments
-from bridgehead.mcp.versions import REVISIONS, V2025_11_25, Revision
+from bridgehead.mcp.revisions import REVISIONS, V2025_11_25, Revision
 from tests.support.checked import STATELESS, CheckedClient, connect
 
 LISTS = {

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from bridgehead.mcp.pipes import (
+from bridgehead.mcp.stdio.pipes import (
     CHUNK,
     Input,
     Output,
@@ -17,8 +17,9 @@ from bridgehead.mcp.pipes import (
     open_input,
     open_output,
 )
+from tests.support import waiting
 
-PATIENCE = 20.0
+PATIENCE = waiting.PATIENCE
 
 
 @pytest.fixture

@@ -5,17 +5,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from msgspec import Meta
 
-from bridgehead.mcp import (
-    Arguments,
-    Audio,
-    Bridge,
-    Context,
-    Icon,
-    Image,
-    NoArguments,
-    PromptMessage,
-    Text,
-)
+from bridgehead.mcp import Arguments, Audio, Bridge, Context, Icon, Image, NoArguments, PromptMessage, Text
 from tests.support.checked import STATELESS, connect
 
 

@@ -7,7 +7,7 @@ import pytest
 from msgspec import Struct
 
 from bridgehead.mcp import Arguments, Bridge, Context, NoArguments, ProtocolError
-from bridgehead.mcp.versions import V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, Revision
+from bridgehead.mcp.revisions import V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, Revision
 from tests.support.asking import ALL, Person, make_bridge, solve
 from tests.support.checked import STATELESS, CheckedClient, connect
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bridgehead.mcp import Annotations, BlobResource, Bridge, Context, ResourceItem, TextResource
-from bridgehead.mcp.versions import HANDSHAKE, Revision
+from bridgehead.mcp.revisions import HANDSHAKE, Revision
 from tests.support.checked import STATELESS, connect
 
 BYTES = bytes(range(256))

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import pytest
 from msgspec import Meta, Struct
 
-from bridgehead.mcp.schema import described, flat_schema, mirrored_headers
+from bridgehead.mcp.features.schema import described, flat_schema, mirrored_headers
 
 
 class Leaf(Struct):

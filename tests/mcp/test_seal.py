@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from bridgehead.mcp import Limits, ProtocolError
-from bridgehead.mcp.seal import Seal, fingerprint
+from bridgehead.mcp.calls.request_state import Seal, fingerprint
 from tests.support.asking import ALL, make_bridge
 from tests.support.checked import STATELESS, CheckedClient, connect
 

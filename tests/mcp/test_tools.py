@@ -25,7 +25,7 @@ from bridgehead.mcp import (
     TextResource,
     ToolError,
 )
-from bridgehead.mcp.versions import REVISIONS, Revision
+from bridgehead.mcp.revisions import REVISIONS, Revision
 from tests.support.checked import STATELESS, connect
 
 
@@ -346,3 +346,26 @@ async def test_a_tool_whose_input_is_not_strict_is_a_bug_of_the_bridge(
         assert (await client.error("tools/list"))["code"] == -32603
 
     assert "anything must be an Arguments struct" in caplog.text
+
+
+async def test_a_whole_float_is_an_integer_as_json_schema_has_it() -> None:
+    async with connect(bridge) as client:
+        assert (await client.call("order", {"count": 3.0}))["structuredContent"]["total"] == 3
+        for wrong in (3.5, 10.0, "3", 1e300):
+            assert (await client.call("order", {"count": wrong}))["isError"]
+
+
+pinned: Bridge[None] = Bridge("pinned", "1", instructions="Read me.", contract_revision="2024-11-05")
+PINNED = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}
+pinned.tool("Take an order.", input_schema=PINNED)(order)
+
+
+@pytest.mark.parametrize("revision", REVISIONS.values(), ids=str)
+async def test_only_clients_of_the_contracts_revision_get_what_it_pins(revision: Revision) -> None:
+    async with connect(pinned, revision=revision) as client:
+        (tool,) = (await client.request("tools/list"))["tools"]
+        opening = await client.request("server/discover") if revision.stateless else client.sent[0]["result"]
+
+    is_contract = revision.name == "2024-11-05"
+    assert (tool["inputSchema"] == PINNED) == is_contract
+    assert ("instructions" not in opening) == is_contract

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridgehead.mcp.uri_template import UriTemplate
+from bridgehead.mcp.features.uri_template import UriTemplate
 
 segments = st.text(min_size=1, max_size=20)
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bridgehead.mcp import Bridge, Context, NoArguments
-from bridgehead.mcp.versions import HANDSHAKE, REVISIONS, Revision
+from bridgehead.mcp.revisions import HANDSHAKE, REVISIONS, Revision
 from tests.support.checked import STATELESS, CheckedClient, connect
 
 bridge: Bridge[None] = Bridge("handshakes", "2.1", instructions="Shake hands.")

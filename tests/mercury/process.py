@@ -12,12 +12,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from tests.support import waiting
 from tests.support.messages import Checker, Json, call, cancelled, encode, initialize, notification, request
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = "sk_test_0123456789abcdef"
 MODEL = "mercury-2"
-PATIENCE = 20.0
+PATIENCE = waiting.PATIENCE
 _OURS = (
     *("MERCURY_", "MCP_", "LOG_", "CACHE_", "RATE_LIMIT_", "REQUEST_TIMEOUT", "MAX_REQUEST", "BRIDGEHEAD_"),
     *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),

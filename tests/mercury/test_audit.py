@@ -10,6 +10,7 @@ import pytest
 from bridgehead.mercury.simulator import Simulator
 from tests.mercury.process import MODEL, bridge_process, environment, started
 from tests.support.messages import call, initialize, request
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -62,7 +63,7 @@ async def test_a_client_that_does_not_read_the_log_is_served_all_the_same(
     for message in [initialize(), *(request("tools/call", call(CHAT, long)) for _ in range(150))]:
         process.stdin.write(json.dumps(message).encode() + b"\n")
     answered = 0
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while answered < 151:
             answered += (await process.stdout.read(65536)).count(b"\n")
     process.kill()

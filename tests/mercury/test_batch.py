@@ -4,6 +4,7 @@ import pytest
 
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.process import BridgeProcess
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -74,7 +75,7 @@ async def test_cancelling_ends_every_request(client: BridgeProcess, api: Simulat
     await api.requests.until(lambda journal: len(journal) == 2)
     client.cancel(request_id)
 
-    await api.requests.until(lambda journal: all(one.aborted is not None for one in journal), within=1.0)
+    await api.requests.until(lambda journal: all(one.aborted is not None for one in journal), within=PATIENCE)
     assert len(api.requests) == 2
 
 

@@ -1,6 +1,6 @@
 """Breaker: closed, open, and one probe at a time."""
 
-from bridgehead.mercury.breaker import Breaker
+from bridgehead.mercury.calling.breaker import Breaker
 
 
 def opened() -> Breaker:

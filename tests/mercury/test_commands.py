@@ -8,6 +8,7 @@ import pytest
 
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.process import KEY, environment
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -23,7 +24,7 @@ async def command(url: str, folder: Path, *arguments: str, **settings: str) -> t
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    out, err = await asyncio.wait_for(process.communicate(), 30)
+    out, err = await asyncio.wait_for(process.communicate(), PATIENCE)
     assert process.returncode is not None
     return process.returncode, out.decode(), err.decode()
 

@@ -1,7 +1,6 @@
-"""The demo: it runs, it holds what it says, and it is quick."""
+"""The demo: it runs and holds what it says."""
 
 import io
-import time
 
 from rich.console import Console
 
@@ -10,11 +9,9 @@ from bridgehead.mercury.demo import tour
 
 def test_the_tour_shows_streams_code_and_care_and_holds_what_it_says() -> None:
     shown = io.StringIO()
-    begun = time.monotonic()
 
     assert tour(Console(file=shown, width=110, force_terminal=True))
 
     text = shown.getvalue()
-    assert time.monotonic() - begun < 15
     for words in ("as it is written", "as it is refined", "tokens a second", "BUDGET_EXCEEDED", "mercury-3"):
         assert words in text

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.mercury.process import environment
+from tests.support.waiting import PATIENCE
 
 LOOK = """
 import sys
@@ -68,7 +69,7 @@ def loaded() -> frozenset[str]:
         modules = process.stderr.readline().split()
         process.stdin.close()
         process.stderr.read()
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=PATIENCE) == 0
     assert answer["result"]["serverInfo"]["name"] == "mercury"
     return frozenset(modules)
 
@@ -76,7 +77,7 @@ def loaded() -> frozenset[str]:
 def foundation() -> frozenset[str]:
     program = "import msgspec, sys, select, signal; print(*sys.modules)"
     done = subprocess.run(
-        [sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=PATIENCE, check=True
     )
     return frozenset(done.stdout.split())
 
@@ -86,7 +87,8 @@ def test_nothing_dear_is_loaded_before_the_first_answer() -> None:
 
 
 def test_the_parts_that_talk_to_the_api_come_later() -> None:
-    later = {f"bridgehead.mercury.{name}" for name in ("api", "cache", "ledger", "opening", "streaming")}
+    names = ("api.client", "api.streaming", "calling.cache", "calling.opening", "ledger")
+    later = {f"bridgehead.mercury.{name}" for name in names}
 
-    assert "bridgehead.mercury.chat" in loaded()
+    assert "bridgehead.mercury.tools.chat" in loaded()
     assert not later & loaded()

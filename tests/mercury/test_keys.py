@@ -9,6 +9,7 @@ import pytest
 
 from bridgehead.mercury.simulator import NAMED, Fault, Simulator
 from tests.mercury.process import KEY, bridge_process, environment
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -143,7 +144,7 @@ async def test_a_key_of_a_wrong_form_ends_the_start_without_showing_it(tmp_path:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    out, err = await asyncio.wait_for(process.communicate(), 20)
+    out, err = await asyncio.wait_for(process.communicate(), PATIENCE)
 
     assert (process.returncode, out) == (2, b"")
     assert b"MERCURY_API_KEY" in err

@@ -25,9 +25,8 @@ if os.environ.get("MERCURY_LIVE_TEST") == "1" and os.environ.get("MERCURY_API_KE
     }
     URL = os.environ.get("MERCURY_API_URL", "https://api.inceptionlabs.ai/v1")
 
-    @pytest.mark.parametrize("http2", ["0", "1"])
-    async def test_the_real_api_answers(tmp_path: Path, http2: str) -> None:
-        async with bridge_process(URL, tmp_path, **LIVE, MERCURY_HTTP2=http2) as client:
+    async def test_the_real_api_answers(tmp_path: Path) -> None:
+        async with bridge_process(URL, tmp_path, **LIVE) as client:
             models = await client.call("mercury_list_models")
             chat = await client.call("mercury_chat_completion", ASK)
             stream = await client.call("mercury_chat_stream", ASK, progress=1)

@@ -1,7 +1,7 @@
 """Recall: calls that come again in the very same words, in bounded memory."""
 
-from bridgehead.mercury.calls import Call
-from bridgehead.mercury.recall import MOST_BYTES, Recall
+from bridgehead.mercury.calling.call import Call
+from bridgehead.mercury.calling.recall import MOST_BYTES, Recall
 
 
 def call(client: str, size: int) -> Call:

@@ -14,6 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.process import environment
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -45,11 +46,11 @@ async def served(api: Simulator, folder: Path) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{port}/mcp"
     finally:
         process.terminate()
-        assert await asyncio.wait_for(process.wait(), 15) == 0
+        assert await asyncio.wait_for(process.wait(), PATIENCE) == 0
 
 
 async def _listening(port: int) -> None:
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(PATIENCE):
         while True:
             try:
                 _, writer = await asyncio.open_connection("127.0.0.1", port)

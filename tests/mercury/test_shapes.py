@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from bridgehead.mcp.versions import REVISIONS, Revision
-from bridgehead.mercury import wire
+from bridgehead.mcp.revisions import REVISIONS, Revision
+from bridgehead.mercury.api import wire
+from bridgehead.mercury.api.catalogue import Catalogue
 from bridgehead.mercury.bridge import make
-from bridgehead.mercury.catalogue import Catalogue
-from bridgehead.mercury.retrying import retry_after
+from bridgehead.mercury.calling.retries import retry_after
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Simulator
 from bridgehead.runtime.clock import SystemClock

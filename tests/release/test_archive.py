@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from release import archive, archive_main
+from tests.support.waiting import PATIENCE
 
 MOMENT = 1_700_000_000
 COMMAND = """\
@@ -49,7 +50,7 @@ def run(made: Path, *arguments: str, cache: Path) -> subprocess.CompletedProcess
         cwd=made.parent,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
         check=False,
     )
 

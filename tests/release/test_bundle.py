@@ -13,7 +13,10 @@ from typing import Any
 import pytest
 
 import bridgehead
-from release import bridges, bundle, dist, server_json
+from bridgehead.runtime import plugins
+from bridgehead.runtime.manifest import Manifest
+from release import bundle, dist, server_json
+from tests.support.waiting import PATIENCE
 
 MOMENT = 1_700_000_000
 PROJECT: dict[str, Any] = tomllib.loads((dist.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -28,29 +31,23 @@ def main():
     print(sys.argv[1:], sorted(name for name in os.environ if name.startswith("AOC")))
 """
 
-every_bridge = pytest.mark.parametrize("bridge", bridges.offered(), ids=lambda bridge: bridge.name)
+BRIDGES = [plugins.load(name) for name in plugins.built_in_names()]
+every_bridge = pytest.mark.parametrize("bridge", BRIDGES, ids=lambda bridge: bridge.name)
 
 
-def made(bridge: bridges.Released, folder: Path, name: str = "made.mcpb") -> Path:
+def made(bridge: Manifest, folder: Path, name: str = "made.mcpb") -> Path:
     wheel = folder / f"bridgehead-{bridgehead.__version__}-py3-none-any.whl"
     wheel.write_bytes(b"a wheel")
     return bundle.make(folder / name, bridge, wheel, LOCKED, PROJECT, MOMENT)
 
 
-def test_every_bridge_of_the_distribution_is_released() -> None:
-    source = Path(bridgehead.__file__).parent
-    there = {path.parent.name for path in source.glob("*/bridge.py")} - {"mcp"}
-
-    assert there == {bridge.name for bridge in bridges.offered()}
+@every_bridge
+def test_a_bundle_asks_only_for_settings_that_the_bridge_has(bridge: Manifest) -> None:
+    assert {field.variable for field in bridge.form} <= {one.name for one in bridge.settings.declared}
 
 
 @every_bridge
-def test_a_bundle_asks_only_for_settings_that_the_bridge_has(bridge: bridges.Released) -> None:
-    assert {field.variable for field in bridge.fields} - bridges.settings(bridge).keys() == set()
-
-
-@every_bridge
-def test_a_bundle_hands_every_answer_of_its_form_to_the_bridge(bridge: bridges.Released) -> None:
+def test_a_bundle_hands_every_answer_of_its_form_to_the_bridge(bridge: Manifest) -> None:
     manifest = bundle.manifest(bridge, PROJECT)
     handed = [PLACEHOLDER.fullmatch(value) for value in manifest["server"]["mcp_config"]["env"].values()]
 
@@ -58,21 +55,21 @@ def test_a_bundle_hands_every_answer_of_its_form_to_the_bridge(bridge: bridges.R
 
 
 @every_bridge
-def test_a_secret_is_asked_for_as_a_secret_everywhere(bridge: bridges.Released, tmp_path: Path) -> None:
-    secret = {name for name, setting in bridges.settings(bridge).items() if setting.is_secret}
+def test_a_secret_is_asked_for_as_a_secret_everywhere(bridge: Manifest, tmp_path: Path) -> None:
+    secret = {setting.name for setting in bridge.settings.declared if setting.is_secret}
     form = bundle.manifest(bridge, PROJECT)["user_config"]
     described = server_json.describe(bridge, "1.0.0", made(bridge, tmp_path))
     variables = described["packages"][0]["environmentVariables"]
 
-    asked = secret & {field.variable for field in bridge.fields}
+    asked = secret & {field.variable for field in bridge.form}
     assert {name.upper() for name, entry in form.items() if entry.get("sensitive")} == asked
     assert {variable["name"] for variable in variables if variable["isSecret"]} == asked
     assert [entry for entry in form.values() if entry.get("sensitive") and entry.get("default")] == []
 
 
 @every_bridge
-def test_a_field_that_may_stay_empty_has_a_default_that_the_bridge_accepts(bridge: bridges.Released) -> None:
-    declared = bridges.settings(bridge)
+def test_a_field_that_may_stay_empty_has_a_default_that_the_bridge_accepts(bridge: Manifest) -> None:
+    declared = {setting.name: setting for setting in bridge.settings.declared}
     form = bundle.manifest(bridge, PROJECT)["user_config"]
 
     optional = {name: entry for name, entry in form.items() if not entry["required"]}
@@ -83,9 +80,7 @@ def test_a_field_that_may_stay_empty_has_a_default_that_the_bridge_accepts(bridg
 
 
 @every_bridge
-def test_a_bundle_installs_the_wheel_in_it_with_the_locked_versions(
-    bridge: bridges.Released, tmp_path: Path
-) -> None:
+def test_a_bundle_installs_the_wheel_in_it_with_the_locked_versions(bridge: Manifest, tmp_path: Path) -> None:
     with zipfile.ZipFile(made(bridge, tmp_path)) as archive:
         environment = tomllib.loads(archive.read("pyproject.toml").decode())
         names = set(archive.namelist())
@@ -98,7 +93,7 @@ def test_a_bundle_installs_the_wheel_in_it_with_the_locked_versions(
 
 
 @every_bridge
-def test_the_same_wheel_makes_the_same_bundle(bridge: bridges.Released, tmp_path: Path) -> None:
+def test_the_same_wheel_makes_the_same_bundle(bridge: Manifest, tmp_path: Path) -> None:
     assert made(bridge, tmp_path, "one").read_bytes() == made(bridge, tmp_path, "two").read_bytes()
 
 
@@ -114,7 +109,7 @@ def test_a_field_that_a_host_leaves_as_its_placeholder_counts_as_empty(tmp_path:
         env=os.environ | {"AOC_YEAR": "${user_config.aoc_year}", "AOC_DATA_DIR": "here"},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
         check=True,
     )
 
@@ -122,7 +117,7 @@ def test_a_field_that_a_host_leaves_as_its_placeholder_counts_as_empty(tmp_path:
 
 
 @every_bridge
-def test_the_description_for_the_registry_keeps_its_rules(bridge: bridges.Released, tmp_path: Path) -> None:
+def test_the_description_for_the_registry_keeps_its_rules(bridge: Manifest, tmp_path: Path) -> None:
     described = server_json.describe(bridge, "1.0.0", made(bridge, tmp_path))
     (package,) = described["packages"]
 
@@ -136,7 +131,7 @@ def test_the_description_for_the_registry_keeps_its_rules(bridge: bridges.Releas
 
 @every_bridge
 def test_a_release_with_an_address_names_the_bundle_and_its_checksum(
-    bridge: bridges.Released, tmp_path: Path
+    bridge: Manifest, tmp_path: Path
 ) -> None:
     path = made(bridge, tmp_path)
     _, package = server_json.describe(bridge, "1.0.0", path, "https://example.com/v1/")["packages"]

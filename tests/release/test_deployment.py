@@ -18,6 +18,7 @@ import yaml
 
 from bridgehead import __version__
 from release.dist import ROOT
+from tests.support.waiting import PATIENCE
 
 HEALTHCHECK = ROOT / "deploy" / "healthcheck.py"
 UNIT = ROOT / "deploy" / "bridgehead.service"
@@ -163,7 +164,7 @@ def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
     copy.write_text(text.replace("/opt/bridgehead/bin/bridgehead", sys.executable), encoding="utf-8")
 
     done = subprocess.run(
-        ["systemd-analyze", "verify", copy], capture_output=True, text=True, timeout=60, check=False
+        ["systemd-analyze", "verify", copy], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
 
     assert [line for line in done.stderr.splitlines() if UNIT.name in line] == []
@@ -197,7 +198,7 @@ def health(port: int) -> int:
         [sys.executable, HEALTHCHECK],
         env={"MCP_SERVER_PORT": str(port)},
         capture_output=True,
-        timeout=30,
+        timeout=PATIENCE,
         check=False,
     ).returncode
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from bridgehead.runtime import durable
+from tests.support.waiting import PATIENCE
 
 OLD = b"the old content"
 AN_HOUR = 3600.0
@@ -69,7 +70,7 @@ def run(program: str, *arguments: str, folder: Path | None = None) -> subprocess
         text=True,
         cwd=folder,
         env=unmeasured(),
-        timeout=30,
+        timeout=PATIENCE,
         check=False,
     )
 

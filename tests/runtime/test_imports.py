@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+from tests.support.waiting import PATIENCE
+
 STARTING = ("backoff", "clock", "durable", "errors", "logs", "metrics", "places", "settings")
 """The modules that a bridge may import before its first answer."""
 
@@ -27,7 +29,7 @@ def test_the_modules_of_a_start_load_nothing_dear() -> None:
         capture_output=True,
         text=True,
         env=unmeasured,
-        timeout=30,
+        timeout=PATIENCE,
         check=True,
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from bridgehead.runtime import logs
+from tests.support.waiting import PATIENCE
 
 part = logs.logger("tested")
 
@@ -30,7 +31,7 @@ def test_a_log_that_nobody_reads_holds_nobody_up_and_says_later_what_is_missing(
     begun = time.monotonic()
     for number in range(2000):
         part.info("event", number=number, text="x" * 200)
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < PATIENCE
 
     lines = os.read(reader, 1 << 20).decode().splitlines()
     part.info("read again")
@@ -53,5 +54,5 @@ def test_one_that_is_longer_than_there_is_room_for_is_given_up_in_time(reader: i
     begun = time.monotonic()
     part.info("endless", text="x" * 1_000_000)
 
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < PATIENCE
     assert os.read(reader, 100).startswith(b'{"time"')

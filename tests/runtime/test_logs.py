@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgehead.runtime import logs
+from tests.support.waiting import PATIENCE
 
 part = logs.logger("tested")
 
@@ -225,7 +226,7 @@ def run(configure: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-c", PROGRAM.format(configure=configure)],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
         check=True,
     )
 

@@ -24,6 +24,7 @@ from bridgehead.runtime.settings import (
     number,
     whole,
 )
+from tests.support.waiting import PATIENCE
 
 MOST_BYTES = 2**53
 ODD_NUMBERS = [
@@ -264,7 +265,7 @@ def test_a_path_from_a_folder_that_is_gone_is_refused(tmp_path: Path) -> None:
         [sys.executable, "-c", program, str(tmp_path / "gone")],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
         check=False,
     )
 

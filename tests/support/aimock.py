@@ -13,6 +13,7 @@ from urllib.request import urlopen
 
 from tests.interop.node import Package
 from tests.interop.server_process import free_port, listening
+from tests.support.waiting import PATIENCE
 
 AIMOCK = Package("@copilotkit/aimock", "1.43.0")
 
@@ -28,7 +29,7 @@ class Aimock:
 
     def journal(self, path: str) -> list[dict[str, Any]]:
         """Return the requests to a path, oldest first."""
-        with urlopen(f"{self._address}/__aimock/journal", timeout=10) as answer:  # noqa: S310 - our own address
+        with urlopen(f"{self._address}/__aimock/journal", timeout=PATIENCE) as answer:  # noqa: S310 - our own address
             requests: list[dict[str, Any]] = json.load(answer)
         return [request for request in requests if request["path"] == path]
 

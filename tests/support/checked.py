@@ -1,7 +1,7 @@
 """A client whose every received message is judged by the oracle: owns how a test connects to a bridge.
 
-`connect` is `bridgehead.mcp.memory.connect` with that client in its place. What a test does with it needs no
-further word: an answer is checked as it arrives, and everything else when the connection ends.
+`connect` is `bridgehead.mcp.in_memory.connect` with that client in its place. What a test does with it needs
+no further word: an answer is checked as it arrives, and everything else when the connection ends.
 """
 
 import asyncio
@@ -11,14 +11,14 @@ from typing import Any
 
 import msgspec
 
-from bridgehead.mcp import Bridge, Limits, memory
-from bridgehead.mcp.memory import Answering, MemoryClient
-from bridgehead.mcp.params import META_PREFIX
-from bridgehead.mcp.versions import NEWEST_HANDSHAKE, V2025_11_25, V2026_07_28, Revision
-from tests.support import oracle
+from bridgehead.mcp import Bridge, Limits, in_memory
+from bridgehead.mcp.calls.params import META_PREFIX
+from bridgehead.mcp.in_memory import Answering, MemoryClient
+from bridgehead.mcp.revisions import NEWEST_HANDSHAKE, V2025_11_25, V2026_07_28, Revision
+from tests.support import oracle, waiting
 
 STATELESS = V2026_07_28
-PATIENCE = 10.0
+PATIENCE = waiting.PATIENCE
 """How long a test waits, in seconds, for a message that should come at once."""
 
 
@@ -121,8 +121,8 @@ async def connect(
     answering: Answering | None = None,
     limits: Limits | None = None,
 ) -> AsyncIterator[CheckedClient]:
-    """Open a checked connection; see `bridgehead.mcp.memory.connect`."""
-    async with memory.connect(
+    """Open a checked connection; see `bridgehead.mcp.in_memory.connect`."""
+    async with in_memory.connect(
         bridge, revision=revision, capabilities=capabilities, answering=answering, limits=limits
     ) as plain:
         client = CheckedClient(plain.dispatcher, revision, plain.capabilities, answering)

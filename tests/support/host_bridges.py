@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from bridgehead.mcp import Arguments, Bridge, Context, NoArguments, ToolError
 from bridgehead.runtime import logs
-from bridgehead.runtime.hosting import Factory, FarSide, Hosted
+from bridgehead.runtime.manifest import FarSide, Manifest
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.settings import TEXT, Setting, Settings
 
@@ -118,23 +118,31 @@ class StandIns:
         self.unmakeable: dict[str, Exception] = {}
         self.alone: dict[str, str] = {}
 
-    def factories(self, wanted: Collection[str] = ()) -> Mapping[str, Factory]:
-        """Give the factories as the host takes them."""
-        return {name: self._factory(name) for name in wanted or self.far}
+    def manifests(self, wanted: Collection[str] = ()) -> Mapping[str, Manifest]:
+        """Give the manifests as the host takes them."""
+        return {name: self._manifest(name) for name in wanted or self.far}
 
-    def _factory(self, name: str) -> Factory:
+    def _manifest(self, name: str) -> Manifest:
         far = self.far[name]
 
-        def make(environment: Mapping[str, str], metrics: Metrics) -> Hosted:
+        def make(_settings: StandInSettings, metrics: Metrics | None) -> Bridge[Far]:
             if name in self.unmakeable:
                 raise self.unmakeable[name]
-            metrics.counter("stand_in_made_total", "Made.", "why").add('it "was"\nwanted')
+            if metrics is not None:
+                metrics.counter("stand_in_made_total", "Made.", "why").add('it "was"\nwanted')
+            return make_bridge(name, far)
 
-            def far_side(state: Any) -> FarSide:
-                there = state is not None and state.is_there
-                return FarSide(there, f"The far side of {name} is {'there' if there else 'away'}.")
+        def far_side(state: Any) -> FarSide:
+            there = state is not None and state.is_there
+            return FarSide(there, f"The far side of {name} is {'there' if there else 'away'}.")
 
-            bridge = make_bridge(name, far)
-            return Hosted(bridge, StandInSettings(environment), metrics, far_side, self.alone.get(name, ""))
-
-        return make
+        return Manifest(
+            name=name,
+            title=name.title(),
+            summary="a stand-in",
+            description="A stand-in.",
+            settings=StandInSettings,
+            make=make,
+            far_side=far_side,
+            single_process=self.alone.get(name, ""),
+        )

@@ -14,15 +14,18 @@ from typing import Any
 import msgspec
 
 from bridgehead.host.auth.tokens import TokenFile, create_token
+from tests.support import waiting
 from tests.support.stdio_peer import ROOT
 
-PATIENCE = 20.0
+PATIENCE = waiting.PATIENCE
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
     """Make the environment of a host that keeps its state in a folder."""
     own = {"BRIDGEHEAD_STATE_DIR": str(folder), "PYTHONPATH": str(ROOT / "src"), **more}
-    return {name: value for name, value in os.environ.items() if name.startswith(("PATH", "COV"))} | own
+    return {
+        name: value for name, value in os.environ.items() if name.startswith(("PATH", "COV", "MUTANT"))
+    } | own
 
 
 def add_token(folder: Path, name: str, **options: Any) -> str:

@@ -11,7 +11,7 @@ if __name__ == "__main__":
     stand_ins = StandIns("alpha", "beta", "gamma")
     stand_ins.alone["gamma"] = "There is one gamma in the world."
     try:
-        raise SystemExit(main(sys.argv[1:], os.environ, stand_ins.factories))
+        raise SystemExit(main(sys.argv[1:], os.environ, stand_ins.manifests))
     except BridgeError as error:
         sys.stderr.write(f"bridgehead serve: {error}\n")
         raise SystemExit(2) from None

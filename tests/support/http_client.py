@@ -4,9 +4,10 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
+from tests.support import waiting
 from tests.support.messages import decode
 
-PATIENCE = 20.0
+PATIENCE = waiting.PATIENCE
 
 Headers = dict[str, str | bytes | None]
 """Header names and values; None leaves a default out."""

@@ -15,9 +15,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.support import waiting
+
 COMMAND = Path(sysconfig.get_path("scripts"), "bridgehead")
-PATIENCE = 30.0
-KEPT = ("PATH", "COVERAGE_")
+PATIENCE = waiting.PATIENCE
+KEPT = ("PATH", "COVERAGE_", "MUTANT")
 """How the names of variables begin that every process gets."""
 
 Done = subprocess.CompletedProcess[str]

@@ -16,10 +16,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from tests.support import waiting
 from tests.support.messages import Checker, Json, cancelled, decode, encode, initialize, request, stateless
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 20.0
+PATIENCE = waiting.PATIENCE
 """How long to wait for what must come, on a slow machine too."""
 FULL_PIPE = 60_000
 """A pipe holds 64 KiB."""

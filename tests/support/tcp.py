@@ -7,12 +7,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from tests.support.waiting import PATIENCE
+
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 @asynccontextmanager
-async def serving(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
-    """Serve TCP connections with a function on a port, and end all of them in the end."""
+async def serving(
+    serve: Serve, tls: ssl.SSLContext | None = None, unix_socket: Path | None = None
+) -> AsyncIterator[int]:
+    """Serve connections with a function on a port, or a Unix socket, and end all of them in the end."""
     tasks: set[asyncio.Task[None]] = set()
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -27,15 +31,18 @@ async def serving(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncItera
             writer.close()
             tasks.discard(task)
 
-    server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls)
+    if unix_socket is None:
+        server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls)
+    else:
+        server = await asyncio.start_unix_server(handle, str(unix_socket))
     try:
-        yield server.sockets[0].getsockname()[1]
+        yield 0 if unix_socket else server.sockets[0].getsockname()[1]
     finally:
         server.close()
         for task in tasks:
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=5)
+            await asyncio.wait(tasks, timeout=PATIENCE)
 
 
 async def relay(

@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Callable
 
-PATIENCE = 10.0
+# For what must happen soon; a machine with much else to do may take this long.
+PATIENCE = 60.0
 
 
 async def until(holds: Callable[[], object], within: float = PATIENCE) -> None:

@@ -1,16 +1,18 @@
-"""The aoc bridge, put together: its tools, resources and prompts, and what it holds open while it serves."""
+"""The aoc bridge, put together: its manifest, and what it holds open while it serves."""
 
-# ruff: noqa: PTH109 - pathlib would delay the server's first answer
+# ruff: noqa: PTH109, PTH112 - pathlib would delay the server's first answer
 
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from bridgehead.mcp import Bridge
-from bridgehead.mcp.later import asyncio
+from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.clock import Clock, SystemClock
+from bridgehead.runtime.manifest import Commands, FarSide, FormField, Manifest, Trial
 
 from .errors import AocDialect
 from .event import Event
@@ -18,6 +20,15 @@ from .files import watching
 from .files.layout import find_folders
 from .settings import AocSettings
 from .tools import leaderboard, prompts, puzzles, records
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from bridgehead.runtime.findings import Finding
+    from bridgehead.runtime.metrics import Metrics
 
 NAME = "aocMCP"
 VERSION = "1.0.0"
@@ -69,3 +80,60 @@ async def _prepared(event: Event) -> None:
     """Load what the first record and the first ranking need, once the client has what it asked for first."""
     await asyncio.sleep(PREPARE_AFTER_SECONDS)
     await asyncio.to_thread(event.prepare)
+
+
+def _make(settings: AocSettings, _metrics: Metrics | None) -> Bridge[Event]:
+    return make_bridge(settings)
+
+
+def far_side(event: Event | None) -> FarSide:
+    """Tell whether there are puzzles to read, or records."""
+    if event is None:
+        return FarSide(is_there=False, says="The files have not been looked at yet.")
+    places = event.folders
+    if not any(os.path.isdir(folder) for folder in (places.instructions, places.speeds)):
+        return FarSide(is_there=False, says=f"There is neither {places.instructions} nor {places.speeds}.")
+    return FarSide(is_there=True, says=f"{len(event.days())} days in {places.instructions}.")
+
+
+async def _doctor(environment: Mapping[str, str]) -> list[Finding]:
+    from .doctor import examine
+
+    return await examine(environment)
+
+
+def _demo(console: Console) -> bool:
+    from .demo import tour
+
+    return tour(console)
+
+
+def _trial(folder: Path) -> AbstractContextManager[Trial]:
+    from .demo import trial
+
+    return trial(folder)
+
+
+def _commands() -> Commands:
+    from . import commands
+
+    return commands
+
+
+manifest = Manifest(
+    name="aoc",
+    title="Advent of Code",
+    summary="Advent of Code puzzles and solve-speed records",
+    description="Advent of Code puzzle texts and solve-speed records on disk, with rankings.",
+    settings=AocSettings,
+    make=_make,
+    far_side=far_side,
+    doctor=_doctor,
+    demo=_demo,
+    trial=_trial,
+    commands=_commands,
+    form=(
+        FormField("AOC_DATA_DIR", "Data folder", is_required=True),
+        FormField("AOC_YEAR", "Year of the event"),
+    ),
+)

@@ -30,15 +30,16 @@ input and output.
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Run one command and return the exit status; 1 where `check` finds a problem."""
-    chosen = _parser().parse_args(arguments)
+    chosen = parser().parse_args(arguments)
     event = open_event(AocSettings(environment))
     status: int = chosen.run(event, chosen)
     return status
 
 
-def _parser() -> Parser:
-    parser = Parser(prog="bridgehead aoc", description=_ABOUT)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+def parser() -> Parser:
+    """Return the parser of the command line."""
+    found = Parser(prog="bridgehead aoc", description=_ABOUT)
+    commands = found.add_subparsers(required=True, metavar="COMMAND")
     board = commands.add_parser("leaderboard", help="rank the models by their median time")
     board.add_argument("--format", choices=FORMATS, default="table", help="how to write it (default: table)")
     board.set_defaults(run=_leaderboard)
@@ -53,7 +54,7 @@ def _parser() -> Parser:
         command.add_argument("--llm", metavar="NAME", help="one model only, by any of its names")
     check = commands.add_parser("check", help="read every file and list every problem")
     check.set_defaults(run=_check)
-    return parser
+    return found
 
 
 def _filters(chosen: Namespace) -> Filters:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from math import ceil, isqrt
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
+from bridgehead.runtime.manifest import Trial
 from bridgehead.runtime.tour import Tour
 
 from .bridge import open_event
@@ -69,6 +71,13 @@ SOLVERS: dict[str, Callable[[], int]] = {
 
 FASTEST = "clever-fox"
 SHORT_NAME = "fox"
+
+
+@contextmanager
+def trial(folder: Path) -> Iterator[Trial]:
+    """Invent a puzzle to fetch."""
+    _invent(folder)
+    yield Trial({"AOC_DATA_DIR": str(folder)}, "fetch_instruction", "Lanterns", {"day": 1})
 
 
 def tour(console: Console) -> bool:

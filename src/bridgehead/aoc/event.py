@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from bridgehead.mcp.later import asyncio
+from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.clock import Clock
 
 from .files import instructions

@@ -1,13 +1,15 @@
-"""The bridge: puts settings, tools, resources and prompts together. Nothing runs until it is served."""
+"""The bitburner bridge, put together: its manifest and its parts. Nothing runs before it serves."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from bridgehead import __version__
 from bridgehead.mcp import Bridge
 from bridgehead.runtime.clock import Clock, SystemClock
+from bridgehead.runtime.manifest import Commands, FarSide, FormField, Manifest, Trial
 from bridgehead.runtime.metrics import Metrics
 
 from .errors import BitburnerDialect
@@ -28,6 +30,17 @@ from .tools import (
     writes,
 )
 from .tools.declaring import ToolDeclarer
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from bridgehead.runtime.findings import Finding
+
+GAME_WAIT_SECONDS = 2.0
+"""How long `bridgehead doctor` waits for a game; `bridgehead bitburner doctor --wait` waits longer."""
 
 INSTRUCTIONS = """\
 Files of a running game of Bitburner: list, read, search, write, edit, delete, restore, and RAM costs. \
@@ -74,3 +87,61 @@ def make_bridge(
     resources.declare(bridge)
     prompts.declare(bridge)
     return bridge
+
+
+def _make(settings: BitburnerSettings, metrics: Metrics | None) -> Bridge[Session]:
+    return make_bridge(settings, metrics=metrics)
+
+
+def far_side(session: Session | None) -> FarSide:
+    """Tell whether a game is connected."""
+    if session is None:
+        return FarSide(is_there=False, says="The port is not open yet.")
+    if session.board.link is None:
+        return FarSide(is_there=False, says=str(session.board.make_not_connected()))
+    return FarSide(is_there=True, says=f"A game is connected, from {session.board.game}.")
+
+
+async def _doctor(environment: Mapping[str, str]) -> list[Finding]:
+    from .doctor import examine
+
+    return await examine(environment, GAME_WAIT_SECONDS)
+
+
+def _demo(console: Console) -> bool:
+    from .demo import tour
+
+    return tour(console)
+
+
+def _trial(folder: Path) -> AbstractContextManager[Trial]:
+    from .demo import trial
+
+    return trial(folder)
+
+
+def _commands() -> Commands:
+    from . import commands
+
+    return commands
+
+
+manifest = Manifest(
+    name="bitburner",
+    title="Bitburner",
+    summary="files of a running game of Bitburner",
+    description="Scripts and files of a running game of Bitburner, through its Remote API.",
+    settings=BitburnerSettings,
+    make=_make,
+    far_side=far_side,
+    doctor=_doctor,
+    demo=_demo,
+    trial=_trial,
+    commands=_commands,
+    form=(
+        FormField("BITBURNER_LISTEN", "Where the game dials in"),
+        FormField("BITBURNER_READ_ONLY", "Read only"),
+        FormField("BITBURNER_CONFIRM_DELETE", "Ask before a delete"),
+    ),
+    single_process="A game connects to one process only, and the others would have to ask that one.",
+)

@@ -30,18 +30,23 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
         from .simulator.command import simulate
 
         return simulate(arguments[1:], environment)
-    parser = Parser(prog="bridgehead bitburner", description=_ABOUT)
-    commands = parser.add_subparsers(dest="command", required=True)
+    options = parser().parse_args(arguments)
+    if options.command == "settings":
+        return _settings(environment)
+    return _examine(environment, options.wait)
+
+
+def parser() -> Parser:
+    """Return the parser of the command line."""
+    found = Parser(prog="bridgehead bitburner", description=_ABOUT)
+    commands = found.add_subparsers(dest="command", required=True)
     looking = commands.add_parser("doctor", help="look at everything between here and the game")
     looking.add_argument(
         "--wait", type=seconds, default=5.0, metavar="SECONDS", help="for a game to dial in (5)"
     )
     commands.add_parser("settings", help="list every setting with its value now")
     commands.add_parser("simulate", help="play a game that dials in, for trying things out without one")
-    options = parser.parse_args(arguments)
-    if options.command == "settings":
-        return _settings(environment)
-    return _examine(environment, options.wait)
+    return found
 
 
 def seconds(text: str) -> float:

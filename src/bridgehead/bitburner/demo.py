@@ -8,13 +8,17 @@ import threading
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.console import Console
 
+from bridgehead.runtime.manifest import Trial
 from bridgehead.runtime.tour import Tour
 
 from .simulator import Faults, Game
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 T = TypeVar("T")
 
@@ -35,6 +39,17 @@ _FILES = {"home": {"early.js": _EARLY, "lib/scout.js": _SCOUT, "notes.txt": "Buy
 _COST = 2.0
 """What the script costs in GB once it names weaken, grow and hack."""
 _WEAKEN = "    await ns.weaken(target);\n"
+
+
+@contextmanager
+def trial(folder: Path) -> Iterator[Trial]:
+    """Listen on a port that no game knows."""
+    environment = {
+        "BITBURNER_LISTEN": "127.0.0.1:0",
+        "BITBURNER_CONNECT_WAIT_MS": "0",
+        "BRIDGEHEAD_STATE_DIR": str(folder),
+    }
+    yield Trial(environment, "connection_status", "No game is connected")
 
 
 def tour(console: Console) -> bool:

@@ -100,7 +100,7 @@ def _choose_connector(
 
 async def _keep_connecting(connecting: Dialler | Ownership, board: Switchboard) -> None:
     """Connect for as long as the session lasts; a bug in it is logged, and told to whoever calls a tool."""
-    from bridgehead.mcp.later import logging
+    from bridgehead.mcp.lazy_imports import logging
 
     try:
         await connecting.run()

@@ -15,7 +15,8 @@ from typing import Any
 
 from rich.console import Console
 
-from bridgehead.mcp import Bridge, ProtocolError, memory
+from bridgehead.mcp import Bridge, ProtocolError, in_memory
+from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import Parser
 from bridgehead.runtime.log_settings import LogSettings
 
@@ -38,14 +39,14 @@ _QUIET = {"MCP_LOG_LEVEL": "error", "LOG_FORMAT": "pretty"}
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Call a tool and return 0 where it did what it was asked for."""
     parser = Parser(prog="bridgehead call", description=_ABOUT)
-    parser.add_argument("bridge", choices=bridges.NAMES)
+    parser.add_argument("bridge", choices=plugins.names())
     parser.add_argument("tool")
     about = "an argument; key=@FILE reads a file, key=@- standard input; @@ is an @"
     parser.add_argument("pairs", nargs="*", default=(), metavar="key=value", help=about)
     parser.add_argument("--json", action="store_true", help="print the whole result as JSON")
     options = parser.parse_args(arguments)
     settings = {**_QUIET, **environment}
-    bridge = bridges.bridge(options.bridge, settings)
+    bridge = bridges.make_bridge(options.bridge, settings)
     tool = bridge.tools.get(options.tool)
     if tool is None:
         parser.error(f"{options.bridge} has no tool {options.tool!r}, only {', '.join(bridge.tools)}")
@@ -71,7 +72,7 @@ async def _called(bridge: Bridge[Any], tool: str, arguments: dict[str, Any]) -> 
     console = Console(stderr=True, highlight=False)
     with Unfolding(console, replaces=bool(arguments.get("diffusing"))) as unfolding:
         capabilities: dict[str, Any] = {"elicitation": {}} if sys.stdin.isatty() else {}
-        async with memory.connect(
+        async with in_memory.connect(
             bridge, capabilities=capabilities, answering=_asking(console, unfolding), hearing=unfolding.hear
         ) as client:
             meta = {"progressToken": "shown"}
@@ -79,7 +80,7 @@ async def _called(bridge: Bridge[Any], tool: str, arguments: dict[str, Any]) -> 
             return result
 
 
-def _asking(console: Console, unfolding: Unfolding) -> memory.Answering:
+def _asking(console: Console, unfolding: Unfolding) -> in_memory.Answering:
     """Answer what a tool asks its user, which is all that a tool can ask here."""
 
     async def ask(_method: str, question: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 
 from bridgehead.install.clients import BY_ID
+from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import Parser
 from bridgehead.runtime.errors import BridgeError
 
@@ -59,31 +60,31 @@ _ONE_OF = {
     "install": (*BY_ID, "--list"),
     "token": ("add", "list", "revoke"),
     "completion": tuple(_SCRIPTS),
-    "call": bridges.NAMES,
-    "tools": bridges.NAMES,
+    "call": plugins.names(),
+    "tools": plugins.names(),
 }
 """What the word right behind a command is one of."""
 _ANY_OF = {
     "install": (
-        *bridges.NAMES,
+        *plugins.names(),
         *("--remove", "--dry-run", "--scope", "--path", "--name", "--command", "--url"),
         *("--token-env", "--no-token", "--write-secrets", "--force"),
     ),
     "token add": ("--bridges", "--read-only", "--metrics", "--per-minute", "--days"),
     "token list": ("--json",),
     "serve": ("--host", "--port", "--bridges", "--workers", "--tls-cert", "--tls-key", "--read-only"),
-    "demo": bridges.NAMES,
+    "demo": plugins.names(),
     "tools": ("--json",),
-    "doctor": (*bridges.NAMES, "host", "--json"),
+    "doctor": (*plugins.names(), "host", "--json"),
 }
 """What may follow a command anywhere, each once."""
-_VALUES = {"--scope": ("user", "project"), "--bridges": bridges.NAMES}
+_VALUES = {"--scope": ("user", "project"), "--bridges": plugins.names()}
 _FREE = frozenset(
     {"--host", "--port", "--workers", "--tls-cert", "--tls-key", "--path", "--name", "--command", "--url"}
     | {"--token-env", "--per-minute", "--days"}
 )
 """Options behind which comes something that is not known here."""
-TOP = (*bridges.NAMES, "serve", "install", "doctor", "tools", "call", "demo", "token", "completion")
+TOP = (*plugins.names(), "serve", "install", "doctor", "tools", "call", "demo", "token", "completion")
 
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
@@ -102,9 +103,9 @@ def words(before: list[str], environment: Mapping[str, str]) -> list[str]:
     match before:
         case []:
             return [*TOP, "--version", "--help"]
-        case ["call", bridge] if bridge in bridges.NAMES:
+        case ["call", bridge] if bridge in plugins.names():
             return list(_tools(bridge, environment))
-        case ["call", bridge, tool, *given] if bridge in bridges.NAMES:
+        case ["call", bridge, tool, *given] if bridge in plugins.names():
             there = {word.partition("=")[0] for word in given}  # bash makes three words of key=value
             return [f"{key}=" for key in _tools(bridge, environment).get(tool, ()) if key not in there]
         case ["token", "revoke"]:
@@ -137,7 +138,7 @@ def _token_names(environment: Mapping[str, str]) -> list[str]:
 
 def _tools(bridge: str, environment: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     try:
-        tools = bridges.bridge(bridge, environment).tools
+        tools = bridges.make_bridge(bridge, environment).tools
     except BridgeError:
         return {}
     return {name: tuple(tool.input_schema.get("properties", {})) for name, tool in tools.items()}

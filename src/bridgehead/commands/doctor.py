@@ -7,9 +7,7 @@ import json
 import platform
 import sys
 from collections.abc import Mapping
-from importlib import import_module
 from importlib.metadata import version
-from typing import Any
 
 import msgspec
 from rich.console import Console
@@ -17,12 +15,11 @@ from rich.console import Console
 from bridgehead import __version__
 from bridgehead.install.survey import survey
 from bridgehead.install.world import World
+from bridgehead.runtime import plugins, showing
 from bridgehead.runtime.command_line import Parser
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding, exit_code, table
 from bridgehead.runtime.offering import OfferingSettings
-
-from . import bridges
 
 _ABOUT = """\
 Looks at everything and says what to do about each problem. The exit status is 0 where nothing is wrong.
@@ -31,11 +28,8 @@ Looks at everything and says what to do about each problem. The exit status is 0
   bridgehead doctor mercury --json
   bridgehead doctor host                 what bridgehead serve would do
 """
-PARTS = (*bridges.NAMES, "host")
-"""What can be looked at by name; each has a module `doctor`."""
-_LIBRARIES = ("msgspec", "httptools", "websockets", "h2")
-_OPTIONS: dict[str, dict[str, Any]] = {"bitburner": {"wait": 2.0}}
-"""What a bridge's own doctor is told, where it is not the usual: not to wait long for a game."""
+HOST = "host"
+_LIBRARIES = ("msgspec", "httptools", "websockets")
 
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
@@ -44,11 +38,11 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     parser.add_argument("parts", nargs="*", metavar="BRIDGE", help="or host; everything where none is named")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     options = parser.parse_args(arguments)
-    unknown = [name for name in options.parts if name not in PARTS]
-    if unknown:
-        parser.error(f"there is no bridge {unknown[0]!r}, only {', '.join(PARTS)}")
-    wanted = options.parts or PARTS
-    found = asyncio.run(examine(wanted, environment))
+    parts = (*plugins.names(), HOST)
+    for name in options.parts:
+        if name not in parts:
+            parser.error(f"Unknown bridge {name!r}. Available: {', '.join(parts)}.")
+    found = asyncio.run(examine(options.parts or parts, environment))
     if options.json:
         sys.stdout.write(json.dumps(msgspec.to_builtins(found), ensure_ascii=False, indent=2) + "\n")
     else:
@@ -82,12 +76,17 @@ def _offering(environment: Mapping[str, str]) -> Finding:
 
 
 async def _part(name: str, environment: Mapping[str, str]) -> list[Finding]:
-    doctor = import_module(f"bridgehead.{name}.doctor")
     try:
-        found: list[Finding] = await doctor.examine(environment, **_OPTIONS.get(name, {}))
+        if name == HOST:
+            from bridgehead.host.doctor import examine as examine_host
+
+            return await examine_host(environment)
+        manifest = plugins.load(name)
+        if manifest.doctor is not None:
+            return await manifest.doctor(environment)
+        return [showing.finding(manifest.settings(environment), environment)]
     except BridgeError as error:
         return [Finding("settings", "wrong", error.message, error.next_step)]
-    return found
 
 
 def _clients(environment: Mapping[str, str]) -> list[Finding]:

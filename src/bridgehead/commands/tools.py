@@ -11,8 +11,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from bridgehead.mcp.tools import Tool
-from bridgehead.mcp.versions import NEWEST_HANDSHAKE
+from bridgehead.mcp.features.tools import Tool
+from bridgehead.mcp.revisions import NEWEST_HANDSHAKE
+from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import Parser
 
 from . import bridges, values
@@ -28,11 +29,11 @@ Lists the tools of one bridge, or of all.
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """List tools."""
     parser = Parser(prog="bridgehead tools", description=_ABOUT)
-    parser.add_argument("bridge", nargs="?", choices=bridges.NAMES)
+    parser.add_argument("bridge", nargs="?", choices=plugins.names())
     parser.add_argument("--json", action="store_true", help="print them as a client gets them")
     options = parser.parse_args(arguments)
-    names = (options.bridge,) if options.bridge else bridges.NAMES
-    found = {name: list(bridges.bridge(name, environment).tools.values()) for name in names}
+    names = (options.bridge,) if options.bridge else plugins.names()
+    found = {name: list(bridges.make_bridge(name, environment).tools.values()) for name in names}
     if options.json:
         listed = {
             name: [msgspec.to_builtins(tool.item(NEWEST_HANDSHAKE)) for tool in tools]

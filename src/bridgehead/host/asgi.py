@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from bridgehead.mcp.http.asgi import AsgiApplication, asgi
 from bridgehead.runtime.clock import SystemClock
-from bridgehead.runtime.hosting import Factory
+from bridgehead.runtime.manifest import Manifest
 
 from .factory import make_application
 from .registry import installed
@@ -26,7 +26,7 @@ from .tracing import open_tracer
 
 def create_app(
     environment: Mapping[str, str] | None = None,
-    factories: Callable[[Collection[str]], Mapping[str, Factory]] = installed,
+    manifests: Callable[[Collection[str]], Mapping[str, Manifest]] = installed,
 ) -> AsgiApplication:
     """Make the application; raises BridgeError where the settings do not let it serve."""
     env = os.environ if environment is None else environment
@@ -34,7 +34,7 @@ def create_app(
     settings.configure_logs()
     app = make_application(
         settings,
-        factories(settings.bridges),
+        manifests(settings.bridges),
         env,
         SystemClock(),
         state_key=secrets.token_bytes(32),

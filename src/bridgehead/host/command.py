@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bridgehead.mcp.http.server import listen
 from bridgehead.runtime.command_line import Parser
 from bridgehead.runtime.errors import BridgeError
-from bridgehead.runtime.hosting import Factory
+from bridgehead.runtime.manifest import Manifest
 
 from . import tls
 from .factory import open_tokens
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import argparse
     import socket
 
-Factories = Callable[[Collection[str]], Mapping[str, Factory]]
+Manifests = Callable[[Collection[str]], Mapping[str, Manifest]]
 
 _EXAMPLES = """\
 examples:
@@ -36,16 +36,16 @@ Everything else is a setting: see docs/operations.md.
 """
 
 
-def main(arguments: list[str], environment: Mapping[str, str], factories: Factories = installed) -> int:
+def main(arguments: list[str], environment: Mapping[str, str], manifests: Manifests = installed) -> int:
     """Serve until told to end, and return the exit status."""
     given = parser().parse_args(arguments)
     settings = HostSettings.of(environment, **vars(given))
     settings.configure_logs()
-    wanted = factories(settings.bridges)
+    wanted = manifests(settings.bridges)
     open_tokens(settings)  # what is missing is said before anything is bound
     tls.certificate(settings)
     if settings.workers > 1:
-        supervision.check_bridges(wanted, environment, settings.workers)
+        supervision.check_bridges(wanted, settings.workers)
     with _listen(settings) as listening:
         job = Job(settings, wanted, environment, listening, secrets.token_bytes(32))
         if settings.workers > 1:

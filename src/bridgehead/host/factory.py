@@ -10,7 +10,7 @@ from bridgehead.mcp.http.guard import Guard
 from bridgehead.runtime import logs, places
 from bridgehead.runtime.clock import Clock
 from bridgehead.runtime.errors import BridgeError
-from bridgehead.runtime.hosting import Factory
+from bridgehead.runtime.manifest import Manifest
 
 from .access_log import AccessLog
 from .app import HostApplication
@@ -67,7 +67,7 @@ def limits_of(settings: HostSettings) -> Limits:
 
 def make_application(
     settings: HostSettings,
-    factories: Mapping[str, Factory],
+    manifests: Mapping[str, Manifest],
     environment: Mapping[str, str],
     clock: Clock,
     *,
@@ -78,11 +78,11 @@ def make_application(
     """Make the application of one process."""
     logs.also(log_fields)
     tokens = open_tokens(settings)
-    oauth = _oauth_issuer(settings, factories, clock)
+    oauth = _oauth_issuer(settings, manifests, clock)
     issuers: list[Issuer] = [] if tokens is None else [FileIssuer(tokens, clock)]
     if oauth is not None:
         issuers.append(oauth)
-    registry = Registry(factories, environment, tracer=tracer)
+    registry = Registry(manifests, environment, tracer=tracer)
     guard = Guard(settings.hosts, settings.allowed_origins)
     metrics = HostMetrics()
     return HostApplication(
@@ -96,7 +96,7 @@ def make_application(
             session_prefix="" if workers is None else workers.session_prefix,
         ),
         Admission(
-            make_table(factories, with_oauth=oauth is not None),
+            make_table(manifests, with_oauth=oauth is not None),
             guard,
             Authenticator(issuers, clock, metrics.auth_failures.add),
             Throttle(clock.monotonic),

@@ -94,8 +94,8 @@ class Pages:
         yield given, self._metrics.metrics
         yield given, self._registry.metrics
         for name, status in self._registry.statuses.items():
-            if status.hosted is not None:
-                yield (*given, ("bridge", name)), status.hosted.metrics
+            if status.bridge is not None:
+                yield (*given, ("bridge", name)), status.metrics
 
     async def _all_metrics(self) -> Response:
         texts = [self.own_metrics()]

@@ -10,23 +10,20 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Collection, Mapping
-from importlib import import_module
 from typing import Any
 
 from bridgehead.mcp import Bridge
 from bridgehead.mcp.lifespan import Lifespans
-from bridgehead.runtime import logs
+from bridgehead.runtime import logs, plugins
 from bridgehead.runtime.backoff import Backoff
 from bridgehead.runtime.errors import BridgeError
-from bridgehead.runtime.hosting import Factory, FarSide, Hosted
+from bridgehead.runtime.manifest import FarSide, Manifest
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.settings import SettingError
 
 from .metrics import CallMetrics
 from .tracing import Tracer
 
-NAMES = ("bitburner", "aoc", "mercury")
-"""The bridges of the distribution."""
 AGAIN = Backoff(base=1.0, most=60.0)
 _BEGIN_SECONDS = 5.0
 """How long the host waits for its bridges to begin before it takes requests all the same."""
@@ -37,9 +34,14 @@ log = logs.logger("host.bridges")
 class BridgeStatus:
     """One bridge, and whether it can serve."""
 
-    def __init__(self, name: str, hosted: Hosted | None, problem: str = "") -> None:
-        self.name = name
-        self.hosted = hosted
+    def __init__(
+        self, manifest: Manifest, bridge: Bridge[Any] | None, metrics: Metrics, problem: str = ""
+    ) -> None:
+        self.name = manifest.name
+        self.manifest = manifest
+        self.bridge = bridge
+        """None where it could not be made."""
+        self.metrics = metrics
         self.problem = problem
         """Why it does not serve; nothing where it does."""
 
@@ -49,7 +51,7 @@ class Registry:
 
     def __init__(
         self,
-        factories: Mapping[str, Factory],
+        manifests: Mapping[str, Manifest],
         environment: Mapping[str, str],
         *,
         tracer: Tracer | None = None,
@@ -59,7 +61,7 @@ class Registry:
         self._draw = draw
         self._keepers: list[asyncio.Task[None]] = []
         self.statuses = {
-            name: _make_status(name, factory, environment, tracer) for name, factory in factories.items()
+            name: _make_status(manifest, environment, tracer) for name, manifest in manifests.items()
         }
 
         self.metrics = self._make_metrics()
@@ -83,7 +85,7 @@ class Registry:
     @property
     def bridges(self) -> dict[str, Bridge[Any]]:
         """The bridges that could be made, by name."""
-        return {s.name: s.hosted.bridge for s in self.statuses.values() if s.hosted is not None}
+        return {s.name: s.bridge for s in self.statuses.values() if s.bridge is not None}
 
     async def start(self) -> None:
         """Let every bridge begin, and wait a moment for them."""
@@ -123,46 +125,36 @@ class Registry:
 
     def far_side(self, status: BridgeStatus) -> FarSide:
         """Ask a bridge how its far side is."""
-        if status.problem or status.hosted is None:
+        if status.problem or status.bridge is None:
             return FarSide(is_there=False, says=status.problem)
-        lifespan = self.lifespans[status.hosted.bridge]
+        lifespan = self.lifespans[status.bridge]
         try:
-            return status.hosted.far_side(lifespan.value if lifespan.ready else None)
+            return status.manifest.far_side(lifespan.value if lifespan.ready else None)
         except Exception as failure:  # noqa: BLE001  (a health page never fails for a bridge)
             log.warn("a bridge could not tell of its far side", bridge=status.name, problem=repr(failure))
             return FarSide(is_there=False, says="The bridge cannot tell; the log says why.")
 
 
-def installed(names: Collection[str] = ()) -> dict[str, Factory]:
-    """Return how to make each bridge that is wanted; all of them where none is named."""
-    wanted = tuple(names) or NAMES
+def installed(names: Collection[str] = ()) -> dict[str, Manifest]:
+    """Return the manifest of each bridge that is wanted; all of them where none is named."""
+    wanted, known = tuple(names) or plugins.names(), plugins.names()
     for name in wanted:
-        if name not in NAMES:
-            raise SettingError("BRIDGEHEAD_BRIDGES", name, f"one or more of {', '.join(NAMES)}")
-    return {name: _loading(name) for name in wanted}
+        if name not in known:
+            raise SettingError("BRIDGEHEAD_BRIDGES", name, f"one or more of {', '.join(known)}")
+    return {name: plugins.load(name) for name in wanted}
 
 
-def _loading(name: str) -> Factory:
-    def make(environment: Mapping[str, str], metrics: Metrics) -> Hosted:
-        hosted: Hosted = import_module(f"bridgehead.{name}.hosted").hosted(environment, metrics)
-        return hosted
-
-    return make
-
-
-def _make_status(
-    name: str, factory: Factory, environment: Mapping[str, str], tracer: Tracer | None
-) -> BridgeStatus:
+def _make_status(manifest: Manifest, environment: Mapping[str, str], tracer: Tracer | None) -> BridgeStatus:
     metrics, problem = Metrics(), ""
     try:
-        hosted: Hosted | None = factory(environment, metrics)
+        bridge: Bridge[Any] | None = manifest.make(manifest.settings(environment), metrics)
     except Exception as failure:  # noqa: BLE001  (whatever it is, it is this bridge's alone)
-        hosted, problem = None, _reason(failure)
-    if hosted is None:
-        log.error("a bridge cannot be served", bridge=name, problem=problem)
-        return BridgeStatus(name, None, problem)
-    hosted.bridge.around_calls(CallMetrics(hosted.bridge.info.name, metrics, tracer).hook())
-    return BridgeStatus(name, hosted)
+        bridge, problem = None, _reason(failure)
+    if bridge is None:
+        log.error("a bridge cannot be served", bridge=manifest.name, problem=problem)
+        return BridgeStatus(manifest, None, metrics, problem)
+    bridge.around_calls(CallMetrics(bridge.info.name, metrics, tracer).hook())
+    return BridgeStatus(manifest, bridge, metrics)
 
 
 def _reason(failure: Exception) -> str:

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
+from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import WRONG_USAGE, Parser
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.settings import SettingError
 
-from . import bridges, executable, files, plan
+from . import executable, files, plan
 from .clients import BY_ID, Client
 from .failure import InstallError, Malformed
 from .survey import survey
@@ -45,7 +46,7 @@ _FAILED = 1
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Install bridges on this machine, and return the exit status."""
-    return run(arguments, World.here(environment), bridges.settings_of)
+    return run(arguments, World.here(environment), lambda name: plugins.load(name).settings)
 
 
 def run(arguments: list[str], world: World, settings_of: Callable[[str], type[Settings]]) -> int:
@@ -68,7 +69,7 @@ def _parser() -> Parser:
     parser = Parser(prog="bridgehead install", description=_ABOUT, usage=usage)
     parser.add_argument("client", metavar="CLIENT", nargs="?", choices=tuple(BY_ID), help=", ".join(BY_ID))
     add = parser.add_argument
-    add("bridge", metavar="BRIDGE", nargs="*", help=f"{', '.join(bridges.NAMES)} (default: all)")
+    add("bridge", metavar="BRIDGE", nargs="*", help=f"{', '.join(plugins.names())} (default: all)")
     add("--list", action="store_true", help="show which clients are found, and which bridges each has")
     add("--remove", action="store_true", help="take the bridges out again")
     add("--dry-run", action="store_true", help="show the difference, and write nothing")
@@ -88,9 +89,9 @@ def _check(parser: Parser, options: argparse.Namespace) -> None:
     """Refuse what does not go together, in one line."""
     if options.client is None:
         parser.error("no client given")
-    unknown = [name for name in options.bridge if name not in bridges.NAMES]
-    if unknown:
-        parser.error(f"{unknown[0]!r} is no bridge; there are {', '.join(bridges.NAMES)}")
+    for name in options.bridge:
+        if name not in plugins.names():
+            parser.error(str(plugins.UnknownBridge(name)))
     address = _address(options.url)
     is_one = len(set(options.bridge)) == 1 or address.path.rstrip("/").endswith("/mcp") or options.remove
     if options.name and not (is_one and _NAME.fullmatch(options.name)):

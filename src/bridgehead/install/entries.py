@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from .bridges import NAMES
+from bridgehead.runtime import plugins
+
 from .clients import Client
 from .needs import Needs
 
@@ -107,9 +108,11 @@ def is_ours(name: str, entry: Any) -> bool:
     if isinstance(entry.get("command"), str):
         arguments = _list(entry, "args")
         programs = [PureWindowsPath(part).name.lower() for part in (entry["command"], *arguments)]
-        return bool({*arguments[-1:]} & {*NAMES}) or any(program.startswith(ALL) for program in programs)
+        return bool({*arguments[-1:]} & {*plugins.names()}) or any(
+            program.startswith(ALL) for program in programs
+        )
     # Many servers are at /mcp; only our own name says that it is all of ours.
-    ends = tuple(f"/{bridge}/mcp" for bridge in NAMES) + (("/mcp",) if name == ALL else ())
+    ends = tuple(f"/{bridge}/mcp" for bridge in plugins.names()) + (("/mcp",) if name == ALL else ())
     urls = [entry[field] for field in _URLS if isinstance(entry.get(field), str)]
     return any(_path(url).endswith(ends) for url in urls)
 

@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from bridgehead.runtime import plugins
+
 from . import edit, entries
-from .bridges import NAMES
 from .clients import Client
 from .failure import InstallError
 from .json_edit import same
@@ -74,7 +75,7 @@ def remove(text: str | None, request: Request) -> Plan:
     """Plan to take servers out of the text of a client's file."""
     client = request.client
     old = edit.servers(text, client.form, client.section)
-    names = (request.name,) if request.name else request.bridges or (*NAMES, entries.ALL)
+    names = (request.name,) if request.name else request.bridges or (*plugins.names(), entries.ALL)
     changes = {}
     for name in names:
         if name not in old:
@@ -103,7 +104,7 @@ def _local(
     wanted: dict[str, dict[str, Any]] = {}
     notes: list[str] = []
     hidden: list[str] = []
-    for bridge in request.bridges or NAMES:
+    for bridge in request.bridges or plugins.names():
         name = request.name or bridge
         need = needs(settings_of(bridge), environment)
         wanted[name] = entries.local(
@@ -176,8 +177,10 @@ def _addresses(request: Request) -> dict[str, str]:
     url = request.url.rstrip("/")
     path = urlsplit(url).path
     if not path.endswith("/mcp"):
-        return {request.name or bridge: f"{url}/{bridge}/mcp" for bridge in request.bridges or NAMES}
-    named = [bridge for bridge in NAMES if path.endswith(f"/{bridge}/mcp")]
+        return {
+            request.name or bridge: f"{url}/{bridge}/mcp" for bridge in request.bridges or plugins.names()
+        }
+    named = [bridge for bridge in plugins.names() if path.endswith(f"/{bridge}/mcp")]
     if request.bridges and list(request.bridges) != named:
         raise InstallError(
             f"{request.url} is one server, and not {', '.join(request.bridges)}.",

@@ -2,12 +2,25 @@
 
 Declare a `Bridge` with its tools, resources and prompts; serve it with `bridgehead.mcp.stdio.run` or as the
 ASGI application of `bridgehead.mcp.http`; put several together with `bridgehead.mcp.combined`; test them with
-`bridgehead.mcp.memory`. This package imports nothing else of the project and could be lifted out of it.
+`bridgehead.mcp.in_memory`. This package imports nothing else of the project and could be lifted out of it.
 """
 
 from .bridge import Bridge, Implementation
-from .call_hook import CallHook, Invocation, Outcome, observe_calls
-from .content import (
+from .calls.call_hook import CallHook, Invocation, Outcome, observe_calls
+from .calls.context import Context
+from .calls.input_requests import (
+    Elicited,
+    Question,
+    Root,
+    Sampled,
+    SamplingMessage,
+    elicitation,
+    elicitation_by_url,
+    list_roots,
+    sampling,
+)
+from .errors import Dialect, ProtocolError, ToolError
+from .features.content import (
     Annotations,
     Audio,
     BlobResource,
@@ -20,22 +33,9 @@ from .content import (
     Text,
     TextResource,
 )
-from .context import Context
-from .errors import Dialect, ProtocolError, ToolError
+from .features.resources import ResourceItem
+from .features.tools import Answer, Arguments, CallResult, Encoded, NoArguments
 from .limits import Limits
-from .questions import (
-    Elicited,
-    Question,
-    Root,
-    Sampled,
-    SamplingMessage,
-    elicitation,
-    elicitation_by_url,
-    list_roots,
-    sampling,
-)
-from .resources import ResourceItem
-from .tools import Answer, Arguments, CallResult, Encoded, NoArguments
 
 __all__ = [
     "Annotations",

@@ -11,14 +11,15 @@ from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import field
 
-from .call_hook import CallHook, wrap_hook
+from .calls.call_hook import CallHook, wrap_hook
+from .calls.context import Context, State
 from .changes import Changes
-from .content import Icon, Wire
-from .context import Context, State
 from .errors import Dialect
-from .prompts import Prompt
-from .resources import Resource, ResourceItem, Template, TemplateItem
-from .tools import Recall, Tool, ToolHints
+from .features.content import Icon, Wire
+from .features.prompts import Prompt
+from .features.resources import Resource, ResourceItem, Template, TemplateItem
+from .features.tools import Recall, Tool, ToolHints
+from .revisions import Revision
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Completer = Callable[[str, dict[str, str], Context[Any]], "list[str] | Awaitable[list[str]]"]
@@ -60,6 +61,7 @@ class Bridge(Generic[State]):
         list_ttl_ms: int = 60_000,
         read_ttl_ms: int = 0,
         cache_scope: Literal["public", "private"] = "private",
+        contract_revision: str | None = None,
     ) -> None:
         self.info = Implementation(name, version, title, description, website_url, icons or None)
         self.instructions = instructions
@@ -74,6 +76,9 @@ class Bridge(Generic[State]):
         self.list_ttl_ms = list_ttl_ms
         self.read_ttl_ms = read_ttl_ms
         self.cache_scope = cache_scope
+        self.contract_revision = contract_revision
+        """The revision whose clients get what a published contract says to the letter: no instructions, and
+        the input schemas that were written by hand. Newer ones get the instructions and generated schemas."""
         self.changed = Changes()
         self.homes: tuple[Bridge[Any], ...] = (self,)
         """The bridges whose parts are offered here: this one, or those that were combined."""
@@ -86,6 +91,10 @@ class Bridge(Generic[State]):
         """What lists resources beside the declared ones, by the bridge that declared it."""
         self.call_hook: CallHook | None = None
         """What goes around every call of a part that was declared here."""
+
+    def instructions_for(self, revision: Revision) -> str | None:
+        """Return what a client of a revision is told of the whole bridge."""
+        return None if revision.name == self.contract_revision else self.instructions
 
     @property
     def has_resources(self) -> bool:

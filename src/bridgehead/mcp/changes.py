@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .later import asyncio
+from .lazy_imports import asyncio
 
 if TYPE_CHECKING:
     from asyncio import Event

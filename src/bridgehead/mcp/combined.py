@@ -11,7 +11,7 @@ from typing import Any
 
 from .bridge import Bridge
 from .changes import Changes, Listener
-from .tools import Tool
+from .features.tools import Tool
 
 Offers = Callable[[Tool], bool]
 
@@ -65,6 +65,7 @@ def restricted(bridge: Bridge[Any], offers: Offers) -> Bridge[Any]:
         list_ttl_ms=bridge.list_ttl_ms,
         read_ttl_ms=bridge.read_ttl_ms,
         cache_scope=bridge.cache_scope,
+        contract_revision=bridge.contract_revision,
     )
     return _filled(view, (bridge,), offers)
 

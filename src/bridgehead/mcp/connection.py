@@ -15,12 +15,12 @@ from msgspec import Struct
 
 from . import jsonrpc
 from .errors import INVALID_REQUEST, OVERLOADED, ProtocolError, ToolError
-from .later import asyncio
-from .versions import Revision
+from .lazy_imports import asyncio
+from .revisions import Revision
 
 if TYPE_CHECKING:
+    from .calls.context import Context
     from .changes import Listener
-    from .context import Context
     from .limits import Limits
 
 

@@ -16,20 +16,20 @@ from msgspec import UNSET
 
 from . import changes, jsonrpc
 from .bridge import Bridge
+from .calls.context import Context, questions_in
+from .calls.multi_round import Rounds
+from .calls.params import META_PREFIX, CancelledParams
 from .changes import Listener
 from .connection import Client, Connection, Outlet
-from .context import Context, questions_in
 from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, Dialect, Failure, ProtocolError, ToolError
-from .later import asyncio, inspect, logging
+from .features.tools import InvalidArguments, encoded, error_result
+from .lazy_imports import asyncio, inspect, logging
 from .lifespan import Lifespan, Lifespans
 from .limits import Limits
-from .opening import fitted_info
-from .params import META_PREFIX, CancelledParams
-from .request import Request, client_of, read
+from .methods.handshake import fitted_info
+from .methods.request import Request, client_of, read
 from .results import Body
-from .rounds import Rounds
-from .tools import InvalidArguments, encoded, error_result
-from .versions import V2026_07_28, Revision
+from .revisions import V2026_07_28, Revision
 
 Reply = bytes | Coroutine[Any, Any, bytes | None] | None
 """An answer, work that will give one (or none, if it is cancelled), or nothing to say."""
@@ -277,7 +277,9 @@ class Dispatcher:
         try:
             if questions := questions_in(error):
                 return self._asking(context, self.rounds.pause(context, request.params, questions))
-            return self._failed(context, _worded(context.dialect, error), error)
+            return self._failed(
+                context, _worded(context.dialect.for_revision(context.revision), error), error
+            )
         except ProtocolError:
             raise
         except Exception as another:  # noqa: BLE001  (what was to be said cannot be said)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .context import Context
+    from .calls.context import Context
+    from .revisions import Revision
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -52,6 +53,10 @@ Failure = ProtocolError | ToolError
 
 class Dialect:
     """How a bridge's failures look. The default tells the model everything that it can act on."""
+
+    def for_revision(self, revision: Revision) -> Dialect:
+        """Return the dialect for clients of a revision; a contract may pin how failures look in one."""
+        return self
 
     def invalid_arguments(self, tool: str, problem: str) -> Failure:
         """Arguments that do not fit the tool's input."""

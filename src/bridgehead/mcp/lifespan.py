@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
-from .later import asyncio, logging
+from .lazy_imports import asyncio, logging
 
 if TYPE_CHECKING:
     from types import TracebackType

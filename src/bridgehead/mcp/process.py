@@ -16,8 +16,10 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from .end_signals import end_signals
+
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]
-END_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
 TURN_SECONDS = 0.1
 """How often a loop that is to end is asked whether it still turns."""
 
@@ -76,7 +78,7 @@ def hear_end(act: Callable[[], None], within: float) -> None:
     def note(*_: object) -> None:
         threading.Thread(target=_end_if_stuck, args=(loop, act, within), daemon=True).start()
 
-    for number in END_SIGNALS:
+    for number in end_signals():
         with suppress(NotImplementedError):  # Windows
             loop.add_signal_handler(number, act)  # which wakes the loop, even if it is just about to wait
         signal.signal(number, note)
@@ -97,7 +99,7 @@ def _end_if_stuck(loop: asyncio.AbstractEventLoop, act: Callable[[], None], with
 def told_to_end(within: float = 5.0) -> Iterator[asyncio.Event]:
     """Give an event that is set when a signal comes that ends a process; see `hear_end`."""
     told = asyncio.Event()
-    before = {number: signal.getsignal(number) for number in END_SIGNALS}
+    before = {number: signal.getsignal(number) for number in end_signals()}
     hear_end(told.set, within)
     try:
         yield told

@@ -22,16 +22,21 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
         from .simulator.command import simulate
 
         return simulate(arguments[1:], environment)
-    parser = Parser(prog="bridgehead mercury", description=_ABOUT)
-    commands = parser.add_subparsers(dest="command", required=True)
+    options = parser().parse_args(arguments)
+    if options.command == "settings":
+        return _show_settings(environment)
+    return _examine(environment, offline=options.offline)
+
+
+def parser() -> Parser:
+    """Return the parser of the command line."""
+    found = Parser(prog="bridgehead mercury", description=_ABOUT)
+    commands = found.add_subparsers(dest="command", required=True)
     doctor = commands.add_parser("doctor", help="check the settings, the key, the API and the model for real")
     doctor.add_argument("--offline", action="store_true", help="check only what needs no network")
     commands.add_parser("settings", help="list every setting with its value now")
     commands.add_parser("simulate", help="serve a simulated Mercury API on loopback")
-    options = parser.parse_args(arguments)
-    if options.command == "settings":
-        return _show_settings(environment)
-    return _examine(environment, offline=options.offline)
+    return found
 
 
 def _examine(environment: Mapping[str, str], *, offline: bool) -> int:

@@ -8,22 +8,38 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.live import Live
 from rich.panel import Panel
 from rich.text import Text
 
+from bridgehead.runtime.manifest import Trial
 from bridgehead.runtime.offering import OfferingSettings
 from bridgehead.runtime.tour import HOME, Tour
 
 from .settings import MercurySettings
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 _KEY = "sk_only_for_this_demo"
 _DELAY_MS = "12"
 _FRAMES = 30
 _STORY = [{"role": "user", "content": "Tell me how a bridge is built, in 90 words"}]
+
+
+@contextmanager
+def trial(folder: Path) -> Iterator[Trial]:
+    """Run the simulated API."""
+    with _simulated() as url:
+        environment = {
+            "MERCURY_API_URL": url,
+            "MERCURY_API_KEY": _KEY,
+            "BRIDGEHEAD_STATE_DIR": str(folder),
+        }
+        yield Trial(environment, "mercury_list_models", "mercury")
 
 
 def tour(console: Console) -> bool:

@@ -14,8 +14,8 @@ from bridgehead.mcp.errors import Failure
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
 
-from . import audit
-from .calls import client_of
+from .calling import audit
+from .calling.call import client_of
 from .errors import MercuryError
 
 INVALID_ARGUMENTS = "INVALID_ARGUMENTS"

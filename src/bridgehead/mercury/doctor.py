@@ -8,9 +8,9 @@ from bridgehead.runtime import logs, places, showing
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding
 
+from .calling.opening import opened
+from .calling.service import Service
 from .errors import MercuryError
-from .opening import opened
-from .service import Service
 from .settings import MercurySettings
 
 

@@ -9,7 +9,7 @@ import re
 
 import msgspec
 
-from . import wire
+from .api import wire
 from .errors import ApiFailed, InvalidCall, LimitReached, MercuryError, NotAuthorised
 
 UNAUTHORISED, PAYMENT_REQUIRED, FORBIDDEN, NOT_FOUND, TIMED_OUT, TOO_MANY = 401, 402, 403, 404, 408, 429

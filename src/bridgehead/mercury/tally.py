@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from .answers import Metadata
+from .completion import Metadata
 
 
 class Tally(Struct):

@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from bridgehead.mcp import Bridge, Context, NoArguments
 
-from .calls import client_of
-from .service import Service
+from .calling.call import client_of
+from .calling.service import Service
 from .tally import Tally
 
 USAGE = "mercury_usage"

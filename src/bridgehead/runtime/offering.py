@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bridgehead.mcp import Bridge
-    from bridgehead.mcp.tools import Tool
+    from bridgehead.mcp.features.tools import Tool
 
 
 class OfferingSettings(Settings):

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bridgehead.mcp.versions import HANDSHAKE, Revision
+from bridgehead.mcp.revisions import HANDSHAKE, Revision
 from tests.aoc.data import Data
 from tests.support.checked import STATELESS, CheckedClient, connect
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from bridgehead.aoc.files.recorder import Recorder
 from bridgehead.aoc.settings import AocSettings
-from bridgehead.mcp.versions import REVISIONS
+from bridgehead.mcp.revisions import REVISIONS
 from bridgehead.runtime.clock import SystemClock
 from tests.aoc.data import Data, entry
 from tests.support.checked import connect

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from bridgehead.bitburner.game.link import Deadlines
+from tests.support.waiting import PATIENCE
 
 
 async def test_each_future_fails_at_its_own_time_whatever_the_order() -> None:
@@ -17,7 +18,7 @@ async def test_each_future_fails_at_its_own_time_whatever_the_order() -> None:
     failed = {}
     for delay in sorted(futures):
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(futures[delay], 5)
+            await asyncio.wait_for(futures[delay], PATIENCE)
         failed[delay] = loop.time() - began
 
     assert all(at >= delay - 0.002 for delay, at in failed.items())
@@ -33,7 +34,7 @@ async def test_a_future_that_ended_is_left_alone() -> None:
     answered.set_result("in time")
     deadlines.forget(forgotten)
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(late, 5)
+        await asyncio.wait_for(late, PATIENCE)
 
     assert answered.result() == "in time"
     assert not forgotten.done()

@@ -11,7 +11,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from bridgehead.bitburner.simulator import Faults, Game
 from tests.bitburner.playing import FILES, PAGE, Play, bridged, played
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE, until
 
 
 async def test_the_port_is_open_before_any_tool_is_called(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ async def test_a_drop_rejects_what_is_in_flight_at_once(tmp_path: Path) -> None:
         calls = [asyncio.ensure_future(play.fails("list_files")) for _ in range(5)]
         await until(lambda: len(game.requests) == 5)
         game.cut()
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PATIENCE):
             answers = await asyncio.gather(*calls)
 
         for text, problem in answers:
@@ -294,5 +294,5 @@ def dialled(play: Play) -> connect:
 
 
 async def reply(socket: ClientConnection, **members: Any) -> None:
-    asked = json.loads(await asyncio.wait_for(socket.recv(), 5))
+    asked = json.loads(await asyncio.wait_for(socket.recv(), PATIENCE))
     await socket.send(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **members}))

@@ -8,7 +8,9 @@ from typing import Any
 
 from websockets.asyncio.server import ServerConnection, serve
 
-LIMIT = 5
+from tests.support.waiting import PATIENCE
+
+LIMIT = PATIENCE
 
 
 class Listening:

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.bitburner.simulator.listening import listening, request, said
+from tests.support.waiting import PATIENCE
 
-LIMIT = 20
+LIMIT = PATIENCE
 
 
 @asynccontextmanager

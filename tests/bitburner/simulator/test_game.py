@@ -10,6 +10,7 @@ from websockets.http11 import Request, Response
 
 from bridgehead.bitburner.simulator import Game
 from tests.bitburner.simulator.listening import listening, request, said
+from tests.support.waiting import PATIENCE
 
 PAGE = "https://bitburner-official.github.io"
 
@@ -73,7 +74,7 @@ async def test_a_new_dial_gives_up_the_old_connection() -> None:
         first = await server.next()
         await game.dial(server.url)
 
-        await asyncio.wait_for(first.wait_closed(), 5)
+        await asyncio.wait_for(first.wait_closed(), PATIENCE)
         assert first.close_code == 1001
         assert game.is_connected
 
@@ -84,7 +85,7 @@ async def test_a_cut_connection_ends_without_a_word() -> None:
         connection = await server.next()
         game.cut()
 
-        await asyncio.wait_for(connection.wait_closed(), 5)
+        await asyncio.wait_for(connection.wait_closed(), PATIENCE)
         assert connection.close_code == 1006
         assert await game.wait_closed() == (1006, "")
 
@@ -100,7 +101,7 @@ async def test_a_frozen_game_answers_no_ping_until_it_thaws() -> None:
 
         game.thaw()
 
-        assert await asyncio.wait_for(pong, 5) >= 0
+        assert await asyncio.wait_for(pong, PATIENCE) >= 0
 
 
 async def test_without_a_connection_there_is_nothing_to_end() -> None:

@@ -9,6 +9,7 @@ import pytest
 from bridgehead.bitburner.simulator import Game
 from bridgehead.bitburner.tools.matching import Job, matched
 from tests.bitburner.playing import Play, played
+from tests.support.waiting import PATIENCE
 
 
 async def test_lines_are_found_with_their_files_and_numbers(play: Play) -> None:
@@ -78,7 +79,7 @@ async def test_a_search_that_is_cancelled_leaves_no_process(tmp_path: Path) -> N
 
 
 async def _until_searching() -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while not _searching():
             await asyncio.sleep(0.01)
 

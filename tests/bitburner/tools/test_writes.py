@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bridgehead.bitburner.simulator import Faults, Game
-from bridgehead.mcp.versions import V2025_06_18, V2026_07_28
+from bridgehead.mcp.revisions import V2025_06_18, V2026_07_28
 from tests.bitburner.playing import FILES, SCRIPT, Play, bridged, played
 from tests.support.asking import Person, solve
 

@@ -13,6 +13,7 @@ from bridgehead.mcp import Limits
 from tests.support.http_client import Headers
 from tests.support.http_server import JSON_POST, Server, serving
 from tests.support.messages import STATELESS, Checker, decode, encode
+from tests.support.waiting import PATIENCE
 
 SLOW = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -85,7 +86,7 @@ class Lane:
         self._runner.run(self._sent(method, extra, body))
 
     async def _sent(self, method: str, extra: Headers, body: bytes) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             response = await self._server.http.request(method, "/mcp", {**JSON_POST, **extra}, body)
             assert response.status in STATUSES, response.status
             kind = response.headers.get("content-type")

@@ -20,6 +20,7 @@ from tests.support.messages import (
     stateless,
     text,
 )
+from tests.support.waiting import PATIENCE
 
 ECHO = call("echo", {"text": "a"})
 
@@ -199,7 +200,7 @@ async def test_a_client_that_hangs_up_cancels_its_call(server: Server, progress:
     if progress:
         assert (await (await asking).message())["method"] == "notifications/progress"
     await server.http.close()
-    await asyncio.wait_for(server.work.idle.wait(), 2)
+    await asyncio.wait_for(server.work.idle.wait(), PATIENCE)
     assert server.work.cancelled == 1
     await asyncio.gather(asking, return_exceptions=True)
 
@@ -232,7 +233,7 @@ async def test_a_listen_stream_is_kept_alive_and_ends_with_its_client() -> None:
         assert event.is_comment
         assert len(server.app.dispatcher.streams) == 1
         await stream.hang_up()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while server.app.dispatcher.streams:
                 await asyncio.sleep(0.01)
 

@@ -8,6 +8,7 @@ from bridgehead.mcp import Limits
 from tests.support.http_client import Response
 from tests.support.http_server import Server, serving
 from tests.support.messages import call, request, stateless, text
+from tests.support.waiting import PATIENCE
 
 
 async def progress_of(server: Server, response: Response) -> int:
@@ -136,7 +137,7 @@ async def test_a_call_that_ended_while_its_client_was_away_is_answered_when_it_c
     await progress_of(server, response)
     await response.hang_up()
     server.work.go.release()
-    await asyncio.wait_for(server.work.idle.wait(), 10)
+    await asyncio.wait_for(server.work.idle.wait(), PATIENCE)
     for _ in range(2):  # as often as it asks
         resumed = await server.listen(session, response.last_id)
         (message,) = await resumed.messages()
@@ -189,7 +190,7 @@ async def test_the_work_of_a_client_that_does_not_come_back_is_stopped() -> None
         response = await server.post(request("tools/call", call("wait", progress=1), 1), session)
         await progress_of(server, response)
         await response.hang_up()
-        await asyncio.wait_for(server.work.idle.wait(), 10)
+        await asyncio.wait_for(server.work.idle.wait(), PATIENCE)
         assert server.work.cancelled == 1
         assert (await server.json(await server.post(request("ping"), session)))["result"] == {}
 
@@ -215,7 +216,7 @@ async def test_a_call_that_has_said_nothing_is_stopped_when_its_client_hangs_up(
     asking = asyncio.create_task(server.post(body, session))
     await server.work.began.acquire()
     await server.http.close()
-    await asyncio.wait_for(server.work.idle.wait(), 10)
+    await asyncio.wait_for(server.work.idle.wait(), PATIENCE)
     assert server.work.cancelled == 1
     await asyncio.gather(asking, return_exceptions=True)
 

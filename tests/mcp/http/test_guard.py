@@ -8,6 +8,7 @@ from bridgehead.mcp import Limits
 from tests.support.http_client import Headers
 from tests.support.http_server import JSON_POST, Server, serving
 from tests.support.messages import encode, initialize, request
+from tests.support.waiting import PATIENCE
 
 
 async def status(server: Server, headers: Headers) -> int:
@@ -196,7 +197,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for(sent: bytes) -> None:
     async with serving(SMALL) as server:
         head = server.http.head("POST", "/mcp", {**JSON_POST, "Content-Length": "500"})
         response, _ = await server.http.begin(head + sent)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await response.begin()
         assert "0.2 s" in await server.refused(response, 408)
         assert await server.is_alive()

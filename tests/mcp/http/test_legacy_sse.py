@@ -7,6 +7,7 @@ from tests.mcp.http.test_sessions import by_header
 from tests.support.http_client import Headers, Response
 from tests.support.http_server import Server, serving
 from tests.support.messages import Json, call, cancelled, initialize, notification, request, text
+from tests.support.waiting import PATIENCE
 
 OLD = "2024-11-05"
 
@@ -88,7 +89,7 @@ async def test_a_client_that_hangs_up_cancels_everything(server: Server) -> None
         await client.post(request("tools/call", call("wait"), number))
         await server.work.began.acquire()
     await client.stream.hang_up()
-    await asyncio.wait_for(server.work.idle.wait(), 5)
+    await asyncio.wait_for(server.work.idle.wait(), PATIENCE)
     assert server.work.cancelled == 3
     await client.post(request("ping"), 404)
 
@@ -131,7 +132,7 @@ async def test_streams_have_a_limit() -> None:
         assert refused.headers["retry-after"] == "30"
         await server.refused(refused, 503)
         await client.stream.hang_up()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while (await server.http.request("GET", "/sse")).status != 200:
                 await asyncio.sleep(0.01)
 
@@ -142,7 +143,7 @@ async def test_requests_over_the_limit_are_told_to_come_again_and_a_cancellation
         await client.post(request("tools/call", call("wait"), 1))
         await client.post(request("ping"), 503)
         await client.post(cancelled(1))
-        await asyncio.wait_for(server.work.idle.wait(), 5)
+        await asyncio.wait_for(server.work.idle.wait(), PATIENCE)
         assert (await client.ask(request("ping", None, 3)))["id"] == 3
 
 

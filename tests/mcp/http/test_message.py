@@ -10,13 +10,14 @@ from bridgehead.mcp import Limits
 from tests.support.http_client import Headers, Response
 from tests.support.http_server import Server, serving
 from tests.support.messages import call, request, stateless, text
+from tests.support.waiting import PATIENCE
 
 CLIENTS = 200
 
 
 async def quiet(server: Server, tasks: int) -> None:
     """Wait until no handler runs and no more tasks than at the start are there."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         await server.work.idle.wait()
         while len(asyncio.all_tasks()) > tasks:
             await asyncio.sleep(0.02)

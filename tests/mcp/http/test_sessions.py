@@ -10,6 +10,7 @@ from bridgehead.mcp.http.message import Handled, Handler, Request
 from tests.support.http_client import Headers
 from tests.support.http_server import Server, serving
 from tests.support.messages import call, initialize, notification, request, text
+from tests.support.waiting import PATIENCE
 
 
 async def test_initialize_opens_a_session_whose_id_is_visible_ascii(server: Server) -> None:
@@ -81,13 +82,13 @@ async def test_an_idle_session_is_forgotten_and_one_in_use_is_not() -> None:
         idle = await server.session()
         used = await server.session()
         stream = await server.listen(used)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while len(server.app.endpoint.sessions) > 1:
                 await asyncio.sleep(0.05)
         await server.refused(await server.post(request("ping"), idle), 404)
         assert (await server.json(await server.post(request("ping"), used)))["result"] == {}
         await stream.hang_up()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while len(server.app.endpoint.sessions):
                 await asyncio.sleep(0.05)
 

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 import pytest
 
 from tests.mercury.simulator.raw import Raw, chat
+from tests.support.waiting import PATIENCE
 
 COMMAND = (sys.executable, "-m", "bridgehead", "mercury", "simulate")
-SECONDS = 20
+SECONDS = PATIENCE
 
 
 @contextmanager

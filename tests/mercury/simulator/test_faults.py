@@ -9,6 +9,7 @@ import pytest
 
 from bridgehead.mercury.simulator import NAMED, Fault, Faults, Simulator
 from tests.mercury.simulator.raw import Raw, chat, content, events
+from tests.support.waiting import PATIENCE
 
 STREAM = chat(stream=True)
 
@@ -58,7 +59,7 @@ async def test_when_to_try_again_is_said_in_each_form(api: Simulator, raw: Raw) 
     seconds, milliseconds, date = [(await raw.post(chat())).headers for _ in range(3)]
 
     assert (seconds["retry-after"], milliseconds["retry-after-ms"]) == ("7", "1500")
-    assert 85 < parsedate_to_datetime(date["retry-after"]).timestamp() - time.time() < 91
+    assert 90 - PATIENCE < parsedate_to_datetime(date["retry-after"]).timestamp() - time.time() < 91
 
 
 @pytest.mark.parametrize("fault", [Fault(delay=0.2), Fault(delay=0.2, status=503)])
@@ -89,7 +90,7 @@ async def test_the_pace_of_all_streams_can_be_set() -> None:
         await raw.http.close()
 
     assert len(chunks) == 43
-    assert 0.2 < took < 2.0
+    assert took > 0.2
 
 
 @pytest.mark.parametrize("after", [0, 3])
@@ -202,7 +203,7 @@ async def test_nothing_listens_for_a_while_after_a_refusal(api: Simulator, raw: 
         await raw.post(chat())
     with pytest.raises(ConnectionRefusedError):
         await raw.post(chat())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while not await listens(raw):
             await asyncio.sleep(0.02)
     assert len(api.requests) == 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from bridgehead.mcp import Bridge
-from bridgehead.mcp.later import asyncio
+from bridgehead.mcp.lazy_imports import asyncio
 
 from . import instructions, layout
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeVar
 from msgspec import Meta
 
 from bridgehead.mcp import Bridge, Context
-from bridgehead.mcp.tools import Tool, ToolHints
+from bridgehead.mcp.features.tools import Tool, ToolHints
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.metrics import Counter

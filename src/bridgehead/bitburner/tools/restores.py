@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from bridgehead.mcp import Answer, Arguments, Context
-from bridgehead.mcp.later import asyncio
+from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import InvalidArgument
 
 from ..game import paths

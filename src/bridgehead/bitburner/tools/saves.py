@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from bridgehead.mcp import Answer, Context, NoArguments
-from bridgehead.mcp.later import asyncio
+from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime import durable, places
 from bridgehead.runtime.errors import StorageError
 

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from bridgehead.mcp import Answer, Arguments, Context
-from bridgehead.mcp.later import asyncio
+from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import InvalidArgument
 
 from ..errors import PatternTooSlow

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from bridgehead.mcp import Answer, Arguments, Context, elicitation
-from bridgehead.mcp.later import asyncio
+from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, NotFound
 
 from ..errors import Conflict, Declined, Disconnected, InvalidReply, ReplyTimeout, add_note

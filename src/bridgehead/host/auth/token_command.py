@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from bridgehead.runtime import plugins
 from bridgehead.runtime.clock import Clock, SystemClock
 from bridgehead.runtime.command_line import Parser
 from bridgehead.runtime.errors import InvalidArgument
 
 from ..factory import tokens_path
-from ..registry import NAMES
 from ..settings import HostSettings
 from .tokens import NO_BRIDGE, Token, TokenFile, create_token
 
@@ -80,11 +80,10 @@ def _add(file: TokenFile, given: argparse.Namespace, now: float) -> None:
 
 def _bridges(text: str | None) -> tuple[str, ...]:
     names = tuple(name.strip() for name in (text or "").split(",") if name.strip())
+    known = (*plugins.names(), NO_BRIDGE)
     for name in names:
-        if name not in (*NAMES, NO_BRIDGE):
-            raise InvalidArgument(
-                f"There is no bridge {name!r}.", next_step=f"There are {', '.join(NAMES)}; or {NO_BRIDGE}."
-            )
+        if name not in known:
+            raise InvalidArgument(f"Unknown bridge {name!r}.", next_step=f"Available: {', '.join(known)}.")
     return names
 
 

@@ -14,7 +14,7 @@ from bridgehead.mcp.http.server import Server
 from bridgehead.mcp.process import run_to_end, socket_loop, told_to_end
 from bridgehead.runtime import logs
 from bridgehead.runtime.clock import SystemClock
-from bridgehead.runtime.hosting import Factory
+from bridgehead.runtime.manifest import Manifest
 
 from .. import tls
 from ..app import HostApplication
@@ -34,7 +34,7 @@ class Job(Struct, frozen=True):
     """What every process of one host serves."""
 
     settings: HostSettings
-    factories: Mapping[str, Factory]
+    manifests: Mapping[str, Manifest]
     environment: Mapping[str, str]
     listening: socket.socket
     state_key: bytes
@@ -62,7 +62,7 @@ def serve(job: Job, place: WorkerPlace | None = None) -> None:
     tracer = open_tracer(settings.otel_endpoint)
     app = make_application(
         settings,
-        job.factories,
+        job.manifests,
         job.environment,
         SystemClock(),
         state_key=job.state_key,
@@ -88,7 +88,7 @@ async def _serve(job: Job, place: WorkerPlace | None, app: HostApplication) -> N
     server = _server(job, app, handler)
     with told_to_end(server.shutdown_seconds) as told:
         await server.start(job.listening, None if certificate is None else certificate.context)
-        log.info("serving", url=f"{job.address}/mcp", bridges=list(job.factories), **_about(job, place))
+        log.info("serving", url=f"{job.address}/mcp", bridges=list(job.manifests), **_about(job, place))
         while not await _within(RENEW_SECONDS, told):
             if certificate is not None:
                 certificate.renew()

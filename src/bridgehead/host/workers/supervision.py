@@ -16,8 +16,7 @@ from typing import NoReturn
 from bridgehead.runtime import logs
 from bridgehead.runtime.backoff import Backoff
 from bridgehead.runtime.errors import BridgeError
-from bridgehead.runtime.hosting import Factory
-from bridgehead.runtime.metrics import Metrics
+from bridgehead.runtime.manifest import Manifest
 
 ENDING = (signal.SIGTERM, signal.SIGINT)
 AGAIN = Backoff(base=0.5, most=30.0, jitter=0.0)
@@ -27,21 +26,19 @@ _STEADY_SECONDS = 60.0
 log = logs.logger("host.workers")
 
 
-def check_bridges(factories: Mapping[str, Factory], environment: Mapping[str, str], workers: int) -> None:
+def check_bridges(manifests: Mapping[str, Manifest], workers: int) -> None:
     """Refuse to serve a bridge by several processes that only one can serve."""
     if not hasattr(os, "fork"):
         raise BridgeError("This system cannot serve with several workers.", next_step="Use --workers 1.")
-    for name, factory in factories.items():
-        try:
-            reason = factory(environment, Metrics()).alone
-        except Exception:  # noqa: BLE001, S112  (it cannot be served at all, which is said elsewhere)
-            continue
-        if reason:
-            others = ",".join(other for other in factories if other != name)
+    for name, manifest in manifests.items():
+        if manifest.single_process:
+            others = ",".join(other for other in manifests if other != name)
             step = (
                 f"Leave it out with --bridges {others}, or use --workers 1." if others else "Use --workers 1."
             )
-            raise BridgeError(f"{name} cannot be served by {workers} workers: {reason}", next_step=step)
+            raise BridgeError(
+                f"{name} cannot be served by {workers} workers: {manifest.single_process}", next_step=step
+            )
 
 
 def run(count: int, serve: Callable[[int], None]) -> None:

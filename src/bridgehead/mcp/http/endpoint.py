@@ -17,8 +17,8 @@ from ..batches import take_batch
 from ..connection import Connection, Nowhere, overload
 from ..dispatch import Dispatcher
 from ..errors import ProtocolError
-from ..request import read
-from ..versions import HANDSHAKE, STATELESS, V2026_07_28
+from ..methods.request import read
+from ..revisions import HANDSHAKE, STATELESS, V2026_07_28
 from .answer import Answer
 from .get_stream import GetStreams
 from .guard import Guard, accepted, check_json, check_length, read_body, whole_body

@@ -15,10 +15,10 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ..bridge import Bridge
+from ..calls.params import CallToolParams, GetPromptParams, ReadResourceParams
 from ..errors import HEADER_MISMATCH, ProtocolError
 from ..jsonrpc import UNDECODABLE
-from ..params import CallToolParams, GetPromptParams, ReadResourceParams
-from ..request import Request
+from ..methods.request import Request
 
 _NUMBER = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
 _SENTINEL, _END = "=?base64?", "?="

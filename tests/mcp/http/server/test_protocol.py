@@ -9,6 +9,7 @@ import pytest
 from tests.support.http_client import Headers, Response
 from tests.support.http_server import JSON_POST, Server, mirrored
 from tests.support.messages import call, encode, initialize, request, stateless, text
+from tests.support.waiting import PATIENCE
 
 
 def wire(server: Server, body: bytes, headers: Headers | None = None) -> bytes:
@@ -57,7 +58,7 @@ async def test_a_client_that_hangs_up_behind_a_pipelined_request_cancels_its_cal
     response, _ = await server.http.begin(data)
     await server.work.began.acquire()
     await response.hang_up()
-    await asyncio.wait_for(server.work.idle.wait(), 5)
+    await asyncio.wait_for(server.work.idle.wait(), PATIENCE)
     assert server.work.cancelled == 1
 
 
@@ -82,7 +83,7 @@ async def test_a_client_whose_request_came_slowly_is_watched_too(server: Server)
     writer.write(data[-5:])
     await server.work.began.acquire()
     await response.hang_up()
-    await asyncio.wait_for(server.work.idle.wait(), 5)
+    await asyncio.wait_for(server.work.idle.wait(), PATIENCE)
     assert server.work.cancelled == 1
 
 
@@ -98,7 +99,7 @@ async def test_a_request_may_come_a_byte_at_a_time(server: Server) -> None:
 
 async def test_the_head_of_a_stream_comes_at_once(server: Server) -> None:
     session = await server.session()
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(PATIENCE):
         stream = await server.listen(session)
     assert stream.headers["content-type"] == "text/event-stream"
 
@@ -115,7 +116,7 @@ async def test_a_client_may_ask_to_send_its_body(server: Server, expecting: str)
     body = encode(initialize())
     data = wire(server, body, {"Expect": expecting})
     response, writer = await server.http.begin(data[: -len(body)])
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         assert await response._reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"  # noqa: SLF001
     writer.write(body)
     await response.begin()
@@ -262,7 +263,7 @@ async def test_rubbish_behind_a_request_does_not_spoil_its_neighbours(server: Se
     response, _ = await server.http.begin(wired_call(server, "wait", 1) + b"rubbish\r\n\r\n")
     assert await response.closed_by_server()
     assert await server.is_alive()
-    await asyncio.wait_for(server.work.idle.wait(), 5)
+    await asyncio.wait_for(server.work.idle.wait(), PATIENCE)
 
 
 async def test_a_slow_reader_makes_the_server_wait_and_then_gets_everything(server: Server) -> None:
@@ -284,7 +285,7 @@ async def test_a_client_that_does_not_read_is_not_read_from_and_then_gets_everyt
         await asyncio.wait([sending], timeout=1)
         assert not sending.done()
         answers, rest = 0, b""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while answers < count:
                 *whole, rest = (rest + await loop.sock_recv(client, 1024 * 1024)).split(b"HTTP/1.1 200 OK")
                 answers += len(whole)

@@ -16,6 +16,9 @@ from tests.support.http_server import JSON_POST, mirrored
 from tests.support.messages import Json, call, encode, initialize, request, stateless, text
 from tests.support.stdio_peer import ROOT
 
+LATE: Json = {"shutdown_seconds": 10 * PATIENCE}
+"""Whoever ends in time has not waited for this."""
+
 
 class Process:
     """A server process and a client of it."""
@@ -34,8 +37,8 @@ class Process:
         response = await self.post(initialize())
         return {"Mcp-Session-Id": response.headers["mcp-session-id"]}
 
-    async def exit_code(self, within: float) -> int:
-        return await asyncio.to_thread(self.process.wait, within)
+    async def exit_code(self) -> int:
+        return await asyncio.to_thread(self.process.wait, PATIENCE)
 
 
 @asynccontextmanager
@@ -77,7 +80,7 @@ async def test_a_signal_answers_the_calls_ends_the_streams_and_exits_with_zero(
 ) -> None:
     file = tmp_path / "file"
     waiting = call("wait_for_file", {"file": str(file)}, progress=1)
-    async with running({}, errors) as server:
+    async with running(LATE, errors) as server:
         session = await server.session()
         in_session = await server.post(request("tools/call", waiting, 1), session)
         alone = await server.stateless(stateless("tools/call", waiting, 1))
@@ -93,7 +96,7 @@ async def test_a_signal_answers_the_calls_ends_the_streams_and_exits_with_zero(
         file.touch()
         for stream in (in_session, alone):
             assert text((await stream.messages())[-1]) == "it is there"
-        assert await server.exit_code(8.0) == 0
+        assert await server.exit_code() == 0
     assert errors.read_bytes() == b""
 
 
@@ -103,7 +106,7 @@ async def test_a_call_that_never_ends_does_not_keep_the_process(errors: Path, to
         response = await server.stateless(stateless("tools/call", call(tool, progress=1), 1))
         assert (await response.message())["method"] == "notifications/progress"
         server.process.send_signal(signal.SIGTERM)
-        assert await server.exit_code(10.0) == 0
+        assert await server.exit_code() == 0
 
 
 async def test_a_tool_that_blocks_the_loop_does_not_keep_the_process(errors: Path) -> None:
@@ -111,14 +114,14 @@ async def test_a_tool_that_blocks_the_loop_does_not_keep_the_process(errors: Pat
         response = await server.stateless(stateless("tools/call", call("block", progress=1)))
         assert (await response.message())["method"] == "notifications/progress"
         server.process.send_signal(signal.SIGTERM)
-        assert await server.exit_code(10.0) == 0
+        assert await server.exit_code() == 0
 
 
 async def test_an_idle_process_ends_at_once(errors: Path) -> None:
-    async with running({}, errors) as server:
+    async with running(LATE, errors) as server:
         await server.session()
         server.process.send_signal(signal.SIGTERM)
-        assert await server.exit_code(4.0) == 0
+        assert await server.exit_code() == 0
     assert errors.read_bytes() == b""
 
 

@@ -13,9 +13,10 @@ import uvloop
 
 from bridgehead.mcp.http.message import Request, Response
 from bridgehead.mcp.http.server import Server
+from tests.support import waiting
 from tests.support.certificates import certificate
 
-PATIENCE = 10.0
+PATIENCE = waiting.PATIENCE
 Loop = Callable[[], asyncio.AbstractEventLoop] | None
 both_loops = pytest.mark.parametrize("loop", [None, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
 

@@ -1,0 +1,107 @@
+"""Call hooks: what a bridge or its host does around every tool call, resource read and prompt.
+
+A hook gets the call and a function that runs it. It belongs to the bridge that declared the part, so it acts
+wherever that part is offered: in a combined bridge, in a restricted one. Remembered answers (`recall`) and
+arguments that do not fit go through it too. Only a name that nobody declared does not: it has no bridge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from time import perf_counter
+from types import CoroutineType
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from ..lazy_imports import asyncio
+from .context import Context, questions_in
+
+Kind = Literal["tool", "resource", "prompt"]
+Status = Literal["ok", "error", "asked", "cancelled"]
+
+
+class Invocation(Struct):
+    """One tool call, resource read or prompt, as a hook sees it."""
+
+    kind: Kind
+    name: str
+    """The name of the tool or prompt, or the URI."""
+    context: Context[Any]
+    arguments: Any = None
+    """The decoded arguments, once `run` has read them; None where they do not fit or need not be read."""
+
+
+Run = Callable[[], Any]
+"""Runs the call: returns what its handler returned, or a coroutine that will, or raises what it raised."""
+CallHook = Callable[[Invocation, Run], Any]
+"""Gets a call and its `run`; returns what `run` returned, or something in its place, or a coroutine.
+
+A plain hook hands the coroutine of a call that waits on, so that a call that does not wait needs no task.
+"""
+
+
+class Outcome(Struct, frozen=True):
+    """How a call ended."""
+
+    status: Status
+    """`asked` where a client of the stateless era is to answer a question first, and will call again."""
+    value: Any = None
+    error: BaseException | None = None
+    waited: bool = False
+    """Whether the call was a coroutine."""
+
+
+Ended = Callable[[Invocation, Outcome, float], None]
+"""Hears of the end of each call, with the seconds that it took."""
+
+
+def wrap_hook(outer: CallHook, inner: CallHook | None) -> CallHook:
+    """Put one hook around another."""
+    if inner is None:
+        return outer
+    return lambda call, run: outer(call, lambda: inner(call, run))
+
+
+def observe_calls(ended: Ended, *, waits: Callable[[Invocation], None] | None = None) -> CallHook:
+    """Make a hook that changes nothing and tells `ended` of each call.
+
+    `waits` hears of a call that does not answer at once, when it begins; its `ended` follows with `waited`.
+    """
+
+    def observe(call: Invocation, run: Run) -> Any:
+        started = perf_counter()
+        try:
+            value = run()
+        except BaseException as error:
+            ended(call, _failure(error, waited=False), perf_counter() - started)
+            raise
+        if isinstance(value, CoroutineType):
+            return observe_later(call, value, started)
+        ended(call, _success(value, waited=False), perf_counter() - started)
+        return value
+
+    async def observe_later(call: Invocation, work: Coroutine[Any, Any, Any], started: float) -> Any:
+        if waits is not None:  # here and not above: a call that is cancelled before it begins never ends
+            waits(call)
+        try:
+            value = await work
+        except BaseException as error:
+            ended(call, _failure(error, waited=True), perf_counter() - started)
+            raise
+        ended(call, _success(value, waited=True), perf_counter() - started)
+        return value
+
+    return observe
+
+
+def _success(value: Any, *, waited: bool) -> Outcome:
+    status: Status = "error" if getattr(value, "is_error", False) is True else "ok"
+    return Outcome(status, value, None, waited)
+
+
+def _failure(error: BaseException, *, waited: bool) -> Outcome:
+    if questions_in(error):
+        return Outcome("asked", None, error, waited)
+    is_cancelled = isinstance(error, asyncio.CancelledError | GeneratorExit)
+    return Outcome("cancelled" if is_cancelled else "error", None, error, waited)

@@ -1,0 +1,300 @@
+"""Context: what a handler knows of the call it serves, and what it can do towards the client meanwhile.
+
+Progress, log messages, questions to the client, its own cancellation. The same calls work in every revision;
+where a revision has no such thing, nothing is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from .. import jsonrpc
+from ..errors import INVALID_PARAMS, MISSING_CAPABILITY, ProtocolError, ToolError
+from ..lazy_imports import asyncio
+from .input_requests import (
+    Elicited,
+    Question,
+    Root,
+    Sampled,
+    SamplingMessage,
+    elicitation,
+    list_roots,
+    sampling,
+)
+from .params import EMPTY
+
+if TYPE_CHECKING:
+    from ..connection import Client, Connection, Outlet
+    from ..errors import Dialect
+    from ..lifespan import Lifespan
+    from ..revisions import Revision
+    from .params import RequestMeta
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    State = TypeVar("State", default=Any)
+else:
+    from typing import TypeVar
+
+    State = TypeVar("State")
+
+_INFINITE = float("inf")
+LOG_LEVELS = {
+    name: rank
+    for rank, name in enumerate(
+        ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+    )
+}
+
+
+def checked_level(level: str) -> str:
+    """Refuse a log level that does not exist."""
+    if level not in LOG_LEVELS:
+        raise ProtocolError(INVALID_PARAMS, f"Unknown log level {level!r}; one of {', '.join(LOG_LEVELS)}")
+    return level
+
+
+class InputRequired(BaseException):
+    """Unwinds a handler of the stateless era whose questions have no answers yet.
+
+    Not an `Exception`, so that a tool's own `except Exception` does not swallow it.
+    """
+
+    def __init__(self, questions: dict[str, Question]) -> None:
+        super().__init__()
+        self.questions = questions
+
+
+def questions_in(error: BaseException) -> dict[str, Question]:
+    """Return what a handler was unwound to ask, in one task or in several; nothing where it failed."""
+    if isinstance(error, InputRequired):
+        return error.questions
+    if not isinstance(error, BaseExceptionGroup) or error.split(InputRequired)[1] is not None:
+        return {}
+    return {key: question for part in error.exceptions for key, question in questions_in(part).items()}
+
+
+class Context(Generic[State]):
+    """One request being served."""
+
+    __slots__ = (
+        "_answers",
+        "_last_progress",
+        "_lifespan",
+        "_meta",
+        "_used",
+        "arguments",
+        "cancelled",
+        "client",
+        "connection",
+        "dialect",
+        "method",
+        "outlet",
+        "request_id",
+        "revision",
+        "task",
+    )
+
+    def __init__(
+        self,
+        request_id: jsonrpc.RequestId,
+        method: str,
+        client: Client,
+        connection: Connection,
+        outlet: Outlet,
+        *,
+        lifespan: Lifespan,
+        dialect: Dialect,
+        meta: RequestMeta | None,
+    ) -> None:
+        self.request_id = request_id
+        self.method = method
+        self.client = client
+        self.revision: Revision = client.revision
+        self.task: asyncio.Task[Any] | None = None
+        self.cancelled = False
+        self.connection = connection
+        self.outlet = outlet
+        self._lifespan = lifespan
+        self.dialect = dialect
+        """How a failure of this request is worded."""
+        self.arguments: msgspec.Raw = EMPTY
+        """What a tool is called with, as it came."""
+        self._meta = meta
+        self._last_progress = -_INFINITE
+        self._answers: dict[str, Any] = {}
+        self._used: dict[str, Any] = {}
+
+    @property
+    def state(self) -> State:
+        """What the bridge's lifespan holds open."""
+        value: State = self._lifespan.value
+        return value
+
+    def at_home(self, lifespan: Lifespan, dialect: Dialect) -> None:
+        """Go on as a request to another bridge, whose part serves it."""
+        self._lifespan = lifespan
+        self.dialect = dialect
+
+    @property
+    def principal(self) -> str | None:
+        """Who makes the call, where the transport knows."""
+        return self.connection.principal
+
+    @property
+    def progress_token(self) -> jsonrpc.RequestId | None:
+        """The token under which the client wants to hear of progress."""
+        meta = self._meta
+        return None if meta is None or meta.progress_token is UNSET else meta.progress_token
+
+    @property
+    def trace(self) -> dict[str, str]:
+        """The W3C trace context that came with the request."""
+        meta = self._meta
+        if meta is None:
+            return {}
+        found = {"traceparent": meta.traceparent, "tracestate": meta.tracestate, "baggage": meta.baggage}
+        return {name: value for name, value in found.items() if isinstance(value, str)}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the request still waits for its answer: nothing is said about one that does not."""
+        return not self.cancelled and self.connection.in_flight.get(self.request_id) is self
+
+    def cancel(self) -> None:
+        """Stop the work; no answer is sent."""
+        self.cancelled = True
+        if self.task is not None:
+            self.task.cancel()
+
+    def is_interrupted(self, error: BaseException) -> bool:
+        """Tell whether an error ends the task from outside, and is not just what a handler let out."""
+        if isinstance(error, asyncio.CancelledError):
+            return self.task is None or self.task.cancelling() > 0
+        return isinstance(error, GeneratorExit)
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Tell the client how far the work is, if it asked to hear. Values that do not grow are dropped."""
+        token = self.progress_token
+        if token is None or not self._last_progress < progress < _INFINITE:
+            return
+        self._last_progress = progress
+        params: dict[str, Any] = {"progressToken": token, "progress": progress}
+        if total is not None:
+            params["total"] = total
+        if message is not None and self.revision.progress_messages:
+            params["message"] = message
+        await self.notify("notifications/progress", params)
+
+    async def log(self, level: str, data: Any, logger: str | None = None) -> None:
+        """Send the client a log message, if it is at or above the level that the client set."""
+        wanted = self.client.log_level
+        if wanted is None or LOG_LEVELS[level] < LOG_LEVELS[wanted]:
+            return
+        params: dict[str, Any] = {"level": level, "data": data}
+        if logger is not None:
+            params["logger"] = logger
+        await self.notify("notifications/message", params)
+
+    async def notify(self, method: str, params: dict[str, Any]) -> None:
+        """Send the client a notification that belongs to this request; none once it is over."""
+        if self.is_open:
+            await self.outlet.send(jsonrpc.notification(method, params))
+
+    async def close_stream(self) -> None:
+        """Let go of the HTTP response stream; a client that can resume comes back for the rest."""
+        if self.is_open:
+            await self.outlet.close_stream()
+
+    async def elicit(
+        self, message: str, form: type[Struct] | dict[str, Any], *, key: str = "elicitation"
+    ) -> Elicited:
+        """Ask the user to fill in a form."""
+        answer: Elicited = (await self.ask({key: elicitation(message, form)}))[key]
+        return answer
+
+    async def sample(
+        self, messages: Sequence[SamplingMessage], *, max_tokens: int, key: str = "sampling", **options: Any
+    ) -> Sampled:
+        """Ask the client's model for a completion."""
+        answer: Sampled = (await self.ask({key: sampling(messages, max_tokens=max_tokens, **options)}))[key]
+        return answer
+
+    async def roots(self, *, key: str = "roots") -> list[Root]:
+        """Ask which folders and files the client has opened."""
+        answer: list[Root] = (await self.ask({key: list_roots()}))[key]
+        return answer
+
+    def can_ask(self, question: Question) -> bool:
+        """Tell whether this client can be asked this kind of question."""
+        return question.is_defined_in(self.revision) and question.is_possible_for(self.client.capabilities)
+
+    async def ask(self, questions: Mapping[str, Question]) -> dict[str, Any]:
+        """Ask several questions at once; returns the answers by the same keys.
+
+        In the stateless era the handler is run again from its start when the answers have come, so ask
+        before you act. Keys identify questions across those runs: use each only once in a handler.
+        """
+        for question in questions.values():
+            if not self.can_ask(question):
+                raise self._incapable(question)
+        if self.revision.stateless:
+            return self._answers_brought(questions)
+        if not self.is_open:
+            raise ToolError("The request is over; there is nobody to ask any more.")
+        if not questions:
+            return {}
+        asked = [asyncio.ensure_future(self._ask_now(question)) for question in questions.values()]
+        try:
+            return dict(zip(questions, await asyncio.gather(*asked), strict=True))
+        finally:
+            for answer in asked:  # where one failed, the others are withdrawn
+                answer.cancel()
+            await asyncio.wait(asked)
+
+    def _incapable(self, question: Question) -> Exception:
+        what = ".".join(question.capability)
+        message = f"This needs a client with the '{what}' capability, and yours has not declared it."
+        if not self.revision.stateless:
+            return ToolError(message)
+        return ProtocolError(
+            MISSING_CAPABILITY, message, {"requiredCapabilities": question.required_capabilities}
+        )
+
+    async def _ask_now(self, question: Question) -> Any:
+        result = await self.connection.ask(self.outlet, question.method, question.params_in(self.revision))
+        try:
+            return question.read(result)
+        except msgspec.ValidationError as error:
+            message = f"The client's answer to {question.method} does not fit what was asked: {error}"
+            raise ToolError(message) from error
+
+    def bring(self, answers: dict[str, Any]) -> None:
+        """Take in the answers that came back with a retried request."""
+        self._answers = answers
+
+    @property
+    def used_answers(self) -> dict[str, Any]:
+        """The answers that the handler has asked for so far, as the client gave them."""
+        return self._used
+
+    def _answers_brought(self, questions: Mapping[str, Question]) -> dict[str, Any]:
+        missing = {key: question for key, question in questions.items() if key not in self._answers}
+        read = {key: self._read(key, question) for key, question in questions.items() if key not in missing}
+        if missing:
+            raise InputRequired(missing)
+        return read
+
+    def _read(self, key: str, question: Question) -> Any:
+        try:
+            value = question.read(self._answers[key])
+        except msgspec.ValidationError as error:
+            message = f"inputResponses.{key} does not fit what was asked: {error}"
+            raise ProtocolError(INVALID_PARAMS, message) from error
+        self._used[key] = self._answers[key]
+        return value

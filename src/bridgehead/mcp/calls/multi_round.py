@@ -1,0 +1,70 @@
+"""Rounds: how a handler of the stateless era asks its client something, and goes on with the answer.
+
+A question ends the round with an `input_required` result. The client makes the request again with its answers
+and with the sealed state, which holds the answers of the rounds before; the handler runs from its start, and
+finds them. The server keeps nothing in between.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Raw, UnsetType
+
+from .context import Context
+from .params import EMPTY, AnswerableParams
+
+if TYPE_CHECKING:
+    from .input_requests import Question
+    from .request_state import Seal
+
+
+class Rounds:
+    """The rounds of one server's requests, sealed with its key."""
+
+    def __init__(self, key: bytes | None, lifetime: float) -> None:
+        self._key = key
+        self._lifetime = lifetime
+        self._made_seal: Seal | None = None
+
+    @property
+    def _seal(self) -> Seal:
+        if self._made_seal is None:
+            from .request_state import Seal  # hashing is not needed for a handshake
+
+            self._made_seal = Seal(self._key)
+        return self._made_seal
+
+    def resume(
+        self, context: Context[Any], params: AnswerableParams, subject: str, arguments: Raw = EMPTY
+    ) -> None:
+        """Give a request that came again the answers that came with it."""
+        state, responses = params.request_state, params.input_responses
+        if not context.revision.stateless or (
+            isinstance(state, UnsetType) and isinstance(responses, UnsetType)
+        ):
+            return
+        answers: dict[str, Any] = {}
+        if not isinstance(state, UnsetType):
+            request = _fingerprint(context, subject, arguments)
+            answers = self._seal.open(state, request, context.principal)
+        if not isinstance(responses, UnsetType):
+            answers |= responses
+        context.bring(answers)
+
+    def pause(self, context: Context[Any], params: Any, unanswered: dict[str, Question]) -> dict[str, Any]:
+        """Make the result that asks: the questions, and the state to come back with."""
+        subject = getattr(params, "uri", None) or params.name
+        request = _fingerprint(context, subject, getattr(params, "arguments", EMPTY))
+        state = self._seal.close(context.used_answers, request, context.principal, self._lifetime)
+        questions = {
+            key: {"method": question.method, "params": question.params_in(context.revision)}
+            for key, question in unanswered.items()
+        }
+        return {"inputRequests": questions, "requestState": state}
+
+
+def _fingerprint(context: Context[Any], subject: str, arguments: Raw) -> bytes:
+    from .request_state import fingerprint  # hashing is not needed for a handshake
+
+    return fingerprint(context.method, subject, arguments)

@@ -1,0 +1,76 @@
+"""Seal: state that travels through the client and cannot be forged on the way.
+
+An `input_required` result carries what the server needs to go on when the client comes back. The client can
+read it (it holds only the client's own answers) but not change it: an HMAC covers it together with the
+request it belongs to, who made it, and until when it is good. Give the processes of one service the same key.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ..errors import INVALID_PARAMS, ProtocolError
+
+_DIGEST_BYTES = 32
+
+
+class RequestState(Struct, frozen=True, array_like=True):
+    """What an `input_required` result remembers: the answers so far, and what they belong to."""
+
+    answers: dict[str, Any]
+    request: bytes
+    principal: str | None
+    expires: float
+
+
+class Seal:
+    """Closes and opens request state with one key."""
+
+    def __init__(self, key: bytes | None = None, clock: Callable[[], float] = time.time) -> None:
+        self._key = key or secrets.token_bytes(_DIGEST_BYTES)
+        self._clock = clock
+
+    def close(self, answers: dict[str, Any], request: bytes, principal: str | None, lifetime: float) -> str:
+        """Seal the answers for the request they belong to."""
+        state = RequestState(answers, request, principal, self._clock() + lifetime)
+        payload = msgspec.json.encode(state)
+        return base64.urlsafe_b64encode(self._mac(payload) + payload).decode()
+
+    def open(self, sealed: str, request: bytes, principal: str | None) -> dict[str, Any]:
+        """Return the sealed answers; anything that is not our own state for this request is refused."""
+        try:
+            raw = base64.b64decode(sealed.encode(), altchars=b"-_", validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise _refused() from error
+        mac, payload = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
+        if not hmac.compare_digest(mac, self._mac(payload)):
+            raise _refused()
+        state = msgspec.json.decode(payload, type=RequestState)
+        if state.request != request or state.principal != principal:
+            raise _refused("it belongs to another request")
+        if state.expires < self._clock():
+            raise _refused("it has expired; make the request again from the start")
+        return state.answers
+
+    def _mac(self, payload: bytes) -> bytes:
+        return hmac.digest(self._key, payload, "sha256")
+
+
+def fingerprint(method: str, subject: str, arguments: Raw) -> bytes:
+    """Identify a request by what it asks, whatever order its arguments are written in."""
+    ordered = msgspec.json.encode(msgspec.json.decode(arguments), order="sorted")
+    return hashlib.sha256(b"\0".join((method.encode(), subject.encode(), ordered))).digest()
+
+
+def _refused(reason: str = "it was not made by this server, or was changed") -> ProtocolError:
+    return ProtocolError(INVALID_PARAMS, f"requestState is refused: {reason}")

@@ -1,0 +1,1 @@
+"""What a bridge declares: tools, resources and prompts, with their content and their schemas."""

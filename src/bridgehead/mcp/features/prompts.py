@@ -1,0 +1,108 @@
+"""Prompts: their declaration, their listing, and the messages that they become."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from .. import jsonrpc
+from ..calls.params import EMPTY, NULL
+from ..errors import INVALID_PARAMS, ProtocolError
+from .content import Content, Icon, PromptMessage, Text, Wire, fitted, fitted_block
+from .handlers import input_type, settled
+from .schema import described
+
+if TYPE_CHECKING:
+    from ..bridge import Bridge
+    from ..calls.context import Context
+    from ..revisions import Revision
+
+Messages = str | list[PromptMessage]
+
+
+class PromptArgument(Wire, frozen=True):
+    """One argument of a prompt as it is listed."""
+
+    name: str
+    description: str | None = None
+    required: bool = False
+
+
+class PromptItem(Wire, frozen=True):
+    """A prompt as it is listed."""
+
+    name: str
+    title: str | None = None
+    description: str | None = None
+    arguments: list[PromptArgument] | None = None
+    icons: tuple[Icon, ...] | None = None
+    meta: dict[str, Any] | None = field(default=None, name="_meta")
+
+
+class PromptResult(Wire, frozen=True):
+    """A prompt's messages on the wire."""
+
+    messages: list[PromptMessage]
+    description: str | None = None
+
+
+class Prompt:
+    """One prompt: its handler and everything that is said about it."""
+
+    def __init__(
+        self,
+        handler: Callable[[Any, Context[Any]], Messages | Awaitable[Messages]],
+        description: str,
+        *,
+        home: Bridge[Any],
+        name: str | None = None,
+        title: str | None = None,
+        icons: tuple[Icon, ...] = (),
+    ) -> None:
+        self.handler = handler
+        self.home = home
+        self.name = name or handler.__name__
+        self.description = description
+        self.title = title
+        self._icons = icons
+
+    @cached_property
+    def input_type(self) -> type[Struct]:
+        """The struct of the handler's first parameter."""
+        return input_type(self.handler)
+
+    def item(self, revision: Revision) -> PromptItem:
+        """Give the prompt as it is listed for a revision."""
+        arguments = [
+            PromptArgument(name, description, required)
+            for name, (description, required) in described(self.input_type).items()
+        ]
+        return fitted(
+            PromptItem(self.name, self.title, self.description, arguments or None, self._icons or None),
+            revision,
+        )
+
+    def arguments(self, raw: Raw) -> Any:
+        """Decode the arguments, which are all strings on the wire, into the handler's struct."""
+        try:
+            given = msgspec.json.decode(EMPTY if bytes(raw) == NULL else raw, type=dict[str, str])
+            return msgspec.convert(given, self.input_type, strict=False)
+        except jsonrpc.UNDECODABLE as error:
+            message = f"Invalid arguments for prompt {self.name}: {error}"
+            raise ProtocolError(INVALID_PARAMS, message) from error
+
+    async def messages(self, arguments: Any, context: Context[Any]) -> PromptResult:
+        """Make the messages."""
+        made: Messages = await settled(self.handler(arguments, context))
+        if isinstance(made, str):
+            made = [PromptMessage("user", Text(made))]
+        return PromptResult([_fitted_message(m, context.revision) for m in made], self.description)
+
+
+def _fitted_message(message: PromptMessage, revision: Revision) -> PromptMessage:
+    content: Content = fitted_block(message.content, revision)
+    return message if content is message.content else PromptMessage(message.role, content)

@@ -1,0 +1,95 @@
+"""Resources: single ones, templates, and lists that a bridge makes up as it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from msgspec import field
+
+from .content import Annotations, BlobResource, Icon, TextResource, Wire
+from .handlers import settled
+from .uri_template import UriTemplate
+
+if TYPE_CHECKING:
+    from ..bridge import Bridge
+    from ..calls.context import Context
+
+Contents = str | bytes | list[TextResource | BlobResource]
+
+
+class ResourceItem(Wire, frozen=True):
+    """A resource as it is listed."""
+
+    uri: str
+    name: str
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    annotations: Annotations | None = None
+    size: int | None = None
+    icons: tuple[Icon, ...] | None = None
+    meta: dict[str, Any] | None = field(default=None, name="_meta")
+
+
+class TemplateItem(Wire, frozen=True):
+    """A resource template as it is listed."""
+
+    uri_template: str
+    name: str
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    annotations: Annotations | None = None
+    icons: tuple[Icon, ...] | None = None
+    meta: dict[str, Any] | None = field(default=None, name="_meta")
+
+
+class Resource:
+    """One resource with a fixed URI."""
+
+    def __init__(
+        self,
+        item: ResourceItem,
+        read: Callable[[Context[Any]], Contents | Awaitable[Contents]],
+        home: Bridge[Any],
+    ) -> None:
+        self.item = item
+        self.home = home
+        self._read = read
+
+    async def read(self, context: Context[Any]) -> list[TextResource | BlobResource]:
+        """Read it."""
+        return contents(self.item.uri, self.item.mime_type, await settled(self._read(context)))
+
+
+class Template:
+    """Resources whose URIs follow a pattern."""
+
+    def __init__(
+        self,
+        item: TemplateItem,
+        read: Callable[[dict[str, str], Context[Any]], Contents | Awaitable[Contents]],
+        home: Bridge[Any],
+    ) -> None:
+        self.item = item
+        self.home = home
+        self.uri = UriTemplate(item.uri_template)
+        self._read = read
+
+    async def read(
+        self, uri: str, variables: dict[str, str], context: Context[Any]
+    ) -> list[TextResource | BlobResource]:
+        """Read the resource with these variables."""
+        return contents(uri, self.item.mime_type, await settled(self._read(variables, context)))
+
+
+def contents(uri: str, mime_type: str | None, value: Contents) -> list[TextResource | BlobResource]:
+    """Wrap what a reader returned: text, bytes, or ready-made contents."""
+    if isinstance(value, list):
+        return value
+    if isinstance(value, str):
+        return [TextResource(uri=uri, mime_type=mime_type, text=value)]
+    import base64  # only binary resources need it
+
+    return [BlobResource(uri=uri, mime_type=mime_type, blob=base64.b64encode(value).decode())]

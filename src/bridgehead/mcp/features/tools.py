@@ -1,0 +1,259 @@
+"""Tools: their declaration, their listing, and the way a call takes to its handler and back.
+
+A tool is a typed function plus its declaration. Its input is a strict struct, its output text, content blocks
+or a struct with a schema. Schemas and decoders are made on first use, never at start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import cached_property
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Raw, Struct, field
+from msgspec.structs import replace
+
+from .. import jsonrpc
+from ..calls.params import EMPTY, NULL
+from ..errors import INVALID_PARAMS, ProtocolError, ToolError
+from .content import Content, Icon, Text, Wire, fitted, fitted_block, json_text
+from .handlers import input_type, is_async
+from .schema import flat_schema, mirrored_headers
+
+if TYPE_CHECKING:
+    from ..bridge import Bridge
+    from ..revisions import Revision
+
+
+class Arguments(Struct, forbid_unknown_fields=True):
+    """Base of a tool's or prompt's input: strict, so an unknown property is refused."""
+
+
+class NoArguments(Arguments):
+    """Input of a tool that takes nothing."""
+
+
+Output = TypeVar("Output", bound=Struct)
+
+
+class Answer(Struct, Generic[Output], frozen=True):
+    """What a tool answers where the text is not just the structured value in JSON."""
+
+    text: str
+    structured: Output
+    meta: dict[str, Any] | None = None
+
+
+class Encoded(Struct, frozen=True):
+    """A result that is in JSON already, for a handler that gives the same answer again and again.
+
+    Nothing is fitted to the client's revision any more: that is up to the handler.
+    """
+
+    result: bytes
+
+
+class ToolHints(Wire, frozen=True):
+    """Annotations of a tool: what a client may tell its user before the call."""
+
+    title: str | None = None
+    read_only_hint: bool | None = None
+    destructive_hint: bool | None = None
+    idempotent_hint: bool | None = None
+    open_world_hint: bool | None = None
+
+
+class ToolItem(Wire, frozen=True, kw_only=True):
+    """A tool as it is listed."""
+
+    name: str
+    title: str | None = None
+    description: str | None = None
+    input_schema: dict[str, Any]
+    output_schema: dict[str, Any] | None = None
+    annotations: ToolHints | None = None
+    icons: tuple[Icon, ...] | None = None
+    meta: dict[str, Any] | None = field(default=None, name="_meta")
+
+
+class CallResult(Wire, frozen=True):
+    """A tool's result on the wire."""
+
+    content: list[Content]
+    structured_content: Any = None
+    is_error: bool = False
+    meta: dict[str, Any] | None = field(default=None, name="_meta")
+
+
+Returned = str | Struct | list[Content]
+Handler = Callable[[Any, Any], Returned | Awaitable[Returned]]
+Recall = Callable[[Any], Encoded | None]
+"""Gives the answer to a call that was made before with the very same `ctx.arguments`, where it is known."""
+
+
+class Tool:
+    """One tool: its handler and everything that is said about it."""
+
+    def __init__(
+        self,
+        handler: Handler,
+        description: str,
+        *,
+        home: Bridge[Any],
+        name: str | None = None,
+        title: str | None = None,
+        hints: ToolHints,
+        icons: tuple[Icon, ...] = (),
+        input_schema: dict[str, Any] | None = None,
+        meta: dict[str, Any] | None = None,
+        recall: Recall | None = None,
+    ) -> None:
+        self.handler = handler
+        self.recall = recall
+        self.home = home
+        """The bridge that declared it, whose state and dialect are its own wherever it is offered."""
+        self.name = name or handler.__name__
+        self.description = description
+        self.title = title
+        self.is_async = is_async(handler)
+        self._hints = hints
+        self._icons = icons
+        self._input_schema = input_schema
+        self._meta = meta
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether it says of itself that it changes nothing."""
+        return self._hints.read_only_hint is True
+
+    @cached_property
+    def input_type(self) -> type[Struct]:
+        """The struct of the handler's first parameter."""
+        kind = input_type(self.handler)
+        if not kind.__struct_config__.forbid_unknown_fields:
+            message = (
+                f"The input of tool {self.name} must be an Arguments struct, which refuses what is unknown"
+            )
+            raise TypeError(message)
+        return kind
+
+    @cached_property
+    def decode(self) -> Callable[[Raw], Any]:
+        """Decode the arguments of a call."""
+        return msgspec.json.Decoder(self.input_type).decode
+
+    @cached_property
+    def input_schema(self) -> dict[str, Any]:
+        """The JSON Schema of the input, as listed."""
+        if self._input_schema is None or self.home.contract_revision is not None:
+            return flat_schema(self.input_type)
+        return self._input_schema
+
+    def _input_schema_for(self, revision: Revision) -> dict[str, Any]:
+        if self._input_schema is not None and revision.name == self.home.contract_revision:
+            return self._input_schema
+        return self.input_schema
+
+    @cached_property
+    def output_schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of the structured output; None where the tool answers only content."""
+        kind = _answered(get_type_hints(self.handler).get("return"))
+        if get_origin(kind) is Answer:
+            (kind,) = get_args(kind)
+        if not (isinstance(kind, type) and issubclass(kind, Struct)) or issubclass(kind, Wire):
+            return None
+        return flat_schema(kind)
+
+    @cached_property
+    def headers(self) -> dict[str, tuple[str, ...]]:
+        """The HTTP headers that mirror parameters of this tool."""
+        return mirrored_headers(self.input_schema)
+
+    def item(self, revision: Revision) -> ToolItem:
+        """Give the tool as it is listed for a revision."""
+        return fitted(
+            ToolItem(
+                name=self.name,
+                input_schema=self._input_schema_for(revision),
+                title=self.title,
+                description=self.description,
+                output_schema=self.output_schema if revision.structured_output else None,
+                annotations=self._annotations(revision),
+                icons=self._icons or None,
+                meta=self._meta,
+            ),
+            revision,
+        )
+
+    def _annotations(self, revision: Revision) -> ToolHints | None:
+        """Give the hints; the title among them only where the revision has no other place for it."""
+        if not revision.tool_annotations:
+            return None
+        hints = self._hints if revision.titles else replace(self._hints, title=self.title)
+        return None if hints == ToolHints() else hints
+
+    def arguments(self, raw: Raw) -> Any:
+        """Decode a call's arguments; raises `InvalidArguments` with the path and what was expected."""
+        try:
+            return self.decode(raw)
+        except jsonrpc.UNDECODABLE as error:
+            if bytes(raw) == NULL:
+                return self.arguments(EMPTY)
+            from . import argument_errors  # which only a call that fails needs
+
+            whole = argument_errors.with_whole_numbers(raw)
+            if whole is not None:
+                return self.arguments(whole)
+            raise InvalidArguments(
+                self.name, argument_errors.worded(str(error), self.input_schema)
+            ) from error
+
+
+def _answered(kind: Any) -> Any:
+    """Return the type of an answer, where it is declared to come at once or by a coroutine, or encoded."""
+    if get_origin(kind) not in {Union, UnionType}:
+        return kind
+    kinds = get_args(kind)
+    now = [one for one in kinds if one is not Encoded and get_origin(one) not in {Awaitable, Coroutine}]
+    return now[0] if len(now) == 1 else None
+
+
+class InvalidArguments(Exception):
+    """Arguments that do not fit; the text says where and what was expected. The dialect words the failure."""
+
+    def __init__(self, tool: str, problem: str) -> None:
+        super().__init__(problem)
+        self.tool = tool
+
+
+def unknown_tool(name: str, known: list[str]) -> ProtocolError:
+    """Refuse a tool that is not there."""
+    return ProtocolError(INVALID_PARAMS, f"Unknown tool: {name}", {"tools": known})
+
+
+def encoded(value: Returned | CallResult, revision: Revision) -> tuple[bytes, dict[str, Any] | None]:
+    """Encode what a handler returned as a result for a revision; its `_meta` apart."""
+    if isinstance(value, str):
+        return b'{"content":[{"type":"text","text":%b}]}' % jsonrpc.encode(value), None
+    if isinstance(value, Encoded):
+        return value.result, None
+    if isinstance(value, Answer):
+        structured = value.structured if revision.structured_output else None
+        return jsonrpc.encode(CallResult([Text(value.text)], structured)), value.meta
+    result = value if isinstance(value, CallResult) else _result(value)
+    content = [fitted_block(block, revision) for block in result.content]
+    structured = result.structured_content if revision.structured_output else None
+    return jsonrpc.encode(CallResult(content, structured, result.is_error)), result.meta
+
+
+def _result(value: Struct | list[Content]) -> CallResult:
+    if isinstance(value, list):
+        return CallResult(value)
+    return CallResult([json_text(value)], value)
+
+
+def error_result(error: ToolError) -> CallResult:
+    """Give a tool error as a result that the model reads."""
+    return CallResult([Text(error.message)], error.structured, is_error=True)

@@ -1,0 +1,156 @@
+"""In-memory connection: a client for tests that talks to a bridge without a process or a socket.
+
+It goes through the same dispatcher as every transport, as bytes, so what a test sees is on the wire too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from . import jsonrpc
+from .bridge import Bridge
+from .calls.params import META_PREFIX
+from .connection import Connection
+from .dispatch import Dispatcher
+from .errors import ProtocolError
+from .features.handlers import settled
+from .limits import Limits
+from .revisions import NEWEST_HANDSHAKE, Revision
+
+Answering = Callable[[str, Any], "Any | Awaitable[Any]"]
+"""Answers a question of the server: gets method and params, returns the result."""
+Hearing = Callable[[dict[str, Any]], None]
+"""Hears every message of the server that is not an answer, as it comes."""
+
+
+class MemoryClient:
+    """One client, and everything that the server sent it."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        revision: Revision,
+        capabilities: dict[str, Any],
+        answering: Answering | None = None,
+        hearing: Hearing | None = None,
+    ) -> None:
+        self.dispatcher = dispatcher
+        self.connection = Connection(dispatcher.limits)
+        self.revision = revision
+        self.capabilities = capabilities
+        self.sent: list[dict[str, Any]] = []
+        """Every message that the server sent, in order."""
+        self._answering = answering
+        self._hearing = hearing
+        self._last_id = 0
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    # --- the server's side of the connection ---------------------------------------------------------------
+
+    async def send(self, message: bytes) -> None:
+        """Take a message that is not an answer."""
+        decoded = self._kept(message)
+        if self._hearing is not None:
+            self._hearing(decoded)
+        if "id" in decoded and "method" in decoded and self._answering is not None:
+            task = asyncio.ensure_future(self._answer(self._answering, decoded))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def close_stream(self) -> None:
+        """There is no stream to let go of."""
+
+    async def _answer(self, answering: Answering, question: dict[str, Any]) -> None:
+        result = await settled(answering(question["method"], question.get("params")))
+        await self.raw(jsonrpc.result(question["id"], jsonrpc.encode(result)))
+
+    def _kept(self, message: bytes) -> dict[str, Any]:
+        decoded: dict[str, Any] = msgspec.json.decode(message)
+        self.sent.append(decoded)
+        return decoded
+
+    # --- the client's side ---------------------------------------------------------------------------------
+
+    async def raw(self, data: bytes) -> Any:
+        """Send bytes as they are; return the decoded answer, or None where there is none."""
+        reply = self.dispatcher.receive(data, self.connection, self)
+        if reply is not None and not isinstance(reply, bytes):
+            reply = await reply
+        return None if reply is None else self._kept(reply)
+
+    def start(self, method: str, params: dict[str, Any] | None = None) -> tuple[int, asyncio.Task[Any]]:
+        """Send a request without waiting; return its id and a task that gives the whole answer."""
+        self._last_id += 1
+        body = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": self._with_meta(params)}
+        return self._last_id, asyncio.ensure_future(self.raw(jsonrpc.encode(body)))
+
+    async def request(self, method: str, params: dict[str, Any] | None = None) -> Any:
+        """Send a request and return its result; an error answer is raised."""
+        _, task = self.start(method, params)
+        answer = await task
+        if "error" in answer:
+            error = answer["error"]
+            raise ProtocolError(error["code"], error["message"], error.get("data"))
+        return answer["result"]
+
+    async def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
+        """Send a notification."""
+        await self.raw(jsonrpc.notification(method, params))
+
+    async def call(self, tool: str, arguments: dict[str, Any] | None = None, **params: Any) -> Any:
+        """Call a tool and return its result."""
+        return await self.request("tools/call", {"name": tool, "arguments": arguments or {}, **params})
+
+    def _with_meta(self, params: dict[str, Any] | None) -> dict[str, Any]:
+        params = dict(params or {})
+        if self.revision.stateless:
+            params["_meta"] = {
+                META_PREFIX + "protocolVersion": self.revision.name,
+                META_PREFIX + "clientInfo": {"name": "memory", "version": "1"},
+                META_PREFIX + "clientCapabilities": self.capabilities,
+                **params.get("_meta", {}),
+            }
+        return params
+
+
+async def _announced(client: MemoryClient) -> None:
+    if client.connection.listener is not None:
+        await client.dispatcher.announce(client.connection.listener, client)
+
+
+@asynccontextmanager
+async def connect(
+    bridge: Bridge[Any],
+    *,
+    revision: Revision = NEWEST_HANDSHAKE,
+    capabilities: dict[str, Any] | None = None,
+    answering: Answering | None = None,
+    hearing: Hearing | None = None,
+    limits: Limits | None = None,
+) -> AsyncIterator[MemoryClient]:
+    """Open a connection to a bridge, shake hands where the revision has that, and close it at the end."""
+    dispatcher = Dispatcher(bridge, limits=limits)
+    client = MemoryClient(dispatcher, revision, capabilities or {}, answering, hearing)
+    announcer: asyncio.Task[None] | None = None
+    if not revision.stateless:
+        hello = {
+            "protocolVersion": revision.name,
+            "capabilities": client.capabilities,
+            "clientInfo": {"name": "memory", "version": "1"},
+        }
+        await client.request("initialize", hello)
+        await client.notify("notifications/initialized")
+        announcer = asyncio.ensure_future(_announced(client))
+    try:
+        yield client
+    finally:
+        dispatcher.end_streams()
+        dispatcher.disconnect(client.connection)
+        if announcer is not None:
+            await announcer
+        await dispatcher.stop()

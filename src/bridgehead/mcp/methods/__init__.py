@@ -1,0 +1,1 @@
+"""What each method of the protocol does. `table` finds the method of a request."""

@@ -1,0 +1,107 @@
+"""Request: one request as it was read, and who makes it.
+
+Reading does not judge: what is wrong with a request is kept in it, because the era that it belongs to decides
+which mistake is told first. `client_of` tells the era.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from .. import jsonrpc
+from ..calls.context import checked_level
+from ..calls.params import EMPTY, META_PREFIX, NULL, Params, RequestMeta
+from ..connection import Client, Connection
+from ..errors import INVALID_PARAMS, INVALID_REQUEST, UNSUPPORTED_VERSION, MalformedRequest, ProtocolError
+from ..revisions import NEWEST_HANDSHAKE, STATELESS, Revision
+from .table import METHODS, Method
+
+
+class Request(Struct):
+    """A request: its method, its parameters, or what is wrong with them."""
+
+    id: jsonrpc.RequestId
+    name: str
+    method: Method | None
+    params: Params
+    problem: ProtocolError | None = None
+
+
+_decoders: dict[type[Params], Callable[[Raw], Params]] = {}
+
+
+def read(request_id: jsonrpc.RequestId, name: str, params: Raw | UnsetType) -> Request:
+    """Find a request's method and decode its parameters."""
+    method = METHODS.get(name)
+    raw = EMPTY if isinstance(params, UnsetType) else params
+    try:
+        decoded = _decoder(Params if method is None else method.params)(raw)
+    except jsonrpc.UNDECODABLE as error:
+        if bytes(raw) == NULL:
+            return read(request_id, name, UNSET)
+        return _broken(request_id, name, method, raw, error)
+    return Request(request_id, name, method, decoded)
+
+
+def _decoder(kind: type[Params]) -> Callable[[Raw], Params]:
+    decoder = _decoders.get(kind)
+    if decoder is None:
+        decoder = _decoders[kind] = msgspec.json.Decoder(kind).decode
+    return decoder
+
+
+def _broken(
+    request_id: jsonrpc.RequestId, name: str, method: Method | None, raw: Raw, error: Exception
+) -> Request:
+    problem = f"Invalid params for {name}: {error}"
+    try:
+        params = _decoder(Params)(raw)
+    except jsonrpc.UNDECODABLE:
+        return Request(request_id, name, method, Params(), MalformedRequest(INVALID_PARAMS, problem))
+    return Request(request_id, name, method, params, ProtocolError(INVALID_PARAMS, problem))
+
+
+def client_of(request: Request, connection: Connection, expected: Revision | None) -> Client:
+    """Tell who makes a request, and with that its revision.
+
+    `expected` is the revision that the transport was told beside the message, where it was.
+    """
+    meta = request.params.meta
+    declared = UNSET if meta is None else meta.protocol_version
+    if declared is not UNSET or (expected is not None and expected.stateless):
+        return _stateless_client(meta)
+    if connection.client is not None:
+        return connection.client
+    if request.name in ("initialize", "ping"):
+        return Client(NEWEST_HANDSHAKE, {}, {})
+    if request.name == "server/discover":
+        return _stateless_client(meta)
+    raise MalformedRequest(
+        INVALID_REQUEST,
+        "Not initialized: send initialize first, or give protocolVersion and clientCapabilities in _meta",
+    )
+
+
+def _stateless_client(meta: RequestMeta | None) -> Client:
+    meta = meta or RequestMeta()
+    if isinstance(meta.protocol_version, UnsetType):
+        raise _missing_meta("protocolVersion")
+    if isinstance(meta.client_capabilities, UnsetType):
+        raise _missing_meta("clientCapabilities")
+    revision = STATELESS.get(meta.protocol_version)
+    if revision is None:
+        raise ProtocolError(
+            UNSUPPORTED_VERSION,
+            "Unsupported protocol version",
+            {"supported": list(STATELESS), "requested": meta.protocol_version},
+        )
+    level = None if isinstance(meta.log_level, UnsetType) else checked_level(meta.log_level)
+    info = {} if isinstance(meta.client_info, UnsetType) else meta.client_info
+    return Client(revision, meta.client_capabilities, info, level)
+
+
+def _missing_meta(what: str) -> MalformedRequest:
+    return MalformedRequest(INVALID_PARAMS, f"Invalid params: _meta needs {META_PREFIX}{what}")

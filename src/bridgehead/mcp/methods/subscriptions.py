@@ -1,0 +1,81 @@
+"""Listening: how a client asks to hear of changes, by subscription or by a stream that it opens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET
+
+from .. import changes
+from ..calls.context import Context
+from ..calls.params import META_PREFIX, ListenFilter, ListenParams, SubscribeParams
+from ..changes import Listener
+from ..errors import OVERLOADED, ProtocolError
+from ..results import EMPTY_BODY, Body, Outcome
+
+if TYPE_CHECKING:
+    from ..dispatch import Dispatcher
+
+SUBSCRIPTION_ID = META_PREFIX + "subscriptionId"
+
+
+def subscribe(server: Dispatcher, context: Context[Any], params: SubscribeParams) -> Body:
+    """Tell the client from now on when a resource changes (handshake era)."""
+    listener = context.connection.listener
+    if listener is not None:
+        if params.uri not in listener.uris and len(listener.uris) >= server.limits.subscriptions:
+            raise ProtocolError(OVERLOADED, f"At most {server.limits.subscriptions} subscriptions a client")
+        listener.uris.add(params.uri)
+    return EMPTY_BODY
+
+
+def unsubscribe(_server: Dispatcher, context: Context[Any], params: SubscribeParams) -> Body:
+    """Stop telling the client of a resource's changes (handshake era)."""
+    listener = context.connection.listener
+    if listener is not None:
+        listener.uris.discard(params.uri)
+    return EMPTY_BODY
+
+
+def listen(server: Dispatcher, context: Context[Any], params: ListenParams) -> Outcome:
+    """Open a stream of the changes that the client asks for (stateless era)."""
+    granted = _granted(server, params.notifications)
+    if len(server.streams) >= server.limits.listen_streams:
+        raise ProtocolError(
+            OVERLOADED, f"At most {server.limits.listen_streams} listen streams; end one first"
+        )
+    return _listening(server, context, granted)
+
+
+def _granted(server: Dispatcher, wanted: ListenFilter) -> ListenFilter:
+    bridge = server.bridge
+    uris: Any = UNSET
+    if bridge.subscribable and wanted.resource_subscriptions is not UNSET:
+        uris = wanted.resource_subscriptions[: server.limits.subscriptions]
+    return ListenFilter(
+        wanted.tools_list_changed and "tools" in bridge.changing,
+        wanted.prompts_list_changed and "prompts" in bridge.changing,
+        wanted.resources_list_changed and "resources" in bridge.changing,
+        uris,
+    )
+
+
+async def _listening(server: Dispatcher, context: Context[Any], granted: ListenFilter) -> Body:
+    meta = {SUBSCRIPTION_ID: context.request_id}
+    lists = {
+        method
+        for method, wanted in (
+            (changes.TOOLS, granted.tools_list_changed),
+            (changes.PROMPTS, granted.prompts_list_changed),
+            (changes.RESOURCES, granted.resources_list_changed),
+        )
+        if wanted
+    }
+    listener = Listener(lists, set(granted.resource_subscriptions or ()))
+    with server.streaming(context.connection, listener):
+        acknowledgement = {"_meta": meta, "notifications": granted}
+        await context.notify("notifications/subscriptions/acknowledged", acknowledgement)
+        while heard := await listener.heard():
+            for method, uri in heard:
+                await context.notify(method, {"_meta": meta} if uri is None else {"_meta": meta, "uri": uri})
+    return b"{}", meta

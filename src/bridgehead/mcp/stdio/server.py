@@ -1,0 +1,223 @@
+"""The stdio server: lines in, dispatched, lines out, until the client goes.
+
+Bounded in every direction: requests wait when too many are in flight, reading stops when too many wait or too
+much is unread, and the end comes in bounded time, answers in flight first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from .. import jsonrpc
+from ..connection import Connection
+from ..dispatch import Dispatcher
+from ..errors import INVALID_REQUEST, ProtocolError
+from ..process import hear_end
+from .lines import Lines, TooLong
+from .pipes import Input, Output, open_input, open_output
+
+
+async def serve(
+    dispatcher: Dispatcher,
+    connection: Connection,
+    descriptors: tuple[int, int],
+    received: bytes | None,
+    is_end_due: Callable[[], bool],
+) -> None:
+    """Serve a connection on two descriptors, of which something may have been received already.
+
+    `is_end_due` tells whether a signal came before this could hear it.
+    """
+    incoming, outgoing = descriptors
+    server = StdioServer(dispatcher, connection, open_input(incoming), open_output(outgoing))
+    hear_end(server.stop, dispatcher.limits.shutdown_seconds)
+    if is_end_due():
+        server.stop()
+    await server.serve(received)
+
+
+class StdioServer:
+    """Moves lines between an input, the dispatcher and an output."""
+
+    def __init__(self, dispatcher: Dispatcher, connection: Connection, source: Input, output: Output) -> None:
+        self._dispatcher = dispatcher
+        self._limits = dispatcher.limits
+        self._connection = connection
+        self._waiting = connection.waiting
+        self._connection.room_made = self._room_made
+        self._input = source
+        self._output = output
+        self._lines = Lines(self._limits.message_bytes)
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._announcer: asyncio.Task[None] | None = None
+        self._drainer: asyncio.Task[None] | None = None
+        self._loop = asyncio.get_running_loop()
+        self._flush_is_due = False
+        self._has_input_ended = False
+        self._stopped = asyncio.Event()
+        self._progress = asyncio.Event()
+
+    async def serve(self, received: bytes | None) -> None:
+        """Serve until the input ends, the client is gone, or `stop` is called."""
+        if received is not None:
+            self._received(received)
+        if not self._has_input_ended:
+            self._input.start(self._received)
+        self._dispatcher.start()
+        await self._stopped.wait()
+        self._input.close()
+        self._dispatcher.end_streams()
+        self._connection.abandon_questions()
+        if not self._output.is_broken:
+            await self._finish_work()
+        await self._abandon_work()
+        await self._output.close(self._limits.shutdown_seconds)
+        await self._dispatcher.stop()
+
+    def stop(self) -> None:
+        """End soon: nothing more is taken in, what is in flight is answered."""
+        self._waiting.clear()
+        self._has_input_ended = False
+        self._stopped.set()
+        self._progress.set()
+
+    # --- in ------------------------------------------------------------------------------------------------
+
+    def _received(self, chunk: bytes) -> None:
+        for line in self._lines.feed(chunk) if chunk else self._lines.end():
+            self._line(line)
+        if not chunk:
+            self._has_input_ended = True
+            self._stopped.set()
+        self._balance()
+        if self._announcer is None and self._connection.listener is not None:
+            announcing = self._dispatcher.announce(self._connection.listener, self)
+            self._announcer = self._loop.create_task(announcing)
+
+    def _line(self, line: bytes | TooLong) -> None:
+        """Take a line in. Only requests wait for room: what ends or answers something must get past them."""
+        if isinstance(line, TooLong):
+            problem = f"Invalid request: a message may have {self._limits.message_bytes} bytes"
+            self._write(jsonrpc.error(None, ProtocolError(INVALID_REQUEST, problem)))
+            return
+        message = jsonrpc.decode(line)
+        if (self._waiting or not self._has_room) and jsonrpc.is_request(message):
+            self._waiting.append(message)
+        else:
+            self._take(message)
+
+    @property
+    def _has_room(self) -> bool:
+        return not self._connection.is_busy and self._output.size <= self._limits.output_bytes
+
+    def _take(self, message: jsonrpc.Message | jsonrpc.Batch | jsonrpc.Malformed) -> None:
+        reply = self._dispatcher.take_any(message, self._connection, self)
+        if isinstance(reply, bytes):
+            self._write(reply)
+        elif reply is not None:
+            self._tasks.add(self._loop.create_task(self._finish(reply)))
+
+    async def _finish(self, work: Coroutine[Any, Any, bytes | None]) -> None:
+        try:
+            answer = await work
+            if answer is not None:
+                self._write(answer)
+        finally:
+            self._tasks.discard(asyncio.current_task())
+            self._progress.set()
+            if self._waiting:
+                self._advance()
+
+    def _room_made(self) -> None:
+        if self._waiting:
+            self._loop.call_soon(self._advance)
+
+    def _advance(self) -> None:
+        """Begin what waits, as far as there is room."""
+        while self._waiting and self._has_room:
+            self._take(self._waiting.popleft())
+        self._balance()
+
+    def _balance(self) -> None:
+        """Read on, or let the client wait: when too much of what it asked or was told is still here."""
+        is_full = (
+            len(self._waiting) >= self._limits.requests_in_flight
+            or self._output.size > self._limits.output_bytes
+        )
+        if is_full:
+            self._input.pause()
+        elif not self._stopped.is_set():
+            self._input.resume()
+
+    # --- out -----------------------------------------------------------------------------------------------
+
+    def _write(self, message: bytes) -> None:
+        """Keep a message; it goes out at once where nothing else is going on, else with what follows it."""
+        self._output.write(message + b"\n")
+        if self._flush_is_due:
+            return
+        if len(self._tasks) <= 1 and not self._waiting:
+            self._flush()
+        else:
+            self._flush_is_due = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._flush_is_due = False
+        self._output.flush()
+        if self._output.is_broken:
+            self.stop()
+        elif self._output.size > self._limits.output_bytes and self._drainer is None:
+            self._input.pause()
+            self._drainer = self._loop.create_task(self._drain())
+        elif self._waiting:
+            self._loop.call_soon(self._advance)
+        self._dispatcher.start()
+
+    async def _drain(self) -> None:
+        while self._output.size > self._limits.output_bytes:  # whoever waits in `send` may have written again
+            await self._output.drained(self._limits.output_bytes // 2)
+        self._drainer = None
+        self._progress.set()
+        if self._output.is_broken:
+            self.stop()
+        else:
+            self._advance()
+
+    async def send(self, message: bytes) -> None:
+        """Send a message that is not an answer, waiting while the client is slow to read."""
+        self._write(message)
+        if self._output.size > self._limits.output_bytes:
+            await self._output.drained(self._limits.output_bytes // 2)
+
+    async def close_stream(self) -> None:
+        """There is no stream to let go of."""
+
+    # --- end -----------------------------------------------------------------------------------------------
+
+    async def _finish_work(self) -> None:
+        """Answer what is in flight.
+
+        After a signal within the limit; after the end of the input for as long as answers keep coming.
+        """
+        deadline = self._loop.time() + self._limits.shutdown_seconds
+        while self._tasks or self._waiting:
+            self._progress.clear()
+            if self._has_input_ended:
+                deadline = self._loop.time() + self._limits.shutdown_seconds
+            try:
+                await asyncio.wait_for(self._progress.wait(), deadline - self._loop.time())
+            except TimeoutError:
+                return
+
+    async def _abandon_work(self) -> None:
+        self._waiting.clear()
+        self._dispatcher.disconnect(self._connection)
+        await asyncio.sleep(0)  # what has not begun yet sees that it is cancelled, and does not begin
+        remaining = {*self._tasks, *(task for task in (self._announcer, self._drainer) if task is not None)}
+        for task in remaining:
+            task.cancel()
+        if remaining:
+            await asyncio.wait(remaining, timeout=1.0)

@@ -1,0 +1,1 @@
+"""The Mercury API: everything that knows its wire."""

@@ -1,0 +1,104 @@
+"""Keys: the API keys of this server, and which of them to use.
+
+A key that the service refuses is put aside for a while, as long as there is another one. Keys that come from
+a file are read again when the file changes. Every key is made known as hidden, so that neither the log nor an
+error can show it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bridgehead.runtime import logs
+from bridgehead.runtime.clock import Clock
+
+from ..errors import NotAuthorised
+from ..settings import KEYS, MercurySettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ASIDE_SECONDS = {401: 3600.0, 402: 600.0, 429: 60.0}
+"""For how long a key is put aside after each status, where the service does not say."""
+
+_NEVER_READ = (-1, -1)
+_log = logs.logger("mercury.keys")
+
+
+class Keys:
+    """The keys, and until when each is put aside."""
+
+    def __init__(self, settings: MercurySettings, clock: Clock) -> None:
+        self._clock = clock
+        self._file = settings.api_key_file
+        self._stamp = _NEVER_READ
+        self._aside: dict[str, float] = {}
+        """By key, the time until which it is not used; in the order in which they were given."""
+        self._take(settings.api_keys)
+
+    @property
+    def count(self) -> int:
+        """How many keys there are."""
+        self._refresh()
+        return len(self._aside)
+
+    def pick(self) -> str:
+        """Give the key to use: the first that is not put aside, else the one that is back soonest."""
+        self._refresh()
+        if not self._aside:
+            raise missing(self._file)
+        now = self._clock.monotonic()
+        return min(self._aside, key=lambda key: max(0.0, self._aside[key] - now))
+
+    def another(self, tried: set[str]) -> str | None:
+        """Give a key that was not tried and is not put aside, if there is one."""
+        now = self._clock.monotonic()
+        return next((key for key, until in self._aside.items() if key not in tried and until <= now), None)
+
+    def put_aside(self, key: str, status: int, seconds: float | None) -> None:
+        """Use other keys for a while; an only key stays in use."""
+        if len(self._aside) > 1 and key in self._aside:
+            wait = ASIDE_SECONDS[status] if seconds is None else seconds
+            self._aside[key] = self._clock.monotonic() + wait
+            _log.warn("key put aside", key=list(self._aside).index(key) + 1, status=status, seconds=wait)
+
+    def _take(self, keys: tuple[str, ...]) -> None:
+        for key in keys:
+            logs.hide(key)
+        self._aside = {key: self._aside.get(key, 0.0) for key in keys}
+
+    def _refresh(self) -> None:
+        """Read the file again if it is another one than before; what cannot be read changes nothing."""
+        if self._file is None:
+            return
+        stamp = _stamp(self._file)
+        if stamp == self._stamp:
+            return
+        self._stamp = stamp
+        try:
+            self._take(KEYS.parse(self._file.read_text(encoding="utf-8")))
+        except (OSError, ValueError) as problem:
+            reason = problem.strerror if isinstance(problem, OSError) else f"it must hold {KEYS.wanted}"
+            _log.warn("key file not usable", file=str(self._file), reason=reason)
+        else:
+            _log.info("keys read", file=str(self._file), keys=len(self._aside))
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    """Tell one content of a file from another; one that is not there has a stamp too."""
+    try:
+        found = file.stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
+
+
+def missing(file: Path | None) -> NotAuthorised:
+    """Say how to set a key."""
+    where = f"into the file {file}" if file is not None else "in the server's environment as MERCURY_API_KEY"
+    return NotAuthorised(
+        "There is no API key for Mercury.",
+        "MISSING_API_KEY",
+        next_step=f"Put a key {where} (keys are made at platform.inceptionlabs.ai), restart the server if it "
+        "is in the environment, and check it with `bridgehead mercury doctor`.",
+    )

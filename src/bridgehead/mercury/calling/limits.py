@@ -1,0 +1,167 @@
+"""Limits: how much each client and the whole server may ask of the API in a window of time.
+
+Calls and tokens, as the settings have them. A call that would pass a limit waits, if the settings allow that,
+or is refused with the time at which there is room.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from msgspec import Struct
+
+from bridgehead.runtime.clock import Clock
+
+from ..errors import LimitReached
+from ..quota import Entry, Window
+from ..settings import MercurySettings
+
+MOST_CLIENTS = 10_000
+
+
+class Amounts(Struct, frozen=True):
+    """Of each thing that is limited, how much."""
+
+    requests: int
+    input_tokens: int
+    output_tokens: int
+
+
+Held = dict[str, tuple[Window, Entry]]
+"""Room that is held, by what it is held of."""
+UNKNOWN = 2**53
+"""Stands for an amount that has no known end; where it is limited, there is never room for it."""
+
+
+class Scope:
+    """The limits of one client, or of the whole server."""
+
+    def __init__(self, name: str, most: Amounts, seconds: float) -> None:
+        self.name = name
+        self._windows = {
+            what: Window(limit, seconds)
+            for what in Amounts.__struct_fields__
+            if (limit := getattr(most, what))
+        }
+
+    def left(self, now: float) -> dict[str, int]:
+        """Give what is left of each limit there is."""
+        return {what: int(window.left(now)) for what, window in self._windows.items()}
+
+    def is_idle(self, now: float) -> bool:
+        """Tell whether nothing was asked for lately."""
+        return all(window.is_idle(now) for window in self._windows.values())
+
+    def delay(self, asked: Amounts, now: float) -> float:
+        """Give the seconds until there is room; raises where there never is."""
+        delay = 0.0
+        for what, window in self._windows.items():
+            amount = getattr(asked, what)
+            if amount > window.most:
+                raise _impossible(self.name, what, amount, window.most)
+            delay = max(delay, window.delay(amount, now))
+        return delay
+
+    def take(self, asked: Amounts, now: float) -> Held:
+        """Hold room for what is asked for."""
+        return {
+            what: (window, window.take(amount, now))
+            for what, window in self._windows.items()
+            if (amount := getattr(asked, what))
+        }
+
+
+class Limits:
+    """All limits of a server."""
+
+    def __init__(self, settings: MercurySettings, clock: Clock) -> None:
+        self._clock = clock
+        self._enabled = settings.rate_limit_enabled
+        self._seconds = settings.rate_limit_window / 1000
+        self._wait = settings.rate_limit_wait / 1000
+        self._each = Amounts(
+            settings.rate_limit_max, settings.rate_limit_input_tokens, settings.rate_limit_output_tokens
+        )
+        self._everyone = Amounts(
+            settings.server_limit_max, settings.server_limit_input_tokens, settings.server_limit_output_tokens
+        )
+        self._server = Scope("this server", self._everyone, self._seconds)
+        self._clients: dict[str, Scope] = {}
+
+    @property
+    def are_on_output(self) -> bool:
+        """Tell whether there is a limit on tokens of answers."""
+        return self._enabled and bool(self._each.output_tokens or self._everyone.output_tokens)
+
+    def left(self, client: str) -> dict[str, dict[str, int]]:
+        """Give what is left for a client and for the whole server."""
+        if not self._enabled:
+            return {}
+        now = self._clock.monotonic()
+        return {"client": self._client(client).left(now), "server": self._server.left(now)}
+
+    async def admit_call(self, client: str, deadline: float) -> None:
+        """Let a call of a client in."""
+        if self._enabled:
+            await self._take(self._client(client), Amounts(1, 0, 0), deadline)
+
+    async def admit_request(
+        self, client: str, input_tokens: int, output_tokens: int, deadline: float
+    ) -> list[Held]:
+        """Let a request to the API out, holding room for the most that it can use."""
+        if not self._enabled:
+            return []
+        asked = Amounts(0, input_tokens, output_tokens)
+        held = [await self._take(self._client(client), asked, deadline)]
+        try:
+            held.append(await self._take(self._server, Amounts(1, input_tokens, output_tokens), deadline))
+        except BaseException:
+            self.settle(held, 0, 0)
+            raise
+        return held
+
+    @staticmethod
+    def settle(taken: list[Held], input_tokens: int, output_tokens: int) -> None:
+        """Put what a request used in the place of what was held for it."""
+        used = {"input_tokens": input_tokens, "output_tokens": output_tokens}
+        for held in taken:
+            for what, amount in used.items():
+                if what in held:
+                    window, entry = held[what]
+                    window.correct(entry, amount)
+
+    async def _take(self, scope: Scope, asked: Amounts, deadline: float) -> Held:
+        patience = min(self._clock.monotonic() + self._wait, deadline)
+        while delay := scope.delay(asked, now := self._clock.monotonic()):
+            if now + delay > patience:
+                raise _reached(scope, delay, now)
+            await asyncio.sleep(delay)
+        return scope.take(asked, self._clock.monotonic())
+
+    def _client(self, client: str) -> Scope:
+        found = self._clients.get(client)
+        if found is None:
+            if len(self._clients) >= MOST_CLIENTS:
+                now = self._clock.monotonic()
+                self._clients = {name: one for name, one in self._clients.items() if not one.is_idle(now)}
+            found = self._clients[client] = Scope("this client", self._each, self._seconds)
+        return found
+
+
+def _reached(scope: Scope, delay: float, now: float) -> LimitReached:
+    left = ", ".join(f"{amount} {what.replace('_', ' ')}" for what, amount in scope.left(now).items())
+    return LimitReached(
+        f"A rate limit of {scope.name} is reached; left now: {left}.",
+        "LOCAL_RATE_LIMIT",
+        retry_after=delay,
+        next_step=f"Try again in {delay:.3g} s, or raise the RATE_LIMIT settings.",
+    )
+
+
+def _impossible(name: str, what: str, amount: int, most: int) -> LimitReached:
+    need = "any number of" if amount >= UNKNOWN else f"{amount:,}"
+    return LimitReached(
+        f"This call can need {need} {what.replace('_', ' ')}, and {name} may use {most:,} in a window.",
+        "OVER_RATE_LIMIT",
+        next_step="Give a smaller max_tokens or a shorter prompt, or raise the RATE_LIMIT settings.",
+    )

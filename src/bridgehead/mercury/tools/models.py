@@ -1,0 +1,99 @@
+"""The model list: the tool `mercury_list_models` and the resource `mercury://models`, which say the same."""
+
+from __future__ import annotations
+
+from msgspec import Struct, json
+
+from bridgehead.mcp import Bridge, Context, NoArguments
+
+from ..api import wire
+from ..calling.service import Service
+
+LIST_MODELS = "mercury_list_models"
+URI = "mercury://models"
+
+
+class ListedPrice(Struct, omit_defaults=True):
+    """US dollars for one token."""
+
+    prompt: float | None = None
+    completion: float | None = None
+    cached_input: float | None = None
+
+
+class ListedModel(Struct, omit_defaults=True):
+    """A model, in the words of the contract, and what it costs."""
+
+    id: str
+    owned_by: str
+    created: int
+    capabilities: list[str]
+    context_length: int | None = None
+    max_output_length: int | None = None
+    price_usd_per_token: ListedPrice | None = None
+    is_default: bool = False
+
+
+class ListedModels(Struct):
+    """All models."""
+
+    models: list[ListedModel]
+
+
+def declare(bridge: Bridge[Service]) -> None:
+    """Declare the tool and the resource."""
+    bridge.tool(
+        "List the Mercury models that can be used: id, capabilities, context length, prices. Use it before "
+        "naming a model, or when one was not found.",
+        name=LIST_MODELS,
+        title="Mercury models",
+        read_only=True,
+        idempotent=True,
+        open_world=True,
+    )(list_models)
+    bridge.resource(
+        URI,
+        name="Mercury models",
+        description="The models of the Mercury API with capabilities, limits and prices.",
+        mime_type="application/json",
+    )(read_models)
+
+
+async def list_models(args: NoArguments, ctx: Context[Service]) -> ListedModels:
+    """List the models."""
+    return await ctx.state.audited(LIST_MODELS, ctx, _listed(ctx.state))
+
+
+async def read_models(ctx: Context[Service]) -> str:
+    """Give the list as a resource."""
+    return json.encode(await _listed(ctx.state)).decode()
+
+
+async def _listed(service: Service) -> ListedModels:
+    service.keys.pick()
+    allowed = service.settings.allowed_models
+    models = await service.catalogue.models()
+    return ListedModels(
+        [_model(model, service.settings.model) for model in models if not allowed or model.id in allowed]
+    )
+
+
+def _model(model: wire.Model, default: str) -> ListedModel:
+    return ListedModel(
+        model.id,
+        model.owned_by or "inception",
+        int(model.created or 0),
+        sorted({*(model.supported_features or ()), *(model.supported_endpoints or ())}),
+        model.context_length,
+        model.max_output_length,
+        _price(model.pricing),
+        model.id == default,
+    )
+
+
+def _price(pricing: wire.Pricing | None) -> ListedPrice | None:
+    if pricing is None:
+        return None
+    return ListedPrice(
+        wire.price(pricing.prompt), wire.price(pricing.completion), wire.price(pricing.input_cache_reads)
+    )

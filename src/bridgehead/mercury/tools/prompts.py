@@ -1,0 +1,76 @@
+"""Prompts that a person picks in a client: review code, complete code, explain something."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from bridgehead.mcp import Arguments, Bridge, Context
+
+from ..calling.service import Service
+
+
+class ReviewCode(Arguments):
+    """What to review."""
+
+    code: Annotated[str, Meta(min_length=1, description="The code to review")]
+    language: Annotated[str, Meta(description="Its programming language")] = ""
+    focus: Annotated[str, Meta(description="What to look at most, such as security or speed")] = ""
+
+
+class CompleteCode(Arguments):
+    """What to complete."""
+
+    before: Annotated[str, Meta(min_length=1, description="The code before the gap")]
+    after: Annotated[str, Meta(description="The code after the gap")] = ""
+    language: Annotated[str, Meta(description="The programming language")] = ""
+
+
+class Explain(Arguments):
+    """What to explain."""
+
+    subject: Annotated[str, Meta(min_length=1, description="Code, an error message or an idea")]
+    audience: Annotated[str, Meta(description="Who is to understand it")] = ""
+
+
+def declare(bridge: Bridge[Service]) -> None:
+    """Declare the prompts."""
+    bridge.prompt("Review code with Mercury.", title="Review code")(review_code)
+    bridge.prompt("Fill in or continue code with Mercury.", title="Complete code")(complete_code)
+    bridge.prompt("Explain code, an error or an idea with Mercury.", title="Explain")(explain)
+
+
+def review_code(args: ReviewCode, ctx: Context[Service]) -> str:
+    """Ask for a review."""
+    focus = f" Look at {args.focus} most." if args.focus else ""
+    return (
+        "Review this code with mercury_chat_stream. List bugs first, then risks, then what would make it "
+        f"clearer, each with its line and a fix; say so where there is nothing to find.{focus}\n\n"
+        f"{_fenced(args.code, args.language)}"
+    )
+
+
+def complete_code(args: CompleteCode, ctx: Context[Service]) -> str:
+    """Ask for a completion."""
+    return (
+        "Complete this code with mercury_fim_completion: give it what stands before the gap as `prompt` and "
+        "what stands after it as `suffix`, exactly as here, and show the whole with the gap filled.\n\n"
+        f"Before:\n{_fenced(args.before, args.language)}\n\nAfter:\n{_fenced(args.after, args.language)}"
+    )
+
+
+def explain(args: Explain, ctx: Context[Service]) -> str:
+    """Ask for an explanation."""
+    audience = f" for {args.audience}" if args.audience else ""
+    return (
+        f"Explain this{audience} with mercury_chat_completion: what it is, how it works, and what to watch "
+        f"out for, in plain words.\n\n{args.subject}"
+    )
+
+
+def _fenced(code: str, language: str) -> str:
+    fence = "```"
+    while fence in code:
+        fence += "`"
+    return f"{fence}{language}\n{code}\n{fence}"

@@ -1,0 +1,114 @@
+"""Manifest: everything that the rest of the product needs to know of a bridge.
+
+A bridge declares it once, as `manifest` in its `bridge.py`. `serve`, `install`, `doctor`, `tools`, `call`,
+`demo`, `completion`, `token`, the documents and the release bundles read it, and name no bridge themselves.
+Importing `bridge.py` is part of a server's cold start: what only a person's command needs (doctor, demo,
+commands) is a small function that imports it when it is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from msgspec import Struct
+
+from bridgehead.mcp import Bridge
+
+from .settings import Settings
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Awaitable
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from .findings import Finding
+    from .metrics import Metrics
+
+API = 1
+"""What a bridge can rely on. It grows when a bridge that was written for the number before would break."""
+
+
+Make: TypeAlias = "Callable[[Any, Metrics | None], Bridge[Any]]"
+Doctor: TypeAlias = "Callable[[Mapping[str, str]], Awaitable[list[Finding]]]"
+Demo: TypeAlias = "Callable[[Console], bool]"
+Try: TypeAlias = "Callable[[Path], AbstractContextManager[Trial]]"
+
+
+class FarSide(Struct, frozen=True):
+    """Whether what a bridge crosses to is there right now, and a sentence about it for a person."""
+
+    is_there: bool
+    says: str
+
+
+class FormField(Struct, frozen=True):
+    """A setting that a desktop client asks a person for when it installs the bridge."""
+
+    variable: str
+    title: str
+    is_required: bool = False
+
+
+class Trial(Struct, frozen=True):
+    """A call that the bridge answers with a far side that stands in for the real one."""
+
+    environment: Mapping[str, str]
+    tool: str
+    expected: str
+    """A piece of the answer."""
+    arguments: Mapping[str, Any] = {}
+
+
+class Commands(Protocol):
+    """Commands that a person types after the name of a bridge: usually a module."""
+
+    def parser(self) -> argparse.ArgumentParser:
+        """Return the parser of the command line, which completion reads too."""
+        ...
+
+    def main(self, arguments: list[str], environment: Mapping[str, str]) -> int:
+        """Run a command and return the exit status."""
+        ...
+
+
+class Manifest(Struct, frozen=True, kw_only=True):
+    """A bridge as it declares itself."""
+
+    name: str
+    title: str
+    summary: str
+    """One line for help and lists."""
+    description: str
+    """One sentence for whoever chooses what to install."""
+    settings: type[Settings]
+    make: Make
+    """Takes the settings, and the metrics to add to where somebody reads them. Opens nothing yet."""
+    far_side: Callable[[Any], FarSide]
+    """Takes what the bridge's lifespan holds open; None while it has not begun."""
+    doctor: Doctor | None = None
+    demo: Demo | None = None
+    """Shows the bridge at work against a simulated far side; tells whether everything went as expected."""
+    commands: Callable[[], Commands] | None = None
+    trial: Try | None = None
+    """Sets a far side up in a folder, to try an installed bridge with; the release checks do."""
+    serve: Callable[[Mapping[str, str]], int] | None = None
+    """Serves one client, where that takes more than standard input and output."""
+    form: tuple[FormField, ...] = ()
+    single_process: str = ""
+    """Why only one process can serve it; empty where several can."""
+    api: int = API
+
+
+def serve(manifest: Manifest, environment: Mapping[str, str]) -> int:
+    """Serve a bridge to the client that started this process, and return the exit status."""
+    if manifest.serve is not None:
+        return manifest.serve(environment)
+    from bridgehead.mcp import stdio
+
+    from .offering import offered
+
+    return stdio.run(offered(manifest.make(manifest.settings(environment), None), environment))

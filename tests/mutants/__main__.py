@@ -1,0 +1,120 @@
+"""`make mutants`: try the mutants of each target, and see that its tests notice them.
+
+python -m tests.mutants [module ...] [--jobs N] [--record]
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.mutants import results
+from tests.mutants.mutation import ENVIRONMENT, Mutant, instrument
+from tests.mutants.workspace import ROOT, Workspace
+
+HERE = Path(__file__).parent
+FOLDER = ROOT / "build" / "mutants"
+PYTEST = ["-m", "pytest", "-q", "-s", "-n", "0", "-p", "no:cacheprovider", "--no-header"]
+IMPORT_SECONDS = 300.0
+
+
+@dataclass(frozen=True)
+class Target:
+    """A module and the tests that have to notice what changes in it."""
+
+    module: str
+    tests: list[str]
+
+
+def targets(chosen: list[str]) -> list[Target]:
+    """Read the targets; chosen are those whose module ends like one of the names."""
+    entries = tomllib.loads((HERE / "targets.toml").read_text(encoding="utf-8"))
+    found = [Target(f"bridgehead.{module}", tests) for module, tests in entries.items()]
+    return [one for one in found if not chosen or any(one.module.endswith(name) for name in chosen)]
+
+
+def try_all(target: Target, jobs: int) -> results.Result:
+    """Try every mutant of a module."""
+    began = time.monotonic()
+    workspace = Workspace(FOLDER / target.module)
+    workspace.make()
+    source = workspace.source(target.module)
+    instrumented, mutants = instrument(source.read_text(encoding="utf-8"))
+    source.write_text(instrumented, encoding="utf-8")
+    killers = _try_in_forks(workspace, target, [m for m in mutants if not m.at_import], jobs)
+    killers |= _try_alone(workspace, target, [m for m in mutants if m.at_import], jobs)
+    survivors = [mutant for mutant in mutants if not killers[mutant.number]]
+    return results.Result(target.module, len(mutants), survivors, time.monotonic() - began)
+
+
+def _try_in_forks(
+    workspace: Workspace, target: Target, mutants: list[Mutant], jobs: int
+) -> dict[int, str | None]:
+    file = workspace.folder / "results.jsonl"
+    plan = {
+        "module": target.module,
+        "numbers": [mutant.number for mutant in mutants],
+        "jobs": jobs,
+        "results": str(file),
+        "folder": str(workspace.folder / "tmp"),
+    }
+    subprocess.run(
+        [workspace.python, *PYTEST, "-p", "tests.mutants.trial", *target.tests],
+        cwd=workspace.folder,
+        env={**os.environ, "MUTANTS_PLAN": json.dumps(plan), "PYTHONPATH": str(workspace.folder)},
+        check=True,
+    )
+    tried = map(json.loads, file.read_text(encoding="utf-8").splitlines())
+    return {one["number"]: one["killer"] for one in tried}
+
+
+def _try_alone(
+    workspace: Workspace, target: Target, mutants: list[Mutant], jobs: int
+) -> dict[int, str | None]:
+    def attempt(mutant: Mutant) -> tuple[int, str | None]:
+        temporary = workspace.folder / "tmp" / f"alone-{mutant.number}"
+        try:
+            done = subprocess.run(
+                [workspace.python, *PYTEST, "-x", f"--basetemp={temporary}", *target.tests],
+                cwd=workspace.folder,
+                env={**os.environ, ENVIRONMENT: str(mutant.number)},
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=IMPORT_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return mutant.number, "it hangs"
+        return mutant.number, f"status {done.returncode}" if done.returncode else None
+
+    with ThreadPoolExecutor(jobs) as pool:
+        return dict(pool.map(attempt, mutants))
+
+
+def main() -> int:
+    """Try the mutants of every chosen target, and say what was found."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants")
+    parser.add_argument("module", nargs="*", help="the end of a module's name; all targets by default")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="mutants to try at once")
+    parser.add_argument("--record", action="store_true", help="write the figures to results.md")
+    arguments = parser.parse_args()
+    chosen = targets(arguments.module)
+    if not chosen:
+        parser.error(f"No target is called {' or '.join(arguments.module)}. See tests/mutants/targets.toml.")
+    done = []
+    for target in chosen:
+        done.append(try_all(target, arguments.jobs))
+        results.show(done[-1])
+    if arguments.record:
+        results.record(done)
+    return 0 if all(result.is_good() for result in done) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
