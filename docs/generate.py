@@ -28,6 +28,7 @@ from bridgehead.mcp.features.tools import Tool
 from bridgehead.mcp.revisions import NEWEST_HANDSHAKE
 from bridgehead.runtime import plugins
 from bridgehead.runtime.log_settings import LogSettings
+from bridgehead.runtime.manifest import Manifest
 from bridgehead.runtime.offering import OfferingSettings
 from bridgehead.runtime.places import PlaceSettings
 from bridgehead.runtime.settings import Setting, SettingError, Settings
@@ -145,12 +146,14 @@ def api(offered: Mapping[str, Bridge[Any]], shown: Examples) -> str:
     for name, bridge in offered.items():
         pieces.append(f"## {name}\n\nHow it works, and what its errors say: [{name}.md]({name}.md).\n")
         tables: dict[str, str] = {}
-        pieces.extend(_tool(name, tool, shown[name][tool.name], tables) for tool in bridge.tools.values())
+        pieces.extend(
+            _tool(name, tool, shown.get(name, {}).get(tool.name), tables) for tool in bridge.tools.values()
+        )
         pieces.extend((*_resources(name, bridge), *_prompts(name, bridge)))
     return "\n".join(pieces)
 
 
-def _tool(bridge: str, tool: Tool, arguments: dict[str, Any], tables: dict[str, str]) -> str:
+def _tool(bridge: str, tool: Tool, arguments: dict[str, Any] | None, tables: dict[str, str]) -> str:
     item = msgspec.to_builtins(tool.item(NEWEST_HANDSHAKE))
     hints = ", ".join(f"`{hint}={json.dumps(value)}`" for hint, value in item.get("annotations", {}).items())
     pieces = [f"### {tool.name}\n"]
@@ -161,6 +164,8 @@ def _tool(bridge: str, tool: Tool, arguments: dict[str, Any], tables: dict[str, 
         pieces += ["Output: content only, no structure.\n"]
     else:
         pieces += [f"Output{_fields(tool, tool.output_schema, tables)}"]
+    if arguments is None:
+        return "\n".join(pieces)
     params = json.dumps({"name": tool.name, "arguments": arguments}, ensure_ascii=False)
     pieces += [f"```sh\n{command(bridge, tool.name, arguments)}\n```\n", f"```json\n{params}\n```\n"]
     return "\n".join(pieces)
@@ -301,20 +306,24 @@ def examples() -> Examples:
     return tomllib.loads((DOCS / "examples.toml").read_text(encoding="utf-8"))
 
 
-def documents() -> dict[Path, str]:
-    """Make all documents from the code as it is."""
-    manifests = {name: plugins.load(name) for name in plugins.built_in_names()}
+def made_pages(manifests: Mapping[str, Manifest], shown: Examples) -> tuple[dict[str, str], str]:
+    """Make what the code says into the text of each page, and into .env.example."""
     bridges = {name: one.make(one.settings({}), None) for name, one in manifests.items()}
     classes: dict[str, type[Settings]] = {"host": HostSettings}
     parts = settings_of_parts(classes | {name: one.settings for name, one in manifests.items()})
-    made = {
-        "configuration.md": configuration(parts),
-        "api.md": api(bridges, examples()),
+    pages = {"configuration.md": configuration(parts), "api.md": api(bridges, shown)}
+    return pages, env_example(parts)
+
+
+def documents() -> dict[Path, str]:
+    """Make all documents of the built-in bridges from the code as it is."""
+    pages, environment = made_pages(
+        {name: plugins.load(name) for name in plugins.built_in_names()}, examples()
+    )
+    placed_pages = {
+        DOCS / name: placed((DOCS / name).read_text(encoding="utf-8"), text) for name, text in pages.items()
     }
-    pages = {
-        DOCS / name: placed((DOCS / name).read_text(encoding="utf-8"), text) for name, text in made.items()
-    }
-    return {ROOT / ".env.example": env_example(parts), **pages}
+    return {ROOT / ".env.example": environment, **placed_pages}
 
 
 def difference(path: Path, made: str) -> str:
@@ -334,10 +343,15 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--check", action="store_true", help="write nothing; fail where a document is not up to date"
     )
-    is_check = parser.parse_args(arguments).check
+    parser.add_argument("--bridge", metavar="NAME", help="print the pages with this bridge; write nothing")
+    options = parser.parse_args(arguments)
+    if options.bridge:
+        pages, _ = made_pages({options.bridge: plugins.load(options.bridge)}, {})
+        print(*pages.values(), sep="\n")
+        return 0
     made = documents()
     differences = [found for path, text in made.items() if (found := difference(path, text))]
-    if is_check:
+    if options.check:
         print(
             *differences,
             "Run `make docs`." if differences else "The documents say what the code says.",

@@ -22,9 +22,10 @@ from msgspec import Raw
 
 import bridgehead
 from bridgehead.bitburner.simulator import Game
-from bridgehead.commands import bridges, values
+from bridgehead.commands import values
 from bridgehead.mercury.simulator import Simulator
 from bridgehead.runtime import env_file, plugins
+from bridgehead.runtime.manifest import make_bridge
 from bridgehead.runtime.settings import Setting, Settings
 from docs import generate
 from tests.bitburner.playing import FILES, played
@@ -41,7 +42,7 @@ LINES = {shlex.split(found["line"])[3]: found["line"] for found in EXAMPLE.findi
 PARAMS = {
     params["name"]: params for found in EXAMPLE.finditer(API) if (params := json.loads(found["params"]))
 }
-BRIDGES = {name: bridges.make_bridge(name, {}) for name in plugins.built_in_names()}
+BRIDGES = {name: make_bridge(plugins.load(name), {}) for name in plugins.built_in_names()}
 TOOLS = {tool.name: tool for bridge in BRIDGES.values() for tool in bridge.tools.values()}
 
 
@@ -156,7 +157,7 @@ async def test_every_example_of_mercury_works_with_the_api(tmp_path: Path) -> No
             "MERCURY_API_KEY": "sk_0123456789",
             "BRIDGEHEAD_STATE_DIR": str(tmp_path),
         }
-        async with connect(bridges.make_bridge("mercury", environment)) as client:
+        async with connect(make_bridge(plugins.load("mercury"), environment)) as client:
             for name in in_order("mercury"):
                 result = await client.call(name, PARAMS[name]["arguments"])
                 assert not result.get("isError"), result

@@ -86,7 +86,7 @@ def test_wrong_usage_is_one_line_that_says_what_would_be_right(data: Data, argum
 
     assert (done.returncode, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1
-    assert "right would be: bridgehead aoc" in done.stderr
+    assert "Usage: bridgehead aoc" in done.stderr
 
 
 def test_a_corrupt_file_stops_the_leaderboard_with_its_name(data: Data) -> None:

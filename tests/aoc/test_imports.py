@@ -7,7 +7,7 @@ from tests.mcp.test_imports import FORBIDDEN, FURTHER, foundation, probed
 PROGRAM = """
 import sys
 def look(event, arguments):
-    if event == "import" and arguments[0] == "bridgehead.mcp.process":
+    if event == "import" and arguments[0] == "bridgehead.mcp.stdio.server":
         sys.stderr.write(" ".join(sorted(sys.modules)) + "\\n")
         sys.stderr.flush()
 sys.addaudithook(look)

@@ -71,7 +71,7 @@ def settings(state: Path, **environment: str) -> BitburnerSettings:
             "BITBURNER_LISTEN": "127.0.0.1:0",
             "BRIDGEHEAD_STATE_DIR": str(state),
             "BITBURNER_CONNECT_WAIT_MS": "50",
-            "RPC_TIMEOUT_MS": "5000",
+            "RPC_TIMEOUT_MS": "60000",
             "RPC_RECONNECT_BASE_MS": "10",
             "RPC_RECONNECT_MAX_MS": "50",
             **environment,

@@ -25,26 +25,27 @@ SEED = {
     "get_netscript_definitions": (set(), set()),
 }
 BUDGETS = {
-    "connection_status": 300,
+    "connection_status": 370,
     "list_files": 160,
-    "read_file": 290,
+    "read_file": 350,
     "get_all_files": 370,
-    "search_files": 350,
-    "write_file": 390,
-    "delete_file": 230,
-    "edit_file": 380,
-    "restore_file": 530,
+    "get_file_metadata": 290,
+    "search_files": 400,
+    "write_file": 470,
+    "delete_file": 260,
+    "edit_file": 590,
+    "move_file": 360,
+    "restore_file": 900,
     "calculate_ram": 180,
     "get_netscript_definitions": 160,
     "search_definitions": 270,
     "list_servers": 210,
-    "get_file_metadata": 290,
     "backup_save": 190,
 }
 PROBE = """
 import runpy, sys
 def look(event, args):
-    if event == "import" and args[0] == "bridgehead.mcp.process":
+    if event == "import" and args[0] == "bridgehead.mcp.stdio.server":
         sys.stderr.write(" ".join(sys.modules) + "\\n"); sys.stderr.flush()
 sys.addaudithook(look)
 sys.argv = ["bridgehead", "bitburner"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.commands.completion import TOP, words
+from bridgehead.commands.completion import words
 from tests.support.person import COMMAND, Person
 from tests.support.waiting import PATIENCE
 
@@ -51,6 +51,10 @@ def in_shell(person: Person, *command: str) -> subprocess.CompletedProcess[str]:
         (["doctor", "aoc"], {"mercury", "host", "--json"}),
         (["tools"], {"aoc"}),
         (["tools", "aoc"], {"--json"}),
+        (["aoc"], {"leaderboard", "plot", "check"}),
+        (["aoc", "leaderboard", "--format"], {"csv", "json"}),
+        (["bitburner"], {"doctor", "settings", "simulate"}),
+        (["completion"], {"bash", "fish", "zsh"}),
     ],
 )
 def test_what_may_follow_is_offered(before: list[str], some: set[str], environment: dict[str, str]) -> None:
@@ -85,14 +89,6 @@ def test_a_wrong_setting_only_means_that_no_tool_is_known() -> None:
     assert words(["call", "aoc"], {"AOC_YEAR": "soon"}) == []
 
 
-@pytest.mark.parametrize("command", ["aoc", "bitburner", "mercury", "completion"])
-def test_every_word_that_is_offered_is_one_that_the_command_knows(person: Person, command: str) -> None:
-    told = person.run(command, "--help").stdout
-
-    assert words([command], {})
-    assert [word for word in words([command], {}) if word not in told] == []
-
-
 @pytest.mark.parametrize(
     "command", [["install"], ["serve"], ["doctor"], ["tools"], ["demo"], ["token", "add"], ["token", "list"]]
 )
@@ -108,12 +104,8 @@ def test_every_option_of_a_command_is_offered_and_no_other(person: Person, comma
 def test_every_command_of_the_help_is_offered(person: Person) -> None:
     told = person.run("--help").stdout
 
-    listed = [
-        line.split()[0] for line in told.splitlines() if line.startswith("  ") and line.split()[0] in TOP
-    ]
-    assert set(listed) == set(TOP)
     named = [line.split()[0] for line in told.splitlines() if line[:2] == "  " and line[2:3].isalpha()]
-    assert set(named) - {"bridgehead"} == set(TOP)
+    assert set(words([], {})) - {"--version", "--help"} == set(named) - {"bridgehead"}
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -134,7 +126,7 @@ def test_a_script_is_one_that_the_shell_can_read(person: Person, shell: str) -> 
         (["bridgehead", "call", "aoc", "rec"], ["record_speed"]),
         (
             ["bridgehead", "call", "aoc", "record_speed", "day", "=", "1", ""],
-            ["phase=", "llm_name=", "speed_ms="],
+            ["phase=", "llm_name=", "speed_ms=", "--json"],
         ),
         (["bridgehead", "call", "aoc", "record_speed", "day", "="], []),
         (["bridgehead", "moon", ""], []),

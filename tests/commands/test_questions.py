@@ -55,7 +55,7 @@ def test_what_does_not_fit_is_asked_again_and_what_may_be_left_out_can_be() -> N
     answer, shown = answered(FORM, "Ada\nold\n\n36\n\n")
 
     assert answer == {"action": "accept", "content": {"name": "Ada", "age": 36}}
-    assert "age='old' does not fit; right would be: age=integer\n" in shown
+    assert "age='old' is not valid. Expected age=integer.\n" in shown
     assert shown.count("age (integer): ") == 3
 
 

@@ -87,7 +87,7 @@ async def test_whoever_is_refused_very_often_does_not_fill_the_log(tmp_path: Pat
 
 
 async def test_what_was_left_out_is_said_even_if_nobody_comes_again(tmp_path: Path) -> None:
-    async with hosting(tmp_path) as host:
+    async with hosting(tmp_path, clock=Clock(stands_still=True)) as host:
         for _ in range(LINES_PER_MINUTE + 30):
             await host.get("/nowhere")
     (line,) = host.logged("further rejections")

@@ -55,7 +55,7 @@ async def test_with_a_token_it_starts_and_asks_for_it(tmp_path: Path, dial: Dial
         (("--workers", "2"), {}, "gamma cannot be served by 2 workers: There is one gamma in the world."),
         ((), {"BRIDGEHEAD_AUTH": "off", "MCP_SERVER_HOST": "192.0.2.1"}, "BRIDGEHEAD_AUTH is 'off'"),
         ((), {"BRIDGEHEAD_AUTH": "on"}, "need a token, and there is none"),
-        (("--colour",), {}, "unrecognized arguments: --colour; right would be: bridgehead serve"),
+        (("--colour",), {}, "unrecognized arguments: --colour. Usage: bridgehead serve"),
     ],
 )
 def test_what_cannot_be_served_is_said_in_one_line(

@@ -151,7 +151,8 @@ async def test_what_is_no_good_request_is_refused(
 
 async def test_a_client_that_reads_nothing_is_given_up_and_costs_no_memory(tmp_path: Path) -> None:
     async with hosting(tmp_path, {"BRIDGEHEAD_IDLE_SECONDS": "0.5"}) as host:
-        asking = host.http.head("GET", "/metrics", {}) * 20_000  # far more than the system's own buffers hold
+        # Few and large, and far more than the system's own buffers hold.
+        asking = host.http.head("GET", "/metrics", {"X-Padding": "x" * 2000}) * 20_000
         with socket.create_connection(("127.0.0.1", host.port)) as client:
             client.setblocking(False)  # noqa: FBT003 - its name says what it sets
             sending = asyncio.get_running_loop().sock_sendall(client, asking)

@@ -105,7 +105,7 @@ class Session:
         return None if reply is None else msgspec.json.decode(reply)
 
     def is_at_rest(self) -> bool:
-        left = (self.connection.in_flight, self.connection.questions, self.dispatcher.streams)
+        left = (self.connection.in_flight, self.connection.asked, self.dispatcher.streams)
         return not any(left) and self.connection.parked == 0
 
 

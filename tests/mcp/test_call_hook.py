@@ -20,9 +20,10 @@ from bridgehead.mcp import (
     ProtocolError,
     Text,
     ToolError,
+    combine,
     observe_calls,
+    restrict,
 )
-from bridgehead.mcp.combined import combined, restricted
 from bridgehead.mcp.in_memory import connect
 from bridgehead.mcp.revisions import V2026_07_28
 
@@ -247,7 +248,7 @@ async def test_hooks_belong_to_the_home_of_a_part_in_every_view(bridge: Bridge[N
     def elsewhere(args: NoArguments, ctx: Context[None]) -> str:
         return ""
 
-    both = combined("both", "1", [restricted(bridge, lambda tool: tool.name == "plain"), other])
+    both = combine("both", "1", [restrict(bridge, lambda tool: tool.name == "plain"), other])
     async with connect(both) as client:
         await client.call("plain", {"text": "a"})
         await client.call("elsewhere")

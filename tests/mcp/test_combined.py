@@ -6,8 +6,16 @@ from typing import Any
 
 import pytest
 
-from bridgehead.mcp import Bridge, Context, Dialect, NoArguments, ProtocolError, ResourceItem
-from bridgehead.mcp.combined import combined, restricted
+from bridgehead.mcp import (
+    Bridge,
+    Context,
+    Dialect,
+    NoArguments,
+    ProtocolError,
+    ResourceItem,
+    combine,
+    restrict,
+)
 from bridgehead.mcp.dispatch import Dispatcher
 from bridgehead.mcp.errors import Failure
 from bridgehead.mcp.lifespan import Lifespans
@@ -84,7 +92,7 @@ def _declare(bridge: Bridge[str], name: str) -> None:
 
 def both(**options: Any) -> tuple[Bridge[None], Bridge[str], Bridge[str]]:
     bakery, grocer = shop("bakery", -1), shop("grocer", -2, **options)
-    return combined("mall", "2", [bakery, grocer]), bakery, grocer
+    return combine("mall", "2", [bakery, grocer]), bakery, grocer
 
 
 async def test_everything_of_each_bridge_is_offered_and_runs_with_its_own_state() -> None:
@@ -154,15 +162,15 @@ async def test_the_changes_of_every_bridge_are_heard() -> None:
 
 async def test_bridges_that_offer_the_same_name_cannot_be_combined() -> None:
     with pytest.raises(ValueError, match="declared twice"):
-        combined("mall", "1", [shop("bakery", -1), shop("bakery", -2)])
+        combine("mall", "1", [shop("bakery", -1), shop("bakery", -2)])
 
 
 def read_only(bridge: Bridge[str]) -> Bridge[Any]:
-    return restricted(bridge, lambda tool: tool.is_read_only)
+    return restrict(bridge, lambda tool: tool.is_read_only)
 
 
 def with_others(bridge: Bridge[str]) -> Bridge[Any]:
-    return combined("mall", "1", [bridge], offers=lambda tool: tool.is_read_only)
+    return combine("mall", "1", [bridge], offers=lambda tool: tool.is_read_only)
 
 
 @pytest.mark.parametrize("view", [read_only, with_others])
@@ -177,7 +185,7 @@ async def test_a_tool_that_is_not_offered_does_not_exist(view: Callable[[Bridge[
 
 async def test_a_restricted_bridge_looks_like_itself() -> None:
     bakery = shop("bakery", -1)
-    view = restricted(bakery, lambda _: False)
+    view = restrict(bakery, lambda _: False)
     assert (view.info, view.instructions, view.dialect) == (bakery.info, bakery.instructions, bakery.dialect)
     async with connect(view) as client:
         read = await client.request("resources/read", {"uri": "bakery://door"})
@@ -196,7 +204,7 @@ async def test_dispatchers_that_share_lifespans_serve_one_running_bridge() -> No
     bridge: Bridge[int] = Bridge("one", "1", lifespan=lifespan)
     lifespans = Lifespans()
     dispatchers = [
-        Dispatcher(served, lifespans=lifespans) for served in (bridge, combined("all", "1", [bridge]))
+        Dispatcher(served, lifespans=lifespans) for served in (bridge, combine("all", "1", [bridge]))
     ]
     for dispatcher in dispatchers:
         dispatcher.start()

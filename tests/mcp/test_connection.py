@@ -65,7 +65,7 @@ async def test_only_the_first_answer_to_a_question_counts() -> None:
         await answer(client, question, result={"roots": [{"uri": "file:///second"}]})
         assert "first" in (await task)["result"]["content"][0]["text"]
         await answer(client, question, result={"roots": []})
-        assert not client.connection.questions
+        assert not client.connection.asked
 
 
 async def test_a_question_that_is_never_answered_is_given_up_and_withdrawn() -> None:
@@ -77,7 +77,7 @@ async def test_a_question_that_is_never_answered_is_given_up_and_withdrawn() -> 
         assert result["isError"] is True
         assert "within 0.01 s" in result["content"][0]["text"]
         assert client.notifications("notifications/cancelled") == [{"requestId": question["id"]}]
-        assert not client.connection.questions
+        assert not client.connection.asked
 
 
 async def test_a_question_of_a_cancelled_call_is_withdrawn() -> None:
@@ -88,7 +88,7 @@ async def test_a_question_of_a_cancelled_call_is_withdrawn() -> None:
 
         assert await task is None
         assert client.notifications("notifications/cancelled") == [{"requestId": question["id"]}]
-        assert (client.connection.questions, client.connection.in_flight) == ({}, {})
+        assert (client.connection.asked, client.connection.in_flight) == ({}, {})
         assert client.connection.parked == 0
 
 
@@ -109,7 +109,7 @@ async def test_when_one_of_several_questions_fails_the_others_are_withdrawn() ->
         assert (await task)["result"]["isError"] is True
         await client.inbox.of("notifications/cancelled")
         assert client.notifications("notifications/cancelled") == [{"requestId": think["id"]}]
-        assert not client.connection.questions
+        assert not client.connection.asked
         assert client.connection.parked == 0
 
 
@@ -130,10 +130,10 @@ async def test_a_question_to_a_client_that_leaves_is_over() -> None:
     async with connect(make_bridge(), capabilities=ALL) as client:
         _, task = client.start("tools/call", {"name": "roots"})
         await client.inbox.of("roots/list")
-        client.connection.abandon_questions()
+        client.connection.abandon_asked()
 
         assert "left before it answered" in (await task)["result"]["content"][0]["text"]
-        client.connection.abandon_questions()
+        client.connection.abandon_asked()
 
 
 async def test_a_client_that_answers_and_leaves_at_once_has_answered() -> None:
@@ -141,7 +141,7 @@ async def test_a_client_that_answers_and_leaves_at_once_has_answered() -> None:
         _, task = client.start("tools/call", {"name": "roots"})
         (question,) = await client.inbox.of("roots/list")
         await answer(client, question, result={"roots": [{"uri": "file:///last"}]})
-        client.connection.abandon_questions()
+        client.connection.abandon_asked()
 
         assert "file:///last" in (await task)["result"]["content"][0]["text"]
 
@@ -212,5 +212,5 @@ async def test_a_question_that_cannot_be_encoded_is_a_bug_in_both_eras(
             error = await client.error("tools/call", {"name": "odd"})
 
             assert error["code"] == -32603
-            assert not client.connection.questions
+            assert not client.connection.asked
     assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]

@@ -1,8 +1,11 @@
 """Envelopes: ids that come back as they were sent, and bytes that are no message."""
 
+import json
+
+import msgspec
 import pytest
 
-from bridgehead.mcp import Arguments, Bridge, Context
+from bridgehead.mcp import Arguments, Bridge, Context, ProtocolError, jsonrpc
 from tests.support.checked import STATELESS, connect
 
 
@@ -143,3 +146,107 @@ async def test_a_method_that_the_bridge_does_not_offer_is_not_found(method: str)
         for one in (client, stateless):
             assert (await one.error(method))["code"] == -32601
             assert method in (await one.error(method))["message"]
+
+
+@pytest.mark.parametrize(
+    ("data", "wants"),
+    [
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping"}', True),
+        (b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', True),
+        (b'{"jsonrpc":"2.0","method":"notifications/initialized"}', False),
+        (b'{"jsonrpc":"2.0","id":1,"result":{}}', False),
+        (b"nonsense", False),
+    ],
+)
+def test_requests_are_told_from_what_wants_no_answer(data: bytes, *, wants: bool) -> None:
+    assert jsonrpc.is_request(jsonrpc.decode(data)) is wants
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"[]", "the batch is empty"),
+        (b"5", "it is not an object"),
+        (b'{"jsonrpc":"2.0","id":1}', "it has no method, result or error"),
+        (b'{"jsonrpc":"2.0","id":1,"method":5}', "Expected `str`, got `int` - at `$.method`"),
+        (b'{"jsonrpc":"1.0","id":1,"method":"ping"}', "Invalid enum value '1.0' - at `$.jsonrpc`"),
+        (b"1e999999", "Number out of range"),
+    ],
+)
+def test_what_is_wrong_with_a_message_is_said(data: bytes, problem: str) -> None:
+    decoded = jsonrpc.decode(data)
+
+    assert isinstance(decoded, jsonrpc.Malformed)
+    assert decoded.error.message == f"Invalid request: {problem}"
+
+
+@pytest.mark.parametrize(
+    ("data", "answered"),
+    [
+        (b'{"jsonrpc":"1.0","id":5,"result":{}}', 5),
+        (b'{"jsonrpc":"1.0","id":"five","error":{}}', "five"),
+        (b'{"jsonrpc":"1.0","id":[],"error":{}}', msgspec.UNSET),
+    ],
+)
+def test_a_broken_answer_reaches_whoever_waits_for_it(data: bytes, answered: object) -> None:
+    decoded = jsonrpc.decode(data)
+
+    assert isinstance(decoded, jsonrpc.Message)
+    assert (decoded.id, decoded.result) == (answered, msgspec.UNSET)
+    assert isinstance(decoded.error, msgspec.Raw)
+    assert jsonrpc.decode_value(decoded.error) is None
+
+
+def test_a_broken_request_is_answered_whatever_else_it_holds() -> None:
+    decoded = jsonrpc.decode(b'{"jsonrpc":"1.0","id":5,"method":"ping","result":{}}')
+
+    assert isinstance(decoded, jsonrpc.Malformed)
+    assert decoded.id == 5
+
+
+def test_an_id_in_any_letters_is_one_to_answer_with() -> None:
+    decoded = jsonrpc.decode('{"jsonrpc":"1.0","id":"fünf","method":"ping"}'.encode())
+
+    assert isinstance(decoded, jsonrpc.Malformed)
+    assert decoded.id == "fünf"
+
+
+def test_a_batch_inside_a_batch_is_refused_alone() -> None:
+    batch = jsonrpc.decode(b'[[{"jsonrpc":"2.0","id":1,"method":"ping"}],{"jsonrpc":"2.0","method":"x"}]')
+
+    assert isinstance(batch, jsonrpc.Batch)
+    refused, kept = batch.items
+    assert isinstance(refused, jsonrpc.Malformed)
+    assert refused.error.message == "Invalid request: a batch inside a batch"
+    assert isinstance(kept, jsonrpc.Message)
+
+
+def test_what_we_send_is_written_as_json_rpc() -> None:
+    failure = ProtocolError(-32000, "No.", {"why": 1})
+
+    assert json.loads(jsonrpc.request("a", "m", {"p": 1})) == {
+        "jsonrpc": "2.0",
+        "id": "a",
+        "method": "m",
+        "params": {"p": 1},
+    }
+    assert json.loads(jsonrpc.notification("m")) == {"jsonrpc": "2.0", "method": "m"}
+    assert json.loads(jsonrpc.notification("m", {})) == {"jsonrpc": "2.0", "method": "m", "params": {}}
+    assert json.loads(jsonrpc.result(7, b"{}")) == {"jsonrpc": "2.0", "id": 7, "result": {}}
+    assert json.loads(jsonrpc.error(None, failure)) == {
+        "jsonrpc": "2.0",
+        "id": None,
+        "error": {"code": -32000, "message": "No.", "data": {"why": 1}},
+    }
+
+
+def test_an_error_with_data_that_json_cannot_write_is_sent_without_it() -> None:
+    sent = json.loads(jsonrpc.error(1, ProtocolError(-32000, "Nö.", object())))
+
+    assert sent["error"] == {"code": -32000, "message": "'N\\xf6.'"}
+
+
+def test_a_part_of_a_message_is_decoded_as_a_type_or_as_values() -> None:
+    assert jsonrpc.decode_as(msgspec.Raw(b'{"text":"a"}'), Said).text == "a"
+    assert jsonrpc.decode_value(msgspec.Raw(b"[1]")) == [1]
+    assert jsonrpc.decode_value(msgspec.UNSET) is None

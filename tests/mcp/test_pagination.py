@@ -124,9 +124,9 @@ async def test_a_tool_that_is_added_later_is_listed_once_the_change_is_announced
         assert [tool["name"] for tool in (await client.request("tools/list"))["tools"]] == ["n000", "late"]
 
 
-async def test_asking_for_many_pages_does_not_fill_the_servers_memory() -> None:
+async def test_asking_for_many_pages_does_not_fill_the_servers_bodies() -> None:
     async with connect(make(4, 2)) as client:
         for number in range(300):
             await client.answer_to("tools/list", {"cursor": f"p{number:x}"})
 
-        assert len(client.dispatcher._memory) <= 2 * len(REVISIONS)  # noqa: SLF001  (no other way to see it)
+        assert len(client.dispatcher._bodies) <= 2 * len(REVISIONS)  # noqa: SLF001  (no other way to see it)

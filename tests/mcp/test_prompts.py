@@ -51,13 +51,13 @@ async def test_text_arguments_become_what_the_prompt_declares() -> None:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ({}, "missing required field `city`"),
-        ({"city": 5}, "Expected `str`, got `int`"),
-        ({"city": "Bern", "howLong": "many"}, "$.howLong"),
-        ({"city": "Bern", "howLong": "15"}, "<= 14"),
-        ({"city": "Bern", "by": "plane"}, "$.by"),
+        ({}, "city is required"),
+        ({"city": 5}, "city must be a string (got 5)"),
+        ({"city": "Bern", "howLong": "many"}, "howLong must be an integer (got 'many')"),
+        ({"city": "Bern", "howLong": "15"}, "howLong must be between 1 and 14 (got 15)"),
+        ({"city": "Bern", "by": "plane"}, "by must be one of "),
         ({"city": "Bern", "town": "Bern"}, "town"),
-        ([], "Expected `object`"),
+        ([], "the arguments must be an object (got an array)"),
     ],
 )
 async def test_arguments_that_do_not_fit_are_refused_with_the_place(arguments: Any, expected: str) -> None:

@@ -30,7 +30,7 @@ async def solved(tool: str, person: Person, revision: Revision, **arguments: Any
     async with open_to(person, revision) as client:
         result = await solve(client, "tools/call", {"name": tool, "arguments": arguments}, person)
         assert not client.connection.in_flight
-        assert not client.connection.questions
+        assert not client.connection.asked
         assert client.connection.parked == 0
     return result
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import pytest
 from msgspec import Meta, Struct
 
-from bridgehead.mcp.features.schema import described, flat_schema, mirrored_headers
+from bridgehead.mcp.features.schema import describe_fields, flat_schema, mirrored_headers
 
 
 class Leaf(Struct):
@@ -45,7 +45,7 @@ def test_a_type_that_contains_itself_is_refused_with_its_name() -> None:
 
 
 def test_each_field_is_described_with_whether_it_is_required() -> None:
-    assert described(Branch) == {
+    assert describe_fields(Branch) == {
         "left": ("The left one.", True),
         "right": (None, False),
         "many": (None, False),

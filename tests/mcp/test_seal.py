@@ -77,6 +77,10 @@ async def test_the_order_in_which_arguments_are_written_does_not_matter() -> Non
     assert fingerprint("m", "s", Raw(b'{"a":1}')) != fingerprint("m", "s", Raw(b'{"a":2}'))
 
 
+def test_requests_whose_names_read_the_same_when_joined_are_different() -> None:
+    assert fingerprint("tools", "call", Raw(b"{}")) != fingerprint("tool", "scall", Raw(b"{}"))
+
+
 @pytest.mark.parametrize("state", ["", "x", "AAAA", "not base64!", "ü", "A" * 100, "====", "AAAA" * 5000])
 async def test_a_state_that_is_not_ours_is_refused(state: str) -> None:
     async with stateless() as client:

@@ -148,33 +148,40 @@ async def test_a_tool_may_know_the_answer_to_the_very_same_arguments_again(revis
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ({"count": 1, "colour": "red"}, ["colour", "known: count, color, name, items"]),
-        ({}, ["missing required field `count`"]),
-        ({"count": "1"}, ["`$.count`", "Expected `int`, got `str`"]),
-        ({"count": True}, ["`$.count`", "Expected `int`, got `bool`"]),
-        ({"count": 1.5}, ["`$.count`", "Expected `int`"]),
-        ({"count": None}, ["`$.count`", "Expected `int`, got `null`"]),
-        ({"count": 0}, ["`$.count`", ">= 1"]),
-        ({"count": 10}, ["`$.count`", "<= 9"]),
-        ({"count": 10**30}, ["`$.count`"]),
-        ({"count": 1, "color": "green"}, ["`$.color`", "green", "(allowed: blue, red)"]),
-        ({"count": 1, "name": ""}, ["`$.name`", ">= 1"]),
-        ({"count": 1, "name": "toolong"}, ["`$.name`", "<= 5"]),
-        ({"count": 1, "name": "A"}, ["`$.name`", "regex"]),
-        ({"count": 1, "items": [{"weight": 1}, {"weight": 0}]}, ["`$.items[1].weight`", "> 0"]),
-        ({"count": 1, "items": [{"weight": 1, "w": 2}]}, ["`$.items[0]`", "`w`", "(known: weight)"]),
+        (
+            {"count": 1, "colour": "red"},
+            "colour is not a known property; valid properties are count, color, name, items",
+        ),
+        ({}, "count is required"),
+        ({"count": "1"}, "count must be an integer (got '1')"),
+        ({"count": True}, "count must be an integer (got true)"),
+        ({"count": 1.5}, "count must be an integer (got 1.5)"),
+        ({"count": None}, "count must be an integer (got null)"),
+        ({"count": 0}, "count must be between 1 and 9 (got 0)"),
+        ({"count": 10}, "count must be between 1 and 9 (got 10)"),
+        ({"count": 10**30}, f"count must be between 1 and 9 (got {10**30})"),
+        ({"count": 1, "color": "green"}, "color must be one of blue, red (got 'green')"),
+        ({"count": 1, "name": ""}, "name must have at least 1 character (got 0)"),
+        ({"count": 1, "name": "toolong"}, "name must have at most 5 characters (got 7)"),
+        ({"count": 1, "name": "A"}, "name must match the pattern ^[a-z]*$ (got 'A')"),
+        (
+            {"count": 1, "items": [{"weight": 1}, {"weight": 0}]},
+            "items[1].weight must be greater than 0 (got 0)",
+        ),
+        (
+            {"count": 1, "items": [{"weight": 1, "w": 2}]},
+            "items[0].w is not a known property; valid properties are weight",
+        ),
     ],
 )
 async def test_arguments_that_do_not_fit_are_refused_with_the_place_and_what_was_expected(
-    tool: str, arguments: dict[str, Any], expected: list[str]
+    tool: str, arguments: dict[str, Any], expected: str
 ) -> None:
     async with connect(bridge) as client:
         result = await client.call(tool, arguments)
 
     assert result["isError"] is True
-    text = result["content"][0]["text"]
-    assert text.startswith(f"Invalid arguments for {tool}: ")
-    assert all(part in text for part in expected), text
+    assert result["content"][0]["text"] == f"Invalid arguments for {tool}: {expected}"
 
 
 async def test_an_unknown_property_of_an_inner_object_is_not_told_the_names_of_the_outer_one() -> None:
@@ -193,7 +200,7 @@ async def test_arguments_that_are_no_object_are_refused(arguments: str) -> None:
         )
 
     assert answer["result"]["isError"] is True
-    assert "Expected `object`" in answer["result"]["content"][0]["text"]
+    assert "the arguments must be an object (got " in answer["result"]["content"][0]["text"]
 
 
 @pytest.mark.parametrize("arguments", ["", ',"arguments":{}', ',"arguments":null'])
@@ -211,8 +218,7 @@ async def test_an_unknown_property_of_a_tool_without_input_is_refused_with_its_n
     async with connect(bridge) as client:
         text = await client.text("renamed", {"surprise": 1})
 
-    assert "surprise" in text
-    assert "(known: none)" in text
+    assert "surprise is not a known property; there are none" in text
 
 
 async def test_a_struct_is_answered_as_structured_content_and_as_the_same_text() -> None:

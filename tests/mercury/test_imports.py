@@ -12,7 +12,7 @@ from tests.support.waiting import PATIENCE
 LOOK = """
 import sys
 def look(event, arguments):
-    if event == "import" and arguments[0] == "bridgehead.mcp.process":
+    if event == "import" and arguments[0] == "bridgehead.mcp.stdio.server":
         sys.stderr.write(" ".join(sorted(sys.modules)) + "\\n")
         sys.stderr.flush()
 sys.addaudithook(look)
@@ -39,6 +39,7 @@ DEAR = {
     "random",
     "re",
     "rich",
+    "sqlite3",
     "ssl",
     "stamina",
     "urllib",
@@ -87,7 +88,7 @@ def test_nothing_dear_is_loaded_before_the_first_answer() -> None:
 
 
 def test_the_parts_that_talk_to_the_api_come_later() -> None:
-    names = ("api.client", "api.streaming", "calling.cache", "calling.opening", "ledger")
+    names = ("api.client", "api.stream", "calling.cache", "calling.completer", "calling.usage_store")
     later = {f"bridgehead.mercury.{name}" for name in names}
 
     assert "bridgehead.mercury.tools.chat" in loaded()

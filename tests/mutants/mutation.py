@@ -44,7 +44,7 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.RShift: ast.LShift,
 }
 SMALL = 2
-LOGGERS = {"log", "_log", "logger", "_logger", "LOG"}
+LOGGERS = {"logging", "log", "_log", "logger", "_logger", "LOG"}
 NOT_VALUES = {"cast", "TypeVar", "logger", "getLogger", "overload"}
 
 Node = TypeVar("Node", bound=ast.AST)
@@ -234,7 +234,8 @@ class _Mutator(ast.NodeTransformer):
             return node  # a union of types
         original = deepcopy(node)
         self.generic_visit(node)
-        if type(node.op) not in OPERATORS:
+        is_template = isinstance(original.left, ast.Constant) and isinstance(original.op, ast.Mod)
+        if type(node.op) not in OPERATORS or is_template:
             return node
         other = ast.BinOp(left=original.left, op=OPERATORS[type(node.op)](), right=original.right)
         return self._choice(node, f"`{ast.unparse(original)}` → `{ast.unparse(other)}`", other, node)

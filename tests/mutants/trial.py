@@ -19,7 +19,7 @@ import pytest
 from tests.mutants.mutation import ENVIRONMENT, VARIABLE
 
 LEAST_SECONDS = 30.0
-TIMES_SLOWER = 10
+TIMES_SLOWER = 5
 """A mutant that takes this many times longer than the unchanged module hangs, and that is noticed."""
 
 

@@ -42,7 +42,7 @@ def test_a_wrong_command_is_answered_by_one_line_that_says_what_would_be_right(
     line = refused(capsys, *arguments)
 
     assert line.startswith(f"bridgehead aoc: {reason}")
-    assert line.endswith("; right would be: bridgehead aoc [-h] [--year YEAR] {record} ...\n")
+    assert line.endswith("Usage: bridgehead aoc [-h] [--year YEAR] {record} ...\n")
     assert line.count("\n") == 1
 
 
@@ -55,13 +55,13 @@ def test_a_wrong_subcommand_is_told_its_own_usage(capsys: pytest.CaptureFixture[
         line = refused(capsys, "record", *words)
 
         assert line.startswith(f"bridgehead aoc record: {reason}")
-        assert line.endswith("; right would be: bridgehead aoc record [-h] {1,2}\n")
+        assert line.endswith(". Usage: bridgehead aoc record [-h] {1,2}\n")
 
 
 def test_an_error_is_one_line_even_where_an_argument_is_not(capsys: pytest.CaptureFixture[str]) -> None:
     line = refused(capsys, "record", "1", "two\nlines \x1b[31mÄ")
 
-    assert r"unrecognized arguments: two\nlines \x1b[31mÄ;" in line
+    assert r"unrecognized arguments: two\nlines \x1b[31mÄ." in line
     assert line.count("\n") == 1
 
 

@@ -93,6 +93,79 @@ def test_new_content_takes_the_place_of_the_old(file: Path, data: bytes) -> None
     assert content(file.parent) == {"file": data}
 
 
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is done to the disk, in order; everything is really done."""
+    done: list[str] = []
+    fsync, replace, mkdir = os.fsync, os.replace, Path.mkdir
+
+    def flush(descriptor: int) -> None:
+        found = Path(f"/proc/self/fd/{descriptor}").readlink()
+        done.append(f"flush {found.name if found.is_dir() else found.stat().st_size}")
+        fsync(descriptor)
+
+    def rename(old: Path, new: Path) -> None:
+        done.append(f"rename to {new.name}")
+        replace(old, new)
+
+    def make(folder: Path, *, exist_ok: bool) -> None:
+        done.append(f"make {folder.name}")
+        mkdir(folder, exist_ok=exist_ok)
+
+    monkeypatch.setattr(os, "fsync", flush)
+    monkeypatch.setattr(os, "replace", rename)
+    monkeypatch.setattr(Path, "mkdir", make)
+    return done
+
+
+def test_content_is_on_the_disk_before_its_name_and_its_name_before_the_return(
+    file: Path, steps: list[str]
+) -> None:
+    durable.replace(file, b"1234567")
+
+    assert steps == ["flush 7", "rename to file", f"flush {file.parent.name}"]
+
+
+def test_a_new_folder_is_on_the_disk_in_the_folder_that_it_is_in(tmp_path: Path, steps: list[str]) -> None:
+    durable.make_folder(tmp_path / "a" / "b")
+
+    assert steps == ["make a", f"flush {tmp_path.name}", "make b", "flush a"]
+
+
+def test_a_folder_that_another_process_makes_meanwhile_is_as_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_dir, looks = Path.is_dir, iter([False])
+    monkeypatch.setattr(Path, "is_dir", lambda path: next(looks, True) and is_dir(path))
+    (tmp_path / "new").mkdir()
+
+    durable.make_folder(tmp_path / "new")
+
+    assert next(looks, None) is None
+
+
+def test_nothing_stays_open(file: Path) -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(5):
+        durable.replace(file, b"new")
+    durable.make_folder(file.parent / "folder")
+
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_the_first_failure_is_told_even_where_nothing_can_be_cleaned_up(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(temporary: Path, path: Path) -> None:
+        temporary.unlink()
+        raise OSError(f"no room for {path.name}")
+
+    monkeypatch.setattr(os, "replace", fail)
+
+    with pytest.raises(OSError, match="no room for file"):
+        durable.replace(file, b"new")
+
+
 def test_a_file_that_was_not_there_is_made(tmp_path: Path) -> None:
     durable.replace(tmp_path / "new", b"it")
 
@@ -234,8 +307,15 @@ def test_what_a_killed_writer_left_is_swept_when_it_is_old(file: Path, stray: Pa
     assert content(file.parent) == {"file": OLD}
 
 
+def test_what_may_still_have_a_writer_is_not_swept(file: Path, stray: Path) -> None:
+    os.utime(stray, (1000, 1000))
+
+    assert durable.sweep(file.parent, 1060.0) == 0
+    assert durable.sweep(file.parent, 1060.1) == 1
+
+
 def test_sweeping_touches_nothing_that_is_not_ours(file: Path) -> None:
-    others = {".hidden.tmp", "notes.tmp", ".hidden", ".tmp"}
+    others = {".hidden.tmp", "notes.tmp", ".hidden", ".tmp", ".bridgehead-notes"}
     for name in others:
         (file.parent / name).write_bytes(OLD)
 
@@ -251,6 +331,23 @@ def test_sweeping_passes_over_what_cannot_be_removed(file: Path, stray: Path) ->
     assert durable.sweep(file.parent, time.time() + AN_HOUR) == 0
 
     assert stray.is_dir()
+
+
+def test_sweeping_goes_on_after_what_cannot_be_removed(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unlink, tried = Path.unlink, []
+
+    def refuse_the_first(path: Path) -> None:
+        tried.append(path)
+        if len(tried) == 1:
+            raise PermissionError
+        unlink(path)
+
+    for number in range(3):
+        (file.parent / f".bridgehead-{number}.tmp").touch()
+    monkeypatch.setattr(Path, "unlink", refuse_the_first)
+
+    assert durable.sweep(file.parent, time.time() + AN_HOUR) == 2
+    assert content(file.parent) == {"file": OLD, tried[0].name: b""}
 
 
 def test_there_is_nothing_to_sweep_in_a_folder_that_is_missing(tmp_path: Path) -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from bridgehead.runtime.env_file import EnvFileError, merged, parse
-
-KEY, ADDRESS, KEY_FILE = "MERCURY_API_KEY", "MERCURY_API_URL", "MERCURY_API_KEY_FILE"
+from bridgehead.mercury.settings import MercurySettings
+from bridgehead.runtime.env_file import EnvFileError, merge, narrow, parse
+from bridgehead.runtime.settings import PATH, TEXT, Setting, Settings
 
 
 @pytest.mark.parametrize(
@@ -45,27 +45,50 @@ def test_another_line_is_named_by_its_number_and_not_repeated(line: str) -> None
 
 
 def test_the_environment_wins() -> None:
-    assert merged({"A": "1"}, {"A": "2", "B": "3"}) == {"A": "1", "B": "3"}
+    assert merge({"A": "1"}, {"A": "2", "B": "3"}) == {"A": "1", "B": "3"}
+
+
+class Mail(Settings):
+    key = Setting("MAIL_KEY", TEXT, None, "The key.", secret=True)
+    key_file = Setting("MAIL_KEY_FILE", PATH, None, "A file with the key.")
+    url = Setting("MAIL_URL", TEXT, None, "Where to.", receives=("MAIL_KEY", "MAIL_KEY_FILE"))
+
+
+def narrowed(environment: dict[str, str], found: dict[str, str]) -> dict[str, str]:
+    return narrow(merge(environment, found), Mail.declared)
+
+
+def test_a_part_sees_what_it_has_declared_and_where_that_came_from() -> None:
+    environment = narrow(
+        merge({"MAIL_KEY": "mine", "OTHER_KEY": "theirs"}, {"MAIL_KEY_FILE": "k"}), Mail.declared
+    )
+
+    assert environment == {"MAIL_KEY": "mine", "MAIL_KEY_FILE": "k"}
+    assert environment.from_file == {"MAIL_KEY_FILE"}
 
 
 def test_an_address_counts_with_a_key_of_the_same_file() -> None:
-    found = {KEY: "sk_file", ADDRESS: "https://file.example"}
+    found = {"MAIL_KEY": "sk_file", "MAIL_URL": "https://file.example"}
 
-    assert merged({}, found) == found
+    assert narrowed({}, found) == found
 
 
-@pytest.mark.parametrize("name", [KEY, KEY_FILE])
+@pytest.mark.parametrize("name", ["MAIL_KEY", "MAIL_KEY_FILE"])
 def test_an_address_of_a_file_gets_no_key_of_the_environment(name: str) -> None:
-    assert merged({name: "mine"}, {ADDRESS: "https://file.example"}) == {name: "mine"}
+    assert narrowed({name: "mine"}, {"MAIL_URL": "https://file.example"}) == {name: "mine"}
 
 
 def test_an_address_of_a_file_gets_no_key_of_a_third_file() -> None:
-    found = {KEY_FILE: "~/.key", ADDRESS: "https://file.example"}
+    found = {"MAIL_KEY_FILE": "~/.key", "MAIL_URL": "https://file.example"}
 
-    assert merged({}, found) == {KEY_FILE: "~/.key"}
+    assert narrowed({}, found) == {"MAIL_KEY_FILE": "~/.key"}
 
 
 def test_an_address_of_the_environment_stays() -> None:
-    environment = {KEY: "mine", ADDRESS: "https://mine.example"}
+    environment = {"MAIL_KEY": "mine", "MAIL_URL": "https://mine.example"}
 
-    assert merged(environment, {ADDRESS: "https://file.example"}) == environment
+    assert narrowed(environment, {"MAIL_URL": "https://file.example"}) == environment
+
+
+def test_the_key_of_the_mercury_api_is_guarded_like_this() -> None:
+    assert MercurySettings.api_url.receives == ("MERCURY_API_KEY", "MERCURY_API_KEY_FILE")

@@ -14,7 +14,7 @@ class Some(Settings):
     key = Setting("SOME_KEY", TEXT, None, "What opens it.", secret=True)
 
 
-ENVIRONMENT = env_file.merged({"SOME_KEY": "sk-secret"}, {"SOME_YEAR": "2024"})
+ENVIRONMENT = env_file.merge({"SOME_KEY": "sk-secret"}, {"SOME_YEAR": "2024"})
 
 
 def test_a_finding_names_what_is_set_and_where_and_counts_the_rest() -> None:

@@ -13,6 +13,7 @@ from rich.console import Console
 
 import bridgehead
 from bridgehead.runtime.tour import LONGEST, REVISION, Tour
+from tests.support.waiting import PATIENCE
 
 GREETER = (sys.executable, str(Path(__file__).parents[2] / "examples" / "greeter.py"))
 
@@ -203,19 +204,19 @@ def test_a_bridge_that_never_answers_is_ended() -> None:
 
     with (
         pytest.raises(EOFError, match=r"did not answer within 0\.2 s"),
-        Tour(screen(), "x", os.environ, command=scripted("time.sleep(60)"), patience=0.2),
+        Tour(screen(), "x", os.environ, command=scripted("time.sleep(600)"), patience=0.2),
     ):
         pass  # pragma: no cover - it is not reached
 
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < PATIENCE
 
 
 def test_a_bridge_that_does_not_end_is_ended() -> None:
-    program = "shake_hands(); time.sleep(60)"
+    program = "shake_hands(); time.sleep(600)"
     began = time.monotonic()
 
-    with Tour(screen(), "x", os.environ, command=scripted(program), patience=4) as tour:
+    with Tour(screen(), "x", os.environ, command=scripted(program), patience=10) as tour:
         pass
 
     assert tour.failures == 1
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < PATIENCE

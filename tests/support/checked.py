@@ -13,7 +13,7 @@ import msgspec
 
 from bridgehead.mcp import Bridge, Limits, in_memory
 from bridgehead.mcp.calls.params import META_PREFIX
-from bridgehead.mcp.in_memory import Answering, MemoryClient
+from bridgehead.mcp.in_memory import Answering, InMemoryClient
 from bridgehead.mcp.revisions import NEWEST_HANDSHAKE, V2025_11_25, V2026_07_28, Revision
 from tests.support import oracle, waiting
 
@@ -43,7 +43,7 @@ class Inbox(list[dict[str, Any]]):
         return found
 
 
-class CheckedClient(MemoryClient):
+class CheckedClient(InMemoryClient):
     """A memory client that accepts nothing that the official types would not."""
 
     inbox: Inbox

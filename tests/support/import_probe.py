@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 
 from bridgehead.mcp import Arguments, Bridge, Context, stdio
 
-FIRST_AFTER_THE_ANSWER = "bridgehead.mcp.process"
+FIRST_AFTER_THE_ANSWER = "bridgehead.mcp.stdio.server"
 
 
 def look(event: str, arguments: tuple[object, ...]) -> None:

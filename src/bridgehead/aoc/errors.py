@@ -6,7 +6,7 @@ What went wrong with the files is -1; what was asked for wrongly is -32602, and 
 
 from __future__ import annotations
 
-from bridgehead.mcp.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, Dialect, Failure, ProtocolError
+from bridgehead.mcp import INVALID_PARAMS, RESOURCE_NOT_FOUND, Dialect, Failure, ProtocolError
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
 
 APPLICATION_ERROR = -1

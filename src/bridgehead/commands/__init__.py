@@ -1,1 +1,13 @@
-"""What a person runs beside the bridges: tools, call, doctor, demo, completion."""
+"""What a person runs beside the bridges. Each command is a module with `parser()` and `main()`."""
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "install": ("bridgehead.install.command", "write bridges into an MCP client's configuration"),
+    "serve": ("bridgehead.host.command", "serve bridges over HTTP, to a team"),
+    "token": ("bridgehead.host.auth.token_command", "add, list and revoke the tokens of a team"),
+    "doctor": ("bridgehead.commands.doctor", "check the installation and say how to fix what is wrong"),
+    "tools": ("bridgehead.commands.tools", "list the tools of the bridges"),
+    "call": ("bridgehead.commands.call", "call a tool"),
+    "demo": ("bridgehead.commands.demo", "show each bridge at work, offline"),
+    "completion": ("bridgehead.commands.completion", "print a shell completion script"),
+}
+"""The module of each command, and one line for the help."""

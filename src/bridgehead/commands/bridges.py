@@ -1,16 +1,18 @@
-"""Bridges: each made as a client would get it, loaded when it is asked for."""
+"""Bridges: those that a command goes over where it was told none."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import sys
+from collections.abc import Iterator
 
-from bridgehead.mcp import Bridge
 from bridgehead.runtime import plugins
-from bridgehead.runtime.offering import offered
+from bridgehead.runtime.manifest import Manifest
 
 
-def make_bridge(name: str, environment: Mapping[str, str]) -> Bridge[Any]:
-    """Make a bridge with those of its tools that the environment lets be offered; may raise SettingError."""
-    manifest = plugins.load(name)
-    return offered(manifest.make(manifest.settings(environment), None), environment)
+def load_usable() -> Iterator[Manifest]:
+    """Load every bridge; a plugin that cannot be loaded is named, and harms nobody else."""
+    for name in plugins.names():
+        try:
+            yield plugins.load(name)
+        except plugins.PluginError as error:
+            sys.stderr.write(f"bridgehead: {error}\n")

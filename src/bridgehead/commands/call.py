@@ -9,18 +9,21 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from bridgehead.mcp import Bridge, ProtocolError, in_memory
+from bridgehead.mcp.features.tools import Tool
 from bridgehead.runtime import plugins
-from bridgehead.runtime.command_line import Parser
+from bridgehead.runtime.command_line import Parser, completed_by
+from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.log_settings import LogSettings
+from bridgehead.runtime.manifest import make_bridge
 
-from . import bridges, questions, values
+from . import questions, values
 from .unfolding import Unfolding
 
 _ABOUT = """\
@@ -36,24 +39,31 @@ _QUIET = {"MCP_LOG_LEVEL": "error", "LOG_FORMAT": "pretty"}
 """How a bridge logs where a person watches and has not said otherwise."""
 
 
+def parser() -> Parser:
+    """Return the parser of the command line."""
+    found = Parser(prog="bridgehead call", description=_ABOUT)
+    completed_by(found.add_argument("bridge"), lambda *_: plugins.names())
+    completed_by(found.add_argument("tool"), lambda before, environment: _tools(before[0], environment))
+    about = "an argument; key=@FILE reads a file, key=@- standard input; @@ is an @"
+    pairs = found.add_argument("pairs", nargs="*", default=(), metavar="key=value", help=about)
+    completed_by(pairs, _keys)
+    found.add_argument("--json", action="store_true", help="print the whole result as JSON")
+    return found
+
+
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Call a tool and return 0 where it did what it was asked for."""
-    parser = Parser(prog="bridgehead call", description=_ABOUT)
-    parser.add_argument("bridge", choices=plugins.names())
-    parser.add_argument("tool")
-    about = "an argument; key=@FILE reads a file, key=@- standard input; @@ is an @"
-    parser.add_argument("pairs", nargs="*", default=(), metavar="key=value", help=about)
-    parser.add_argument("--json", action="store_true", help="print the whole result as JSON")
-    options = parser.parse_args(arguments)
+    line = parser()
+    options = line.parse_args(arguments)
     settings = {**_QUIET, **environment}
-    bridge = bridges.make_bridge(options.bridge, settings)
+    bridge = make_bridge(plugins.load(options.bridge), settings)
     tool = bridge.tools.get(options.tool)
     if tool is None:
-        parser.error(f"{options.bridge} has no tool {options.tool!r}, only {', '.join(bridge.tools)}")
+        line.error(f"{options.bridge} has no tool {options.tool!r}", f"one of {', '.join(bridge.tools)}")
     try:
         given = values.arguments(options.pairs, tool.input_schema, _text_of)
     except values.Misfit as misfit:
-        parser.error(misfit.reason, misfit.right)
+        line.error(misfit.reason, misfit.expected)
     LogSettings(settings).configure_logs()
     try:
         result = asyncio.run(_called(bridge, options.tool, given))
@@ -62,6 +72,22 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
         return 1
     _print(result, as_json=options.json)
     return int(result.get("isError", False))
+
+
+def _tools(bridge: str, environment: Mapping[str, str]) -> dict[str, Tool]:
+    try:
+        return make_bridge(plugins.load(bridge), environment).tools
+    except BridgeError:
+        return {}
+
+
+def _keys(before: list[str], environment: Mapping[str, str]) -> Iterator[str]:
+    """Give the arguments of a tool that are not there yet."""
+    bridge, tool, *given = before
+    there = {word.partition("=")[0] for word in given}  # bash makes three words of key=value
+    found = _tools(bridge, environment).get(tool)
+    properties = found.input_schema.get("properties", {}) if found is not None else {}
+    return (f"{key}=" for key in properties if key not in there)
 
 
 def _text_of(path: str) -> str:

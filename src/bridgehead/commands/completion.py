@@ -1,16 +1,19 @@
-"""Completion: scripts that let a shell complete `bridgehead` with the Tab key, and the words they ask for."""
+"""Completion: scripts that let a shell complete `bridgehead`, and the words they ask for.
+
+The words come out of the parsers of the commands, so that there is nothing to keep in step.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from importlib import import_module
 
-from bridgehead.install.clients import BY_ID
 from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import Parser
 from bridgehead.runtime.errors import BridgeError
 
-from . import bridges
+from . import COMMANDS
 
 _ABOUT = """\
 Prints the script that completes `bridgehead` in a shell. Put it where the shell finds it:
@@ -53,38 +56,12 @@ complete -c bridgehead -f -a '(__bridgehead_words)'
 """,
 }
 
-_ONE_OF = {
-    "aoc": ("leaderboard", "plot", "check"),
-    "bitburner": ("doctor", "settings", "simulate"),
-    "mercury": ("doctor", "settings", "simulate"),
-    "install": (*BY_ID, "--list"),
-    "token": ("add", "list", "revoke"),
-    "completion": tuple(_SCRIPTS),
-    "call": plugins.names(),
-    "tools": plugins.names(),
-}
-"""What the word right behind a command is one of."""
-_ANY_OF = {
-    "install": (
-        *plugins.names(),
-        *("--remove", "--dry-run", "--scope", "--path", "--name", "--command", "--url"),
-        *("--token-env", "--no-token", "--write-secrets", "--force"),
-    ),
-    "token add": ("--bridges", "--read-only", "--metrics", "--per-minute", "--days"),
-    "token list": ("--json",),
-    "serve": ("--host", "--port", "--bridges", "--workers", "--tls-cert", "--tls-key", "--read-only"),
-    "demo": plugins.names(),
-    "tools": ("--json",),
-    "doctor": (*plugins.names(), "host", "--json"),
-}
-"""What may follow a command anywhere, each once."""
-_VALUES = {"--scope": ("user", "project"), "--bridges": plugins.names()}
-_FREE = frozenset(
-    {"--host", "--port", "--workers", "--tls-cert", "--tls-key", "--path", "--name", "--command", "--url"}
-    | {"--token-env", "--per-minute", "--days"}
-)
-"""Options behind which comes something that is not known here."""
-TOP = (*plugins.names(), "serve", "install", "doctor", "tools", "call", "demo", "token", "completion")
+
+def parser() -> Parser:
+    """Return the parser of the command line."""
+    found = Parser(prog="bridgehead completion", description=_ABOUT)
+    found.add_argument("shell", choices=tuple(_SCRIPTS))
+    return found
 
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
@@ -92,53 +69,24 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     if arguments[:1] == ["words"]:
         sys.stdout.write("".join(f"{word}\n" for word in words(arguments[2:], environment)))
         return 0
-    parser = Parser(prog="bridgehead completion", description=_ABOUT)
-    parser.add_argument("shell", choices=tuple(_SCRIPTS))
-    sys.stdout.write(_SCRIPTS[parser.parse_args(arguments).shell])
+    sys.stdout.write(_SCRIPTS[parser().parse_args(arguments).shell])
     return 0
 
 
 def words(before: list[str], environment: Mapping[str, str]) -> list[str]:
     """Give what may come after some words."""
-    match before:
-        case []:
-            return [*TOP, "--version", "--help"]
-        case ["call", bridge] if bridge in plugins.names():
-            return list(_tools(bridge, environment))
-        case ["call", bridge, tool, *given] if bridge in plugins.names():
-            there = {word.partition("=")[0] for word in given}  # bash makes three words of key=value
-            return [f"{key}=" for key in _tools(bridge, environment).get(tool, ()) if key not in there]
-        case ["token", "revoke"]:
-            return _token_names(environment)
-        case [*_, option] if option in _VALUES or option in _FREE:
-            return list(_VALUES.get(option, ()))
-        case _:
-            return _further(before)
+    if not before:
+        return [*plugins.names(), *COMMANDS, "--version", "--help"]
+    chosen = _load_parser(before[0])
+    return [] if chosen is None else chosen.complete(before[1:], environment)
 
 
-def _further(before: list[str]) -> list[str]:
-    """Give what may follow a command and has not yet."""
-    if len(before) == 1 and before[0] in _ONE_OF:
-        return list(_ONE_OF[before[0]])
-    commands = (" ".join(before[:2]), before[0])
-    offered = next((_ANY_OF[command] for command in commands if command in _ANY_OF), ())
-    return [word for word in offered if word not in before[1:]]
-
-
-def _token_names(environment: Mapping[str, str]) -> list[str]:
-    from bridgehead.host.auth.tokens import TokenFile
-    from bridgehead.host.factory import tokens_path
-    from bridgehead.host.settings import HostSettings
-
+def _load_parser(name: str) -> Parser | None:
+    if name in COMMANDS:
+        found: Parser = import_module(COMMANDS[name][0]).parser()
+        return found
     try:
-        return [token.name for token in TokenFile(tokens_path(HostSettings(environment))).read().tokens]
+        commands = plugins.load(name).commands
     except BridgeError:
-        return []
-
-
-def _tools(bridge: str, environment: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    try:
-        tools = bridges.make_bridge(bridge, environment).tools
-    except BridgeError:
-        return {}
-    return {name: tuple(tool.input_schema.get("properties", {})) for name, tool in tools.items()}
+        return None
+    return commands().parser() if commands is not None else None

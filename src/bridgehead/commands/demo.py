@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from rich.console import Console
 
 from bridgehead.runtime import plugins
-from bridgehead.runtime.command_line import Parser
+from bridgehead.runtime.command_line import Parser, completed_by
+from bridgehead.runtime.manifest import Manifest
+
+from .bridges import load_usable
 
 _ABOUT = """\
 Shows what an agent does with each bridge. Nothing leaves this machine, and nothing stays on it.
@@ -17,23 +20,26 @@ Shows what an agent does with each bridge. Nothing leaves this machine, and noth
 """
 
 
+def parser() -> Parser:
+    """Return the parser of the command line."""
+    found = Parser(prog="bridgehead demo", description=_ABOUT)
+    names = found.add_argument("bridges", nargs="*", metavar="BRIDGE", help="the bridges (default: all)")
+    completed_by(names, lambda *_: plugins.names())
+    return found
+
+
 def main(arguments: list[str], _environment: Mapping[str, str]) -> int:
     """Show the bridges and return 0 where everything went as told."""
-    parser = Parser(prog="bridgehead demo", description=_ABOUT)
-    parser.add_argument("bridges", nargs="*", metavar="BRIDGE", help="all of them where none is named")
-    options = parser.parse_args(arguments)
-    for name in options.bridges:
-        if name not in plugins.names():
-            parser.error(str(plugins.UnknownBridge(name)))
+    options = parser().parse_args(arguments)
+    chosen = [plugins.load(name) for name in options.bridges] or load_usable()
     console = Console(highlight=False)
-    well = [_tour(name, console) for name in options.bridges or plugins.names()]
+    well = [_show(manifest, console) for manifest in chosen]
     console.rule("[bold]That was it" if all(well) else "[bold red]Something did not go as told")
     return int(not all(well))
 
 
-def _tour(name: str, console: Console) -> bool:
-    show = plugins.load(name).demo
-    if show is None:
-        console.print(f"{name} has no demo.")
+def _show(manifest: Manifest, console: Console) -> bool:
+    if manifest.demo is None:
+        console.print(f"{manifest.title} has no demo.")
         return True
-    return show(console)
+    return manifest.demo(console)

@@ -16,9 +16,11 @@ from bridgehead import __version__
 from bridgehead.install.survey import survey
 from bridgehead.install.world import World
 from bridgehead.runtime import plugins, showing
-from bridgehead.runtime.command_line import Parser
+from bridgehead.runtime.command_line import Parser, completed_by
+from bridgehead.runtime.env_file import narrow
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding, exit_code, table
+from bridgehead.runtime.manifest import Manifest
 from bridgehead.runtime.offering import OfferingSettings
 
 _ABOUT = """\
@@ -32,16 +34,23 @@ HOST = "host"
 _LIBRARIES = ("msgspec", "httptools", "websockets")
 
 
+def parser() -> Parser:
+    """Return the parser of the command line."""
+    found = Parser(prog="bridgehead doctor", description=_ABOUT)
+    parts = found.add_argument("parts", nargs="*", metavar="BRIDGE", help="bridges, or host (default: all)")
+    completed_by(parts, lambda *_: (*plugins.names(), HOST))
+    found.add_argument("--json", action="store_true", help="print the findings as JSON")
+    return found
+
+
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Examine, print, and return the exit status."""
-    parser = Parser(prog="bridgehead doctor", description=_ABOUT)
-    parser.add_argument("parts", nargs="*", metavar="BRIDGE", help="or host; everything where none is named")
-    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
-    options = parser.parse_args(arguments)
+    line = parser()
+    options = line.parse_args(arguments)
     parts = (*plugins.names(), HOST)
     for name in options.parts:
         if name not in parts:
-            parser.error(f"Unknown bridge {name!r}. Available: {', '.join(parts)}.")
+            line.error(f"Unknown bridge {name!r}", f"one of {', '.join(parts)}")
     found = asyncio.run(examine(options.parts or parts, environment))
     if options.json:
         sys.stdout.write(json.dumps(msgspec.to_builtins(found), ensure_ascii=False, indent=2) + "\n")
@@ -54,7 +63,7 @@ async def examine(
     names: list[str] | tuple[str, ...], environment: Mapping[str, str]
 ) -> dict[str, list[Finding]]:
     """Look at this installation, at bridges and host, and at the clients."""
-    found = {"bridgehead": [_versions(), _offering(environment)]}
+    found = {"bridgehead": [_versions(), _offering(environment), *_refused()]}
     for name in names:
         found[name] = await _part(name, environment)
     found["clients"] = _clients(environment)
@@ -75,18 +84,31 @@ def _offering(environment: Mapping[str, str]) -> Finding:
     return Finding("offered", "right", f"what passes {', '.join(given)}" if given else "every tool")
 
 
+def _refused() -> list[Finding]:
+    """Name the plugins that cannot be used because of their name; the others are parts of their own."""
+    return [
+        Finding("plugin", "wrong", plugin.problem) for plugin in plugins.installed_plugins() if plugin.problem
+    ]
+
+
 async def _part(name: str, environment: Mapping[str, str]) -> list[Finding]:
     try:
         if name == HOST:
             from bridgehead.host.doctor import examine as examine_host
 
             return await examine_host(environment)
-        manifest = plugins.load(name)
-        if manifest.doctor is not None:
-            return await manifest.doctor(environment)
-        return [showing.finding(manifest.settings(environment), environment)]
+        return await _examine_bridge(plugins.load(name), environment)
+    except plugins.PluginError as error:
+        return [Finding("plugin", "wrong", error.message, error.next_step)]
     except BridgeError as error:
         return [Finding("settings", "wrong", error.message, error.next_step)]
+
+
+async def _examine_bridge(manifest: Manifest, environment: Mapping[str, str]) -> list[Finding]:
+    own = narrow(environment, manifest.settings.declared)
+    if manifest.doctor is not None:
+        return await manifest.doctor(own)
+    return [showing.finding(manifest.settings(own), own)]
 
 
 def _clients(environment: Mapping[str, str]) -> list[Finding]:

@@ -14,9 +14,11 @@ from rich.table import Table
 from bridgehead.mcp.features.tools import Tool
 from bridgehead.mcp.revisions import NEWEST_HANDSHAKE
 from bridgehead.runtime import plugins
-from bridgehead.runtime.command_line import Parser
+from bridgehead.runtime.command_line import Parser, completed_by
+from bridgehead.runtime.manifest import make_bridge
 
-from . import bridges, values
+from . import values
+from .bridges import load_usable
 
 _ABOUT = """\
 Lists the tools of one bridge, or of all.
@@ -26,14 +28,19 @@ Lists the tools of one bridge, or of all.
 """
 
 
+def parser() -> Parser:
+    """Return the parser of the command line."""
+    found = Parser(prog="bridgehead tools", description=_ABOUT)
+    completed_by(found.add_argument("bridge", nargs="?"), lambda *_: plugins.names())
+    found.add_argument("--json", action="store_true", help="print them as a client gets them")
+    return found
+
+
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """List tools."""
-    parser = Parser(prog="bridgehead tools", description=_ABOUT)
-    parser.add_argument("bridge", nargs="?", choices=plugins.names())
-    parser.add_argument("--json", action="store_true", help="print them as a client gets them")
-    options = parser.parse_args(arguments)
-    names = (options.bridge,) if options.bridge else plugins.names()
-    found = {name: list(bridges.make_bridge(name, environment).tools.values()) for name in names}
+    options = parser().parse_args(arguments)
+    chosen = [plugins.load(options.bridge)] if options.bridge else load_usable()
+    found = {one.name: list(make_bridge(one, environment).tools.values()) for one in chosen}
     if options.json:
         listed = {
             name: [msgspec.to_builtins(tool.item(NEWEST_HANDSHAKE)) for tool in tools]

@@ -17,10 +17,10 @@ _LONGEST = 40
 class Misfit(ValueError):
     """Something that was typed does not fit; says what would."""
 
-    def __init__(self, reason: str, right: str) -> None:
-        super().__init__(f"{reason}; right would be: {right}")
+    def __init__(self, reason: str, expected: str) -> None:
+        super().__init__(f"{reason}. Expected {expected}.")
         self.reason = reason
-        self.right = right
+        self.expected = expected
 
 
 def arguments(pairs: Iterable[str], schema: Schema, read_file: Callable[[str], str]) -> dict[str, Any]:
@@ -32,16 +32,16 @@ def arguments(pairs: Iterable[str], schema: Schema, read_file: Callable[[str], s
         if not equals:
             raise Misfit(f"{pair!r} is not key=value", usage(schema))
         if key not in properties:
-            raise Misfit(f"there is no {key!r}", usage(schema))
+            raise Misfit(f"unknown argument {key!r}", usage(schema))
         if key in made:
-            raise Misfit(f"{key} is there twice", usage(schema))
+            raise Misfit(f"{key} is given twice", usage(schema))
         if text.startswith(_FROM_FILE):
             text = text.removeprefix(_FROM_FILE)
             text = text if text.startswith(_FROM_FILE) else _content(key, text, read_file)
         made[key] = value(key, text, properties[key])
     missing = [key for key in schema.get("required", []) if key not in made]
     if missing:
-        raise Misfit(f"{', '.join(missing)} missing", usage(schema))
+        raise Misfit(f"missing {', '.join(missing)}", usage(schema))
     return made
 
 
@@ -132,4 +132,4 @@ def _fits(decoded: Any, named: str | None) -> bool:
 
 def _misfit(key: str, text: str, schema: Schema) -> Misfit:
     shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-    return Misfit(f"{key}={shown!r} does not fit", f"{key}={kind(schema)}")
+    return Misfit(f"{key}={shown!r} is not valid", f"{key}={kind(schema)}")

@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 from bridgehead.mcp.http.server import listen
-from bridgehead.runtime.command_line import Parser
+from bridgehead.runtime import plugins
+from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest
 
@@ -20,7 +21,6 @@ from .workers.forwarding import Workers
 from .workers.process import Job, WorkerPlace
 
 if TYPE_CHECKING:
-    import argparse
     import socket
 
 Manifests = Callable[[Collection[str]], Mapping[str, Manifest]]
@@ -55,14 +55,15 @@ def main(arguments: list[str], environment: Mapping[str, str], manifests: Manife
     return 0
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """Make what reads the command line."""
     found = Parser(
         prog="bridgehead serve", description="Serve bridges over HTTP, to a team.", epilog=_EXAMPLES
     )
     found.add_argument("--host", help="where to listen (localhost)")
     found.add_argument("--port", help="the port (3000; 0 takes a free one)")
-    found.add_argument("--bridges", metavar="NAMES", help="the bridges, separated by commas (all)")
+    about = "the bridges, separated by commas (default: the built-in ones)"
+    completed_by(found.add_argument("--bridges", metavar="NAMES", help=about), lambda *_: plugins.names())
     found.add_argument("--workers", metavar="N", help="processes that serve (1)")
     found.add_argument("--tls-cert", metavar="FILE", help="certificate chain, to speak https")
     found.add_argument("--tls-key", metavar="FILE", help="the certificate's key")

@@ -17,7 +17,7 @@ from bridgehead.mcp.lifespan import Lifespans
 from bridgehead.runtime import logs, plugins
 from bridgehead.runtime.backoff import Backoff
 from bridgehead.runtime.errors import BridgeError
-from bridgehead.runtime.manifest import FarSide, Manifest
+from bridgehead.runtime.manifest import FarSide, Manifest, read_settings
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.settings import SettingError
 
@@ -136,18 +136,21 @@ class Registry:
 
 
 def installed(names: Collection[str] = ()) -> dict[str, Manifest]:
-    """Return the manifest of each bridge that is wanted; all of them where none is named."""
-    wanted, known = tuple(names) or plugins.names(), plugins.names()
-    for name in wanted:
+    """Return the manifest of each bridge that is wanted; the built-in ones where none is named.
+
+    What somebody has installed beside them is opened to a team only where it is named.
+    """
+    known = plugins.names()
+    for name in names:
         if name not in known:
             raise SettingError("BRIDGEHEAD_BRIDGES", name, f"one or more of {', '.join(known)}")
-    return {name: plugins.load(name) for name in wanted}
+    return {name: plugins.load(name) for name in tuple(names) or plugins.built_in_names()}
 
 
 def _make_status(manifest: Manifest, environment: Mapping[str, str], tracer: Tracer | None) -> BridgeStatus:
     metrics, problem = Metrics(), ""
     try:
-        bridge: Bridge[Any] | None = manifest.make(manifest.settings(environment), metrics)
+        bridge: Bridge[Any] | None = manifest.make(read_settings(manifest, environment), metrics)
     except Exception as failure:  # noqa: BLE001  (whatever it is, it is this bridge's alone)
         bridge, problem = None, _reason(failure)
     if bridge is None:

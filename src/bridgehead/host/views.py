@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from bridgehead import __version__
-from bridgehead.mcp import Bridge, Limits
-from bridgehead.mcp.combined import combined, restricted
+from bridgehead.mcp import Bridge, Limits, combine, restrict
 from bridgehead.mcp.dispatch import Dispatcher
 from bridgehead.mcp.http import Application
 from bridgehead.mcp.http.guard import Guard
@@ -65,7 +64,7 @@ class Views:
     def _make(self, key: Key) -> Application:
         bridge, open_ = key
         parts = [self._part(name, may_write=may_write) for name, may_write in open_]
-        whole = parts[0] if bridge else combined(NAME, __version__, parts, title="Bridgehead")
+        whole = parts[0] if bridge else combine(NAME, __version__, parts, title="Bridgehead")
         dispatcher = Dispatcher(
             whole, limits=self._limits, state_key=self._state_key, lifespans=self._registry.lifespans
         )
@@ -80,7 +79,7 @@ class Views:
         bridge, rule = self._registry.bridges[name], self._offering
         if not may_write:
             rule = Offering(read_only=True, allow=rule.allow, deny=rule.deny)
-        return bridge if rule.is_everything else restricted(bridge, rule)
+        return bridge if rule.is_everything else restrict(bridge, rule)
 
     def end_streams(self) -> None:
         """End what would never end by itself, because the server is going."""

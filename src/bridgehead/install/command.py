@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from bridgehead.runtime import plugins
-from bridgehead.runtime.command_line import WRONG_USAGE, Parser
+from bridgehead.runtime.command_line import WRONG_USAGE, Parser, completed_by
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.settings import SettingError
 
@@ -51,11 +51,11 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
 
 def run(arguments: list[str], world: World, settings_of: Callable[[str], type[Settings]]) -> int:
     """Do what the arguments say in a world, and return the exit status."""
-    parser = _parser()
-    options = parser.parse_intermixed_args(arguments)
+    line = parser()
+    options = line.parse_intermixed_args(arguments)
     if options.list:
         return _list(world)
-    _check(parser, options)
+    _check(line, options)
     try:
         with files.alone(world.home):
             return _apply(options, world, settings_of)
@@ -64,12 +64,14 @@ def run(arguments: list[str], world: World, settings_of: Callable[[str], type[Se
         return WRONG_USAGE if isinstance(failure, SettingError) else _FAILED
 
 
-def _parser() -> Parser:
+def parser() -> Parser:
+    """Return the parser of the command line."""
     usage = "%(prog)s CLIENT [BRIDGE ...] [options], or %(prog)s --list"
-    parser = Parser(prog="bridgehead install", description=_ABOUT, usage=usage)
-    parser.add_argument("client", metavar="CLIENT", nargs="?", choices=tuple(BY_ID), help=", ".join(BY_ID))
-    add = parser.add_argument
-    add("bridge", metavar="BRIDGE", nargs="*", help=f"{', '.join(plugins.names())} (default: all)")
+    found = Parser(prog="bridgehead install", description=_ABOUT, usage=usage)
+    found.add_argument("client", metavar="CLIENT", nargs="?", choices=tuple(BY_ID), help=", ".join(BY_ID))
+    add = found.add_argument
+    about = f"{', '.join(plugins.names())} (default: all)"
+    completed_by(add("bridge", metavar="BRIDGE", nargs="*", help=about), lambda *_: plugins.names())
     add("--list", action="store_true", help="show which clients are found, and which bridges each has")
     add("--remove", action="store_true", help="take the bridges out again")
     add("--dry-run", action="store_true", help="show the difference, and write nothing")
@@ -82,7 +84,7 @@ def _parser() -> Parser:
     add("--no-token", action="store_true", help="the server at --url asks for no token")
     add("--write-secrets", action="store_true", help="write secrets into the file, and not their names")
     add("--force", action="store_true", help="replace or remove a server of the same name that is not ours")
-    return parser
+    return found
 
 
 def _check(parser: Parser, options: argparse.Namespace) -> None:
@@ -91,7 +93,7 @@ def _check(parser: Parser, options: argparse.Namespace) -> None:
         parser.error("no client given")
     for name in options.bridge:
         if name not in plugins.names():
-            parser.error(str(plugins.UnknownBridge(name)))
+            parser.error(f"Unknown bridge {name!r}", f"one of {', '.join(plugins.names())}")
     address = _address(options.url)
     is_one = len(set(options.bridge)) == 1 or address.path.rstrip("/").endswith("/mcp") or options.remove
     if options.name and not (is_one and _NAME.fullmatch(options.name)):

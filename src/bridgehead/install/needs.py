@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from bridgehead.runtime.env_file import narrow
+
 if TYPE_CHECKING:
     from bridgehead.runtime.settings import Settings
 
@@ -26,7 +28,7 @@ class Needs(Struct, frozen=True):
 
 def needs(declared: type[Settings], environment: Mapping[str, str]) -> Needs:
     """Return what a server with these settings needs; raises SettingError where it could not start."""
-    settings = declared(environment)
+    settings = declared(narrow(environment, declared.declared))
     secrets = [setting.name for setting in declared.declared if setting.is_secret]
     found = Needs({}, {}, tuple(name for name in secrets if name not in settings.given))
     for setting in declared.declared:

@@ -106,7 +106,13 @@ def _local(
     hidden: list[str] = []
     for bridge in request.bridges or plugins.names():
         name = request.name or bridge
-        need = needs(settings_of(bridge), environment)
+        try:
+            need = needs(settings_of(bridge), environment)
+        except plugins.PluginError as error:
+            if request.bridges:
+                raise
+            notes.append(str(error))
+            continue
         wanted[name] = entries.local(
             request.client, (*request.command, bridge), need, write_secrets=request.write_secrets
         )

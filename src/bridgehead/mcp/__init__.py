@@ -1,16 +1,21 @@
 """The protocol engine: MCP itself, for servers. Knows no bridge.
 
-Declare a `Bridge` with its tools, resources and prompts; serve it with `bridgehead.mcp.stdio.run` or as the
-ASGI application of `bridgehead.mcp.http`; put several together with `bridgehead.mcp.combined`; test them with
-`bridgehead.mcp.in_memory`. This package imports nothing else of the project and could be lifted out of it.
+Declare a `Bridge` with its tools, resources and prompts; serve it with `stdio.run` or as the application of
+`bridgehead.mcp.http`; put several together with `combine`; test them with `in_memory.connect`. This package
+imports nothing else of the project and could be lifted out of it.
+
+What bridges and hosts may use is what is named here, and `lazy_imports`. Names that a stdio server does not
+need for its first answer are imported when they are first asked for.
 """
 
-from .bridge import Bridge, Implementation
+from typing import TYPE_CHECKING, Any
+
+from .bridge import Bridge
 from .calls.call_hook import CallHook, Invocation, Outcome, observe_calls
 from .calls.context import Context
 from .calls.input_requests import (
     Elicited,
-    Question,
+    InputRequest,
     Root,
     Sampled,
     SamplingMessage,
@@ -19,7 +24,16 @@ from .calls.input_requests import (
     list_roots,
     sampling,
 )
-from .errors import Dialect, ProtocolError, ToolError
+from .errors import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    OVERLOADED,
+    RESOURCE_NOT_FOUND,
+    Failure,
+    ProtocolError,
+    ToolError,
+)
 from .features.content import (
     Annotations,
     Audio,
@@ -33,11 +47,68 @@ from .features.content import (
     Text,
     TextResource,
 )
-from .features.resources import ResourceItem
-from .features.tools import Answer, Arguments, CallResult, Encoded, NoArguments
+from .features.dialect import Dialect
+from .features.home import Implementation
+from .features.prompts import Prompt
+from .features.resources import ResourceItem, TemplateItem
+from .features.tools import (
+    Answer,
+    Arguments,
+    CallResult,
+    Encoded,
+    InvalidArguments,
+    NoArguments,
+    Tool,
+    ToolHints,
+)
+from .jsonrpc import UNDECODABLE
+from .lifespan import Lifespans
 from .limits import Limits
+from .revisions import NEWEST_HANDSHAKE, REVISIONS, Revision
+
+if TYPE_CHECKING:
+    from . import http, in_memory, jsonrpc, stdio
+    from .combined import combine, restrict
+    from .dispatch import Dispatcher
+    from .process import run_to_end, socket_loop, told_to_end
+
+_LAZY = {
+    "Dispatcher": ".dispatch",
+    "combine": ".combined",
+    "http": "",
+    "in_memory": "",
+    "jsonrpc": "",
+    "restrict": ".combined",
+    "run_to_end": ".process",
+    "socket_loop": ".process",
+    "stdio": "",
+    "told_to_end": ".process",
+}
+"""Names that are imported on first use, with their module; the others are modules themselves."""
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for now (PEP 562)."""
+    module = _LAZY.get(name)
+    if module is None:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    from importlib import import_module
+
+    value = getattr(import_module(module, __name__), name) if module else import_module("." + name, __name__)
+    globals()[name] = value
+    return value
+
 
 __all__ = [
+    "INTERNAL_ERROR",
+    "INVALID_PARAMS",
+    "INVALID_REQUEST",
+    "NEWEST_HANDSHAKE",
+    "OVERLOADED",
+    "RESOURCE_NOT_FOUND",
+    "REVISIONS",
+    "UNDECODABLE",
     "Annotations",
     "Answer",
     "Arguments",
@@ -49,30 +120,48 @@ __all__ = [
     "Content",
     "Context",
     "Dialect",
+    "Dispatcher",
     "Elicited",
     "Embedded",
     "Encoded",
+    "Failure",
     "Icon",
     "Image",
     "Implementation",
+    "InputRequest",
+    "InvalidArguments",
     "Invocation",
+    "Lifespans",
     "Limits",
     "Link",
     "NoArguments",
     "Outcome",
+    "Prompt",
     "PromptMessage",
     "ProtocolError",
-    "Question",
     "ResourceItem",
+    "Revision",
     "Root",
     "Sampled",
     "SamplingMessage",
+    "TemplateItem",
     "Text",
     "TextResource",
+    "Tool",
     "ToolError",
+    "ToolHints",
+    "combine",
     "elicitation",
     "elicitation_by_url",
+    "http",
+    "in_memory",
+    "jsonrpc",
     "list_roots",
     "observe_calls",
+    "restrict",
+    "run_to_end",
     "sampling",
+    "socket_loop",
+    "stdio",
+    "told_to_end",
 ]

@@ -9,13 +9,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Generic, Literal, TypeVar
 
-from msgspec import field
-
-from .calls.call_hook import CallHook, wrap_hook
 from .calls.context import Context, State
 from .changes import Changes
-from .errors import Dialect
-from .features.content import Icon, Wire
+from .features.content import Icon
+from .features.dialect import Dialect
+from .features.home import Home, Implementation
 from .features.prompts import Prompt
 from .features.resources import Resource, ResourceItem, Template, TemplateItem
 from .features.tools import Recall, Tool, ToolHints
@@ -27,19 +25,7 @@ ResourceLister = Callable[[Context[Any]], "list[ResourceItem] | Awaitable[list[R
 Changing = Literal["tools", "prompts", "resources"]
 
 
-class Implementation(Wire, frozen=True):
-    """A server's name, version and looks, as clients see them."""
-
-    name: str
-    version: str
-    title: str | None = None
-    description: str | None = None
-    website_url: str | None = None
-    icons: tuple[Icon, ...] | None = None
-    meta: dict[str, Any] | None = field(default=None, name="_meta")
-
-
-class Bridge(Generic[State]):
+class Bridge(Home, Generic[State]):
     """One MCP server, declared."""
 
     def __init__(
@@ -63,10 +49,9 @@ class Bridge(Generic[State]):
         cache_scope: Literal["public", "private"] = "private",
         contract_revision: str | None = None,
     ) -> None:
-        self.info = Implementation(name, version, title, description, website_url, icons or None)
+        info = Implementation(name, version, title, description, website_url, icons or None)
+        super().__init__(info, lifespan, dialect, contract_revision)
         self.instructions = instructions
-        self.lifespan = lifespan
-        self.dialect = dialect or Dialect()
         self.changing = frozenset(changing)
         """The lists whose changes are announced."""
         self.subscribable = subscribable
@@ -76,9 +61,6 @@ class Bridge(Generic[State]):
         self.list_ttl_ms = list_ttl_ms
         self.read_ttl_ms = read_ttl_ms
         self.cache_scope = cache_scope
-        self.contract_revision = contract_revision
-        """The revision whose clients get what a published contract says to the letter: no instructions, and
-        the input schemas that were written by hand. Newer ones get the instructions and generated schemas."""
         self.changed = Changes()
         self.homes: tuple[Bridge[Any], ...] = (self,)
         """The bridges whose parts are offered here: this one, or those that were combined."""
@@ -87,10 +69,8 @@ class Bridge(Generic[State]):
         self.templates: dict[str, Template] = {}
         self.prompts: dict[str, Prompt] = {}
         self.completers: dict[tuple[str, str], Completer] = {}
-        self.listers: dict[Bridge[Any], ResourceLister] = {}
+        self.listers: dict[Home, ResourceLister] = {}
         """What lists resources beside the declared ones, by the bridge that declared it."""
-        self.call_hook: CallHook | None = None
-        """What goes around every call of a part that was declared here."""
 
     def instructions_for(self, revision: Revision) -> str | None:
         """Return what a client of a revision is told of the whole bridge."""
@@ -100,13 +80,6 @@ class Bridge(Generic[State]):
     def has_resources(self) -> bool:
         """Tell whether there is anything to read."""
         return bool(self.resources or self.templates or self.listers)
-
-    def around_calls(self, hook: CallHook) -> None:
-        """Put a hook around every tool call, resource read and prompt; the hook added last comes first.
-
-        It acts wherever the parts of this bridge are offered, on all calls from now on.
-        """
-        self.call_hook = wrap_hook(hook, self.call_hook)
 
     def tool(
         self,

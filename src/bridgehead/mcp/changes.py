@@ -49,7 +49,7 @@ class Listener:
         if self._wake is not None:
             self._wake.set()
 
-    async def heard(self) -> list[Change]:
+    async def next_changes(self) -> list[Change]:
         """Wait until there is something to tell, and take it; nothing means that it is over."""
         if not (self._waiting or self._closed):
             self._wake = asyncio.Event()

@@ -20,7 +20,7 @@ def _everything(_tool: Tool) -> bool:
     return True
 
 
-def combined(
+def combine(
     name: str,
     version: str,
     bridges: Iterable[Bridge[Any]],
@@ -35,7 +35,7 @@ def combined(
         name,
         version,
         title=title,
-        instructions=instructions if instructions is not None else _joined_instructions(parts),
+        instructions=instructions if instructions is not None else _join_instructions(parts),
         changing=frozenset().union(*(part.changing for part in parts)),
         subscribable=any(part.subscribable for part in parts),
         logging=any(part.logging for part in parts),
@@ -43,10 +43,10 @@ def combined(
         read_ttl_ms=min((part.read_ttl_ms for part in parts), default=0),
         cache_scope="public" if all(part.cache_scope == "public" for part in parts) else "private",
     )
-    return _filled(whole, parts, offers)
+    return _fill(whole, parts, offers)
 
 
-def restricted(bridge: Bridge[Any], offers: Offers) -> Bridge[Any]:
+def restrict(bridge: Bridge[Any], offers: Offers) -> Bridge[Any]:
     """Make a bridge that is the same, with only those of its tools that are offered."""
     info = bridge.info
     view: Bridge[Any] = Bridge(
@@ -67,10 +67,10 @@ def restricted(bridge: Bridge[Any], offers: Offers) -> Bridge[Any]:
         cache_scope=bridge.cache_scope,
         contract_revision=bridge.contract_revision,
     )
-    return _filled(view, (bridge,), offers)
+    return _fill(view, (bridge,), offers)
 
 
-def _filled(whole: Bridge[Any], parts: tuple[Bridge[Any], ...], offers: Offers) -> Bridge[Any]:
+def _fill(whole: Bridge[Any], parts: tuple[Bridge[Any], ...], offers: Offers) -> Bridge[Any]:
     whole.homes = tuple(home for part in parts for home in part.homes)
     whole.changed = _JoinedChanges([part.changed for part in parts])
     for part in parts:
@@ -89,7 +89,7 @@ def _filled(whole: Bridge[Any], parts: tuple[Bridge[Any], ...], offers: Offers) 
     return whole
 
 
-def _joined_instructions(parts: tuple[Bridge[Any], ...]) -> str | None:
+def _join_instructions(parts: tuple[Bridge[Any], ...]) -> str | None:
     said = [f"{part.info.name}: {part.instructions}" for part in parts if part.instructions]
     return "\n\n".join(said) or None
 

@@ -1,4 +1,4 @@
-"""Connection: one client's channel, its requests in flight and our questions to it.
+"""Connection: one client's channel, its requests in flight and our requests to it.
 
 A stdio process has one for its whole life, an HTTP session of the handshake era has one, and a stateless HTTP
 request has one of its own. No I/O here: what is to be sent goes to an `Outlet` that the transport supplies.
@@ -7,21 +7,21 @@ request has one of its own. No I/O here: what is to be sent goes to an `Outlet` 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 
 from . import jsonrpc
+from .changes import Listener
 from .errors import INVALID_REQUEST, OVERLOADED, ProtocolError, ToolError
 from .lazy_imports import asyncio
+from .limits import Limits
 from .revisions import Revision
 
-if TYPE_CHECKING:
-    from .calls.context import Context
-    from .changes import Listener
-    from .limits import Limits
+Reply = bytes | Coroutine[Any, Any, bytes | None] | None
+"""An answer, work that will give one (or none, if it is cancelled), or nothing to say."""
 
 
 class Outlet(Protocol):
@@ -32,6 +32,16 @@ class Outlet(Protocol):
 
     async def close_stream(self) -> None:
         """Let go of the response stream where there is one; the client comes back for the rest."""
+
+
+class InFlight(Protocol):
+    """A request being served, as its connection knows it. A call's `Context` is one."""
+
+    request_id: jsonrpc.RequestId
+    outlet: Outlet
+
+    def cancel(self) -> None:
+        """Stop the work; no answer is sent."""
 
 
 class Client(Struct):
@@ -47,14 +57,14 @@ class Connection:
     """The state of one client's channel."""
 
     __slots__ = (
-        "_last_question",
+        "_last_asked",
+        "asked",
         "client",
         "in_flight",
         "limits",
         "listener",
         "parked",
         "principal",
-        "questions",
         "room_made",
         "waiting",
     )
@@ -63,39 +73,39 @@ class Connection:
         self.limits = limits
         self.principal = principal
         self.client: Client | None = None
-        self.in_flight: dict[jsonrpc.RequestId, Context] = {}
+        self.in_flight: dict[jsonrpc.RequestId, InFlight] = {}
         self.parked = 0
         """Requests in flight that do no work: they wait for the client's answer, or listen for changes."""
         self.waiting: deque[jsonrpc.Message | jsonrpc.Batch] = deque()
         """Requests that came in while there was no room for them."""
         self.room_made: Callable[[], None] = _nobody_waits
         """Called when a request in flight is parked, so that a waiting one may take its place."""
-        self.questions: dict[jsonrpc.RequestId, asyncio.Future[Any]] = {}
+        self.asked: dict[jsonrpc.RequestId, asyncio.Future[Any]] = {}
         self.listener: Listener | None = None
         """What a client of the handshake era hears of; made by its `initialize`."""
-        self._last_question = 0
+        self._last_asked = 0
 
     @property
     def is_busy(self) -> bool:
         """Tell whether there is no room for another request."""
         return len(self.in_flight) - self.parked >= self.limits.requests_in_flight
 
-    def enter(self, context: Context) -> None:
+    def enter(self, request: InFlight) -> None:
         """Take a request in. Its id must not be that of one still being served."""
-        request_id = context.request_id
+        request_id = request.request_id
         if request_id in self.in_flight:
             raise ProtocolError(INVALID_REQUEST, f"Invalid request: id {request_id!r} is already in flight")
-        self.in_flight[request_id] = context
+        self.in_flight[request_id] = request
 
-    def leave(self, context: Context) -> None:
+    def leave(self, request: InFlight) -> None:
         """Forget a request that is answered."""
-        self.in_flight.pop(context.request_id, None)
+        self.in_flight.pop(request.request_id, None)
 
     def cancel(self, request_id: jsonrpc.RequestId) -> None:
         """Stop a request's work, or never begin it; one that is unknown or answered already is left alone."""
-        context = self.in_flight.get(request_id)
-        if context is not None:
-            context.cancel()
+        request = self.in_flight.get(request_id)
+        if request is not None:
+            request.cancel()
             return
         for message in self.waiting:
             if isinstance(message, jsonrpc.Message) and message.id == request_id:
@@ -103,7 +113,7 @@ class Connection:
                 return
 
     @contextmanager
-    def parking(self) -> Iterator[None]:
+    def park(self) -> Iterator[None]:
         """Count a request as one that does no work meanwhile: it waits for the client."""
         self.parked += 1
         self.room_made()
@@ -114,40 +124,40 @@ class Connection:
 
     def cancel_from(self, outlet: Outlet) -> None:
         """Stop the requests that speak through an outlet whose client is gone."""
-        for context in tuple(self.in_flight.values()):
-            if context.outlet is outlet:
-                context.cancel()
+        for request in tuple(self.in_flight.values()):
+            if request.outlet is outlet:
+                request.cancel()
 
     def cancel_all(self) -> None:
         """Stop everything in flight."""
-        for context in tuple(self.in_flight.values()):
-            context.cancel()
+        for request in tuple(self.in_flight.values()):
+            request.cancel()
 
     async def ask(self, outlet: Outlet, method: str, params: Any) -> Any:
         """Send the client a request of ours and wait, for a bounded time, for its answer."""
-        if len(self.questions) >= self.limits.client_requests:
+        if len(self.asked) >= self.limits.client_requests:
             raise ToolError("Too many questions are waiting for the client's answer. Answer those first.")
-        self._last_question += 1
-        question_id = f"bridgehead-{self._last_question}"
+        self._last_asked += 1
+        asked_id = f"bridgehead-{self._last_asked}"
         answer = asyncio.get_running_loop().create_future()
-        self.questions[question_id] = answer
+        self.asked[asked_id] = answer
         try:
-            with self.parking():
-                await outlet.send(jsonrpc.request(question_id, method, params))
+            with self.park():
+                await outlet.send(jsonrpc.request(asked_id, method, params))
                 return await asyncio.wait_for(answer, self.limits.ask_seconds)
         except TimeoutError:
-            await outlet.send(_withdrawn(question_id))
+            await outlet.send(_withdrawn(asked_id))
             message = f"The client did not answer {method} within {self.limits.ask_seconds:g} s."
             raise ToolError(message) from None
         except asyncio.CancelledError:
-            await outlet.send(_withdrawn(question_id))
+            await outlet.send(_withdrawn(asked_id))
             raise
         finally:
-            del self.questions[question_id]
+            del self.asked[asked_id]
 
-    def answered(self, message: jsonrpc.Message) -> None:
+    def take_answer(self, message: jsonrpc.Message) -> None:
         """Hand a client's answer to whoever asked; an answer to nothing is ignored."""
-        waiting = self.questions.get(message.id) if message.id else None
+        waiting = self.asked.get(message.id) if message.id else None
         if waiting is None or waiting.done():
             return
         try:
@@ -155,9 +165,9 @@ class Connection:
         except ToolError as refusal:
             waiting.set_exception(refusal)
 
-    def abandon_questions(self) -> None:
-        """Give up on every question: the client can no longer answer."""
-        for waiting in tuple(self.questions.values()):
+    def abandon_asked(self) -> None:
+        """Give up on every request of ours: the client can no longer answer."""
+        for waiting in tuple(self.asked.values()):
             if not waiting.done():
                 waiting.set_exception(ToolError("The client left before it answered."))
 
@@ -191,8 +201,8 @@ def _nobody_waits() -> None:
     """Stands in where a transport keeps nothing waiting."""
 
 
-def _withdrawn(question_id: str) -> bytes:
-    return jsonrpc.notification("notifications/cancelled", {"requestId": question_id})
+def _withdrawn(asked_id: str) -> bytes:
+    return jsonrpc.notification("notifications/cancelled", {"requestId": asked_id})
 
 
 def overload() -> ProtocolError:

@@ -1,46 +1,39 @@
 """Dispatch: the core. A message comes in, messages come out; no I/O.
 
 The dispatcher runs a request's method and puts the result into the envelope of the client's revision.
-Transports call `receive` (or, where they need to look in between, `request.read` and `serve`) and move the
-bytes that come back.
+Transports call `receive` (or, where they need to look in between, `methods.request.read` and `serve`) and
+move the bytes that come back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Coroutine
 from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
-from . import changes, jsonrpc
+from . import jsonrpc
 from .bridge import Bridge
-from .calls.context import Context, questions_in
-from .calls.multi_round import Rounds
+from .calls.context import Context, find_input_requests
 from .calls.params import META_PREFIX, CancelledParams
-from .changes import Listener
-from .connection import Client, Connection, Outlet
-from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, Dialect, Failure, ProtocolError, ToolError
-from .features.tools import InvalidArguments, encoded, error_result
+from .connection import Connection, Outlet, Reply
+from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, Failure, ProtocolError, ToolError
+from .features.dialect import Dialect
+from .features.tools import InvalidArguments, encode_result, error_result
 from .lazy_imports import asyncio, inspect, logging
-from .lifespan import Lifespan, Lifespans
+from .lifespan import Lifespans
 from .limits import Limits
-from .methods.handshake import fitted_info
 from .methods.request import Request, client_of, read
-from .results import Body
 from .revisions import V2026_07_28, Revision
-
-Reply = bytes | Coroutine[Any, Any, bytes | None] | None
-"""An answer, work that will give one (or none, if it is cancelled), or nothing to say."""
-
+from .server import Body, Server
 
 _LONGEST_LOGGED = 300
 """Characters of a refusal's words, in which what the client sent may be repeated."""
 
 
-class Dispatcher:
-    """Serves one bridge to any number of connections."""
+class Dispatcher(Server):
+    """Takes messages for one bridge, from any number of connections."""
 
     def __init__(
         self,
@@ -50,36 +43,10 @@ class Dispatcher:
         state_key: bytes | None = None,
         lifespans: Lifespans | None = None,
     ) -> None:
-        self.bridge = bridge
-        self.limits = limits or Limits()
-        self.lifespans = Lifespans() if lifespans is None else lifespans
-        """What its bridges hold open; shared with other dispatchers that serve the same bridges."""
-        self.streams: set[Listener] = set()
-        """The open `subscriptions/listen` streams."""
-        self.rounds = Rounds(state_key, self.limits.request_state_seconds)
-        self._memory: dict[Any, Body] = {}
-        self._memory_generation = 0
-        self._server_meta = {META_PREFIX + "serverInfo": fitted_info(self, V2026_07_28)}
+        super().__init__(bridge, limits=limits, state_key=state_key, lifespans=lifespans)
+        # Every result of the stateless era begins in the same way, so that is encoded once.
+        self._server_meta = {META_PREFIX + "serverInfo": bridge.info.fit(V2026_07_28)}
         self._complete = b'{"resultType":"complete","_meta":%b' % jsonrpc.encode(self._server_meta)
-
-    # --- the bridge's life ---------------------------------------------------------------------------------
-
-    def start(self) -> None:
-        """Begin to hold open what the bridge needs, without waiting for it."""
-        for home in self.bridge.homes:
-            self.lifespans[home].start()
-
-    async def stop(self) -> None:
-        """Let go of it, within the limit."""
-        within = self.limits.shutdown_seconds
-        await asyncio.gather(*(self.lifespans[home].stop(within) for home in self.bridge.homes))
-
-    def at_home(self, context: Context[Any], home: Bridge[Any]) -> Lifespan:
-        """Give a request the state and the dialect of the bridge whose part serves it."""
-        lifespan = self.lifespans[home]
-        if home is not self.bridge:
-            context.at_home(lifespan, home.dialect)
-        return lifespan
 
     # --- in ------------------------------------------------------------------------------------------------
 
@@ -105,19 +72,19 @@ class Dispatcher:
     def take(self, message: jsonrpc.Message, connection: Connection, outlet: Outlet) -> Reply:
         """Take one message."""
         if message.method is UNSET:
-            connection.answered(message)
+            connection.take_answer(message)
             return None
         if message.id is UNSET:
-            self.notified(message, connection)
+            self.take_notification(message, connection)
             return None
         try:
             request = read(message.id, message.method, message.params)
             work = self.serve(request, connection, outlet)
         except ProtocolError as failure:
             return jsonrpc.error(message.id, failure)
-        return work if isinstance(work, bytes) else self._answering(message.id, work)
+        return work if isinstance(work, bytes) else self._answer_later(message.id, work)
 
-    async def _answering(
+    async def _answer_later(
         self, request_id: jsonrpc.RequestId, work: Coroutine[Any, Any, bytes | None]
     ) -> bytes | None:
         try:
@@ -125,7 +92,7 @@ class Dispatcher:
         except ProtocolError as failure:
             return jsonrpc.error(request_id, failure)
 
-    def notified(self, message: jsonrpc.Message, connection: Connection) -> None:
+    def take_notification(self, message: jsonrpc.Message, connection: Connection) -> None:
         """Take a notification; one that is unknown or broken is ignored, as the protocol asks."""
         if message.method == "notifications/cancelled" and message.params is not UNSET:
             try:
@@ -170,93 +137,42 @@ class Dispatcher:
             meta=request.params.meta,
         )
         connection.enter(context)
+        # A method that does not wait is answered here, without a task: that is most of the speed of a call.
         try:
             outcome = method.run(self, context, request.params)
             if not isinstance(outcome, tuple):
-                return self._finishing(context, request, outcome)
-            answer = self._enveloped(context, outcome)
+                return self._finish(context, request, outcome)
+            answer = self._envelope(context, outcome)
         except BaseException as error:  # noqa: BLE001  (a client always gets an answer, whatever a tool raises)
             connection.leave(context)
-            return self._unwound(context, request, error)
+            return self._answer_failure(context, request, error)
         connection.leave(context)
         return answer
 
-    async def _finishing(
+    async def _finish(
         self, context: Context[Any], request: Request, work: Coroutine[Any, Any, Body]
     ) -> bytes | None:
         context.task = asyncio.current_task()
         answer: bytes | None = None
         try:
-            if context.cancelled:
+            if context.cancelled:  # between its arrival and its turn: then it must not begin
                 _close_unstarted(work)
             else:
-                answer = self._enveloped(context, await work)
+                answer = self._envelope(context, await work)
         except BaseException as error:
             if not context.cancelled:
                 if context.is_interrupted(error):
                     raise
-                answer = self._unwound(context, request, error)
+                answer = self._answer_failure(context, request, error)
         finally:
             context.connection.leave(context)
         return None if context.cancelled else answer
 
-    # --- clients -------------------------------------------------------------------------------------------
-
-    def adopt(self, connection: Connection, client: Client) -> None:
-        """Make a client of the handshake era known on its connection, and let it hear of changes."""
-        connection.client = client
-        if connection.listener is None:
-            names = {"tools": changes.TOOLS, "prompts": changes.PROMPTS, "resources": changes.RESOURCES}
-            connection.listener = Listener({names[what] for what in self.bridge.changing}, set())
-            self.bridge.changed.listen(connection.listener)
-
-    @staticmethod
-    async def announce(listener: Listener, outlet: Outlet) -> None:
-        """Tell a client of the handshake era what changes, for as long as its connection lasts."""
-        while heard := await listener.heard():
-            for method, uri in heard:
-                await outlet.send(jsonrpc.notification(method, None if uri is None else {"uri": uri}))
-
-    @contextmanager
-    def streaming(self, connection: Connection, listener: Listener) -> Iterator[None]:
-        """Count an open listen stream, and let its listener hear of changes while it is open."""
-        self.streams.add(listener)
-        self.bridge.changed.listen(listener)
-        try:
-            with connection.parking():
-                yield
-        finally:
-            self.bridge.changed.leave(listener)
-            self.streams.discard(listener)
-
-    def disconnect(self, connection: Connection) -> None:
-        """Stop everything that was done for a client that is gone."""
-        if connection.listener is not None:
-            self.bridge.changed.leave(connection.listener)
-            connection.listener.close()
-        connection.abandon_questions()
-        connection.cancel_all()
-
-    def end_streams(self) -> None:
-        """End every listen stream in good order, because the server is going."""
-        for listener in tuple(self.streams):
-            listener.close()
-
     # --- out -----------------------------------------------------------------------------------------------
 
-    def remembered(self, key: Any, make: Callable[[], Body]) -> Body:
-        """Return what was made before under this key, unless the bridge's lists have changed since."""
-        generation = self.bridge.changed.generation
-        if self._memory_generation != generation:
-            self._memory.clear()
-            self._memory_generation = generation
-        body = self._memory.get(key)
-        if body is None:
-            body = self._memory[key] = make()
-        return body
-
-    def _enveloped(self, context: Context[Any], body: Body) -> bytes:
-        encoded_body, meta = body
+    def _envelope(self, context: Context[Any], body: Body) -> bytes:
+        """Put a result into its answer, by joining bytes: it is never decoded or encoded again."""
+        encoded, meta = body
         if context.revision.stateless:
             head = self._complete
             if meta:
@@ -264,42 +180,41 @@ class Dispatcher:
         elif meta:
             head = b'{"_meta":%b' % jsonrpc.encode(meta)
         else:
-            return jsonrpc.result(context.request_id, encoded_body)
-        tail = b"}" if encoded_body == b"{}" else b"," + encoded_body[1:]
+            return jsonrpc.result(context.request_id, encoded)
+        tail = b"}" if encoded == b"{}" else b"," + encoded[1:]
         return jsonrpc.result(context.request_id, head + tail)
 
-    def _asking(self, context: Context[Any], questions: dict[str, Any]) -> bytes:
-        body = {"resultType": "input_required", "_meta": self._server_meta, **questions}
-        return jsonrpc.result(context.request_id, jsonrpc.encode(body))
-
-    def _unwound(self, context: Context[Any], request: Request, error: BaseException) -> bytes:
+    def _answer_failure(self, context: Context[Any], request: Request, error: BaseException) -> bytes:
         """Answer for a handler that did not return: it asks the client something, or it failed."""
         try:
-            if questions := questions_in(error):
-                return self._asking(context, self.rounds.pause(context, request.params, questions))
-            return self._failed(
-                context, _worded(context.dialect.for_revision(context.revision), error), error
-            )
+            if asked := find_input_requests(error):
+                return self._require_input(context, self.multi_round.pause(context, request.params, asked))
+            dialect = context.dialect.for_revision(context.revision)
+            return self._report(context, _translate(dialect, error), error)
         except ProtocolError:
             raise
         except Exception as another:  # noqa: BLE001  (what was to be said cannot be said)
-            return self._failed(context, None, another)
+            return self._report(context, None, another)
 
-    def _failed(self, context: Context[Any], failure: Failure | None, cause: BaseException) -> bytes:
-        """Word a failure as the bridge's dialect has it; a bug (no failure) leaves only its reference."""
+    def _require_input(self, context: Context[Any], input_requests: dict[str, Any]) -> bytes:
+        body = {"resultType": "input_required", "_meta": self._server_meta, **input_requests}
+        return jsonrpc.result(context.request_id, jsonrpc.encode(body))
+
+    def _report(self, context: Context[Any], failure: Failure | None, cause: BaseException) -> bytes:
+        """Report a failure as the bridge's dialect has it; a bug (no failure) leaves only its reference."""
         if failure is None:
-            failure = context.dialect.bug(_logged(context, cause))
+            failure = context.dialect.bug(_log_bug(context, cause))
         elif isinstance(failure, ProtocolError):
             said = failure.message[:_LONGEST_LOGGED]
             logging.getLogger("bridgehead.mcp").info("%s refused: %s", context.method, said)
         if isinstance(failure, ToolError) and context.method == "tools/call":
-            return self._enveloped(context, encoded(error_result(failure), context.revision))
+            return self._envelope(context, encode_result(error_result(failure), context.revision))
         if isinstance(failure, ToolError):
             failure = ProtocolError(INTERNAL_ERROR, failure.message)
         raise failure from cause
 
 
-def _worded(dialect: Dialect, error: BaseException) -> Failure | None:
+def _translate(dialect: Dialect, error: BaseException) -> Failure | None:
     """Put what ended a call into the words of the bridge's dialect; None is a bug."""
     if isinstance(error, InvalidArguments):
         return dialect.invalid_arguments(error.tool, str(error))
@@ -314,7 +229,7 @@ def _close_unstarted(work: Coroutine[Any, Any, Any]) -> None:
         _close_unstarted(inner)
 
 
-def _logged(context: Context[Any], error: BaseException) -> str:
+def _log_bug(context: Context[Any], error: BaseException) -> str:
     import secrets  # only a bug needs it
 
     reference = secrets.token_hex(4)

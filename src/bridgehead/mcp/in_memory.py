@@ -1,4 +1,4 @@
-"""In-memory connection: a client for tests that talks to a bridge without a process or a socket.
+"""In-memory client: for tests, and for commands, that talk to a bridge without a process or a socket.
 
 It goes through the same dispatcher as every transport, as bytes, so what a test sees is on the wire too.
 """
@@ -18,7 +18,7 @@ from .calls.params import META_PREFIX
 from .connection import Connection
 from .dispatch import Dispatcher
 from .errors import ProtocolError
-from .features.handlers import settled
+from .features.handlers import settle
 from .limits import Limits
 from .revisions import NEWEST_HANDSHAKE, Revision
 
@@ -28,7 +28,7 @@ Hearing = Callable[[dict[str, Any]], None]
 """Hears every message of the server that is not an answer, as it comes."""
 
 
-class MemoryClient:
+class InMemoryClient:
     """One client, and everything that the server sent it."""
 
     def __init__(
@@ -66,7 +66,7 @@ class MemoryClient:
         """There is no stream to let go of."""
 
     async def _answer(self, answering: Answering, question: dict[str, Any]) -> None:
-        result = await settled(answering(question["method"], question.get("params")))
+        result = await settle(answering(question["method"], question.get("params")))
         await self.raw(jsonrpc.result(question["id"], jsonrpc.encode(result)))
 
     def _kept(self, message: bytes) -> dict[str, Any]:
@@ -118,7 +118,7 @@ class MemoryClient:
         return params
 
 
-async def _announced(client: MemoryClient) -> None:
+async def _announce(client: InMemoryClient) -> None:
     if client.connection.listener is not None:
         await client.dispatcher.announce(client.connection.listener, client)
 
@@ -132,10 +132,10 @@ async def connect(
     answering: Answering | None = None,
     hearing: Hearing | None = None,
     limits: Limits | None = None,
-) -> AsyncIterator[MemoryClient]:
+) -> AsyncIterator[InMemoryClient]:
     """Open a connection to a bridge, shake hands where the revision has that, and close it at the end."""
     dispatcher = Dispatcher(bridge, limits=limits)
-    client = MemoryClient(dispatcher, revision, capabilities or {}, answering, hearing)
+    client = InMemoryClient(dispatcher, revision, capabilities or {}, answering, hearing)
     announcer: asyncio.Task[None] | None = None
     if not revision.stateless:
         hello = {
@@ -145,7 +145,7 @@ async def connect(
         }
         await client.request("initialize", hello)
         await client.notify("notifications/initialized")
-        announcer = asyncio.ensure_future(_announced(client))
+        announcer = asyncio.ensure_future(_announce(client))
     try:
         yield client
     finally:

@@ -1,4 +1,4 @@
-"""Later: modules that are loaded when they are first used, not when they are named.
+"""Lazy imports: modules that are loaded when they are first used, not when they are named.
 
 A stdio server answers `initialize` before it has an event loop. asyncio takes longer to import than all the
 rest together, and the client need not wait for it. Import from here what must not be on the way to that first
@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     import asyncio
     import inspect
     import logging
+    import threading
+    import time
 
-    __all__ = ["asyncio", "inspect", "logging"]
+    __all__ = ["asyncio", "inspect", "logging", "threading", "time"]
 else:
 
-    class _Later:
+    class _LazyModule:
         """Stands for a module; an attribute that was asked for once is at hand from then on."""
 
         def __init__(self, name: str) -> None:
@@ -30,6 +32,8 @@ else:
             setattr(self, attribute, value)
             return value
 
-    asyncio = _Later("asyncio")
-    inspect = _Later("inspect")
-    logging = _Later("logging")
+    asyncio = _LazyModule("asyncio")
+    inspect = _LazyModule("inspect")
+    logging = _LazyModule("logging")
+    threading = _LazyModule("threading")
+    time = _LazyModule("time")

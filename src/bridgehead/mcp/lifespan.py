@@ -9,20 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .lazy_imports import asyncio, logging
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from .bridge import Bridge
+LifespanFactory = Callable[[], AbstractAsyncContextManager[Any]]
+
+
+class Owner(Protocol):
+    """Whatever has a lifespan: a bridge."""
+
+    lifespan: LifespanFactory | None
 
 
 class Lifespan:
     """One run of a bridge's lifespan."""
 
-    def __init__(self, factory: Callable[[], AbstractAsyncContextManager[Any]] | None) -> None:
+    def __init__(self, factory: LifespanFactory | None) -> None:
         self._factory = factory
         self._task: asyncio.Task[None] | None = None
         self._entered: asyncio.Event
@@ -59,7 +65,7 @@ class Lifespan:
             self._task.cancel()
             await asyncio.wait({self._task}, timeout=within)
 
-    async def _run(self, factory: Callable[[], AbstractAsyncContextManager[Any]]) -> None:
+    async def _run(self, factory: LifespanFactory) -> None:
         try:
             async with factory() as self.value:
                 self.ready = True
@@ -78,10 +84,10 @@ class Lifespan:
             self._entered.set()
 
 
-class Lifespans(dict["Bridge[Any]", Lifespan]):
+class Lifespans(dict[Owner, Lifespan]):
     """The lifespan of each bridge that is served, made when it is first asked for."""
 
-    def __missing__(self, bridge: Bridge[Any]) -> Lifespan:
+    def __missing__(self, owner: Owner) -> Lifespan:
         """Make the one lifespan of a bridge."""
-        lifespan = self[bridge] = Lifespan(bridge.lifespan)
+        lifespan = self[owner] = Lifespan(owner.lifespan)
         return lifespan

@@ -6,22 +6,31 @@ a server that is told to end must not.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import sys
-import threading
-import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from .end_signals import end_signals
+# Lazily, since a stdio server asks for `end_signals` before its first answer.
+from .lazy_imports import asyncio, threading, time
 
-LoopFactory = Callable[[], asyncio.AbstractEventLoop]
+LoopFactory = Callable[[], "asyncio.AbstractEventLoop"]
 
 TURN_SECONDS = 0.1
 """How often a loop that is to end is asked whether it still turns."""
+
+
+def end_signals() -> list[signal.Signals]:
+    """Return the signals that end this process in good order.
+
+    A terminal that is closed sends SIGHUP. Under `nohup` it is ignored, and stays so; Windows has none.
+    """
+    signals = [signal.SIGTERM, signal.SIGINT]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signals.append(signal.SIGHUP)
+    return signals
 
 
 def socket_loop() -> asyncio.AbstractEventLoop:

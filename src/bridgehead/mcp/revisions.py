@@ -72,7 +72,7 @@ ASSUMED = V2024_11_05
 NEWEST_HANDSHAKE = V2025_11_25
 
 
-def negotiated(requested: str | None) -> Revision:
+def negotiate(requested: str | None) -> Revision:
     """Pick the revision that answers an `initialize`: the one asked for, else the newest we can offer."""
     if requested is None:
         return ASSUMED

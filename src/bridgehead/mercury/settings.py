@@ -93,7 +93,13 @@ class MercurySettings(PlaceSettings, LogSettings):
     api_key_file = Setting(
         "MERCURY_API_KEY_FILE", PATH, None, "A file with the key or keys, read again when it changes."
     )
-    api_url = Setting("MERCURY_API_URL", URL, API_URL, "Where the API is.")
+    api_url = Setting(
+        "MERCURY_API_URL",
+        URL,
+        API_URL,
+        "Where the API is.",
+        receives=("MERCURY_API_KEY", "MERCURY_API_KEY_FILE"),
+    )
     model = Setting(
         "MERCURY_MODEL",
         WORD,
@@ -110,6 +116,10 @@ class MercurySettings(PlaceSettings, LogSettings):
         None,
         "US dollars that may be spent a day (UTC), over all processes of this user.",
         shown="no budget",
+    )
+
+    usage_days = Setting(
+        "MERCURY_USAGE_DAYS", whole(1, 10_000), 400, "Days for which usage by day, model and client is kept."
     )
 
     transport = Setting("MCP_TRANSPORT", choice("stdio", "http"), "stdio", "How clients reach the server.")

@@ -1,12 +1,23 @@
-"""Command line: argparse with errors of one line that say what would be right."""
+"""Command line: argparse with errors of one line, and what a shell completes, derived from the parsers."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 WRONG_USAGE = 2
+_MANY = ("*", "+")
+
+Complete = Callable[[list[str], Mapping[str, str]], Iterable[str]]
+"""Gives the words that may be an argument's value, from the words before it and the environment."""
+
+
+def completed_by(action: argparse.Action, complete: Complete) -> argparse.Action:
+    """Let a shell complete an argument with words that argparse itself does not check."""
+    action.completer = complete  # type: ignore[attr-defined]  # the name that argcomplete made usual
+    return action
 
 
 class Parser(argparse.ArgumentParser):
@@ -21,12 +32,23 @@ class Parser(argparse.ArgumentParser):
         """Add subcommands, each of which words its own errors."""
         return super().add_subparsers(**{"parser_class": Subcommand, **options})
 
-    def error(self, message: str, right: str = "") -> NoReturn:
-        """Say what is wrong and what would be right, by default the usage, in one line, and leave."""
+    def error(self, message: str, expected: str = "") -> NoReturn:
+        """Say what is wrong and what is expected, by default the usage, in one line, and leave."""
         self.color = False  # or Python 3.14 puts colours into the usage
-        right = right or " ".join(self.format_usage().removeprefix("usage: ").split())
-        sys.stderr.write(f"{self.prog}: {_one_line(message)}; right would be: {_one_line(right)}\n")
+        usage = " ".join(self.format_usage().removeprefix("usage: ").split())
+        step = f"Expected {expected}." if expected else f"Usage: {usage}"
+        sys.stderr.write(f"{self.prog}: {_one_line(message.rstrip('.'))}. {_one_line(step)}\n")
         raise SystemExit(WRONG_USAGE)
+
+    def complete(self, words: list[str], environment: Mapping[str, str]) -> list[str]:
+        """Return what may follow some words; nothing where the next one can be anything."""
+        line = _Line(self._actions, environment)
+        for at, word in enumerate(words):
+            if not line.take(word, words[:at]):
+                return []
+            if line.subcommand is not None:
+                return line.subcommand.complete(words[at + 1 :], environment)
+        return line.offer(words)
 
 
 class Subcommand(Parser):
@@ -38,6 +60,54 @@ class Subcommand(Parser):
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, unknown
+
+
+class _Line:
+    """A command line as far as it is typed, and what of it is still to come."""
+
+    def __init__(self, actions: Iterable[argparse.Action], environment: Mapping[str, str]) -> None:
+        actions = list(actions)
+        self._environment = environment
+        self._positionals = [action for action in actions if not action.option_strings]
+        self._options = {name: one for one in actions for name in one.option_strings if _is_shown(name)}
+        self._pending: argparse.Action | None = None
+        """An option whose value comes next."""
+        self.subcommand: Parser | None = None
+
+    def take(self, word: str, before: list[str]) -> bool:
+        """Read one more word; False where the parser would refuse it."""
+        if self._pending is not None:
+            self._pending = None
+        elif word in self._options:
+            option = self._options.pop(word)
+            self._pending = None if option.nargs == 0 else option
+        elif self._positionals and not word.startswith("-") and self._positionals[0].nargs not in _MANY:
+            expected = self._positionals.pop(0)
+            known = self._words_for(expected, before)
+            if isinstance(expected.choices, dict):
+                self.subcommand = expected.choices.get(word)
+            return known is None or word in known
+        return True
+
+    def offer(self, words: list[str]) -> list[str]:
+        """Return what may come next."""
+        if self._pending is not None:
+            return self._words_for(self._pending, words) or []
+        known = self._words_for(self._positionals[0], words) if self._positionals else []
+        if not known and self._positionals and self._positionals[0].required:
+            return []  # anything, such as a file, which the shell completes
+        return [word for word in [*(known or ()), *self._options] if word not in words]
+
+    def _words_for(self, action: argparse.Action, before: list[str]) -> list[str] | None:
+        """Return what an argument can be; None where that is not known."""
+        complete: Complete | None = getattr(action, "completer", None)
+        if action.choices is None and complete is None:
+            return None
+        return [*map(str, action.choices or ()), *(complete(before, self._environment) if complete else ())]
+
+
+def _is_shown(option: str) -> bool:
+    return option.startswith("--") and option != "--help"
 
 
 def _one_line(message: str) -> str:

@@ -1,19 +1,20 @@
 """Env file: settings from a file named `.env`, for whoever keeps them beside a project.
 
 The environment itself always wins. A file that came with somebody else's project must not send a key of this
-user's elsewhere: an address that a key goes to counts only where the key itself is in the same file, and not
+user's elsewhere: an address that receives a key counts only where the key itself is in the same file, and not
 where it is in the environment or in a third file that this one names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from .errors import BridgeError
+from .settings import PATH, Setting
 
 NAME = ".env"
 _QUOTES = ("'", '"')
-_ADDRESS, _KEY, _KEY_FILE = "MERCURY_API_URL", "MERCURY_API_KEY", "MERCURY_API_KEY_FILE"
 
 
 class EnvFileError(BridgeError):
@@ -81,11 +82,26 @@ class Environment(dict[str, str]):
     from_file: frozenset[str] = frozenset()
 
 
-def merged(environment: Mapping[str, str], found: Mapping[str, str]) -> Environment:
+def merge(environment: Mapping[str, str], found: Mapping[str, str]) -> Environment:
     """Put the file under the environment."""
     merged = Environment({**found, **environment})
-    is_foreign = environment.get(_KEY) or merged.get(_KEY_FILE)
-    if is_foreign and _ADDRESS not in environment:
-        merged.pop(_ADDRESS, None)
-    merged.from_file = frozenset(merged) - frozenset(environment)
+    merged.from_file = frozenset(found) - frozenset(environment)
     return merged
+
+
+def narrow(environment: Mapping[str, str], declared: Iterable[Setting[Any]]) -> Environment:
+    """Keep what one part of the product has declared, without an address that must not receive its secret."""
+    from_file: frozenset[str] = getattr(environment, "from_file", frozenset())
+    own = {setting.name: setting for setting in declared if setting.name in environment}
+
+    def is_foreign(secret: str) -> bool:
+        is_in_a_third_file = secret in own and own[secret].kind is PATH
+        return bool(environment.get(secret)) and (secret not in from_file or is_in_a_third_file)
+
+    narrowed = Environment(
+        (name, environment[name])
+        for name, setting in own.items()
+        if name not in from_file or not any(map(is_foreign, setting.receives))
+    )
+    narrowed.from_file = from_file & narrowed.keys()
+    return narrowed

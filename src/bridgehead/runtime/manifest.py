@@ -15,16 +15,18 @@ from msgspec import Struct
 
 from bridgehead.mcp import Bridge
 
+from .env_file import narrow
+from .offering import offered
 from .settings import Settings
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Awaitable
     from contextlib import AbstractContextManager
     from pathlib import Path
 
     from rich.console import Console
 
+    from .command_line import Parser
     from .findings import Finding
     from .metrics import Metrics
 
@@ -66,7 +68,7 @@ class Trial(Struct, frozen=True):
 class Commands(Protocol):
     """Commands that a person types after the name of a bridge: usually a module."""
 
-    def parser(self) -> argparse.ArgumentParser:
+    def parser(self) -> Parser:
         """Return the parser of the command line, which completion reads too."""
         ...
 
@@ -95,20 +97,30 @@ class Manifest(Struct, frozen=True, kw_only=True):
     commands: Callable[[], Commands] | None = None
     trial: Try | None = None
     """Sets a far side up in a folder, to try an installed bridge with; the release checks do."""
-    serve: Callable[[Mapping[str, str]], int] | None = None
-    """Serves one client, where that takes more than standard input and output."""
+    serve: Callable[[Bridge[Any], Any], int] | None = None
+    """Takes the bridge and its settings and serves one client, where that is not simply over stdio."""
     form: tuple[FormField, ...] = ()
     single_process: str = ""
     """Why only one process can serve it; empty where several can."""
     api: int = API
 
 
+def read_settings(manifest: Manifest, environment: Mapping[str, str]) -> Settings:
+    """Read a bridge's settings out of what it has declared of an environment; may raise SettingError."""
+    return manifest.settings(narrow(environment, manifest.settings.declared))
+
+
+def make_bridge(manifest: Manifest, environment: Mapping[str, str]) -> Bridge[Any]:
+    """Make a bridge with those of its tools that the environment lets be offered, as a client gets it."""
+    return offered(manifest.make(read_settings(manifest, environment), None), environment)
+
+
 def serve(manifest: Manifest, environment: Mapping[str, str]) -> int:
     """Serve a bridge to the client that started this process, and return the exit status."""
+    settings = read_settings(manifest, environment)
+    bridge = offered(manifest.make(settings, None), environment)
     if manifest.serve is not None:
-        return manifest.serve(environment)
+        return manifest.serve(bridge, settings)
     from bridgehead.mcp import stdio
 
-    from .offering import offered
-
-    return stdio.run(offered(manifest.make(manifest.settings(environment), None), environment))
+    return stdio.run(bridge)

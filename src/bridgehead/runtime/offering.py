@@ -56,9 +56,9 @@ def offered(bridge: Bridge[Any], environment: Mapping[str, str]) -> Bridge[Any]:
     offering = OfferingSettings(environment).offering
     if offering.is_everything:
         return bridge
-    from bridgehead.mcp.combined import restricted
+    from bridgehead.mcp import restrict
 
-    return restricted(bridge, offering)
+    return restrict(bridge, offering)
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:

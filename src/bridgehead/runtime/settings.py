@@ -62,12 +62,15 @@ class Setting(Generic[T]):
         *,
         secret: bool = False,
         shown: str | None = None,
+        receives: tuple[str, ...] = (),
     ) -> None:
         self.name = name
         self.kind = kind
         self.default = default
         self.about = about
         self.is_secret = secret
+        self.receives = receives
+        """The secrets, or files with secrets, that are sent to this address; see `env_file.narrow`."""
         self.shown_default = shown if shown is not None else _shown(default)
 
     def read(self, environment: Mapping[str, str]) -> T:

@@ -22,7 +22,7 @@ async def test_a_thousand_requests_at_once_arrive_in_order(tmp_path: Path) -> No
 async def test_a_game_that_does_not_read_gets_no_more_than_it_can_take_and_the_rest_later(
     tmp_path: Path,
 ) -> None:
-    async with played(tmp_path, game=Game(3, FILES), RPC_TIMEOUT_MS="20000") as play:
+    async with played(tmp_path, game=Game(3, FILES), RPC_TIMEOUT_MS="60000") as play:
         play.game.freeze()
         writing = [
             asyncio.ensure_future(play.session.remote.push(f"big{number}.txt", "x" * 900_000, "home"))
@@ -38,7 +38,7 @@ async def test_a_game_that_does_not_read_gets_no_more_than_it_can_take_and_the_r
 
 async def test_a_call_that_is_given_up_before_it_was_sent_is_never_sent(tmp_path: Path) -> None:
     async with played(
-        tmp_path, game=Game(3, FILES), RPC_TIMEOUT_MS="200", BITBURNER_BACKUP_DIR="off"
+        tmp_path, game=Game(3, FILES), RPC_TIMEOUT_MS="3000", BITBURNER_BACKUP_DIR="off"
     ) as play:
         play.game.freeze()
         await asyncio.gather(

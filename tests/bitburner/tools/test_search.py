@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bridgehead.bitburner.simulator import Game
-from bridgehead.bitburner.tools.matching import Job, matched
+from bridgehead.bitburner.tools.matching import Job, find_matches
 from tests.bitburner.playing import Play, played
 from tests.support.waiting import PATIENCE
 
@@ -54,7 +54,7 @@ async def test_a_pattern_that_cannot_be_used_is_refused(play: Play) -> None:
 
 async def test_a_pattern_that_runs_away_is_stopped_and_others_go_on_meanwhile(tmp_path: Path) -> None:
     game = Game(3, {"home": {"a.txt": "a" * 40 + "b"}})
-    async with played(tmp_path, game=game, BITBURNER_SEARCH_MS="300") as play:
+    async with played(tmp_path, game=game, BITBURNER_SEARCH_MS="3000") as play:
         search = asyncio.ensure_future(play.fails("search_files", pattern="(a+)+$"))
         for _ in range(20):
             await play.ok("list_files")
@@ -62,7 +62,7 @@ async def test_a_pattern_that_runs_away_is_stopped_and_others_go_on_meanwhile(tm
         text, problem = await search
 
     assert problem["code"] == "pattern_too_slow"
-    assert "stopped after 0.3 s" in text
+    assert "stopped after 3" in text
 
 
 async def test_a_search_that_is_cancelled_leaves_no_process(tmp_path: Path) -> None:
@@ -103,6 +103,8 @@ def _searching() -> int:
     [("b$", [("a.js", 2)]), (r"\bz", []), ("a", [("a.js", 1), ("c.js", 1)])],
 )
 def test_matching_looks_at_each_line(pattern: str, expected: list[tuple[str, int]]) -> None:
-    job = Job(pattern, ignore_case=False, most=10, seconds=1, files=[("a.js", "a\nb"), ("c.js", "ca")])
+    job = Job(
+        pattern, ignore_case=False, most=10, seconds=1, files=[("", "a.js", "a\nb"), ("", "c.js", "ca")]
+    )
 
-    assert [(one.filename, one.line) for one in matched(job).matches] == expected
+    assert [(one.filename, one.line) for one in find_matches(job).matches] == expected

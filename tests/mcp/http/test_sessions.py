@@ -78,7 +78,7 @@ async def test_an_initialize_that_fails_leaves_no_session(server: Server) -> Non
 
 
 async def test_an_idle_session_is_forgotten_and_one_in_use_is_not() -> None:
-    async with serving(Limits(session_idle_seconds=0.1)) as server:
+    async with serving(Limits(session_idle_seconds=1.5)) as server:
         idle = await server.session()
         used = await server.session()
         stream = await server.listen(used)

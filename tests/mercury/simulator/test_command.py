@@ -82,7 +82,7 @@ def test_a_fault_that_does_not_exist_is_refused_with_those_that_do(fault: str) -
 
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert "right would be: bridgehead mercury simulate" in done.stderr
+    assert "Usage: bridgehead mercury simulate" in done.stderr
 
 
 def test_a_port_that_is_taken_is_said_in_one_line() -> None:

@@ -28,6 +28,14 @@ async def test_a_fault_waits_for_a_request_that_it_is_for(api: Simulator, raw: R
     assert (await raw.post(chat())).status == 503
 
 
+async def test_a_fault_can_wait_for_a_request_that_says_something(api: Simulator, raw: Raw) -> None:
+    api.faults.next(Fault(status=503, says="<7>"), Fault(status=500, says="<8>"))
+
+    assert (await raw.post(chat("<8>"))).status == 500
+    assert (await raw.post(chat("<8>"))).status == 200
+    assert (await raw.post(chat("<7>"))).status == 503
+
+
 async def test_a_fault_for_all_requests_stays_until_it_is_taken_back(api: Simulator, raw: Raw) -> None:
     api.faults.always(Fault(status=503))
     down = [(await raw.post(chat())).status for _ in range(3)]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from bridgehead.runtime import plugins
 from bridgehead.runtime.clock import Clock, SystemClock
-from bridgehead.runtime.command_line import Parser
-from bridgehead.runtime.errors import InvalidArgument
+from bridgehead.runtime.command_line import Parser, completed_by
+from bridgehead.runtime.errors import BridgeError, InvalidArgument
 
 from ..factory import tokens_path
 from ..settings import HostSettings
@@ -44,13 +44,14 @@ def main(arguments: list[str], environment: Mapping[str, str], clock: Clock | No
     return 0
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """Make what reads the command line."""
     found = Parser(prog="bridgehead token", description="Who may use bridgehead serve.", epilog=_EXAMPLES)
     acts = found.add_subparsers(dest="act", required=True, metavar="add|list|revoke")
     add = acts.add_parser("add", help="make a token; it is shown once")
     add.add_argument("name", help="whose it is: the client's name in limits, logs and usage")
-    add.add_argument("--bridges", metavar="NAMES", help="only these bridges, separated by commas (all)")
+    about = "only these bridges, separated by commas (default: all)"
+    completed_by(add.add_argument("--bridges", metavar="NAMES", help=about), lambda *_: plugins.names())
     add.add_argument("--read-only", action="store_true", help="only tools that change nothing")
     add.add_argument("--metrics", action="store_true", help="opens /metrics too")
     add.add_argument("--per-minute", type=int, default=0, metavar="N", help="requests a minute (no limit)")
@@ -58,8 +59,15 @@ def parser() -> argparse.ArgumentParser:
     listing = acts.add_parser("list", help="show all tokens, without their secrets")
     listing.add_argument("--json", action="store_true", help="as JSON")
     revoke = acts.add_parser("revoke", help="end a token")
-    revoke.add_argument("name", help="whose it is")
+    completed_by(revoke.add_argument("name", help="whose it is"), _names)
     return found
+
+
+def _names(_before: list[str], environment: Mapping[str, str]) -> list[str]:
+    try:
+        return [token.name for token in TokenFile(tokens_path(HostSettings(environment))).read().tokens]
+    except BridgeError:
+        return []
 
 
 def _add(file: TokenFile, given: argparse.Namespace, now: float) -> None:

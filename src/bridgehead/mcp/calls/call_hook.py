@@ -15,7 +15,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from ..lazy_imports import asyncio
-from .context import Context, questions_in
+from .context import Context, find_input_requests
 
 Kind = Literal["tool", "resource", "prompt"]
 Status = Literal["ok", "error", "asked", "cancelled"]
@@ -101,7 +101,7 @@ def _success(value: Any, *, waited: bool) -> Outcome:
 
 
 def _failure(error: BaseException, *, waited: bool) -> Outcome:
-    if questions_in(error):
+    if find_input_requests(error):
         return Outcome("asked", None, error, waited)
     is_cancelled = isinstance(error, asyncio.CancelledError | GeneratorExit)
     return Outcome("cancelled" if is_cancelled else "error", None, error, waited)

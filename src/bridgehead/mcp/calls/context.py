@@ -13,11 +13,15 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from .. import jsonrpc
+from ..connection import Client, Connection, Outlet
 from ..errors import INVALID_PARAMS, MISSING_CAPABILITY, ProtocolError, ToolError
+from ..features.dialect import Dialect
 from ..lazy_imports import asyncio
+from ..lifespan import Lifespan
+from ..revisions import Revision
 from .input_requests import (
     Elicited,
-    Question,
+    InputRequest,
     Root,
     Sampled,
     SamplingMessage,
@@ -25,14 +29,7 @@ from .input_requests import (
     list_roots,
     sampling,
 )
-from .params import EMPTY
-
-if TYPE_CHECKING:
-    from ..connection import Client, Connection, Outlet
-    from ..errors import Dialect
-    from ..lifespan import Lifespan
-    from ..revisions import Revision
-    from .params import RequestMeta
+from .params import EMPTY, RequestMeta
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -52,7 +49,7 @@ LOG_LEVELS = {
 }
 
 
-def checked_level(level: str) -> str:
+def check_level(level: str) -> str:
     """Refuse a log level that does not exist."""
     if level not in LOG_LEVELS:
         raise ProtocolError(INVALID_PARAMS, f"Unknown log level {level!r}; one of {', '.join(LOG_LEVELS)}")
@@ -65,18 +62,18 @@ class InputRequired(BaseException):
     Not an `Exception`, so that a tool's own `except Exception` does not swallow it.
     """
 
-    def __init__(self, questions: dict[str, Question]) -> None:
+    def __init__(self, input_requests: dict[str, InputRequest]) -> None:
         super().__init__()
-        self.questions = questions
+        self.input_requests = input_requests
 
 
-def questions_in(error: BaseException) -> dict[str, Question]:
+def find_input_requests(error: BaseException) -> dict[str, InputRequest]:
     """Return what a handler was unwound to ask, in one task or in several; nothing where it failed."""
     if isinstance(error, InputRequired):
-        return error.questions
+        return error.input_requests
     if not isinstance(error, BaseExceptionGroup) or error.split(InputRequired)[1] is not None:
         return {}
-    return {key: question for part in error.exceptions for key, question in questions_in(part).items()}
+    return {key: request for part in error.exceptions for key, request in find_input_requests(part).items()}
 
 
 class Context(Generic[State]):
@@ -136,7 +133,7 @@ class Context(Generic[State]):
         value: State = self._lifespan.value
         return value
 
-    def at_home(self, lifespan: Lifespan, dialect: Dialect) -> None:
+    def enter_home(self, lifespan: Lifespan, dialect: Dialect) -> None:
         """Go on as a request to another bridge, whose part serves it."""
         self._lifespan = lifespan
         self.dialect = dialect
@@ -230,51 +227,51 @@ class Context(Generic[State]):
         answer: list[Root] = (await self.ask({key: list_roots()}))[key]
         return answer
 
-    def can_ask(self, question: Question) -> bool:
-        """Tell whether this client can be asked this kind of question."""
-        return question.is_defined_in(self.revision) and question.is_possible_for(self.client.capabilities)
+    def can_ask(self, request: InputRequest) -> bool:
+        """Tell whether this client can be asked this kind of request."""
+        return request.is_defined_in(self.revision) and request.is_possible_for(self.client.capabilities)
 
-    async def ask(self, questions: Mapping[str, Question]) -> dict[str, Any]:
+    async def ask(self, requests: Mapping[str, InputRequest]) -> dict[str, Any]:
         """Ask several questions at once; returns the answers by the same keys.
 
         In the stateless era the handler is run again from its start when the answers have come, so ask
         before you act. Keys identify questions across those runs: use each only once in a handler.
         """
-        for question in questions.values():
-            if not self.can_ask(question):
-                raise self._incapable(question)
+        for request in requests.values():
+            if not self.can_ask(request):
+                raise self._incapable(request)
         if self.revision.stateless:
-            return self._answers_brought(questions)
+            return self._take_answers(requests)
         if not self.is_open:
             raise ToolError("The request is over; there is nobody to ask any more.")
-        if not questions:
+        if not requests:
             return {}
-        asked = [asyncio.ensure_future(self._ask_now(question)) for question in questions.values()]
+        asked = [asyncio.ensure_future(self._ask_now(request)) for request in requests.values()]
         try:
-            return dict(zip(questions, await asyncio.gather(*asked), strict=True))
+            return dict(zip(requests, await asyncio.gather(*asked), strict=True))
         finally:
             for answer in asked:  # where one failed, the others are withdrawn
                 answer.cancel()
             await asyncio.wait(asked)
 
-    def _incapable(self, question: Question) -> Exception:
-        what = ".".join(question.capability)
+    def _incapable(self, request: InputRequest) -> Exception:
+        what = ".".join(request.capability)
         message = f"This needs a client with the '{what}' capability, and yours has not declared it."
         if not self.revision.stateless:
             return ToolError(message)
         return ProtocolError(
-            MISSING_CAPABILITY, message, {"requiredCapabilities": question.required_capabilities}
+            MISSING_CAPABILITY, message, {"requiredCapabilities": request.required_capabilities}
         )
 
-    async def _ask_now(self, question: Question) -> Any:
-        result = await self.connection.ask(self.outlet, question.method, question.params_in(self.revision))
+    async def _ask_now(self, request: InputRequest) -> Any:
+        result = await self.connection.ask(self.outlet, request.method, request.params_in(self.revision))
         try:
-            return question.read(result)
+            return request.read(result)
         except msgspec.ValidationError as error:
-            message = f"The client's answer to {question.method} does not fit what was asked: {error}"
+            message = f"The client's answer to {request.method} does not fit what was asked: {error}"
             raise ToolError(message) from error
 
-    def bring(self, answers: dict[str, Any]) -> None:
+    def supply_answers(self, answers: dict[str, Any]) -> None:
         """Take in the answers that came back with a retried request."""
         self._answers = answers
 
@@ -283,16 +280,16 @@ class Context(Generic[State]):
         """The answers that the handler has asked for so far, as the client gave them."""
         return self._used
 
-    def _answers_brought(self, questions: Mapping[str, Question]) -> dict[str, Any]:
-        missing = {key: question for key, question in questions.items() if key not in self._answers}
-        read = {key: self._read(key, question) for key, question in questions.items() if key not in missing}
+    def _take_answers(self, requests: Mapping[str, InputRequest]) -> dict[str, Any]:
+        missing = {key: request for key, request in requests.items() if key not in self._answers}
+        read = {key: self._read(key, request) for key, request in requests.items() if key not in missing}
         if missing:
             raise InputRequired(missing)
         return read
 
-    def _read(self, key: str, question: Question) -> Any:
+    def _read(self, key: str, request: InputRequest) -> Any:
         try:
-            value = question.read(self._answers[key])
+            value = request.read(self._answers[key])
         except msgspec.ValidationError as error:
             message = f"inputResponses.{key} does not fit what was asked: {error}"
             raise ProtocolError(INVALID_PARAMS, message) from error

@@ -1,6 +1,6 @@
-"""Questions to the client: elicitation, sampling, roots. What is asked, and what a valid answer is.
+"""Input requests: what a server asks its client (elicitation, sampling, roots), and what a valid answer is.
 
-A question is a value. How it travels (a request in the handshake era, an `input_required` result in the
+An input request is a value. How it travels (a request in the handshake era, an `input_required` result in the
 stateless one) is the context's business, so a tool that asks is the same code in both.
 """
 
@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct, field
 
-from ..features.content import Content, Role, Wire, fitted_block
+from ..features.content import Content, Role, Wire, fit_block
 from ..features.schema import form_schema
 from ..revisions import Revision
 
@@ -21,7 +21,7 @@ SAMPLE = "sampling/createMessage"
 ROOTS = "roots/list"
 
 
-class Question(Struct, frozen=True):
+class InputRequest(Struct, frozen=True):
     """One request to the client, the capability it needs, and how to read its answer."""
 
     method: str
@@ -31,7 +31,7 @@ class Question(Struct, frozen=True):
     """Turns the client's result into what the tool gets, or raises `msgspec.ValidationError`."""
 
     def is_defined_in(self, revision: Revision) -> bool:
-        """Tell whether the revision has this kind of question at all."""
+        """Tell whether the revision has this kind of request at all."""
         if self.method == ELICIT:
             is_newer = "url" in self.capability or _has_lists(self.params["requestedSchema"])
             return revision.url_elicitation if is_newer else revision.elicitation
@@ -56,7 +56,7 @@ class Question(Struct, frozen=True):
         if self.method == ELICIT and not revision.url_elicitation:
             params["requestedSchema"] = _older_form(params["requestedSchema"])
         if self.method == SAMPLE:
-            params["messages"] = [fit for message in params["messages"] for fit in message.fitted(revision)]
+            params["messages"] = [part for message in params["messages"] for part in message.fit(revision)]
         return params
 
     @property
@@ -84,11 +84,11 @@ class SamplingMessage(Wire, frozen=True):
     role: Role
     content: Content | tuple[Content, ...]
 
-    def fitted(self, revision: Revision) -> list[SamplingMessage]:
+    def fit(self, revision: Revision) -> list[SamplingMessage]:
         """Give the message as the revision defines it: several blocks were once several messages."""
         if not isinstance(self.content, tuple):
-            return [SamplingMessage(self.role, fitted_block(self.content, revision))]
-        blocks = tuple(fitted_block(block, revision) for block in self.content)
+            return [SamplingMessage(self.role, fit_block(self.content, revision))]
+        blocks = tuple(fit_block(block, revision) for block in self.content)
         if revision.sampling_tools:
             return [SamplingMessage(self.role, blocks)]
         return [SamplingMessage(self.role, block) for block in blocks]
@@ -120,7 +120,7 @@ class _RootsResult(Struct, frozen=True):
     roots: list[Root] = field(default_factory=list)
 
 
-def elicitation(message: str, form: type[Struct] | dict[str, Any]) -> Question:
+def elicitation(message: str, form: type[Struct] | dict[str, Any]) -> InputRequest:
     """Ask the user to fill in a form: a struct with plain fields, or a JSON Schema of the same shape."""
     schema = form if isinstance(form, dict) else form_schema(form)
     params = {"message": message, "requestedSchema": schema}
@@ -134,25 +134,27 @@ def elicitation(message: str, form: type[Struct] | dict[str, Any]) -> Question:
             return elicited
         return Elicited("accept", msgspec.convert(elicited.content or {}, form))
 
-    return Question(ELICIT, params, ("elicitation", "form"), read)
+    return InputRequest(ELICIT, params, ("elicitation", "form"), read)
 
 
-def elicitation_by_url(message: str, url: str, elicitation_id: str) -> Question:
+def elicitation_by_url(message: str, url: str, elicitation_id: str) -> InputRequest:
     """Ask the user to do something at a web address, for what must not pass through the client."""
     params = {"mode": "url", "message": message, "url": url, "elicitationId": elicitation_id}
-    return Question(ELICIT, params, ("elicitation", "url"), lambda result: msgspec.convert(result, Elicited))
+    return InputRequest(
+        ELICIT, params, ("elicitation", "url"), lambda result: msgspec.convert(result, Elicited)
+    )
 
 
-def sampling(messages: Sequence[SamplingMessage], *, max_tokens: int, **options: Any) -> Question:
+def sampling(messages: Sequence[SamplingMessage], *, max_tokens: int, **options: Any) -> InputRequest:
     """Ask the client's model. `options` are the protocol's own names, such as systemPrompt or temperature."""
     params = {"messages": list(messages), "maxTokens": max_tokens, **options}
     capability = ("sampling", "tools") if "tools" in options else ("sampling",)
-    return Question(SAMPLE, params, capability, lambda result: msgspec.convert(result, Sampled))
+    return InputRequest(SAMPLE, params, capability, lambda result: msgspec.convert(result, Sampled))
 
 
-def list_roots() -> Question:
+def list_roots() -> InputRequest:
     """Ask which folders and files the client has opened."""
-    return Question(ROOTS, {}, ("roots",), lambda result: msgspec.convert(result, _RootsResult).roots)
+    return InputRequest(ROOTS, {}, ("roots",), lambda result: msgspec.convert(result, _RootsResult).roots)
 
 
 def _has_lists(schema: dict[str, Any]) -> bool:

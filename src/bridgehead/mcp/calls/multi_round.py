@@ -1,4 +1,4 @@
-"""Rounds: how a handler of the stateless era asks its client something, and goes on with the answer.
+"""Multi-round requests: how a handler of the stateless era asks its client, and goes on with the answer.
 
 A question ends the round with an `input_required` result. The client makes the request again with its answers
 and with the sealed state, which holds the answers of the rounds before; the handler runs from its start, and
@@ -15,12 +15,12 @@ from .context import Context
 from .params import EMPTY, AnswerableParams
 
 if TYPE_CHECKING:
-    from .input_requests import Question
+    from .input_requests import InputRequest
     from .request_state import Seal
 
 
-class Rounds:
-    """The rounds of one server's requests, sealed with its key."""
+class MultiRound:
+    """Pauses and resumes the requests of one server, with state sealed by its key."""
 
     def __init__(self, key: bytes | None, lifetime: float) -> None:
         self._key = key
@@ -50,18 +50,20 @@ class Rounds:
             answers = self._seal.open(state, request, context.principal)
         if not isinstance(responses, UnsetType):
             answers |= responses
-        context.bring(answers)
+        context.supply_answers(answers)
 
-    def pause(self, context: Context[Any], params: Any, unanswered: dict[str, Question]) -> dict[str, Any]:
-        """Make the result that asks: the questions, and the state to come back with."""
+    def pause(
+        self, context: Context[Any], params: Any, unanswered: dict[str, InputRequest]
+    ) -> dict[str, Any]:
+        """Make the result that asks: the input requests, and the state to come back with."""
         subject = getattr(params, "uri", None) or params.name
-        request = _fingerprint(context, subject, getattr(params, "arguments", EMPTY))
-        state = self._seal.close(context.used_answers, request, context.principal, self._lifetime)
-        questions = {
-            key: {"method": question.method, "params": question.params_in(context.revision)}
-            for key, question in unanswered.items()
+        fingerprint = _fingerprint(context, subject, getattr(params, "arguments", EMPTY))
+        state = self._seal.close(context.used_answers, fingerprint, context.principal, self._lifetime)
+        requests = {
+            key: {"method": request.method, "params": request.params_in(context.revision)}
+            for key, request in unanswered.items()
         }
-        return {"inputRequests": questions, "requestState": state}
+        return {"inputRequests": requests, "requestState": state}
 
 
 def _fingerprint(context: Context[Any], subject: str, arguments: Raw) -> bytes:

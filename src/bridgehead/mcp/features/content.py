@@ -1,6 +1,6 @@
 """Content: the blocks that tools and prompts answer with, and what a client's revision can take of them.
 
-These are the wire types themselves: what a handler builds is what is encoded. `fitted` drops or replaces
+These are the wire types themselves: what a handler builds is what is encoded. `fit` drops or replaces
 what an older revision does not define; nothing else may know which field came with which revision.
 """
 
@@ -117,7 +117,7 @@ class PromptMessage(Wire, frozen=True):
 _AnyWire = TypeVar("_AnyWire", bound=Struct)
 
 
-def fitted(item: _AnyWire, revision: Revision) -> _AnyWire:
+def fit(item: _AnyWire, revision: Revision) -> _AnyWire:
     """Leave out the fields of a listed item or a block that the revision does not define."""
     if revision.icons:
         return item
@@ -133,7 +133,7 @@ def fitted(item: _AnyWire, revision: Revision) -> _AnyWire:
     return replace(item, **changes) if changes else item
 
 
-def fitted_block(block: Content, revision: Revision) -> Content:
+def fit_block(block: Content, revision: Revision) -> Content:
     """Put a content block into a form that the revision defines."""
     if revision.icons:
         return block
@@ -142,8 +142,8 @@ def fitted_block(block: Content, revision: Revision) -> Content:
     if isinstance(block, Link) and not revision.resource_links:
         return Text(f"{block.title or block.name}: {block.uri}")
     if isinstance(block, Embedded):
-        block = replace(block, resource=fitted(block.resource, revision))
-    return fitted(block, revision)
+        block = replace(block, resource=fit(block.resource, revision))
+    return fit(block, revision)
 
 
 def json_text(value: Any) -> Text:

@@ -21,7 +21,7 @@ def is_async(handler: Callable[..., Any]) -> bool:
     return bool(code.co_flags & _CO_COROUTINE)
 
 
-async def settled(value: _Value | Awaitable[_Value]) -> _Value:
+async def settle(value: _Value | Awaitable[_Value]) -> _Value:
     """Give what a handler returned, waiting for it where it is still to come."""
     if inspect.isawaitable(value):
         awaited: _Value = await value

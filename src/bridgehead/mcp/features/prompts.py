@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct, field
 
 from .. import jsonrpc
+from ..calls.context import Context
 from ..calls.params import EMPTY, NULL
 from ..errors import INVALID_PARAMS, ProtocolError
-from .content import Content, Icon, PromptMessage, Text, Wire, fitted, fitted_block
-from .handlers import input_type, settled
-from .schema import described
-
-if TYPE_CHECKING:
-    from ..bridge import Bridge
-    from ..calls.context import Context
-    from ..revisions import Revision
+from ..revisions import Revision
+from .content import Content, Icon, PromptMessage, Text, Wire, fit, fit_block
+from .handlers import input_type, settle
+from .home import Home
+from .schema import describe_fields, flat_schema
 
 Messages = str | list[PromptMessage]
 
@@ -58,7 +56,7 @@ class Prompt:
         handler: Callable[[Any, Context[Any]], Messages | Awaitable[Messages]],
         description: str,
         *,
-        home: Bridge[Any],
+        home: Home,
         name: str | None = None,
         title: str | None = None,
         icons: tuple[Icon, ...] = (),
@@ -79,30 +77,39 @@ class Prompt:
         """Give the prompt as it is listed for a revision."""
         arguments = [
             PromptArgument(name, description, required)
-            for name, (description, required) in described(self.input_type).items()
+            for name, (description, required) in describe_fields(self.input_type).items()
         ]
-        return fitted(
+        return fit(
             PromptItem(self.name, self.title, self.description, arguments or None, self._icons or None),
             revision,
         )
 
     def arguments(self, raw: Raw) -> Any:
-        """Decode the arguments, which are all strings on the wire, into the handler's struct."""
+        """Decode the arguments, which are all strings on the wire, into the handler's struct.
+
+        Null stands for an argument that is left out, as it does for tools.
+        """
+        given: Any = None
         try:
-            given = msgspec.json.decode(EMPTY if bytes(raw) == NULL else raw, type=dict[str, str])
-            return msgspec.convert(given, self.input_type, strict=False)
+            given = msgspec.json.decode(EMPTY if bytes(raw) == NULL else raw)
+            strings = msgspec.convert(given, dict[str, str | None])
+            left = {name: value for name, value in strings.items() if value is not None}
+            return msgspec.convert(left, self.input_type, strict=False)
         except jsonrpc.UNDECODABLE as error:
-            message = f"Invalid arguments for prompt {self.name}: {error}"
+            from .argument_errors import describe_strings  # which only a call that fails needs
+
+            problem = describe_strings(given, flat_schema(self.input_type), str(error))
+            message = f"Invalid arguments for prompt {self.name}: {problem}"
             raise ProtocolError(INVALID_PARAMS, message) from error
 
     async def messages(self, arguments: Any, context: Context[Any]) -> PromptResult:
         """Make the messages."""
-        made: Messages = await settled(self.handler(arguments, context))
+        made: Messages = await settle(self.handler(arguments, context))
         if isinstance(made, str):
             made = [PromptMessage("user", Text(made))]
-        return PromptResult([_fitted_message(m, context.revision) for m in made], self.description)
+        return PromptResult([_fit_message(m, context.revision) for m in made], self.description)
 
 
-def _fitted_message(message: PromptMessage, revision: Revision) -> PromptMessage:
-    content: Content = fitted_block(message.content, revision)
+def _fit_message(message: PromptMessage, revision: Revision) -> PromptMessage:
+    content: Content = fit_block(message.content, revision)
     return message if content is message.content else PromptMessage(message.role, content)

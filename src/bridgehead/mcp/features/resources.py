@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import field
 
+from ..calls.context import Context
 from .content import Annotations, BlobResource, Icon, TextResource, Wire
-from .handlers import settled
+from .handlers import settle
+from .home import Home
 from .uri_template import UriTemplate
-
-if TYPE_CHECKING:
-    from ..bridge import Bridge
-    from ..calls.context import Context
 
 Contents = str | bytes | list[TextResource | BlobResource]
 
@@ -52,7 +50,7 @@ class Resource:
         self,
         item: ResourceItem,
         read: Callable[[Context[Any]], Contents | Awaitable[Contents]],
-        home: Bridge[Any],
+        home: Home,
     ) -> None:
         self.item = item
         self.home = home
@@ -60,7 +58,7 @@ class Resource:
 
     async def read(self, context: Context[Any]) -> list[TextResource | BlobResource]:
         """Read it."""
-        return contents(self.item.uri, self.item.mime_type, await settled(self._read(context)))
+        return wrap_contents(self.item.uri, self.item.mime_type, await settle(self._read(context)))
 
 
 class Template:
@@ -70,7 +68,7 @@ class Template:
         self,
         item: TemplateItem,
         read: Callable[[dict[str, str], Context[Any]], Contents | Awaitable[Contents]],
-        home: Bridge[Any],
+        home: Home,
     ) -> None:
         self.item = item
         self.home = home
@@ -81,10 +79,10 @@ class Template:
         self, uri: str, variables: dict[str, str], context: Context[Any]
     ) -> list[TextResource | BlobResource]:
         """Read the resource with these variables."""
-        return contents(uri, self.item.mime_type, await settled(self._read(variables, context)))
+        return wrap_contents(uri, self.item.mime_type, await settle(self._read(variables, context)))
 
 
-def contents(uri: str, mime_type: str | None, value: Contents) -> list[TextResource | BlobResource]:
+def wrap_contents(uri: str, mime_type: str | None, value: Contents) -> list[TextResource | BlobResource]:
     """Wrap what a reader returned: text, bytes, or ready-made contents."""
     if isinstance(value, list):
         return value

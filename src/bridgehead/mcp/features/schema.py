@@ -14,27 +14,27 @@ import msgspec
 def flat_schema(kind: Any) -> dict[str, Any]:
     """Return the JSON Schema of a type with every reference replaced by what it refers to."""
     (schema,), definitions = msgspec.json.schema_components([kind], ref_template="{name}")
-    flat: dict[str, Any] = _inlined(schema, definitions, ())
+    flat: dict[str, Any] = _inline(schema, definitions, ())
     return flat
 
 
-def _inlined(schema: Any, definitions: dict[str, Any], within: tuple[str, ...]) -> Any:
+def _inline(schema: Any, definitions: dict[str, Any], within: tuple[str, ...]) -> Any:
     if isinstance(schema, list):
-        return [_inlined(item, definitions, within) for item in schema]
+        return [_inline(item, definitions, within) for item in schema]
     if not isinstance(schema, dict):
         return schema
     name = schema.get("$ref")
     if name is None:
-        return {key: _inlined(value, definitions, within) for key, value in schema.items()}
+        return {key: _inline(value, definitions, within) for key, value in schema.items()}
     if name in within:
         message = f"{name} contains itself; a tool's schema must be flat"
         raise TypeError(message)
     target = {key: value for key, value in definitions[name].items() if key != "title"}
     siblings = {key: value for key, value in schema.items() if key != "$ref"}
-    return _inlined({**target, **siblings}, definitions, (*within, name))
+    return _inline({**target, **siblings}, definitions, (*within, name))
 
 
-def described(kind: type[msgspec.Struct]) -> dict[str, tuple[str | None, bool]]:
+def describe_fields(kind: type[msgspec.Struct]) -> dict[str, tuple[str | None, bool]]:
     """Return each field's encoded name with its description and whether it is required."""
     schema = flat_schema(kind)
     required = set(schema.get("required", ()))

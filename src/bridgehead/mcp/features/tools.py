@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import cached_property
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -18,13 +18,11 @@ from msgspec.structs import replace
 from .. import jsonrpc
 from ..calls.params import EMPTY, NULL
 from ..errors import INVALID_PARAMS, ProtocolError, ToolError
-from .content import Content, Icon, Text, Wire, fitted, fitted_block, json_text
+from ..revisions import Revision
+from .content import Content, Icon, Text, Wire, fit, fit_block, json_text
 from .handlers import input_type, is_async
+from .home import Home
 from .schema import flat_schema, mirrored_headers
-
-if TYPE_CHECKING:
-    from ..bridge import Bridge
-    from ..revisions import Revision
 
 
 class Arguments(Struct, forbid_unknown_fields=True):
@@ -49,7 +47,7 @@ class Answer(Struct, Generic[Output], frozen=True):
 class Encoded(Struct, frozen=True):
     """A result that is in JSON already, for a handler that gives the same answer again and again.
 
-    Nothing is fitted to the client's revision any more: that is up to the handler.
+    Nothing is fit to the client's revision any more: that is up to the handler.
     """
 
     result: bytes
@@ -101,7 +99,7 @@ class Tool:
         handler: Handler,
         description: str,
         *,
-        home: Bridge[Any],
+        home: Home,
         name: str | None = None,
         title: str | None = None,
         hints: ToolHints,
@@ -159,7 +157,7 @@ class Tool:
     @cached_property
     def output_schema(self) -> dict[str, Any] | None:
         """The JSON Schema of the structured output; None where the tool answers only content."""
-        kind = _answered(get_type_hints(self.handler).get("return"))
+        kind = _find_output_type(get_type_hints(self.handler).get("return"))
         if get_origin(kind) is Answer:
             (kind,) = get_args(kind)
         if not (isinstance(kind, type) and issubclass(kind, Struct)) or issubclass(kind, Wire):
@@ -173,7 +171,7 @@ class Tool:
 
     def item(self, revision: Revision) -> ToolItem:
         """Give the tool as it is listed for a revision."""
-        return fitted(
+        return fit(
             ToolItem(
                 name=self.name,
                 input_schema=self._input_schema_for(revision),
@@ -195,23 +193,34 @@ class Tool:
         return None if hints == ToolHints() else hints
 
     def arguments(self, raw: Raw) -> Any:
-        """Decode a call's arguments; raises `InvalidArguments` with the path and what was expected."""
+        """Decode a call's arguments; raises `InvalidArguments`, which says what is wrong with them."""
         try:
             return self.decode(raw)
         except jsonrpc.UNDECODABLE as error:
-            if bytes(raw) == NULL:
-                return self.arguments(EMPTY)
-            from . import argument_errors  # which only a call that fails needs
+            return self._arguments_after(error, raw)
 
-            whole = argument_errors.with_whole_numbers(raw)
-            if whole is not None:
-                return self.arguments(whole)
-            raise InvalidArguments(
-                self.name, argument_errors.worded(str(error), self.input_schema)
-            ) from error
+    def _arguments_after(self, refusal: Exception, raw: Raw) -> Any:
+        """Decode arguments that were refused as they stand: as they were meant, or say what is wrong."""
+        from .argument_errors import describe, reword  # which only a call that fails needs
+        from .leniency import normalize
+
+        try:
+            value = jsonrpc.decode_value(EMPTY if bytes(raw) == NULL else raw)
+        except jsonrpc.UNDECODABLE as error:
+            raise InvalidArguments(self.name, reword(str(error))) from refusal
+        value = normalize(value, self._argument_schema)
+        try:
+            return msgspec.convert(value, self.input_type)
+        except msgspec.ValidationError as error:
+            raise InvalidArguments(self.name, describe(value, self._argument_schema, str(error))) from error
+
+    @cached_property
+    def _argument_schema(self) -> dict[str, Any]:
+        """The schema of what is decoded; the listed one may be a contract's, to the letter."""
+        return flat_schema(self.input_type)
 
 
-def _answered(kind: Any) -> Any:
+def _find_output_type(kind: Any) -> Any:
     """Return the type of an answer, where it is declared to come at once or by a coroutine, or encoded."""
     if get_origin(kind) not in {Union, UnionType}:
         return kind
@@ -233,7 +242,7 @@ def unknown_tool(name: str, known: list[str]) -> ProtocolError:
     return ProtocolError(INVALID_PARAMS, f"Unknown tool: {name}", {"tools": known})
 
 
-def encoded(value: Returned | CallResult, revision: Revision) -> tuple[bytes, dict[str, Any] | None]:
+def encode_result(value: Returned | CallResult, revision: Revision) -> tuple[bytes, dict[str, Any] | None]:
     """Encode what a handler returned as a result for a revision; its `_meta` apart."""
     if isinstance(value, str):
         return b'{"content":[{"type":"text","text":%b}]}' % jsonrpc.encode(value), None
@@ -242,13 +251,13 @@ def encoded(value: Returned | CallResult, revision: Revision) -> tuple[bytes, di
     if isinstance(value, Answer):
         structured = value.structured if revision.structured_output else None
         return jsonrpc.encode(CallResult([Text(value.text)], structured)), value.meta
-    result = value if isinstance(value, CallResult) else _result(value)
-    content = [fitted_block(block, revision) for block in result.content]
+    result = value if isinstance(value, CallResult) else _wrap(value)
+    content = [fit_block(block, revision) for block in result.content]
     structured = result.structured_content if revision.structured_output else None
     return jsonrpc.encode(CallResult(content, structured, result.is_error)), result.meta
 
 
-def _result(value: Struct | list[Content]) -> CallResult:
+def _wrap(value: Struct | list[Content]) -> CallResult:
     if isinstance(value, list):
         return CallResult(value)
     return CallResult([json_text(value)], value)

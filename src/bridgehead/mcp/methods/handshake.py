@@ -1,22 +1,17 @@
-"""Opening: how a client and the server get to know each other. Handshake, discovery, ping, log level."""
+"""How a client and the server get to know each other: `initialize`, `server/discover`, ping, log level."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from msgspec.structs import replace
+from typing import Any
 
 from .. import jsonrpc
-from ..calls.context import Context, checked_level
+from ..calls.context import Context, check_level
 from ..calls.params import InitializeParams, Params, SetLevelParams
 from ..connection import Client
-from ..features.content import Wire, fitted
-from ..results import EMPTY_BODY, Body
-from ..revisions import STATELESS, Revision, negotiated
+from ..features.content import Wire
+from ..revisions import STATELESS, Revision, negotiate
+from ..server import EMPTY_BODY, Body, Server
 from .listing import cache_hints
-
-if TYPE_CHECKING:
-    from ..dispatch import Dispatcher
 
 
 class Capability(Wire, frozen=True):
@@ -36,7 +31,7 @@ class Capabilities(Wire, frozen=True):
     logging: Capability | None = None
 
 
-def capabilities(server: Dispatcher, revision: Revision) -> Capabilities:
+def list_capabilities(server: Server, revision: Revision) -> Capabilities:
     """Say what the bridge offers, in the words of a revision."""
     bridge = server.bridge
 
@@ -52,14 +47,14 @@ def capabilities(server: Dispatcher, revision: Revision) -> Capabilities:
     )
 
 
-def initialize(server: Dispatcher, context: Context[Any], params: InitializeParams) -> Body:
+def initialize(server: Server, context: Context[Any], params: InitializeParams) -> Body:
     """Agree on a revision of the handshake era."""
-    revision = negotiated(params.protocol_version)
+    revision = negotiate(params.protocol_version)
     server.adopt(context.connection, Client(revision, params.capabilities, params.client_info))
     body: dict[str, Any] = {
         "protocolVersion": revision.name,
-        "capabilities": capabilities(server, revision),
-        "serverInfo": fitted_info(server, revision),
+        "capabilities": list_capabilities(server, revision),
+        "serverInfo": server.bridge.info.fit(revision),
     }
     instructions = server.bridge.instructions_for(revision)
     if instructions is not None:
@@ -67,17 +62,11 @@ def initialize(server: Dispatcher, context: Context[Any], params: InitializePara
     return jsonrpc.encode(body), None
 
 
-def fitted_info(server: Dispatcher, revision: Revision) -> Any:
-    """Give the server's name and looks as far as a revision knows them."""
-    info = fitted(server.bridge.info, revision)
-    return info if revision.icons else replace(info, description=None, website_url=None)
-
-
-def discover(server: Dispatcher, context: Context[Any], _params: Params) -> Body:
+def discover(server: Server, context: Context[Any], _params: Params) -> Body:
     """Say what the server speaks and offers, without a handshake."""
     body: dict[str, Any] = {
         "supportedVersions": list(STATELESS),
-        "capabilities": capabilities(server, context.revision),
+        "capabilities": list_capabilities(server, context.revision),
     }
     instructions = server.bridge.instructions_for(context.revision)
     if instructions is not None:
@@ -85,12 +74,12 @@ def discover(server: Dispatcher, context: Context[Any], _params: Params) -> Body
     return jsonrpc.encode({**body, **cache_hints(server, server.bridge.list_ttl_ms)}), None
 
 
-def ping(_server: Dispatcher, _context: Context[Any], _params: Params) -> Body:
+def ping(_server: Server, _context: Context[Any], _params: Params) -> Body:
     """Answer that the server is there."""
     return EMPTY_BODY
 
 
-def set_level(_server: Dispatcher, context: Context[Any], params: SetLevelParams) -> Body:
+def set_level(_server: Server, context: Context[Any], params: SetLevelParams) -> Body:
     """Set from which level on the client wants log messages."""
-    context.client.log_level = checked_level(params.level)
+    context.client.log_level = check_level(params.level)
     return EMPTY_BODY

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import jsonrpc
 from ..calls.context import Context
 from ..calls.params import PageParams
 from ..errors import INVALID_PARAMS, ProtocolError
-from ..features.content import fitted
-from ..features.handlers import settled
+from ..features.content import fit
+from ..features.handlers import settle
 from ..lazy_imports import logging
-from ..results import Body
-
-if TYPE_CHECKING:
-    from ..dispatch import Dispatcher
+from ..server import Body, Server
 
 _CURSOR = re.compile("p([0-9a-f]{1,8})")
 
 
-def cache_hints(server: Dispatcher, ttl_ms: int) -> dict[str, Any]:
+def cache_hints(server: Server, ttl_ms: int) -> dict[str, Any]:
     """Say how long a client of the stateless era may keep a result."""
     return {"ttlMs": ttl_ms, "cacheScope": server.bridge.cache_scope}
 
 
-def page(server: Dispatcher, context: Context[Any], name: str, items: list[Any], cursor: str | None) -> Body:
+def page(server: Server, context: Context[Any], name: str, items: list[Any], cursor: str | None) -> Body:
     """Cut one page out of a list."""
     start = 0 if cursor is None else _offset(cursor, len(items), server.bridge.page_size)
     end = start + server.bridge.page_size
@@ -46,9 +43,9 @@ def _offset(cursor: str, length: int, page_size: int) -> int:
     return offset
 
 
-def list_tools(server: Dispatcher, context: Context[Any], params: PageParams) -> Body:
+def list_tools(server: Server, context: Context[Any], params: PageParams) -> Body:
     """List the tools, in the order of their declaration."""
-    return server.remembered(
+    return server.reuse_body(
         ("tools", context.revision.name, params.cursor),
         lambda: page(
             server,
@@ -60,30 +57,28 @@ def list_tools(server: Dispatcher, context: Context[Any], params: PageParams) ->
     )
 
 
-def list_prompts(server: Dispatcher, context: Context[Any], params: PageParams) -> Body:
+def list_prompts(server: Server, context: Context[Any], params: PageParams) -> Body:
     """List the prompts."""
     items = [prompt.item(context.revision) for prompt in server.bridge.prompts.values()]
     return page(server, context, "prompts", items, params.cursor)
 
 
-def list_templates(server: Dispatcher, context: Context[Any], params: PageParams) -> Body:
+def list_templates(server: Server, context: Context[Any], params: PageParams) -> Body:
     """List the resource templates."""
-    items = [fitted(template.item, context.revision) for template in server.bridge.templates.values()]
+    items = [fit(template.item, context.revision) for template in server.bridge.templates.values()]
     return page(server, context, "resourceTemplates", items, params.cursor)
 
 
-async def list_resources(server: Dispatcher, context: Context[Any], params: PageParams) -> Body:
+async def list_resources(server: Server, context: Context[Any], params: PageParams) -> Body:
     """List the declared resources, and those that the bridge finds."""
     items = [resource.item for resource in server.bridge.resources.values()]
     for home, lister in server.bridge.listers.items():
         try:
-            await server.at_home(context, home).entered()
-            items += await settled(lister(context))
+            await server.enter_home(context, home).entered()
+            items += await settle(lister(context))
         except Exception as failure:
             if len(server.bridge.homes) == 1:
                 raise
             log = logging.getLogger("bridgehead.mcp")
             log.warning("the resources of %s are left out of the list: %s", home.info.name, failure)
-    return page(
-        server, context, "resources", [fitted(item, context.revision) for item in items], params.cursor
-    )
+    return page(server, context, "resources", [fit(item, context.revision) for item in items], params.cursor)

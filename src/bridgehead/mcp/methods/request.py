@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from .. import jsonrpc
-from ..calls.context import checked_level
+from ..calls.context import check_level
 from ..calls.params import EMPTY, META_PREFIX, NULL, Params, RequestMeta
 from ..connection import Client, Connection
 from ..errors import INVALID_PARAMS, INVALID_REQUEST, UNSUPPORTED_VERSION, MalformedRequest, ProtocolError
@@ -56,7 +56,9 @@ def _decoder(kind: type[Params]) -> Callable[[Raw], Params]:
 def _broken(
     request_id: jsonrpc.RequestId, name: str, method: Method | None, raw: Raw, error: Exception
 ) -> Request:
-    problem = f"Invalid params for {name}: {error}"
+    from ..features.argument_errors import reword  # which only a request that is refused needs
+
+    problem = f"Invalid params for {name}: {reword(str(error))}"
     try:
         params = _decoder(Params)(raw)
     except jsonrpc.UNDECODABLE:
@@ -98,7 +100,7 @@ def _stateless_client(meta: RequestMeta | None) -> Client:
             "Unsupported protocol version",
             {"supported": list(STATELESS), "requested": meta.protocol_version},
         )
-    level = None if isinstance(meta.log_level, UnsetType) else checked_level(meta.log_level)
+    level = None if isinstance(meta.log_level, UnsetType) else check_level(meta.log_level)
     info = {} if isinstance(meta.client_info, UnsetType) else meta.client_info
     return Client(revision, meta.client_capabilities, info, level)
 

@@ -1,8 +1,8 @@
-"""Listening: how a client asks to hear of changes, by subscription or by a stream that it opens."""
+"""Subscriptions: how a client asks to hear of changes, by subscription or by a stream that it opens."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import UNSET
 
@@ -11,15 +11,12 @@ from ..calls.context import Context
 from ..calls.params import META_PREFIX, ListenFilter, ListenParams, SubscribeParams
 from ..changes import Listener
 from ..errors import OVERLOADED, ProtocolError
-from ..results import EMPTY_BODY, Body, Outcome
-
-if TYPE_CHECKING:
-    from ..dispatch import Dispatcher
+from ..server import EMPTY_BODY, Body, EventualBody, Server
 
 SUBSCRIPTION_ID = META_PREFIX + "subscriptionId"
 
 
-def subscribe(server: Dispatcher, context: Context[Any], params: SubscribeParams) -> Body:
+def subscribe(server: Server, context: Context[Any], params: SubscribeParams) -> Body:
     """Tell the client from now on when a resource changes (handshake era)."""
     listener = context.connection.listener
     if listener is not None:
@@ -29,7 +26,7 @@ def subscribe(server: Dispatcher, context: Context[Any], params: SubscribeParams
     return EMPTY_BODY
 
 
-def unsubscribe(_server: Dispatcher, context: Context[Any], params: SubscribeParams) -> Body:
+def unsubscribe(_server: Server, context: Context[Any], params: SubscribeParams) -> Body:
     """Stop telling the client of a resource's changes (handshake era)."""
     listener = context.connection.listener
     if listener is not None:
@@ -37,17 +34,17 @@ def unsubscribe(_server: Dispatcher, context: Context[Any], params: SubscribePar
     return EMPTY_BODY
 
 
-def listen(server: Dispatcher, context: Context[Any], params: ListenParams) -> Outcome:
+def listen(server: Server, context: Context[Any], params: ListenParams) -> EventualBody:
     """Open a stream of the changes that the client asks for (stateless era)."""
-    granted = _granted(server, params.notifications)
+    granted = _grant(server, params.notifications)
     if len(server.streams) >= server.limits.listen_streams:
         raise ProtocolError(
             OVERLOADED, f"At most {server.limits.listen_streams} listen streams; end one first"
         )
-    return _listening(server, context, granted)
+    return _stream_changes(server, context, granted)
 
 
-def _granted(server: Dispatcher, wanted: ListenFilter) -> ListenFilter:
+def _grant(server: Server, wanted: ListenFilter) -> ListenFilter:
     bridge = server.bridge
     uris: Any = UNSET
     if bridge.subscribable and wanted.resource_subscriptions is not UNSET:
@@ -60,7 +57,7 @@ def _granted(server: Dispatcher, wanted: ListenFilter) -> ListenFilter:
     )
 
 
-async def _listening(server: Dispatcher, context: Context[Any], granted: ListenFilter) -> Body:
+async def _stream_changes(server: Server, context: Context[Any], granted: ListenFilter) -> Body:
     meta = {SUBSCRIPTION_ID: context.request_id}
     lists = {
         method
@@ -72,10 +69,10 @@ async def _listening(server: Dispatcher, context: Context[Any], granted: ListenF
         if wanted
     }
     listener = Listener(lists, set(granted.resource_subscriptions or ()))
-    with server.streaming(context.connection, listener):
+    with server.open_stream(context.connection, listener):
         acknowledgement = {"_meta": meta, "notifications": granted}
         await context.notify("notifications/subscriptions/acknowledged", acknowledgement)
-        while heard := await listener.heard():
-            for method, uri in heard:
+        while changed := await listener.next_changes():
+            for method, uri in changed:
                 await context.notify(method, {"_meta": meta} if uri is None else {"_meta": meta, "uri": uri})
     return b"{}", meta

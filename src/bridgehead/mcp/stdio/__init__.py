@@ -1,8 +1,7 @@
 """stdio: a bridge served to one client over this process's standard input and output.
 
-Owns the two descriptors. From the start on, standard output belongs to the protocol: whatever else is printed
-goes to standard error. The first message is answered before there is an event loop, so that a client sees the
-server as soon as it can speak; everything after it is the server's in `stdio_server.py`.
+The first message is answered before there is an event loop, so that a client sees the server as soon as it
+can speak: importing asyncio alone takes longer than that answer. Everything after it is `server.py`'s.
 """
 
 from __future__ import annotations
@@ -10,9 +9,8 @@ from __future__ import annotations
 import os
 import select
 import signal
-import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import UNSET
 
@@ -20,12 +18,9 @@ from .. import jsonrpc
 from ..bridge import Bridge
 from ..connection import Connection, Nowhere
 from ..dispatch import Dispatcher
-from ..end_signals import end_signals
 from ..limits import Limits
-from .descriptors import is_watchable
-
-if TYPE_CHECKING:
-    from ..process import LoopFactory
+from ..process import LoopFactory, end_signals, run_to_end
+from .descriptors import claim, is_watchable, write_all
 
 FIRST_READ = 64 * 1024
 OPENING = ("initialize", "server/discover")
@@ -44,23 +39,22 @@ def run(
     The standard loop answers a single call on a pipe sooner than uvloop does; a bridge that lives on sockets
     may pass another one.
     """
-    ending = _Ending()
-    incoming, outgoing = _claimed()
+    ending = _EndSignals()
+    incoming, outgoing = claim()
     dispatcher = Dispatcher(bridge, limits=limits, state_key=state_key)
     connection = Connection(dispatcher.limits)
-    received = _first_chunk(incoming, ending)
+    received = _read_first(incoming, ending)
     if received is not None:
-        received = _opened(received, outgoing, lambda m: dispatcher.take(m, connection, Nowhere()))
+        received = _answer_first(received, outgoing, lambda m: dispatcher.take(m, connection, Nowhere()))
 
-    from ..process import run_to_end
-    from .server import serve
+    from .server import serve  # which brings asyncio
 
     serving = serve(dispatcher, connection, (incoming, outgoing), received, lambda: ending.is_due)
     run_to_end(serving, loop_factory, dispatcher.limits.shutdown_seconds)
     return 0
 
 
-class _Ending:
+class _EndSignals:
     """Notes a signal that ends the process, until there is an event loop that can hear it."""
 
     def __init__(self) -> None:
@@ -72,7 +66,7 @@ class _Ending:
         self.is_due = True
 
 
-def _first_chunk(incoming: int, ending: _Ending) -> bytes | None:
+def _read_first(incoming: int, ending: _EndSignals) -> bytes | None:
     """Wait for the client to speak, or for a signal; None where nothing was read."""
     if not is_watchable(incoming):
         return None
@@ -89,7 +83,7 @@ def _first_chunk(incoming: int, ending: _Ending) -> bytes | None:
         os.close(waking)
 
 
-def _opened(received: bytes, outgoing: int, take: Callable[[jsonrpc.Message], Any]) -> bytes | None:
+def _answer_first(received: bytes, outgoing: int, take: Callable[[jsonrpc.Message], Any]) -> bytes | None:
     """Answer the first message if it opens the conversation; return what is left to be served."""
     line, newline, rest = received.partition(b"\n")
     if not newline:
@@ -100,41 +94,5 @@ def _opened(received: bytes, outgoing: int, take: Callable[[jsonrpc.Message], An
     answer = take(message)
     if not isinstance(answer, bytes):
         return received
-    _write_all(outgoing, answer + b"\n")
+    write_all(outgoing, answer + b"\n")
     return rest or None
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    """Write an answer to a client that has just asked, and waits for it."""
-    view = memoryview(data)
-    try:
-        while view:
-            view = view[os.write(descriptor, view) :]
-    except OSError:
-        return  # the client is gone already, as the server will find
-
-
-def _open_missing() -> None:
-    """Put nothing where a standard descriptor is closed, or the next one opened would take its place."""
-    for descriptor in (0, 1, 2):
-        try:
-            os.fstat(descriptor)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)
-
-
-def _claimed() -> tuple[int, int]:
-    """Take standard input and output for the protocol; prints and children get other ones."""
-    _open_missing()
-    incoming, outgoing = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    if sys.platform == "win32":
-        import msvcrt
-
-        for descriptor in (incoming, outgoing):
-            msvcrt.setmode(descriptor, os.O_BINARY)
-    return incoming, outgoing

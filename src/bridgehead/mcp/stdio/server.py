@@ -69,7 +69,7 @@ class StdioServer:
         await self._stopped.wait()
         self._input.close()
         self._dispatcher.end_streams()
-        self._connection.abandon_questions()
+        self._connection.abandon_asked()
         if not self._output.is_broken:
             await self._finish_work()
         await self._abandon_work()

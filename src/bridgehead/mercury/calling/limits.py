@@ -1,22 +1,79 @@
 """Limits: how much each client and the whole server may ask of the API in a window of time.
 
-Calls and tokens, as the settings have them. A call that would pass a limit waits, if the settings allow that,
-or is refused with the time at which there is room.
+Calls and tokens, as the settings have them, in sliding windows. Room is taken before a request goes out, for
+the most that it may use, and corrected when it is known what it did use. A call that would pass a limit
+waits, if the settings allow that, or is refused with the time at which there is room.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 
 from msgspec import Struct
 
 from bridgehead.runtime.clock import Clock
 
-from ..errors import LimitReached
-from ..quota import Entry, Window
+from ..errors import MercuryError
 from ..settings import MercurySettings
 
 MOST_CLIENTS = 10_000
+
+Entry = list[float]
+"""When room was taken, and how much."""
+
+
+class Window:
+    """A sliding window over one thing that is limited."""
+
+    def __init__(self, most: int, seconds: float) -> None:
+        self.most = most
+        self._seconds = seconds
+        self._entries: deque[Entry] = deque()
+        self._used = 0.0
+
+    def left(self, now: float) -> float:
+        """Return how much room there is."""
+        self._forget(now)
+        return max(0.0, self.most - self._used)
+
+    def delay(self, amount: float, now: float) -> float:
+        """Return the seconds until there is room for an amount; 0 where there is some now."""
+        self._forget(now)
+        excess = self._used + amount - self.most
+        if excess <= 0:
+            return 0.0
+        for begun, taken in self._entries:
+            excess -= taken
+            if excess <= 0:
+                return max(begun + self._seconds - now, 0.001)
+        return self._seconds
+
+    def take(self, amount: float, now: float) -> Entry:
+        """Hold room for an amount."""
+        entry = [now, amount]
+        self._entries.append(entry)
+        self._used += amount
+        return entry
+
+    def correct(self, entry: Entry, amount: float) -> None:
+        """Put what was really used in the place of what was held."""
+        if self._entries and entry[0] >= self._entries[0][0]:
+            self._used += amount - entry[1]
+        entry[1] = amount
+
+    def is_idle(self, now: float) -> bool:
+        """Tell whether nothing is in the window."""
+        self._forget(now)
+        return not self._entries
+
+    def _forget(self, now: float) -> None:
+        entries = self._entries
+        oldest = now - self._seconds
+        while entries and entries[0][0] <= oldest:
+            self._used -= entries.popleft()[1]
+        if not entries:
+            self._used = 0.0
 
 
 class Amounts(Struct, frozen=True):
@@ -45,7 +102,7 @@ class Scope:
         }
 
     def left(self, now: float) -> dict[str, int]:
-        """Give what is left of each limit there is."""
+        """Return what is left of each limit there is."""
         return {what: int(window.left(now)) for what, window in self._windows.items()}
 
     def is_idle(self, now: float) -> bool:
@@ -53,7 +110,7 @@ class Scope:
         return all(window.is_idle(now) for window in self._windows.values())
 
     def delay(self, asked: Amounts, now: float) -> float:
-        """Give the seconds until there is room; raises where there never is."""
+        """Return the seconds until there is room; raises where there never is."""
         delay = 0.0
         for what, window in self._windows.items():
             amount = getattr(asked, what)
@@ -94,7 +151,7 @@ class Limits:
         return self._enabled and bool(self._each.output_tokens or self._everyone.output_tokens)
 
     def left(self, client: str) -> dict[str, dict[str, int]]:
-        """Give what is left for a client and for the whole server."""
+        """Return what is left for a client and for the whole server."""
         if not self._enabled:
             return {}
         now = self._clock.monotonic()
@@ -148,20 +205,19 @@ class Limits:
         return found
 
 
-def _reached(scope: Scope, delay: float, now: float) -> LimitReached:
+def _reached(scope: Scope, delay: float, now: float) -> MercuryError:
     left = ", ".join(f"{amount} {what.replace('_', ' ')}" for what, amount in scope.left(now).items())
-    return LimitReached(
-        f"A rate limit of {scope.name} is reached; left now: {left}.",
+    return MercuryError(
         "LOCAL_RATE_LIMIT",
+        f"A rate limit of {scope.name} is reached; left now: {left}.",
         retry_after=delay,
         next_step=f"Try again in {delay:.3g} s, or raise the RATE_LIMIT settings.",
     )
 
 
-def _impossible(name: str, what: str, amount: int, most: int) -> LimitReached:
+def _impossible(name: str, what: str, amount: int, most: int) -> MercuryError:
     need = "any number of" if amount >= UNKNOWN else f"{amount:,}"
-    return LimitReached(
-        f"This call can need {need} {what.replace('_', ' ')}, and {name} may use {most:,} in a window.",
+    return MercuryError(
         "OVER_RATE_LIMIT",
-        next_step="Give a smaller max_tokens or a shorter prompt, or raise the RATE_LIMIT settings.",
+        f"This call can need {need} {what.replace('_', ' ')}, and {name} may use {most:,} in a window.",
     )

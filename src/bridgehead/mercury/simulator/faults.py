@@ -45,6 +45,12 @@ class Fault(Struct, frozen=True, forbid_unknown_fields=True):
     """How many pieces of a stream are sent before it strikes."""
     on: str = "completions"
     """Which requests it is for: those with this in their path."""
+    says: str = ""
+    """And those with this in their body."""
+
+    def is_for(self, path: str, body: bytes) -> bool:
+        """Tell whether it is for a request."""
+        return self.on in path and self.says.encode() in body
 
     def headers(self, now: float) -> bytes:
         """Write the headers that say when to try again."""
@@ -131,16 +137,15 @@ class Faults:
         if orders.rate is not UNSET:
             self.mixed(orders.rate, orders.seed, [NAMED[name] for name in orders.among])
 
-    def take(self, path: str) -> Fault | None:
-        """Return what goes wrong with a request to this path."""
-        if self._queue:
-            for fault in self._queue:
-                if fault.on in path:
-                    self._queue.remove(fault)
-                    return fault
-        if self._always is not None and self._always.on in path:
+    def take(self, path: str, body: bytes = b"") -> Fault | None:
+        """Return what goes wrong with a request."""
+        for fault in self._queue:
+            if fault.is_for(path, body):
+                self._queue.remove(fault)
+                return fault
+        if self._always is not None and self._always.is_for(path, body):
             return self._always
         if self._rate and self._chance.random() < self._rate:
             fault = self._chance.choice(self._among)
-            return fault if fault.on in path else None
+            return fault if fault.is_for(path, body) else None
         return None

@@ -133,7 +133,7 @@ class Simulator:
 
     def _fault(self, request: Request) -> Fault | None:
         by_key = self.keys.get(request.key) if self.keys else None
-        return by_key or self.faults.take(request.path)
+        return by_key or self.faults.take(request.path, request.content)
 
     def _reply(self, request: Request) -> Whole | Streamed:
         try:

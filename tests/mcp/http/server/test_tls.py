@@ -92,7 +92,7 @@ async def answered(folder: Path) -> None:
 
 
 async def failing(folder: Path) -> None:
-    async with secure(folder, keep_alive_seconds=0.5) as server:
+    async with secure(folder, keep_alive_seconds=2.0) as server:
         plain_reader, plain = await asyncio.open_connection("127.0.0.1", server.port)
         plain.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         silent_reader, silent = await asyncio.open_connection("127.0.0.1", server.port)

@@ -1,0 +1,62 @@
+"""Home: what every part of a bridge has from the bridge that declared it, wherever the part is offered.
+
+`Bridge` is the only one of its kind; this is as much of it as tools, resources and prompts need to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from msgspec import field
+from msgspec.structs import replace
+
+from ..calls.call_hook import CallHook, wrap_hook
+from ..revisions import Revision
+from .content import Icon, Wire, fit
+from .dialect import Dialect
+
+
+class Implementation(Wire, frozen=True):
+    """A server's name, version and looks, as clients see them."""
+
+    name: str
+    version: str
+    title: str | None = None
+    description: str | None = None
+    website_url: str | None = None
+    icons: tuple[Icon, ...] | None = None
+    meta: dict[str, Any] | None = field(default=None, name="_meta")
+
+    def fit(self, revision: Revision) -> Implementation:
+        """Leave out what a revision does not define."""
+        info = fit(self, revision)
+        return info if revision.icons else replace(info, description=None, website_url=None)
+
+
+class Home:
+    """A bridge, as its parts know it: whose state they run with, and in whose dialect they fail."""
+
+    def __init__(
+        self,
+        info: Implementation,
+        lifespan: Callable[[], AbstractAsyncContextManager[Any]] | None,
+        dialect: Dialect | None,
+        contract_revision: str | None,
+    ) -> None:
+        self.info = info
+        self.lifespan = lifespan
+        self.dialect = dialect or Dialect()
+        self.contract_revision = contract_revision
+        """The revision whose clients get what a published contract says to the letter: no instructions, and
+        the input schemas that were written by hand. Newer ones get the instructions and generated schemas."""
+        self.call_hook: CallHook | None = None
+        """What goes around every call of a part that was declared here."""
+
+    def around_calls(self, hook: CallHook) -> None:
+        """Put a hook around every tool call, resource read and prompt; the hook added last comes first.
+
+        It acts wherever the parts of this bridge are offered, on all calls from now on.
+        """
+        self.call_hook = wrap_hook(hook, self.call_hook)

@@ -1,0 +1,121 @@
+"""Server: one bridge being served, to any number of connections. What the methods of the protocol work on.
+
+Owns what outlives a request: what the bridge holds open, who listens for changes, the lists that are encoded
+already. The dispatcher, which routes messages to methods, is built on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from . import changes, jsonrpc
+from .bridge import Bridge
+from .calls.context import Context
+from .calls.multi_round import MultiRound
+from .changes import Listener
+from .connection import Client, Connection, Outlet
+from .features.home import Home
+from .lazy_imports import asyncio
+from .lifespan import Lifespan, Lifespans
+from .limits import Limits
+
+Body = tuple[bytes, dict[str, Any] | None]
+"""An encoded result object, and the `_meta` that is to go into it."""
+EventualBody = Body | Coroutine[Any, Any, Body]
+EMPTY_BODY: Body = (b"{}", None)
+
+
+class Server:
+    """Serves one bridge."""
+
+    def __init__(
+        self,
+        bridge: Bridge[Any],
+        *,
+        limits: Limits | None = None,
+        state_key: bytes | None = None,
+        lifespans: Lifespans | None = None,
+    ) -> None:
+        self.bridge = bridge
+        self.limits = limits or Limits()
+        self.lifespans = Lifespans() if lifespans is None else lifespans
+        """What its bridges hold open; shared with other servers of the same bridges."""
+        self.streams: set[Listener] = set()
+        """The open `subscriptions/listen` streams."""
+        self.multi_round = MultiRound(state_key, self.limits.request_state_seconds)
+        self._bodies: dict[Any, Body] = {}
+        self._bodies_generation = 0
+
+    # --- the bridge's life ---------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to hold open what the bridge needs, without waiting for it."""
+        for home in self.bridge.homes:
+            self.lifespans[home].start()
+
+    async def stop(self) -> None:
+        """Let go of it, within the limit."""
+        within = self.limits.shutdown_seconds
+        await asyncio.gather(*(self.lifespans[home].stop(within) for home in self.bridge.homes))
+
+    def enter_home(self, context: Context[Any], home: Home) -> Lifespan:
+        """Give a request the state and the dialect of the bridge whose part serves it."""
+        lifespan = self.lifespans[home]
+        if home is not self.bridge:
+            context.enter_home(lifespan, home.dialect)
+        return lifespan
+
+    def reuse_body(self, key: Any, make: Callable[[], Body]) -> Body:
+        """Return the body that was made under this key, unless the bridge's lists have changed since."""
+        generation = self.bridge.changed.generation
+        if self._bodies_generation != generation:
+            self._bodies.clear()
+            self._bodies_generation = generation
+        body = self._bodies.get(key)
+        if body is None:
+            body = self._bodies[key] = make()
+        return body
+
+    # --- clients -------------------------------------------------------------------------------------------
+
+    def adopt(self, connection: Connection, client: Client) -> None:
+        """Make a client of the handshake era known on its connection, and let it hear of changes."""
+        connection.client = client
+        if connection.listener is None:
+            names = {"tools": changes.TOOLS, "prompts": changes.PROMPTS, "resources": changes.RESOURCES}
+            connection.listener = Listener({names[what] for what in self.bridge.changing}, set())
+            self.bridge.changed.listen(connection.listener)
+
+    @staticmethod
+    async def announce(listener: Listener, outlet: Outlet) -> None:
+        """Tell a client of the handshake era what changes, for as long as its connection lasts."""
+        while changed := await listener.next_changes():
+            for method, uri in changed:
+                await outlet.send(jsonrpc.notification(method, None if uri is None else {"uri": uri}))
+
+    @contextmanager
+    def open_stream(self, connection: Connection, listener: Listener) -> Iterator[None]:
+        """Count an open listen stream, and let its listener hear of changes while it is open."""
+        self.streams.add(listener)
+        self.bridge.changed.listen(listener)
+        try:
+            with connection.park():
+                yield
+        finally:
+            self.bridge.changed.leave(listener)
+            self.streams.discard(listener)
+
+    def disconnect(self, connection: Connection) -> None:
+        """Stop everything that was done for a client that is gone."""
+        if connection.listener is not None:
+            self.bridge.changed.leave(connection.listener)
+            connection.listener.close()
+        connection.abandon_asked()
+        connection.cancel_all()
+
+    def end_streams(self) -> None:
+        """End every listen stream in good order, because the server is going."""
+        for listener in tuple(self.streams):
+            listener.close()

@@ -1,0 +1,147 @@
+"""Usage: what calls used, by day, model and client. Counted in memory, written to the store a little later.
+
+A process that is killed loses the counts of its last two seconds, and never a cent of a budget: that money is
+committed before a request goes out (`budget.py`). Cheap to import: a server's first answer waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from bridgehead.runtime import logs
+from bridgehead.runtime.errors import StorageError
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from ..completion import Metadata
+    from .usage_store import UsageStore, Work
+
+_log = logs.logger("mercury.usage")
+_ADD = """
+INSERT INTO usage
+    (day, model, client, calls, errors, cache_hits, prompt_tokens, completion_tokens, total_tokens, cost_usd)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET
+    calls = calls + excluded.calls,
+    errors = errors + excluded.errors,
+    cache_hits = cache_hits + excluded.cache_hits,
+    prompt_tokens = prompt_tokens + excluded.prompt_tokens,
+    completion_tokens = completion_tokens + excluded.completion_tokens,
+    total_tokens = total_tokens + excluded.total_tokens,
+    cost_usd = round(cost_usd + excluded.cost_usd, 12)
+"""
+_BY_MODEL = """
+SELECT model, sum(calls), sum(errors), sum(cache_hits), sum(prompt_tokens), sum(completion_tokens),
+    sum(total_tokens), round(total(cost_usd), 12)
+FROM usage WHERE day = ? GROUP BY model
+"""
+
+
+class UsageCounts(Struct):
+    """What was used of one model."""
+
+    calls: int = 0
+    errors: int = 0
+    cache_hits: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    total_tokens: int = 0
+    cost_usd: float = 0.0
+
+    def add(self, other: UsageCounts) -> None:
+        """Add another one to this one."""
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+def counts_of(metadata: Metadata) -> UsageCounts:
+    """Count one call that the API answered."""
+    used = metadata.usage
+    return UsageCounts(
+        calls=1,
+        prompt_tokens=used.prompt_tokens,
+        completion_tokens=used.completion_tokens,
+        total_tokens=used.total_tokens,
+        cost_usd=metadata.cost_usd or 0.0,
+    )
+
+
+Key = tuple[str, str, str]
+"""A day, a model and a client."""
+
+
+class Usage:
+    """The counts of this process since its start, and its part in those of all processes."""
+
+    def __init__(self, store: UsageStore) -> None:
+        self._store = store
+        store.add_source(self)
+        self._models: dict[str, UsageCounts] = {}
+        self._unwritten: dict[Key, UsageCounts] = {}
+        self._hits: dict[tuple[str, str], int] = {}
+        """Answers from the cache by model and client that are in neither of the two yet."""
+
+    @property
+    def models(self) -> dict[str, UsageCounts]:
+        """By model, since the start."""
+        self._count_hits()
+        return self._models
+
+    def count(self, model: str, client: str, counts: UsageCounts) -> None:
+        """Add what a call used."""
+        self._models.setdefault(model, UsageCounts()).add(counts)
+        self._unwritten.setdefault((self._store.today, model, client), UsageCounts()).add(counts)
+        self._store.write_soon()
+
+    def count_hit(self, model: str, client: str) -> None:
+        """Add a call that was answered from the cache. On the way of the fastest answers: nothing is made."""
+        key = (model, client)
+        self._hits[key] = self._hits.get(key, 0) + 1
+        self._store.write_soon()
+
+    def _count_hits(self) -> None:
+        hits, self._hits = self._hits, {}
+        for (model, client), count in hits.items():
+            self.count(model, client, UsageCounts(calls=count, cache_hits=count))
+
+    async def today(self) -> dict[str, UsageCounts]:
+        """Return the counts of today by model, of all processes of this user."""
+        day = self._store.today
+        try:
+            rows = await self._store.submit(
+                lambda connection: connection.execute(_BY_MODEL, (day,)).fetchall()
+            )
+        except StorageError as error:
+            _log.warn("usage cannot be read", reason=str(error))
+            return self.models
+        return {model: UsageCounts(*counts) for model, *counts in rows}
+
+    def take(self) -> tuple[Work[None], Callable[[], None]] | None:
+        """Hand the counts over that are not written yet."""
+        self._count_hits()
+        if not self._unwritten:
+            return None
+        taken, self._unwritten = self._unwritten, {}
+
+        def write(connection: sqlite3.Connection) -> None:
+            for (day, model, client), counts in taken.items():
+                add_usage(connection, day, model, client, counts)
+
+        def restore() -> None:
+            for key, counts in taken.items():
+                self._unwritten.setdefault(key, UsageCounts()).add(counts)
+
+        return write, restore
+
+
+def add_usage(connection: sqlite3.Connection, day: str, model: str, client: str, counts: UsageCounts) -> None:
+    """Add to the counts of a day, a model and a client."""
+    from .usage_store import counted_client
+
+    name = counted_client(connection, day, client)
+    values = (getattr(counts, field) for field in counts.__struct_fields__)
+    connection.execute(_ADD, (day, model, name, *values))

@@ -1,0 +1,148 @@
+"""Rate limits: of one client and of the whole server, on calls and on tokens, refused or waited for."""
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridgehead.mercury.calling.limits import Window
+from bridgehead.mercury.simulator import Fault, Simulator
+from tests.mercury.process import bridge_process
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+CHAT = "mercury_chat_completion"
+ASK = {"messages": [{"role": "user", "content": "Of limits, in 8 words"}]}
+
+
+async def test_over_the_limit_of_a_client_a_call_is_refused_with_the_time_to_wait(
+    api: Simulator, tmp_path: Path
+) -> None:
+    async with bridge_process(api.url, tmp_path, RATE_LIMIT_MAX="2", RATE_LIMIT_WINDOW="60000") as client:
+        for _ in range(2):
+            await client.call(CHAT, ASK)
+        error = await client.error(CHAT, ASK)
+        left = (await client.call("mercury_usage"))["structuredContent"]["limits_left"]
+
+    assert (error["type"], error["code"]) == ("rate_limit", "LOCAL_RATE_LIMIT")
+    assert 50 < error["retry_after"] <= 60
+    assert left["client"] == {"requests": 0}
+    assert len(api.requests.to("/chat/completions")) == 2
+
+
+async def test_the_limit_of_the_whole_server_counts_every_try(api: Simulator, tmp_path: Path) -> None:
+    api.faults.next(Fault(status=503), Fault(status=503))
+    async with bridge_process(api.url, tmp_path, RATE_LIMIT_SERVER_MAX="3") as client:
+        await client.call(CHAT, ASK)
+        error = await client.error(CHAT, ASK)
+
+    assert (error["type"], error["code"]) == ("rate_limit", "LOCAL_RATE_LIMIT")
+    assert "this server" in error["message"]
+    assert len(api.requests.to("/chat/completions")) == 3
+
+
+async def test_a_call_waits_for_room_where_the_settings_allow_it(api: Simulator, tmp_path: Path) -> None:
+    settings = {"RATE_LIMIT_MAX": "2", "RATE_LIMIT_WINDOW": "400", "RATE_LIMIT_WAIT_MS": "30000"}
+    async with bridge_process(api.url, tmp_path, **settings) as client:
+        begun = time.monotonic()
+        answers = [client.start(CHAT, ASK)[1] for _ in range(5)]
+        results = [(await answer)["result"] for answer in answers]
+        spent = time.monotonic() - begun
+
+    assert not any("isError" in result for result in results)
+    assert spent >= 0.8  # two in each window
+    arrivals = [request.arrived for request in api.requests.to("/chat/completions")]
+    assert all(later - earlier > 0.35 for earlier, later in zip(arrivals, arrivals[2:], strict=False))
+
+
+async def test_tokens_of_answers_are_held_for_the_worst_case_and_given_back(
+    api: Simulator, tmp_path: Path
+) -> None:
+    async with bridge_process(api.url, tmp_path, RATE_LIMIT_SERVER_OUTPUT_TOKENS="100") as client:
+        too_much = await client.error(CHAT, {**ASK, "max_tokens": 101})
+        no_end = await client.error(CHAT, ASK)
+        for _ in range(3):  # eight tokens each, though sixty are held
+            assert "isError" not in await client.call(CHAT, {**ASK, "max_tokens": 60})
+        full = await client.error(CHAT, {**ASK, "max_tokens": 90})
+        left = (await client.call("mercury_usage"))["structuredContent"]["limits_left"]["server"]
+
+    assert [error["code"] for error in (too_much, no_end)] == ["OVER_RATE_LIMIT"] * 2
+    assert (full["type"], full["code"]) == ("rate_limit", "LOCAL_RATE_LIMIT")
+    assert left == {"output_tokens": 100 - 3 * 8}
+
+
+async def test_tokens_of_prompts_are_limited_for_each_client(api: Simulator, tmp_path: Path) -> None:
+    async with bridge_process(api.url, tmp_path, RATE_LIMIT_INPUT_TOKENS="200") as client:
+        assert "isError" not in await client.call(CHAT, ASK)
+        error = await client.error(CHAT, {"messages": [{"role": "user", "content": "word " * 100}]})
+
+    assert error["code"] == "OVER_RATE_LIMIT"
+    assert "this client" in error["message"]
+
+
+async def test_a_failed_try_gives_its_tokens_back(api: Simulator, tmp_path: Path) -> None:
+    api.faults.next(Fault(status=400))
+    async with bridge_process(api.url, tmp_path, RATE_LIMIT_OUTPUT_TOKENS="100") as client:
+        await client.error(CHAT, {**ASK, "max_tokens": 100})
+        assert "isError" not in await client.call(CHAT, {**ASK, "max_tokens": 100})
+
+
+async def test_limits_can_be_switched_off(api: Simulator, tmp_path: Path) -> None:
+    async with bridge_process(api.url, tmp_path, RATE_LIMIT_ENABLED="0", RATE_LIMIT_MAX="1") as client:
+        for _ in range(3):
+            assert "isError" not in await client.call(CHAT, ASK)
+        assert (await client.call("mercury_usage"))["structuredContent"]["limits_left"] == {}
+
+
+# --- one window --------------------------------------------------------------------------------------------
+
+
+async def test_there_is_room_until_the_limit_and_then_after_the_window() -> None:
+    window = Window(2, 10.0)
+    window.take(1, 0.0)
+    window.take(1, 4.0)
+
+    assert window.delay(1, 5.0) == 5.0
+    assert window.delay(2, 5.0) == 9.0
+    assert window.delay(1, 10.0) == 0.0
+    assert window.left(10.0) == 1
+    assert window.delay(3, 5.0) == 10.0  # there is never room for that
+
+
+async def test_what_was_not_used_is_given_back() -> None:
+    window = Window(100, 10.0)
+    entry = window.take(100, 0.0)
+    assert window.left(1.0) == 0
+
+    window.correct(entry, 30)
+
+    assert window.left(1.0) == 70
+    assert window.left(10.0) == 100
+
+
+async def test_a_correction_after_the_window_changes_nothing() -> None:
+    window = Window(100, 10.0)
+    entry = window.take(50, 0.0)
+    assert window.is_idle(11.0)
+
+    window.correct(entry, 0)
+    window.take(100, 11.0)
+
+    assert window.left(11.0) == 0
+
+
+@given(st.lists(st.tuples(st.floats(0, 3), st.integers(1, 6), st.integers(0, 6)), max_size=60))
+async def test_no_window_ever_holds_more_than_the_limit(steps: list[tuple[float, int, int]]) -> None:
+    window, now, used = Window(10, 5.0), 0.0, []
+    for pause, asked, really in steps:
+        now += pause
+        if window.delay(asked, now):
+            continue
+        entry = window.take(asked, now)
+        window.correct(entry, min(asked, really))
+        used.append((now, min(asked, really)))
+
+    for start, _ in used:
+        assert sum(amount for when, amount in used if start <= when < start + 5.0) <= 10
