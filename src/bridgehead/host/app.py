@@ -14,7 +14,7 @@ from bridgehead.mcp import ProtocolError, jsonrpc
 from bridgehead.mcp.errors import OVERLOADED
 from bridgehead.mcp.http.message import ClientGone, Handled, Request, Response, ResponseStream
 from bridgehead.mcp.http.rejection import Rejection
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Clock
 
 from .access_log import AccessLog
 from .auth.admission import Admission

@@ -15,8 +15,8 @@ import secrets
 from collections.abc import Callable, Collection, Mapping
 
 from bridgehead.mcp.http.asgi import AsgiApplication, asgi
-from bridgehead.runtime.clock import SystemClock
 from bridgehead.runtime.manifest import Manifest
+from bridgehead.runtime.timing import SystemClock
 
 from .factory import make_application
 from .registry import installed

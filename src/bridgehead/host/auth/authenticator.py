@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Clock
 
 from .grants import ANYONE, Grant
 from .rejection import HostRejection, challenge, reject_rate

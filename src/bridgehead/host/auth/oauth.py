@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bridgehead.mcp.http.message import Response
-from bridgehead.runtime.clock import Clock
 from bridgehead.runtime.errors import BridgeError, Unavailable
+from bridgehead.runtime.timing import Clock
 
 from ..routes import RESOURCE
 from .authenticator import EXPIRED, InvalidToken

@@ -22,8 +22,8 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from bridgehead.runtime import durable, logs
-from bridgehead.runtime.clock import Clock
 from bridgehead.runtime.errors import InvalidArgument, NotFound, StorageError
+from bridgehead.runtime.timing import Clock
 
 from .grants import EVERYTHING, Grant
 

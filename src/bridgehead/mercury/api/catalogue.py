@@ -11,7 +11,7 @@ from typing import Protocol
 
 from bridgehead.mcp.jsonrpc import UNDECODABLE
 from bridgehead.runtime import logs
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Clock
 
 from ..completion import Metadata, Tokens
 from ..errors import MercuryError

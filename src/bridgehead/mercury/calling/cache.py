@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from bridgehead.mcp import Answer, CallResult, Encoded, Text
 from bridgehead.mcp.revisions import Revision
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Clock
 
 from ..api import wire
 from ..completion import Completion

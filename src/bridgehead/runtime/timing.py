@@ -1,10 +1,31 @@
-"""Backoff: how long to wait before the next try, longer each time, and not in step with others."""
+"""Timing: where the time comes from, and how long to wait before a retry."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from typing import Protocol
 
 from msgspec import Struct
+
+
+class Clock(Protocol):
+    """Tells the time in two ways."""
+
+    def now(self) -> float:
+        """Return the seconds since 1970, which people and files understand."""
+        ...
+
+    def monotonic(self) -> float:
+        """Return seconds from an arbitrary start that never go back, for measuring."""
+        ...
+
+
+class SystemClock:
+    """The clock of this machine."""
+
+    now = staticmethod(time.time)
+    monotonic = staticmethod(time.monotonic)
 
 
 class Backoff(Struct, frozen=True):

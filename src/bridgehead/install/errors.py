@@ -1,4 +1,4 @@
-"""Failure: what stands in the way of an installation. Nothing was written when it is raised."""
+"""Errors: what stands in the way of an installation. Nothing was written when it is raised."""
 
 from __future__ import annotations
 

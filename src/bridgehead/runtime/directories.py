@@ -1,4 +1,4 @@
-"""Places: where files of ours live on this machine, private to the user."""
+"""Directories: where files of ours live on this machine, private to the user."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ APPLICATION = "bridgehead"
 _PRIVATE = 0o700
 
 
-class PlaceSettings(Settings):
+class StateSettings(Settings):
     """Where state that outlives a call is kept."""
 
     state_dir = Setting(
@@ -33,9 +33,9 @@ def user_data(part: str) -> Path:
     return user_data_path(APPLICATION, appauthor=False) / part
 
 
-def state(settings: PlaceSettings, part: str) -> Path:
+def open_state(settings: StateSettings, part: str) -> Path:
     """Return the folder for the state of one part of the product, made if need be and closed to others."""
-    return private_folder((settings.state_dir or _user_state()) / part)
+    return make_private((settings.state_dir or _user_state()) / part)
 
 
 def _user_state() -> Path:
@@ -44,7 +44,7 @@ def _user_state() -> Path:
     return user_state_path(APPLICATION, appauthor=False)
 
 
-def private_folder(folder: Path) -> Path:
+def make_private(folder: Path) -> Path:
     """Make a folder that only this user can look into; one that is there stays as its owner made it."""
     try:
         folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Tour: a person sees what is asked and what comes back, and a bridge that fails does not go unnoticed."""
+"""Demo script: a person sees what is asked and what comes back, and a failing bridge is noticed."""
 
 import io
 import json
@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 import bridgehead
-from bridgehead.runtime.tour import LONGEST, REVISION, Tour
+from bridgehead.runtime.demo_script import LONGEST, REVISION, DemoScript
 from tests.support.waiting import PATIENCE
 
 GREETER = (sys.executable, str(Path(__file__).parents[2] / "examples" / "greeter.py"))
@@ -46,7 +46,7 @@ def shown(console: Console) -> str:
 def test_a_call_and_its_answer_are_shown_and_returned() -> None:
     console = screen()
 
-    with Tour(console, "greeter", os.environ, command=GREETER) as tour:
+    with DemoScript(console, "greeter", os.environ, command=GREETER) as tour:
         result = tour.call("Say [hello].", "greet", {"name": "Zoë", "language": "fr"})
 
     assert result["structuredContent"] == {"greeting": "Bonjour, Zoë!", "letters": 13}
@@ -62,7 +62,7 @@ def test_the_bridge_is_of_the_package_that_the_tour_is_of() -> None:
     console = screen()
     program = "import bridgehead; shake_hands(bridgehead.__file__); sys.stdin.read()"
 
-    with Tour(console, "any", {}, command=(sys.executable, "-S", "-c", ANSWER + program)):
+    with DemoScript(console, "any", {}, command=(sys.executable, "-S", "-c", ANSWER + program)):
         pass
 
     assert str(Path(bridgehead.__file__)) in shown(console)
@@ -71,7 +71,7 @@ def test_the_bridge_is_of_the_package_that_the_tour_is_of() -> None:
 def test_progress_is_told_where_somebody_listens() -> None:
     heard: list[dict[str, Any]] = []
 
-    with Tour(screen(), "greeter", os.environ, command=GREETER) as tour:
+    with DemoScript(screen(), "greeter", os.environ, command=GREETER) as tour:
         tour.call("Listen.", "greet", {"name": "Ada"}, heard.append)
         tour.call("Do not.", "greet", {"name": "Grace"})
 
@@ -87,7 +87,7 @@ def test_a_tools_error_and_the_protocols_are_shown_alike(
 ) -> None:
     console = screen()
 
-    with Tour(console, "greeter", os.environ, command=GREETER) as tour:
+    with DemoScript(console, "greeter", os.environ, command=GREETER) as tour:
         result = tour.call("A slip of the pen.", tool, arguments)
 
     assert result["isError"] is True
@@ -99,7 +99,7 @@ def test_a_tools_error_and_the_protocols_are_shown_alike(
 def test_a_long_answer_is_cut_and_its_rest_counted() -> None:
     console = screen()
 
-    with Tour(console, "greeter", os.environ, command=GREETER) as tour:
+    with DemoScript(console, "greeter", os.environ, command=GREETER) as tour:
         result = tour.call("At length.", "greet", {"name": "a" * LONGEST})
 
     left = len(result["content"][0]["text"]) - LONGEST
@@ -108,14 +108,14 @@ def test_a_long_answer_is_cut_and_its_rest_counted() -> None:
 
 
 def test_other_requests_than_calls_can_be_made() -> None:
-    with Tour(screen(), "greeter", os.environ, command=GREETER) as tour:
+    with DemoScript(screen(), "greeter", os.environ, command=GREETER) as tour:
         read = tour.request("resources/read", {"uri": "greeter://languages"})
 
     assert read["contents"][0]["text"] == "en\nde\nfr"
 
 
 def test_what_does_not_hold_is_counted() -> None:
-    with Tour(screen(), "greeter", os.environ, command=GREETER) as tour:
+    with DemoScript(screen(), "greeter", os.environ, command=GREETER) as tour:
         tour.expect(holds=True)
         tour.expect(holds=False)
         tour.expect(holds=False)
@@ -127,7 +127,7 @@ def test_an_answer_without_text_is_shown_by_its_kind() -> None:
     program = 'shake_hands(); hear(); say({"id": hear()["id"], "result": {"content": [{"type": "image"}]}})'
     console = screen()
 
-    with Tour(console, "x", os.environ, command=scripted(program)) as tour:
+    with DemoScript(console, "x", os.environ, command=scripted(program)) as tour:
         tour.call("A picture.", "paint", {})
 
     assert "image" in shown(console).split("←")[1]
@@ -142,7 +142,7 @@ text = json.dumps([first["params"]["protocolVersion"], second["method"], third["
 say({"id": third["id"], "result": {"content": [{"type": "text", "text": text}]}})
 """
 
-    with Tour(screen(), "x", os.environ, command=scripted(program)) as tour:
+    with DemoScript(screen(), "x", os.environ, command=scripted(program)) as tour:
         result = tour.call("What did you hear?", "tell", {})
 
     heard = json.loads(result["content"][0]["text"])
@@ -158,7 +158,7 @@ shake_hands()
 """
     console = screen()
 
-    with Tour(console, "x", os.environ, command=scripted(program)) as tour:
+    with DemoScript(console, "x", os.environ, command=scripted(program)) as tour:
         pass
 
     assert "scripted 1" in shown(console)
@@ -169,14 +169,17 @@ def test_the_bridge_gets_its_name_and_the_environment_that_was_chosen() -> None:
     program = 'shake_hands(sys.argv[1] + " " + os.environ["CHOSEN"])'
     console = screen()
 
-    with Tour(console, "named", {**os.environ, "CHOSEN": "here"}, command=scripted(program)):
+    with DemoScript(console, "named", {**os.environ, "CHOSEN": "here"}, command=scripted(program)):
         pass
 
     assert "named here 1" in shown(console)
 
 
 def test_without_another_command_the_bridge_is_one_of_this_product(capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(EOFError, match="its standard error says why"), Tour(screen(), "nonsense", os.environ):
+    with (
+        pytest.raises(EOFError, match="its standard error says why"),
+        DemoScript(screen(), "nonsense", os.environ),
+    ):
         pass  # pragma: no cover - it is not reached
 
     assert "bridgehead: unknown command 'nonsense'" in capfd.readouterr().err
@@ -186,14 +189,14 @@ def test_a_bridge_that_ends_in_the_middle_is_an_error() -> None:
     program = (
         "hello = hear(); os.close(0)\nsay({'id': 1, 'result': {'serverInfo': dict(name='x', version='1')}})"
     )
-    tour = Tour(screen(), "x", os.environ, command=scripted(program))
+    tour = DemoScript(screen(), "x", os.environ, command=scripted(program))
 
     with pytest.raises(EOFError, match="ended in the middle"), tour:
         tour.call("Are you there?", "greet", {"name": "x" * 100_000})
 
 
 def test_a_bridge_that_ends_with_another_status_is_a_failure() -> None:
-    with Tour(screen(), "x", os.environ, command=scripted("shake_hands(); sys.exit(3)")) as tour:
+    with DemoScript(screen(), "x", os.environ, command=scripted("shake_hands(); sys.exit(3)")) as tour:
         pass
 
     assert tour.failures == 1
@@ -204,7 +207,7 @@ def test_a_bridge_that_never_answers_is_ended() -> None:
 
     with (
         pytest.raises(EOFError, match=r"did not answer within 0\.2 s"),
-        Tour(screen(), "x", os.environ, command=scripted("time.sleep(600)"), patience=0.2),
+        DemoScript(screen(), "x", os.environ, command=scripted("time.sleep(600)"), patience=0.2),
     ):
         pass  # pragma: no cover - it is not reached
 
@@ -215,7 +218,7 @@ def test_a_bridge_that_does_not_end_is_ended() -> None:
     program = "shake_hands(); time.sleep(600)"
     began = time.monotonic()
 
-    with Tour(screen(), "x", os.environ, command=scripted(program), patience=10) as tour:
+    with DemoScript(screen(), "x", os.environ, command=scripted(program), patience=10) as tour:
         pass
 
     assert tour.failures == 1

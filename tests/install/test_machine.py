@@ -4,31 +4,35 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from bridgehead.install import executable
+from bridgehead.install import machine
 
 from .desk import Desk
 
 
 def test_the_installed_script_is_the_command() -> None:
-    (script,) = executable.installed()
+    (script,) = machine.installed_command()
 
     assert Path(script).parent == Path(sysconfig.get_path("scripts"))
     assert Path(script).is_file()
 
 
 def test_without_a_script_the_interpreter_runs_the_package(tmp_path: Path) -> None:
-    assert executable.found(tmp_path / "none", "/opt/python", None) == ("/opt/python", "-m", "bridgehead")
+    assert machine.choose_command(tmp_path / "none", "/opt/python", None) == (
+        "/opt/python",
+        "-m",
+        "bridgehead",
+    )
 
 
 def test_an_archive_is_run_by_the_interpreter(tmp_path: Path) -> None:
     archive = str(tmp_path / "bridgehead.pyz")
 
-    assert executable.found(tmp_path / "none", "/opt/python", archive) == ("/opt/python", archive)
+    assert machine.choose_command(tmp_path / "none", "/opt/python", archive) == ("/opt/python", archive)
 
 
 def test_a_command_may_have_arguments_and_gets_its_full_path() -> None:
     name = Path(sys.executable).name
-    program, *arguments = executable.named(f"{sys.executable} -m bridgehead", is_windows=False)
+    program, *arguments = machine.named_command(f"{sys.executable} -m bridgehead", is_windows=False)
 
     assert (Path(program).name, Path(program).is_absolute()) == (name, True)
     assert arguments == ["-m", "bridgehead"]

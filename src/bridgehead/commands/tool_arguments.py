@@ -1,4 +1,4 @@
-"""Values: what a person types as `key=value`, made into what a tool's schema asks for."""
+"""Tool arguments: what a person types as `key=value`, made into what a tool's schema asks for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LONGEST = 40
 """Characters of a wrong value that are repeated."""
 
 
-class Misfit(ValueError):
+class InvalidToolArgument(ValueError):
     """Something that was typed does not fit; says what would."""
 
     def __init__(self, reason: str, expected: str) -> None:
@@ -30,18 +30,18 @@ def arguments(pairs: Iterable[str], schema: Schema, read_file: Callable[[str], s
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if not equals:
-            raise Misfit(f"{pair!r} is not key=value", usage(schema))
+            raise InvalidToolArgument(f"{pair!r} is not key=value", usage(schema))
         if key not in properties:
-            raise Misfit(f"unknown argument {key!r}", usage(schema))
+            raise InvalidToolArgument(f"unknown argument {key!r}", usage(schema))
         if key in made:
-            raise Misfit(f"{key} is given twice", usage(schema))
+            raise InvalidToolArgument(f"{key} is given twice", usage(schema))
         if text.startswith(_FROM_FILE):
             text = text.removeprefix(_FROM_FILE)
             text = text if text.startswith(_FROM_FILE) else _content(key, text, read_file)
         made[key] = value(key, text, properties[key])
     missing = [key for key in schema.get("required", []) if key not in made]
     if missing:
-        raise Misfit(f"missing {', '.join(missing)}", usage(schema))
+        raise InvalidToolArgument(f"missing {', '.join(missing)}", usage(schema))
     return made
 
 
@@ -50,7 +50,7 @@ def _content(key: str, path: str, read_file: Callable[[str], str]) -> str:
         return read_file(path)
     except (OSError, ValueError) as failure:
         reason = failure.strerror if isinstance(failure, OSError) else "it is not text in UTF-8"
-        raise Misfit(f"{path!r} cannot be read: {reason}", f"{key}=@FILE") from None
+        raise InvalidToolArgument(f"{path!r} cannot be read: {reason}", f"{key}=@FILE") from None
 
 
 def usage(schema: Schema) -> str:
@@ -111,7 +111,7 @@ def _first_fitting(key: str, text: str, kinds: list[Schema]) -> Any:
     for one in ordered:
         try:
             return value(key, text, one)
-        except Misfit:
+        except InvalidToolArgument:
             continue
     raise _misfit(key, text, {"anyOf": kinds})
 
@@ -130,6 +130,6 @@ def _fits(decoded: Any, named: str | None) -> bool:
     return isinstance(decoded, types.get(named, object))
 
 
-def _misfit(key: str, text: str, schema: Schema) -> Misfit:
+def _misfit(key: str, text: str, schema: Schema) -> InvalidToolArgument:
     shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-    return Misfit(f"{key}={shown!r} is not valid", f"{key}={kind(schema)}")
+    return InvalidToolArgument(f"{key}={shown!r} is not valid", f"{key}={kind(schema)}")

@@ -1,4 +1,4 @@
-"""Unfolding: shows on a terminal how a call gets on: a bar where its end is known, its words as they come.
+"""Live progress: shows on a terminal a call's progress: a bar where its end is known, its words as they come.
 
 Nothing of it stays: when the call ends the terminal is as before, and the answer follows.
 """
@@ -33,7 +33,7 @@ class Tail:
             yield Segment.line()
 
 
-class Unfolding:
+class LiveProgress:
     """The progress of one call, on a console."""
 
     def __init__(self, console: Console, *, replaces: bool = False) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.runtime import places
+from bridgehead.runtime import directories
 from bridgehead.runtime.errors import StorageError
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems keep such folders elsewhere")
@@ -16,9 +16,9 @@ def mode(path: Path) -> int:
 
 
 def test_state_is_kept_where_the_setting_says(tmp_path: Path) -> None:
-    settings = places.PlaceSettings({"BRIDGEHEAD_STATE_DIR": str(tmp_path / "deep" / "state")})
+    settings = directories.StateSettings({"BRIDGEHEAD_STATE_DIR": str(tmp_path / "deep" / "state")})
 
-    folder = places.state(settings, "usage")
+    folder = directories.open_state(settings, "usage")
 
     assert folder == tmp_path / "deep" / "state" / "usage"
     assert folder.is_dir()
@@ -30,7 +30,7 @@ def test_state_is_kept_in_the_users_state_directory_where_nothing_is_set(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
-    folder = places.state(places.PlaceSettings({}), "usage")
+    folder = directories.open_state(directories.StateSettings({}), "usage")
 
     assert folder == tmp_path / "bridgehead" / "usage"
     assert folder.is_dir()
@@ -42,7 +42,7 @@ def test_the_users_data_has_its_folder_which_is_not_made_by_asking(
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
 
-    folder = places.user_data("puzzles")
+    folder = directories.user_data("puzzles")
 
     assert folder == tmp_path / "bridgehead" / "puzzles"
     assert not folder.parent.exists()
@@ -50,7 +50,7 @@ def test_the_users_data_has_its_folder_which_is_not_made_by_asking(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions are of another kind there")
 def test_a_new_folder_is_closed_to_others(tmp_path: Path) -> None:
-    assert mode(places.private_folder(tmp_path / "a" / "b")) == 0o700
+    assert mode(directories.make_private(tmp_path / "a" / "b")) == 0o700
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions are of another kind there")
@@ -60,7 +60,7 @@ def test_a_folder_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
     folder.chmod(0o750)
     (folder / "file").touch()
 
-    assert places.private_folder(folder) == folder
+    assert directories.make_private(folder) == folder
 
     assert mode(folder) == 0o750
     assert (folder / "file").exists()
@@ -72,7 +72,7 @@ def test_a_folder_that_cannot_be_made_is_an_error_that_says_what_to_do(tmp_path:
     file.write_text("in the way")
 
     with pytest.raises(StorageError) as caught:
-        places.private_folder(file / below)
+        directories.make_private(file / below)
 
     assert str(file) in caught.value.message
     assert "BRIDGEHEAD_STATE_DIR" in caught.value.next_step

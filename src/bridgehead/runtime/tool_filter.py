@@ -1,4 +1,4 @@
-"""Offering: which of a bridge's tools are offered at all. Reading ones only, or by their names."""
+"""Tool filter: which of a bridge's tools are offered at all: all, those that only read, or by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bridgehead.mcp.features.tools import Tool
 
 
-class OfferingSettings(Settings):
+class ToolFilterSettings(Settings):
     """What of everything is offered."""
 
     read_only = Setting(
@@ -27,12 +27,12 @@ class OfferingSettings(Settings):
     deny_tools = Setting("BRIDGEHEAD_DENY_TOOLS", WORDS, (), "Never offer these tools, even if allowed.")
 
     @property
-    def offering(self) -> Offering:
+    def tool_filter(self) -> ToolFilter:
         """What is offered."""
-        return Offering(self.read_only, self.allow_tools, self.deny_tools)
+        return ToolFilter(self.read_only, self.allow_tools, self.deny_tools)
 
 
-class Offering(Struct, frozen=True):
+class ToolFilter(Struct, frozen=True):
     """A rule that a tool passes or not. A tool that does not say that it only reads is taken to write."""
 
     read_only: bool = False
@@ -51,14 +51,14 @@ class Offering(Struct, frozen=True):
         return not _matches(tool.name, self.deny) and (not self.allow or _matches(tool.name, self.allow))
 
 
-def offered(bridge: Bridge[Any], environment: Mapping[str, str]) -> Bridge[Any]:
+def filter_tools(bridge: Bridge[Any], environment: Mapping[str, str]) -> Bridge[Any]:
     """Return a bridge with those of its tools that the environment lets be offered."""
-    offering = OfferingSettings(environment).offering
-    if offering.is_everything:
+    chosen = ToolFilterSettings(environment).tool_filter
+    if chosen.is_everything:
         return bridge
     from bridgehead.mcp import restrict
 
-    return restrict(bridge, offering)
+    return restrict(bridge, chosen)
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bridgehead.commands.values import Misfit, arguments, kind, usage
+from bridgehead.commands.tool_arguments import InvalidToolArgument, arguments, kind, usage
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -86,14 +86,14 @@ def test_a_value_is_read_as_its_schema_wants_it(pair: str, value: object) -> Non
 def test_a_value_that_does_not_fit_is_answered_by_what_would(pair: str, right: str) -> None:
     key, _, text = pair.partition("=")
 
-    with pytest.raises(Misfit) as misfit:
+    with pytest.raises(InvalidToolArgument) as misfit:
         read(pair)
 
     assert str(misfit.value) == f"{key}={text!r} is not valid. Expected {right}."
 
 
 def test_a_long_value_is_not_repeated_as_a_whole() -> None:
-    with pytest.raises(Misfit) as misfit:
+    with pytest.raises(InvalidToolArgument) as misfit:
         read("day=" + "x" * 5_000)
 
     assert misfit.value.reason == f"day='{'x' * 40}…' is not valid"
@@ -103,7 +103,7 @@ def test_a_long_value_is_not_repeated_as_a_whole() -> None:
     ("pair", "reason"), [("day", "'day' is not key=value"), ("dai=1", "unknown argument 'dai'")]
 )
 def test_what_is_no_known_key_is_answered_by_those_that_there_are(pair: str, reason: str) -> None:
-    with pytest.raises(Misfit) as misfit:
+    with pytest.raises(InvalidToolArgument) as misfit:
         read(pair)
 
     assert (misfit.value.reason, misfit.value.expected) == (reason, usage(SCHEMA))
@@ -112,9 +112,9 @@ def test_what_is_no_known_key_is_answered_by_those_that_there_are(pair: str, rea
 def test_everything_that_is_missing_is_named() -> None:
     schema = SCHEMA | {"required": ["day", "text"]}
 
-    with pytest.raises(Misfit, match=r"^day is given twice. Expected \[day=integer\] "):
+    with pytest.raises(InvalidToolArgument, match=r"^day is given twice. Expected \[day=integer\] "):
         read("day=1", "day=2")
-    with pytest.raises(Misfit, match=r"^missing day, text. Expected day=integer "):
+    with pytest.raises(InvalidToolArgument, match=r"^missing day, text. Expected day=integer "):
         arguments(["sure=1"], schema, no_file)
 
 
@@ -132,11 +132,11 @@ def test_a_file_gives_the_text_of_a_value() -> None:
 
 
 def test_a_file_that_cannot_be_read_is_one_line() -> None:
-    with pytest.raises(Misfit) as misfit:
+    with pytest.raises(InvalidToolArgument) as misfit:
         read("text=@gone")
     assert str(misfit.value) == "'gone' cannot be read: No such file. Expected text=@FILE."
 
-    with pytest.raises(Misfit, match="it is not text in UTF-8"):
+    with pytest.raises(InvalidToolArgument, match="it is not text in UTF-8"):
         arguments(["text=@picture"], SCHEMA, lambda _: b"\xff".decode())
 
 
@@ -153,7 +153,7 @@ def test_a_file_that_cannot_be_read_is_one_line() -> None:
     ],
 )
 def test_what_no_client_could_send_does_not_fit(pair: str) -> None:
-    with pytest.raises(Misfit, match=r"is not valid\. Expected "):
+    with pytest.raises(InvalidToolArgument, match=r"is not valid\. Expected "):
         read(pair)
 
 

@@ -1,4 +1,4 @@
-"""Unfolding: what a person sees of a call under way; of a long text, its end."""
+"""LiveProgress: what a person sees of a call under way; of a long text, its end."""
 
 import io
 import time
@@ -6,7 +6,7 @@ import time
 import pytest
 from rich.console import Console
 
-from bridgehead.commands.unfolding import Tail, Unfolding
+from bridgehead.commands.live_progress import LiveProgress, Tail
 from tests.support.waiting import PATIENCE
 
 HEIGHT = 10
@@ -51,11 +51,13 @@ def test_lines_stay_where_they_are_while_a_text_grows() -> None:
 @pytest.mark.parametrize("replaces", [True, False])
 def test_a_stream_of_many_lines_unfolds_to_its_end(*, replaces: bool) -> None:
     console, out = terminal()
-    with Unfolding(console, replaces=replaces) as unfolding:
+    with LiveProgress(console, replaces=replaces) as live_progress:
         said = ""
         for number in range(100):
             said = said * replaces + f"line {number}\n"
-            unfolding.hear({"method": "notifications/progress", "params": {"progress": 1, "message": said}})
+            live_progress.hear(
+                {"method": "notifications/progress", "params": {"progress": 1, "message": said}}
+            )
         until = time.monotonic() + PATIENCE
         while "line 99" not in out.getvalue():
             assert time.monotonic() < until

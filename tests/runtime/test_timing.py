@@ -1,10 +1,44 @@
-"""Backoff: delays grow up to their most, are shaken by no more than their share, and never fail."""
+"""Timing: clocks that tests set, and delays that grow up to a limit."""
+
+import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgehead.runtime.backoff import Backoff
+from bridgehead.runtime.timing import Backoff, Clock, SystemClock
+
+
+class Stopped:
+    def now(self) -> float:
+        return 1_700_000_000.0
+
+    def monotonic(self) -> float:
+        return 5.0
+
+
+def age(clock: Clock, born: float) -> float:
+    return clock.now() - born
+
+
+def test_the_system_clock_tells_the_time_of_the_day() -> None:
+    before = time.time()
+
+    assert before <= SystemClock().now() <= time.time()
+
+
+def test_the_system_clock_measures_without_going_back() -> None:
+    clock = SystemClock()
+
+    readings = [clock.monotonic() for _ in range(100)]
+
+    assert readings == sorted(readings)
+    assert readings[0] <= time.monotonic()
+
+
+def test_what_takes_a_clock_takes_a_stopped_one() -> None:
+    assert age(Stopped(), 1_600_000_000.0) == 100_000_000.0
+    assert age(SystemClock(), 1_600_000_000.0) > 100_000_000.0
 
 
 def middle() -> float:

@@ -1,4 +1,4 @@
-"""Survey: which clients are on this machine, and which bridges each of them has."""
+"""Detection: which clients are on this machine, and which bridges each of them has."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from msgspec import Struct
 
 from . import edit, entries, files
 from .clients import CLIENTS, Client, Scope
-from .failure import InstallError, Malformed
-from .world import World
+from .errors import InstallError, Malformed
+from .machine import Machine
 
 
-class Found(Struct, frozen=True):
+class DetectedClient(Struct, frozen=True):
     """One configuration file of a client, or the place where it would be."""
 
     client: Client
@@ -25,24 +25,24 @@ class Found(Struct, frozen=True):
     problem: str = ""
 
 
-def survey(world: World) -> Iterator[Found]:
+def detect_clients(machine: Machine) -> Iterator[DetectedClient]:
     """Give every client's file for the user, and those of the project that exist."""
     for client in CLIENTS:
         for scope in client.scopes:
-            path = files.choose(client.places(world, scope))
+            path = files.choose(client.places(machine, scope))
             if scope == "user":
-                is_there = path.exists() or any(files.exists(sign) for sign in client.signs(world))
+                is_there = path.exists() or any(files.exists(sign) for sign in client.signs(machine))
                 yield _look(client, scope, path, is_there=is_there)
             elif path.exists():
                 yield _look(client, scope, path, is_there=True)
 
 
-def _look(client: Client, scope: Scope, path: Path, *, is_there: bool) -> Found:
+def _look(client: Client, scope: Scope, path: Path, *, is_there: bool) -> DetectedClient:
     try:
         servers = edit.servers(files.read(path), client.form, client.section)
     except Malformed as failure:
-        return Found(client, scope, path, is_there, problem=f"broken at {failure}")
+        return DetectedClient(client, scope, path, is_there, problem=f"broken at {failure}")
     except InstallError as failure:
-        return Found(client, scope, path, is_there, problem=str(failure))
+        return DetectedClient(client, scope, path, is_there, problem=str(failure))
     ours = tuple(name for name, entry in servers.items() if entries.is_ours(name, entry))
-    return Found(client, scope, path, is_there, ours)
+    return DetectedClient(client, scope, path, is_there, ours)

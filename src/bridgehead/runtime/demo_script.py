@@ -1,4 +1,4 @@
-"""Tour: shows a person how an agent uses a bridge, with the real command as a real process.
+"""DemoScript: shows a person how an agent uses a bridge, with the real command as a real process.
 
 What is asked and what comes back is shown as it happens. Used by the demo of each bridge.
 """
@@ -33,7 +33,7 @@ PATIENCE = 30.0
 Progress = Callable[[dict[str, Any]], None]
 
 
-class Tour:
+class DemoScript:
     """One bridge in a process of its own, and a client that shows what it asks and hears."""
 
     def __init__(
