@@ -30,6 +30,7 @@ from .errors import (
     INVALID_REQUEST,
     OVERLOADED,
     RESOURCE_NOT_FOUND,
+    Dialect,
     Failure,
     ProtocolError,
     ToolError,
@@ -47,7 +48,6 @@ from .features.content import (
     Text,
     TextResource,
 )
-from .features.dialect import Dialect
 from .features.home import Implementation
 from .features.prompts import Prompt
 from .features.resources import ResourceItem, TemplateItem

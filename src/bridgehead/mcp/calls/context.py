@@ -14,8 +14,7 @@ from msgspec import UNSET, Struct
 
 from .. import jsonrpc
 from ..connection import Client, Connection, Outlet
-from ..errors import INVALID_PARAMS, MISSING_CAPABILITY, ProtocolError, ToolError
-from ..features.dialect import Dialect
+from ..errors import INVALID_PARAMS, MISSING_CAPABILITY, Dialect, ProtocolError, ToolError
 from ..lazy_imports import asyncio
 from ..lifespan import Lifespan
 from ..revisions import Revision
