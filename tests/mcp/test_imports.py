@@ -26,7 +26,6 @@ OURS = {
     "bridgehead.mcp.calls",
     "bridgehead.mcp.calls.call_hook",
     "bridgehead.mcp.calls.context",
-    "bridgehead.mcp.calls.input_requests",
     "bridgehead.mcp.calls.multi_round",
     "bridgehead.mcp.calls.params",
     "bridgehead.mcp.changes",
