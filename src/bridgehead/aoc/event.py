@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from bridgehead.mcp.lazy_imports import asyncio
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Clock
 
 from .files import instructions
 from .files.instructions import Instruction

@@ -10,7 +10,7 @@ import asyncio
 from collections import Counter
 
 from bridgehead.runtime import logs
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Clock
 
 from .throttle import Throttle
 from .visit import Visit

@@ -14,7 +14,7 @@ from bridgehead.mcp import ProtocolError, jsonrpc
 from bridgehead.mcp.errors import OVERLOADED
 from bridgehead.mcp.http import Application
 from bridgehead.mcp.http.exchange import Outcome, Receive, Refused, Scope, Send, Whole
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Clock
 
 from . import cors
 from .access_log import AccessLog

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from bridgehead.runtime import logs
-from bridgehead.runtime.clock import Clock
 from bridgehead.runtime.errors import BridgeError, Unavailable
+from bridgehead.runtime.timing import Clock
 
 if TYPE_CHECKING:
     from urllib.request import BaseHandler

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from bridgehead.mcp import Limits
 from bridgehead.mcp.http.guard import Guard
-from bridgehead.runtime import logs, places
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime import directories, logs
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest
+from bridgehead.runtime.timing import Clock
 
 from . import request_ids, routes
 from .access_log import AccessLog
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 def tokens_path(settings: HostSettings) -> Path:
     """Return where the file of tokens is."""
-    return settings.tokens_file or places.state(settings, "host") / "tokens.json"
+    return settings.tokens_file or directories.open_state(settings, "host") / "tokens.json"
 
 
 def open_tokens(settings: HostSettings) -> Tokens | None:
@@ -87,7 +87,7 @@ def make_application(
     accounts = Accounts()
     return HostApplication(
         registry,
-        Views(registry, settings.offering, guard, limits_of(settings), state_key),
+        Views(registry, settings.tool_filter, guard, limits_of(settings), state_key),
         Admission(
             routes.table(manifests, with_oauth=server is not None),
             guard,

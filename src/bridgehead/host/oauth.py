@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from bridgehead.mcp.http.exchange import JSON, Whole
-from bridgehead.runtime.clock import Clock
 from bridgehead.runtime.errors import BridgeError, Unavailable
+from bridgehead.runtime.timing import Clock
 
 from . import scopes
 from .auth import EXPIRED, NotAccepted

@@ -13,8 +13,8 @@ from msgspec import Struct
 from bridgehead.mcp.http.server import Server
 from bridgehead.mcp.process import run_to_end, socket_loop, told_to_end
 from bridgehead.runtime import logs
-from bridgehead.runtime.clock import SystemClock
 from bridgehead.runtime.manifest import Manifest
+from bridgehead.runtime.timing import SystemClock
 
 from . import tls
 from .app import HostApplication

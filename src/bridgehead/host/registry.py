@@ -15,11 +15,11 @@ from typing import Any
 from bridgehead.mcp import Bridge
 from bridgehead.mcp.lifespan import Lifespans
 from bridgehead.runtime import logs, plugins
-from bridgehead.runtime.backoff import Backoff
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import FarSide, Manifest, read_settings
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.settings import SettingError
+from bridgehead.runtime.timing import Backoff
 
 from .metering import Meter
 from .tracing import Tracer

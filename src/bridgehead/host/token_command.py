@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from bridgehead.runtime import plugins
-from bridgehead.runtime.clock import Clock, SystemClock
 from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
+from bridgehead.runtime.timing import Clock, SystemClock
 
 from .making import tokens_path
 from .settings import HostSettings

@@ -14,7 +14,7 @@ from bridgehead.mcp import Bridge, Limits, combine, restrict
 from bridgehead.mcp.dispatch import Dispatcher
 from bridgehead.mcp.http import Application
 from bridgehead.mcp.http.guard import Guard
-from bridgehead.runtime.offering import Offering
+from bridgehead.runtime.tool_filter import ToolFilter
 
 from .grants import Grant
 from .registry import Registry
@@ -27,7 +27,7 @@ class Views:
     """The views that have been asked for so far."""
 
     def __init__(
-        self, registry: Registry, offering: Offering, guard: Guard, limits: Limits, state_key: bytes
+        self, registry: Registry, offering: ToolFilter, guard: Guard, limits: Limits, state_key: bytes
     ) -> None:
         self._registry = registry
         self._offering = offering
@@ -72,7 +72,7 @@ class Views:
     def _part(self, name: str, *, may_write: bool) -> Bridge[Any]:
         bridge, rule = self._registry.bridges[name], self._offering
         if not may_write:
-            rule = Offering(read_only=True, allow=rule.allow, deny=rule.deny)
+            rule = ToolFilter(read_only=True, allow=rule.allow, deny=rule.deny)
         return bridge if rule.is_everything else restrict(bridge, rule)
 
     def end_streams(self) -> None:

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping
 from typing import NoReturn
 
 from bridgehead.runtime import logs
-from bridgehead.runtime.backoff import Backoff
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest
+from bridgehead.runtime.timing import Backoff
 
 ENDING = (signal.SIGTERM, signal.SIGINT)
 AGAIN = Backoff(base=0.5, most=30.0, jitter=0.0)

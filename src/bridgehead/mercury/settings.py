@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bridgehead.runtime.log_settings import LogSettings
-from bridgehead.runtime.places import PlaceSettings
+from bridgehead.runtime.directories import StateSettings
+from bridgehead.runtime.logs import LogSettings
 from bridgehead.runtime.settings import (
     BYTES,
     FLAG,
@@ -80,7 +80,7 @@ _MS = whole(1, _DAY_MS)
 _MS_OR_NONE = whole(0, _DAY_MS)
 
 
-class MercurySettings(PlaceSettings, LogSettings):
+class MercurySettings(StateSettings, LogSettings):
     """Everything that can be set for the mercury bridge."""
 
     api_keys = Setting[tuple[str, ...]](

@@ -13,6 +13,8 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
+from .settings import Setting, Settings, choice
+
 if TYPE_CHECKING:
     import logging
 
@@ -205,3 +207,42 @@ def _stamp(seconds: float) -> str:
     from datetime import UTC, datetime
 
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+DEFAULT_LEVEL = "info"
+
+
+class LogSettings(Settings):
+    """What is logged."""
+
+    log_level = Setting("LOG_LEVEL", choice(*LEVELS), DEFAULT_LEVEL, "From which level on is logged.")
+    mcp_log_level = Setting(
+        "MCP_LOG_LEVEL",
+        choice(*LEVELS),
+        DEFAULT_LEVEL,
+        "The same under another name; where both are set and differ, LOG_LEVEL is what counts.",
+    )
+    log_format = Setting(
+        "LOG_FORMAT",
+        choice(*FORMATS),
+        "json",
+        "How a log line looks.",
+        shown="json; pretty on a terminal",
+    )
+
+    @property
+    def level(self) -> str:
+        """From which level on is logged."""
+        is_under_its_other_name = "LOG_LEVEL" not in self.given
+        return self.mcp_log_level if is_under_its_other_name else self.log_level
+
+    def configure_logs(self) -> None:
+        """Log as the settings say, and say so where they disagree."""
+        is_watched = "LOG_FORMAT" not in self.given and sys.stderr.isatty()
+        configure(self.level, "pretty" if is_watched else self.log_format)
+        if {"LOG_LEVEL", "MCP_LOG_LEVEL"} <= self.given and self.log_level != self.mcp_log_level:
+            logger("settings").warn(
+                "LOG_LEVEL and MCP_LOG_LEVEL differ; LOG_LEVEL counts",
+                LOG_LEVEL=self.log_level,
+                MCP_LOG_LEVEL=self.mcp_log_level,
+            )

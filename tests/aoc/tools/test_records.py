@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from bridgehead.aoc.files.recorder import Recorder
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.mcp.revisions import REVISIONS
-from bridgehead.runtime.clock import SystemClock
+from bridgehead.runtime.timing import SystemClock
 from tests.aoc.data import Data, entry
 from tests.support.checked import connect
 from tests.support.messages import call

@@ -20,8 +20,8 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from bridgehead.runtime import durable
-from bridgehead.runtime.clock import Clock
 from bridgehead.runtime.errors import StorageError, Unavailable
+from bridgehead.runtime.timing import Clock
 
 from ..ranking.figures import Figures, Runs, figures
 from . import day_document, layout

@@ -107,6 +107,6 @@ def find_folders(settings: AocSettings, current: str) -> Folders:
 def _default_data(current: str) -> str:
     if any(os.path.isdir(os.path.join(current, name)) for name in (INSTRUCTIONS, SPEEDS)):
         return current
-    from bridgehead.runtime import places  # brings pathlib and platformdirs, which few starts need
+    from bridgehead.runtime import directories  # brings pathlib and platformdirs, which few starts need
 
-    return str(places.user_data("aoc"))
+    return str(directories.user_data("aoc"))
