@@ -10,8 +10,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from bridgehead.mcp import ProtocolError, jsonrpc
-from bridgehead.mcp.errors import OVERLOADED
+from bridgehead.mcp import OVERLOADED, ProtocolError, jsonrpc
 from bridgehead.mcp.http import Application
 from bridgehead.mcp.http.exchange import Outcome, Receive, Refused, Scope, Send, Whole
 from bridgehead.runtime.timing import Clock

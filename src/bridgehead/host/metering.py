@@ -12,8 +12,7 @@ from time import perf_counter
 from types import CoroutineType
 from typing import Any
 
-from bridgehead.mcp import Bridge, CallResult
-from bridgehead.mcp.calls.context import InputRequired
+from bridgehead.mcp import Bridge, CallResult, InputRequired
 from bridgehead.runtime.metrics import Metrics
 
 from .tracing import Call, Tracer

@@ -10,8 +10,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from bridgehead.mcp import run_to_end, socket_loop, told_to_end
 from bridgehead.mcp.http.server import Server
-from bridgehead.mcp.process import run_to_end, socket_loop, told_to_end
 from bridgehead.runtime import logs
 from bridgehead.runtime.manifest import Manifest
 from bridgehead.runtime.timing import SystemClock

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .bridge import Bridge
 from .calls.call_hook import CallHook, Invocation, Outcome, observe_calls
-from .calls.context import Context
+from .calls.context import Context, InputRequired
 from .errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -95,18 +95,21 @@ _LAZY = {
 }
 """Names that are imported on first use, with their module; the others are modules themselves."""
 
+if not TYPE_CHECKING:  # a checker that sees it would take any name for one of ours
 
-def __getattr__(name: str) -> Any:
-    """Import what is asked for now (PEP 562)."""
-    module = _LAZY.get(name)
-    if module is None:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    from importlib import import_module
+    def __getattr__(name: str) -> Any:
+        """Import what is asked for now (PEP 562)."""
+        module = _LAZY.get(name)
+        if module is None:
+            message = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(message)
+        from importlib import import_module
 
-    value = getattr(import_module(module, __name__), name) if module else import_module("." + name, __name__)
-    globals()[name] = value
-    return value
+        value = (
+            getattr(import_module(module, __name__), name) if module else import_module("." + name, __name__)
+        )
+        globals()[name] = value
+        return value
 
 
 __all__ = [
@@ -138,6 +141,7 @@ __all__ = [
     "Image",
     "Implementation",
     "InputRequest",
+    "InputRequired",
     "InvalidArguments",
     "Invocation",
     "Lifespans",

@@ -11,9 +11,7 @@ from typing import Literal
 
 from msgspec import Struct, json
 
-from bridgehead.mcp import Dialect, ToolError
-from bridgehead.mcp.errors import Failure
-from bridgehead.mcp.jsonrpc import UNDECODABLE
+from bridgehead.mcp import UNDECODABLE, Dialect, Failure, ToolError
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
 

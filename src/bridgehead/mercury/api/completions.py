@@ -5,7 +5,7 @@ A whole response and a streamed one become the same thing, or an error that says
 
 from __future__ import annotations
 
-from bridgehead.mcp.jsonrpc import UNDECODABLE
+from bridgehead.mcp import UNDECODABLE
 
 from ..completion import CalledFunction, Completion, Metadata, Tokens, ToolCall
 from ..errors import MercuryError, broken_off

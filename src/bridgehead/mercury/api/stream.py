@@ -6,7 +6,7 @@ only `data` matters; names, ids, comments and retry hints are skipped. The time 
 
 from __future__ import annotations
 
-from bridgehead.mcp.jsonrpc import UNDECODABLE
+from bridgehead.mcp import UNDECODABLE
 
 from ..errors import MercuryError, broken_off
 from . import wire
