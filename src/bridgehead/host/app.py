@@ -10,8 +10,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from bridgehead.mcp import ProtocolError, jsonrpc
-from bridgehead.mcp.errors import OVERLOADED
+from bridgehead.mcp import OVERLOADED, ProtocolError, jsonrpc
 from bridgehead.mcp.http.message import ClientGone, Handled, Request, Response, ResponseStream
 from bridgehead.mcp.http.rejection import Rejection
 from bridgehead.runtime.timing import Clock

@@ -12,8 +12,7 @@ import random
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from bridgehead.mcp import Bridge
-from bridgehead.mcp.lifespan import Lifespans
+from bridgehead.mcp import Bridge, Lifespans
 from bridgehead.runtime import logs, plugins
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import FarSide, Manifest, read_settings

@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from bridgehead import __version__
-from bridgehead.mcp import Bridge, Limits, combine, restrict
-from bridgehead.mcp.dispatch import Dispatcher
+from bridgehead.mcp import Bridge, Dispatcher, Limits, combine, restrict
 from bridgehead.mcp.http import Application
 from bridgehead.mcp.http.guard import Guard
 from bridgehead.runtime.tool_filter import ToolFilter

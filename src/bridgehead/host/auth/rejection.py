@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import ceil
 
-from bridgehead.mcp.errors import INVALID_REQUEST, OVERLOADED
+from bridgehead.mcp import INVALID_REQUEST, OVERLOADED
 from bridgehead.mcp.http.message import HeaderPairs
 from bridgehead.mcp.http.rejection import Rejection
 

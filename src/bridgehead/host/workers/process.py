@@ -9,9 +9,9 @@ from contextlib import suppress
 
 from msgspec import Struct
 
+from bridgehead.mcp import run_to_end, socket_loop, told_to_end
 from bridgehead.mcp.http.message import Handler
 from bridgehead.mcp.http.server import Server
-from bridgehead.mcp.process import run_to_end, socket_loop, told_to_end
 from bridgehead.runtime import logs
 from bridgehead.runtime.manifest import Manifest
 from bridgehead.runtime.timing import SystemClock

@@ -7,8 +7,9 @@ this package does not import a server.
 
 from .application import Application, application
 from .asgi import asgi
+from .guard import LOOPBACK
 
-__all__ = ["Application", "application", "asgi", "run"]
+__all__ = ["LOOPBACK", "Application", "application", "asgi", "run"]
 
 
 def run(app: Application, host: str = "127.0.0.1", port: int = 3000) -> None:

@@ -99,7 +99,7 @@ async def test_a_state_that_was_changed_is_refused() -> None:
 
 async def test_a_state_of_the_wrong_type_is_refused() -> None:
     async with stateless() as client:
-        assert "$.requestState" in await refused(client, 5)
+        assert "requestState must be a string (got an integer)" in await refused(client, 5)
 
 
 async def test_a_state_of_another_request_is_refused() -> None:
