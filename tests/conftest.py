@@ -1,11 +1,16 @@
-"""For all tests: a time limit, children that can be interrupted, and output that xdist can carry."""
+"""For all tests: a time limit and patience, children that can be interrupted, output that xdist can carry."""
 
 import signal
 from collections.abc import Generator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support import time_limit
+
+# Both measure how busy the machine is.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 def pytest_configure(config: pytest.Config) -> None:

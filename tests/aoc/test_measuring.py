@@ -121,7 +121,7 @@ def test_at_the_limit_a_program_is_ended_with_everything_that_it_started(data: D
 
 
 def test_a_program_that_cannot_be_run_is_named(data: Data) -> None:
-    base = [COMMAND, "aoc", "run", "--llm", "m", "--day", "1", "--phase", "1"]
+    base = [str(COMMAND), "aoc", "run", "--llm", "m", "--day", "1", "--phase", "1"]
     environment = {**os.environ, **data.environment()}
     for command, words in (
         (["--", "./no-such-program"], "cannot be run"),

@@ -60,7 +60,7 @@ def test_a_tool_that_fails_ends_with_1(person: Person, options: list[str]) -> No
         assert (json.loads(done.stdout)["isError"], done.stderr) == (True, "")
     else:
         assert done.stdout == ""
-        assert done.stderr.startswith("The game is not connected.")
+        assert done.stderr.startswith("Bitburner disconnected")
 
 
 def test_an_error_of_the_protocol_ends_with_1(person: Person) -> None:
@@ -120,7 +120,7 @@ async def test_a_file_of_text_goes_into_the_game(person: Person) -> None:
     async with playing() as (game, settings):
         done = await person.runs(*words, **settings)
 
-        assert (done.returncode, done.stdout, done.stderr) == (0, "OK\n", "")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "OK. It costs 1.6 GB of RAM.\n", "")
         assert game.servers["home"]["new.js"] == "export const a = 2;\n"
 
 

@@ -93,7 +93,11 @@ def _calls(generation: int) -> list[Call]:
         Call("tools/list", ("--method", "tools/list", "--strict"), _lists_tools, is_basic=True),
         Call("list_files", _tool("list_files"), _says('["hack.js"]')),
         Call("read_file", _tool("read_file", filename="hack.js"), _says(SCRIPT), is_basic=True),
-        Call("write_file", _tool("write_file", filename="a.js", content=SCRIPT), _says("OK")),
+        Call(
+            "write_file",
+            _tool("write_file", filename="a.js", content=SCRIPT),
+            _says("OK. It costs 1.7 GB of RAM."),
+        ),
         Call("delete_file", _tool("delete_file", filename="a.js"), _says("OK")),
         Call("calculate_ram", _tool("calculate_ram", filename="hack.js"), _says("1.7")),
         Call(

@@ -109,13 +109,19 @@ def main() -> int:
     chosen = targets(arguments.module)
     if not chosen:
         parser.error(f"No target is called {' or '.join(arguments.module)}. See tests/mutants/targets.toml.")
-    done = []
+    good = True
     for target in chosen:
-        done.append(try_all(target, arguments.jobs))
-        results.show(done[-1])
-    if arguments.record:
-        results.record(done)
-    return 0 if all(result.is_good() for result in done) else 1
+        try:
+            result = try_all(target, arguments.jobs)
+        except subprocess.CalledProcessError:
+            print(f"{target.module}: its tests do not pass as they are")
+            good = False
+            continue
+        results.show(result)
+        if arguments.record:
+            results.record(result)
+        good &= result.is_good()
+    return 0 if good else 1
 
 
 if __name__ == "__main__":

@@ -252,11 +252,11 @@ def test_a_path_may_begin_at_home_and_is_made_absolute(
 @pytest.mark.skipif(sys.platform == "win32", reason="a folder in use cannot be removed there")
 def test_a_path_from_a_folder_that_is_gone_is_refused(tmp_path: Path) -> None:
     program = (
-        "import os, sys; from bridgehead.runtime.places import PlaceSettings\n"
+        "import os, sys; from bridgehead.runtime.directories import StateSettings\n"
         "os.mkdir(sys.argv[1]); os.chdir(sys.argv[1]); os.rmdir(sys.argv[1])\n"
         "from bridgehead.runtime.settings import SettingError\n"
-        "print(PlaceSettings({'BRIDGEHEAD_STATE_DIR': '/state'}).state_dir)\n"
-        "try: PlaceSettings({'BRIDGEHEAD_STATE_DIR': 'state'})\n"
+        "print(StateSettings({'BRIDGEHEAD_STATE_DIR': '/state'}).state_dir)\n"
+        "try: StateSettings({'BRIDGEHEAD_STATE_DIR': 'state'})\n"
         "except SettingError as error: print(error)\n"
         "os.chdir('/')\n"
     )

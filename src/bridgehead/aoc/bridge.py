@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from bridgehead.mcp import Bridge
 from bridgehead.mcp.lazy_imports import asyncio
-from bridgehead.runtime.clock import Clock, SystemClock
 from bridgehead.runtime.manifest import Commands, FarSide, FormField, Manifest, Trial
+from bridgehead.runtime.timing import Clock, SystemClock
 
 from .errors import CONTRACT_REVISION, AocDialect
 from .event import Event
@@ -116,9 +116,9 @@ async def _doctor(environment: Mapping[str, str]) -> list[Finding]:
 
 
 def _demo(console: Console) -> bool:
-    from .demo import tour
+    from .demo import show_demo
 
-    return tour(console)
+    return show_demo(console)
 
 
 def _trial(folder: Path) -> AbstractContextManager[Trial]:

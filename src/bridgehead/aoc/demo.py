@@ -15,8 +15,8 @@ from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
+from bridgehead.runtime.demo_script import DemoScript
 from bridgehead.runtime.manifest import Trial
-from bridgehead.runtime.tour import Tour
 
 from .bridge import open_event
 from .ranking.board import Filters
@@ -68,12 +68,12 @@ def trial(folder: Path) -> Iterator[Trial]:
     yield Trial({"AOC_DATA_DIR": str(folder)}, "fetch_instruction", "Lanterns", {"day": 1})
 
 
-def tour(console: Console) -> bool:
+def show_demo(console: Console) -> bool:
     """Show the bridge, and tell whether everything was as it should be."""
     with TemporaryDirectory() as folder:
         environment = {"AOC_DATA_DIR": folder}  # and nothing of the person's own
         _invent(Path(folder))
-        with Tour(console, "aoc", environment) as guide:
+        with DemoScript(console, "aoc", environment) as guide:
             _show(guide)
         console.print("\n[bold]And for people: bridgehead aoc leaderboard[/]")
         board = open_event(AocSettings(environment)).board_now(Filters()).board
@@ -87,7 +87,7 @@ def _invent(folder: Path) -> None:
     (folder / "aliases.json").write_text(json.dumps({FASTEST: [SHORT_NAME]}), encoding="utf-8")
 
 
-def _show(guide: Tour) -> None:
+def _show(guide: DemoScript) -> None:
     puzzle = guide.call("An agent reads the puzzle of the day.", "fetch_instruction", {"day": 1})
     guide.expect("Lanterns on the quay" in puzzle["content"][0]["text"])
     guide.say(f"Three solvers work on it, {RUNS} times each; every time is measured and recorded.")
@@ -104,7 +104,7 @@ def _show(guide: Tour) -> None:
     guide.expect(refused["content"][0]["text"].startswith("Invalid params"))
 
 
-def _timed(guide: Tour, name: str, solve: Callable[[], int]) -> dict[str, int | str]:
+def _timed(guide: DemoScript, name: str, solve: Callable[[], int]) -> dict[str, int | str]:
     """Solve the puzzle and say how long that took; a wrong answer counts as a failure of the demo."""
     begin = time.perf_counter()
     answer = solve()

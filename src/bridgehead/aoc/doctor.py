@@ -8,8 +8,7 @@ import asyncio
 import os
 from collections.abc import Mapping
 
-from bridgehead.runtime import showing
-from bridgehead.runtime.findings import Finding
+from bridgehead.runtime.findings import Finding, settings_finding
 
 from .bridge import open_event
 from .files.check import check
@@ -24,7 +23,7 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
     event = open_event(settings)
     report = await asyncio.to_thread(check, event.folders)
     found = [
-        showing.finding(settings, environment),
+        settings_finding(settings, environment),
         _folder("puzzles", event.folders.instructions, f"{len(event.days())} days of {settings.year}"),
         _folder("records", event.folders.speeds, "kept"),
     ]

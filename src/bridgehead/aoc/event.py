@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bridgehead.mcp.lazy_imports import asyncio
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Clock
 
 from .files import instructions, layout
 from .files.instructions import Instruction

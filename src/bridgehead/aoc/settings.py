@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 
-from bridgehead.runtime.log_settings import LogSettings
+from bridgehead.runtime.logs import LogSettings
 from bridgehead.runtime.settings import Kind, Setting, SettingError, choice, whole
 
 

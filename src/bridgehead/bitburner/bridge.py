@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from bridgehead import __version__
 from bridgehead.mcp import Bridge
-from bridgehead.runtime.clock import Clock, SystemClock
 from bridgehead.runtime.manifest import Commands, FarSide, FormField, Manifest, Trial
 from bridgehead.runtime.metrics import Metrics
+from bridgehead.runtime.timing import Clock, SystemClock
 
 from .errors import BitburnerDialect
 from .game import paths
+from .game.counters import GameCounters
 from .session import Session, open_session
 from .settings import BitburnerSettings
 from .tools import (
@@ -29,7 +30,7 @@ from .tools import (
     status,
     writes,
 )
-from .tools.declaring import ToolDeclarer
+from .tools.declaring import CallObserver, ToolDeclarer
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -56,13 +57,13 @@ def make_bridge(
 ) -> Bridge[Session]:
     """Make the bridge; the port opens when it is served."""
     counted = metrics or Metrics()
-    calls = counted.counter("tool_calls_total", "Calls of a tool.", "tool")
-    errors = counted.counter("tool_errors_total", "Calls of a tool that failed.", "tool")
+    counters = GameCounters(counted)
 
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[Session]:
-        async with open_session(settings, counted, clock or SystemClock()) as session:
+        async with open_session(settings, counters, clock or SystemClock()) as session:
             session.announce = announce
+            session.board.on_change.append(bridge.changed.resources)
             yield session
 
     def announce(server: str, filename: str, is_listed_anew: bool) -> None:  # noqa: FBT001 - one caller
@@ -77,13 +78,14 @@ def make_bridge(
         description="The files of a running game of Bitburner",
         instructions=INSTRUCTIONS,
         lifespan=lifespan,
-        dialect=BitburnerDialect(calls, errors),
+        dialect=BitburnerDialect(),
         changing={"resources"},
         subscribable=True,
     )
-    tools = ToolDeclarer(bridge, calls, errors, read_only=settings.read_only)
+    tools = ToolDeclarer(bridge, read_only=settings.read_only)
     for noun in _NOUNS:
         noun.declare(tools)
+    CallObserver(bridge, counted)
     resources.declare(bridge)
     prompts.declare(bridge)
     return bridge
@@ -109,9 +111,9 @@ async def _doctor(environment: Mapping[str, str]) -> list[Finding]:
 
 
 def _demo(console: Console) -> bool:
-    from .demo import tour
+    from .demo import show_demo
 
-    return tour(console)
+    return show_demo(console)
 
 
 def _trial(folder: Path) -> AbstractContextManager[Trial]:

@@ -7,12 +7,12 @@ import stat
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from bridgehead.runtime import showing
-from bridgehead.runtime.clock import SystemClock
 from bridgehead.runtime.errors import BridgeError
-from bridgehead.runtime.findings import Finding
+from bridgehead.runtime.findings import Finding, settings_finding
 from bridgehead.runtime.metrics import Metrics
+from bridgehead.runtime.timing import SystemClock
 
+from .game.counters import GameCounters
 from .game.sharing import peer_auth
 from .game.switchboard import GUEST
 from .session import Session, open_session
@@ -28,9 +28,9 @@ _OTHERS = 0o077
 async def examine(environment: Mapping[str, str], wait: float) -> list[Finding]:
     """Look at everything, waiting so many seconds for a game to dial in."""
     settings = BitburnerSettings({"MCP_LOG_LEVEL": "error", **environment})
-    found = [showing.finding(BitburnerSettings(environment), environment), *_folders(settings)]
+    found = [settings_finding(BitburnerSettings(environment), environment), *_folders(settings)]
     try:
-        async with open_session(settings, Metrics(), SystemClock()) as session:
+        async with open_session(settings, GameCounters(Metrics()), SystemClock()) as session:
             if not session.board.problem:
                 await session.board.wait_for_game(wait)
             found += [_port(session), _listener(session), _game(session, wait)]
@@ -41,12 +41,12 @@ async def examine(environment: Mapping[str, str], wait: float) -> list[Finding]:
 
 
 def _folders(settings: BitburnerSettings) -> list[Finding]:
-    from .changes.backups import Backups
+    from .changes.history import History
 
     found = []
     try:
         found.append(_private("state", peer_auth.key_path(settings).parent))
-        backups = Backups(settings, SystemClock())
+        backups = History(settings, SystemClock())
         if backups.is_on:
             found.append(_private("backups", backups.folder))
             found.append(_private("saves", saves.folder(settings)))

@@ -6,7 +6,6 @@ from msgspec import UNSET, Struct, UnsetType
 
 from bridgehead.mcp import Dialect, Failure, ToolError
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, StorageError, TimedOut, Unavailable
-from bridgehead.runtime.metrics import Counter
 
 
 class NotConnected(Unavailable):
@@ -20,9 +19,9 @@ class Disconnected(Unavailable):
 
     code = "disconnected"
 
-    def __init__(self, method: str) -> None:
+    def __init__(self, method: str, cause: str = "") -> None:
         super().__init__(
-            f"Bitburner disconnected while {method} waited for its answer.",
+            f"Bitburner disconnected while {method} waited for its answer{f': {cause}' if cause else ''}.",
             next_step="Try again; connection_status tells whether the game is back.",
         )
 
@@ -36,6 +35,18 @@ class ReplyTimeout(TimedOut):
             next_step="Try again. If the game is busy or the answer large, raise RPC_TIMEOUT_MS.",
         )
         self.elapsed = elapsed
+
+
+class ReplyTooLarge(BridgeError):
+    """The game answered more than may be taken from it."""
+
+    code = "reply_too_large"
+
+    def __init__(self, method: str, size: int, most: int) -> None:
+        super().__init__(
+            f"The game's answer to {method} has {size:,} bytes, and BITBURNER_MAX_FRAME_BYTES is {most:,}.",
+            next_step="Ask for less, or raise BITBURNER_MAX_FRAME_BYTES. The game is still connected.",
+        )
 
 
 class RemoteFailure(BridgeError):
@@ -55,6 +66,12 @@ class RemoteFailure(BridgeError):
         self.method = method
         self.remote_message = remote_message
         self.remote_code = remote_code
+
+    @property
+    def is_missing_file(self) -> bool:
+        """Whether the game said that there is no such file, in the words of either generation."""
+        said = self.remote_message.lower().partition("filename:")[0]
+        return "exist" in said or "not found" in said
 
 
 class UnsupportedByGame(RemoteFailure):
@@ -120,14 +137,8 @@ class Problem(Struct, frozen=True, omit_defaults=True):
 class BitburnerDialect(Dialect):
     """Tool errors throughout: a model can act on each of them."""
 
-    def __init__(self, tool_calls: Counter, tool_errors: Counter) -> None:
-        self._tool_calls = tool_calls
-        self._tool_errors = tool_errors
-
     def invalid_arguments(self, tool: str, problem: str) -> Failure:
-        """Arguments that do not fit; such a call never reaches the tool, so it is counted here."""
-        self._tool_calls.add(tool)
-        self._tool_errors.add(tool)
+        """Say what does not fit."""
         error = InvalidArgument(
             f"Invalid arguments for {tool}: {problem}.", next_step="Correct the arguments and call again."
         )

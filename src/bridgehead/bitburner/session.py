@@ -6,25 +6,25 @@ the first answer to the client.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bridgehead.runtime.backoff import Backoff
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Backoff, Clock
 
 if TYPE_CHECKING:
     import asyncio
-    from contextlib import AbstractAsyncContextManager
 
-    from bridgehead.runtime.metrics import Metrics
-
-    from .changes.backups import Backups
+    from .changes.changing import Step
+    from .changes.history import History
+    from .changes.shared import Changes
+    from .game.counters import GameCounters
     from .game.dialler import Dialler
     from .game.remote import Remote
     from .game.sharing.ownership import Ownership
     from .game.sharing.relay import Relay
     from .game.switchboard import Switchboard
+    from .game.wire import Reply
     from .settings import BitburnerSettings
 
 Announce = Callable[[str, str, bool], None]
@@ -35,51 +35,131 @@ class Session:
     """Everything that the tools work with."""
 
     def __init__(
-        self, settings: BitburnerSettings, board: Switchboard, relay: Relay, remote: Remote, backups: Backups
+        self,
+        settings: BitburnerSettings,
+        board: Switchboard,
+        relay: Relay,
+        remote: Remote,
+        history: History,
+        changes: Changes,
     ) -> None:
-        from weakref import WeakValueDictionary
-
         self.settings = settings
         self.board = board
         self.relay = relay
         self.remote = remote
-        self.backups = backups
+        self.history = history
+        self.changes = changes
         self.announce: Announce = lambda *_: None
-        self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        self._notice = ""
+        self._background: set[asyncio.Task[None]] = set()
+        board.on_change.append(self._check_new_game)
+        board.on_notice.append(self._take_notice)
 
-    def lock_file(self, server: str, filename: str) -> AbstractAsyncContextManager[None]:
-        """Wait for one's turn to change a file: what is read and written in it belongs together."""
+    def take_step(self, step: Step) -> None:
+        """Take in a change that was made here: clients and the other processes hear of it."""
+        from .changes.shared import encode_step
+
+        self._note_step(step)
+        self.relay.broadcast(encode_step(step))
+
+    def _note_step(self, step: Step) -> None:
+        self.changes.differences.note_step(step)
+        self.announce(step.server, step.filename, step.is_listed_anew)
+
+    def _take_notice(self, notice: Reply) -> None:
+        """Take in a change that the owner of the shared game tells of."""
+        from .changes.differences import describe_differences
+        from .changes.shared import decode_differences, decode_step
+
+        step = decode_step(notice)
+        if step is not None:
+            self._note_step(step)
+        self._notice = describe_differences(decode_differences(notice)) or self._notice
+
+    def take_notice(self) -> str:
+        """Return what an agent should hear with its next answer, once."""
+        notice, self._notice = self._notice, ""
+        if notice and self.board.link is not None and not self.board.link.is_shared:
+            self._begin(self.changes.differences.acknowledge(self.remote))
+        return notice
+
+    def _check_new_game(self) -> None:
+        """Let a game that has just connected be compared with what was written; the owner does it for all."""
+        link = self.board.link
+        if link is not None and not link.is_shared:
+            self._begin(self._check())
+
+    async def _check(self) -> None:
+        from .changes.differences import describe_differences
+        from .changes.shared import encode_differences
+
+        found = await self.changes.differences.check_all(self.remote)
+        self._notice = describe_differences(found)
+        if found:
+            self.relay.broadcast(encode_differences(found))
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         import asyncio
 
-        return self._locks.setdefault((server, filename), asyncio.Lock())
+        task = asyncio.get_running_loop().create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def close(self) -> None:
+        """End what runs in the background."""
+        import asyncio
+
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
 
 
 @asynccontextmanager
-async def open_session(settings: BitburnerSettings, metrics: Metrics, clock: Clock) -> AsyncIterator[Session]:
+async def open_session(
+    settings: BitburnerSettings, counters: GameCounters, clock: Clock
+) -> AsyncIterator[Session]:
     """Open the port (or dial), and close everything at the end."""
     import asyncio
 
     from bridgehead.runtime import logs
 
-    from .changes.backups import Backups
-    from .game.remote import Remote
     from .game.sharing.relay import Relay
     from .game.switchboard import Switchboard
 
     settings.configure_logs()
     logs.logger("bitburner").info("starting", **dict(settings.summary()))
-    board = Switchboard(settings, metrics, clock)
-    timeout = settings.rpc_timeout_ms / 1000
-    relay = Relay(board, timeout)
+    board = Switchboard(settings, counters, clock)
+    relay = Relay(board, settings.rpc_timeout_ms / 1000)
+    session = _make_session(settings, board, relay, clock)
+    await session.changes.differences.load()
     connecting = _choose_connector(settings, board, relay, clock)
     task = asyncio.get_running_loop().create_task(_keep_connecting(connecting, board))
     try:
         await connecting.settled.wait()
-        yield Session(settings, board, relay, Remote(board, timeout, clock), Backups(settings, clock))
+        yield session
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+        await session.close()
+
+
+def _make_session(settings: BitburnerSettings, board: Switchboard, relay: Relay, clock: Clock) -> Session:
+    from .changes.changing import Changer
+    from .changes.differences import Differences
+    from .changes.history import History
+    from .changes.shared import Changes
+    from .game.remote import Remote
+
+    timeout = settings.rpc_timeout_ms / 1000
+    remote = Remote(board, timeout, clock)
+    history = History(settings, clock)
+    changer = Changer(remote, history, clock)
+    changes = Changes(board, remote, changer, Differences(history, clock), timeout)
+    relay.operations = changes.operations
+    session = Session(settings, board, relay, remote, history, changes)
+    changer.on_step.append(session.take_step)
+    return session
 
 
 def _choose_connector(

@@ -18,7 +18,7 @@ from bridgehead.aoc.files.entries import Group, NewEntry, format_timestamp
 from bridgehead.aoc.files.locking import FolderLock
 from bridgehead.aoc.files.records import Records, read_day
 from bridgehead.runtime import durable
-from bridgehead.runtime.clock import SystemClock
+from bridgehead.runtime.timing import SystemClock
 from tests.aoc.data import CONTRACT, Data, entry
 from tests.support.checked import connect
 

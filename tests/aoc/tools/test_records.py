@@ -20,7 +20,7 @@ from bridgehead.aoc.files.names import canonical_name
 from bridgehead.aoc.files.recorder import NewRun, Recorder
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.mcp.revisions import REVISIONS, Revision
-from bridgehead.runtime.clock import SystemClock
+from bridgehead.runtime.timing import SystemClock
 from tests.aoc.data import CONTRACT, Data, entry, locked
 from tests.support.checked import connect
 from tests.support.messages import call

@@ -24,7 +24,7 @@ async def test_without_a_game_the_steps_are_told(tmp_path: Path) -> None:
         text, problem = await play.fails("list_files")
 
     host, _, port = play.session.board.address.rpartition(":")
-    assert text.startswith("The game is not connected. In Bitburner open Options → Remote API")
+    assert text.startswith("Bitburner disconnected: no game has connected to this process yet. In Bitburner")
     assert f"set host {host} and port {port}, press Connect" in text
     assert "Web version" in text
     assert "Desktop version" in text
@@ -259,17 +259,32 @@ async def test_all_origins_can_be_allowed(tmp_path: Path) -> None:
 async def test_a_large_answer_goes_through(tmp_path: Path) -> None:
     content = "x" * 8_000_000
     async with played(tmp_path, game=Game(2, {"home": {"big.txt": content}})) as play:
-        text, _ = await play.ok("read_file", filename="big.txt")
+        text, _ = await play.ok("read_file", filename="big.txt", max_characters=9_000_000)
 
     assert len(text) == len(content)
 
 
-async def test_an_answer_over_the_limit_ends_the_connection_and_not_the_bridge(tmp_path: Path) -> None:
+async def test_an_answer_over_the_limit_names_the_setting_and_keeps_the_game(
+    tmp_path: Path, generation: int
+) -> None:
     async with played(
-        tmp_path, game=Game(2, {"home": {"big.txt": "x" * 20_000}}), BITBURNER_MAX_FRAME_BYTES="10kb"
+        tmp_path, game=Game(generation, {"home": {"big.txt": "x" * 20_000}}), BITBURNER_MAX_FRAME_BYTES="10kb"
+    ) as play:
+        text, problem = await play.fails("read_file", filename="big.txt")
+
+        assert problem["code"] == "reply_too_large"
+        assert "BITBURNER_MAX_FRAME_BYTES is 10,000" in text
+        assert (await play.ok("list_files"))[0] == '["big.txt"]'
+        assert play.count("ws_reconnects_total") == 0
+
+
+async def test_an_answer_far_over_the_limit_ends_the_connection_and_names_the_cause(tmp_path: Path) -> None:
+    async with played(
+        tmp_path, game=Game(2, {"home": {"big.txt": "x" * 200_000}}), BITBURNER_MAX_FRAME_BYTES="10kb"
     ) as play:
         text, _ = await play.fails("read_file", filename="big.txt")
         assert "Bitburner disconnected" in text
+        assert "BITBURNER_MAX_FRAME_BYTES" in text
         assert await play.game.dial(play.url)
         await until(lambda: play.session.board.link is not None)
 

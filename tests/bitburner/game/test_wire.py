@@ -1,4 +1,4 @@
-"""Failures on their way from the owner of a game to its guests: each arrives as what it was."""
+"""The wire: half a character never costs a frame, and failures reach guests as what they were."""
 
 import msgspec
 import pytest
@@ -17,7 +17,7 @@ from bridgehead.runtime.errors import BridgeError
     ],
 )
 def test_a_failure_of_the_owner_arrives_as_the_same_failure(error: BridgeError) -> None:
-    arrived = wire.decode_bridge_error("getFile", wire.decode_failure(wire.encode_bridge_error(error)))
+    arrived = wire.decode_bridge_error(wire.decode_failure(wire.encode_bridge_error(error)))
 
     assert arrived is not None
     assert type(arrived) is type(error)
@@ -31,9 +31,47 @@ def test_a_failure_of_the_owner_arrives_as_the_same_failure(error: BridgeError) 
 def test_an_error_of_the_game_is_passed_on_as_it_came(error: object) -> None:
     failure = wire.decode_failure(msgspec.json.encode(error))
 
-    assert wire.decode_bridge_error("getFile", failure) is None
+    assert wire.decode_bridge_error(failure) is None
     assert wire.decode_failure(wire.reencode_failure(failure)) == failure
 
 
 def test_an_error_that_cannot_be_read_is_an_error_all_the_same() -> None:
     assert "cannot be read" in wire.decode_failure(b"{").message
+
+
+@pytest.mark.parametrize(
+    ("escaped", "expected"),
+    [
+        (rb"a\ud83db", "a\ufffdb"),
+        (rb"a\ude00", "a\ufffd"),
+        (rb"\ud83d\ud83d\ude00", "\ufffd\U0001f600"),
+        (rb"\ud83d\u0041", "\ufffdA"),
+        (rb"\\ud83d", "\\ud83d"),
+        (rb"\\\ud83d", "\\\ufffd"),
+        (rb"\uD83D\uDE00 \uDE00", "\U0001f600 \ufffd"),
+    ],
+)
+def test_half_a_surrogate_pair_is_replaced_and_the_rest_stays(escaped: bytes, expected: str) -> None:
+    reply = wire.decode_reply(b'{"jsonrpc":"2.0","id":7,"result":"' + escaped + b'"}')
+
+    assert reply is not None
+    assert reply.id == 7
+    assert msgspec.json.decode(reply.result) == expected  # type: ignore[arg-type]
+
+
+def test_what_is_no_json_stays_no_reply() -> None:
+    for frame in (b"", b"{", rb'{"id":1,"result":"\ud83d', rb"\ud83d"):
+        assert wire.decode_reply(frame) is None
+
+
+@pytest.mark.parametrize(
+    ("frame", "expected"),
+    [
+        (b'{"jsonrpc":"2.0","id":12,"result":"' + b"x" * 500 + b'"}', 12),
+        (b'{"jsonrpc":"2.0","result":"' + b"x" * 500 + b'","id":12}', 12),
+        (b'{"jsonrpc":"2.0","result":"' + b"x" * 500 + b'"}', None),
+        (b'{"jsonrpc":"2.0","result":"' + b"x" * 500 + b'\\"id\\":3}', None),
+    ],
+)
+def test_the_id_of_a_reply_is_found_without_decoding_it(frame: bytes, expected: int | None) -> None:
+    assert wire.find_request_id(frame) == expected

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -145,9 +146,9 @@ async def test_ram_is_a_number(play: Play) -> None:
 
 
 async def test_ram_without_a_fraction_is_written_without_one(tmp_path: Path) -> None:
-    from bridgehead.bitburner.tools.ram import shown
+    from bridgehead.bitburner.tools.ram import format_cost
 
-    assert (shown(2.0), shown(1.6)) == ("2", "1.6")
+    assert (format_cost(2.0), format_cost(1.6)) == ("2", "1.6")
 
 
 async def test_ram_of_a_text_is_refused_before_any_call(play: Play) -> None:
@@ -203,3 +204,91 @@ async def test_a_newer_game_tells_sizes_too(tmp_path: Path) -> None:
         (entry,) = (await play.ok("get_file_metadata", filename="notes.txt"))[1]["files"]
 
     assert entry["size"] == 13
+
+
+async def test_half_a_character_in_one_file_spoils_no_other_and_is_named(play: Play) -> None:
+    play.game.servers["home"]["cut.js"] = "// one\n// \ud83d half\n"
+
+    result = await play.client.call("read_file", {"filename": "cut.js"})
+    assert result["content"][0]["text"] == "// one\n// \ufffd half\n"
+    assert (
+        "cut.js holds half a character (an unpaired surrogate) at line 2, column 4"
+        in (result["content"][1]["text"])
+    )
+    everything = await play.client.call("get_all_files", {})
+    assert len(everything["structuredContent"]["files"]) == 4
+    assert "cut.js holds half a character" in everything["content"][1]["text"]
+    found = await play.client.call("search_files", {"pattern": "half|two"})
+    assert len(found["structuredContent"]["matches"]) == 2
+    assert "cut.js holds half a character" in found["content"][1]["text"]
+    await play.ok("edit_file", filename="cut.js", old_text="half", new_text="whole")
+    await play.ok("delete_file", filename="cut.js")
+    assert "cut.js" not in play.game.servers["home"]
+
+
+async def test_a_long_file_comes_in_parts_that_say_how_to_go_on(play: Play) -> None:
+    lines = [f"// line {number} of a long script" for number in range(1, 5001)]
+    play.game.servers["home"]["long.js"] = "\n".join(lines) + "\n"
+    read: list[str] = []
+    arguments: dict[str, Any] = {"filename": "long.js"}
+    while True:
+        result = await play.client.call("read_file", arguments)
+        part = result["structuredContent"]
+        assert part["total_lines"] == 5000
+        assert len(part["content"]) <= 50_000
+        read += part["content"].split("\n")
+        if not part.get("truncated"):
+            break
+        assert f"set start_line to {part['end_line'] + 1}" in result["content"][1]["text"]
+        arguments["start_line"] = part["end_line"] + 1
+
+    assert read == lines
+
+
+async def test_a_line_that_is_too_long_alone_is_cut_and_said_so(play: Play) -> None:
+    play.game.servers["home"]["min.js"] = "x" * 60_000
+    result = await play.client.call("read_file", {"filename": "min.js"})
+
+    assert len(result["content"][0]["text"]) == 50_000
+    assert "raise max_characters" in result["content"][1]["text"]
+
+
+@pytest.mark.parametrize(
+    ("glob", "expected"),
+    [
+        ("**/*.js", {"hack.js", "lib/tools.js"}),
+        ("*.js", {"hack.js", "lib/tools.js"}),
+        ("*.{js,ts}", {"hack.js", "lib/tools.js"}),
+        ("lib/*.js", {"lib/tools.js"}),
+        ("/lib/**", {"lib/tools.js"}),
+        ("/*.js", {"hack.js"}),
+        ("[hn]*", {"hack.js", "notes.txt"}),
+        ("HACK.js", set()),
+    ],
+)
+async def test_globs_are_those_of_every_other_tool(play: Play, glob: str, expected: set[str]) -> None:
+    _, found = await play.ok("get_all_files", glob=glob)
+
+    assert {one["filename"] for one in found["files"]} == expected
+
+
+async def test_a_pattern_that_chooses_no_file_is_told_apart_from_no_match(play: Play) -> None:
+    none, _ = await play.ok("search_files", pattern="zebra")
+    unchosen, _ = await play.ok("search_files", pattern="two", glob="*.css")
+
+    assert "No line in 3 files matches" in none
+    assert "No file matches *.css; there are 3 files" in unchosen
+
+
+async def test_every_server_with_root_access_is_searched_at_once(play: Play) -> None:
+    play.game.servers["n00dles"] = {"a.js": "// two\n"}
+    play.game.world.rooted.add("n00dles")
+    text, found = await play.ok("search_files", pattern="two", all_servers=True)
+
+    assert {(one["server"], one["filename"]) for one in found["matches"]} == {
+        ("home", "notes.txt"),
+        ("n00dles", "a.js"),
+    }
+    assert "n00dles:a.js:1: // two" in text
+    play.game.world.rooted.discard("n00dles")
+    assert "n00dles" not in (await play.ok("search_files", pattern="two", all_servers=True))[0]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bridgehead.bitburner.simulator import Game
-from bridgehead.bitburner.tools.matching import Job, matched
+from bridgehead.bitburner.tools.matching import Job, find_matches
 from tests.bitburner.playing import Play, played
 from tests.support.waiting import PATIENCE
 
@@ -103,6 +103,8 @@ def _searching() -> int:
     [("b$", [("a.js", 2)]), (r"\bz", []), ("a", [("a.js", 1), ("c.js", 1)])],
 )
 def test_matching_looks_at_each_line(pattern: str, expected: list[tuple[str, int]]) -> None:
-    job = Job(pattern, ignore_case=False, most=10, seconds=1, files=[("a.js", "a\nb"), ("c.js", "ca")])
+    job = Job(
+        pattern, ignore_case=False, most=10, seconds=1, files=[("", "a.js", "a\nb"), ("", "c.js", "ca")]
+    )
 
-    assert [(one.filename, one.line) for one in matched(job).matches] == expected
+    assert [(one.filename, one.line) for one in find_matches(job).matches] == expected

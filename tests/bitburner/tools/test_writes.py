@@ -18,7 +18,7 @@ ASKABLE: dict[str, Any] = {"elicitation": {}}
 async def test_a_write_answers_ok_and_the_ram_cost_of_a_script(play: Play) -> None:
     text, written = await play.ok("write_file", filename="new.js", content=SCRIPT)
 
-    assert text == "OK"
+    assert text.startswith("OK. It costs ")
     assert play.game.servers["home"]["new.js"] == SCRIPT
     assert written["result"] == "OK"
     assert written["ram_gb"] == float((await play.ok("calculate_ram", filename="new.js"))[0])
@@ -37,7 +37,8 @@ async def test_a_script_that_cannot_run_is_written_and_the_problem_told(play: Pl
         "write_file", filename="bad.js", content="export async function main(ns) { ("
     )
 
-    assert (text, written["ram_gb"]) == ("OK", None)
+    assert text.startswith("OK. ")
+    assert written["ram_gb"] is None
     assert "calculateRam" in written["ram_problem"]
 
 
@@ -64,10 +65,39 @@ async def test_what_is_overwritten_can_be_restored(play: Play) -> None:
 
 async def test_restoring_can_be_undone(play: Play) -> None:
     await play.ok("write_file", filename="hack.js", content="// other\n")
-    await play.ok("restore_file", filename="hack.js")
-    await play.ok("restore_file", filename="hack.js")
+    text, restored = await play.ok("restore_file", filename="hack.js")
+    version = restored["written"]["kept_version"]
+    assert version in text
+    await play.ok("restore_file", filename="hack.js", version=version)
 
     assert play.game.servers["home"]["hack.js"] == "// other\n"
+
+
+async def test_undoing_twice_goes_back_twice(play: Play) -> None:
+    for content in ("v1", "v2", "v3"):
+        await play.ok("write_file", filename="a.txt", content=content)
+    await play.ok("restore_file", filename="a.txt")
+    assert play.game.servers["home"]["a.txt"] == "v2"
+    await play.ok("restore_file", filename="a.txt")
+    assert play.game.servers["home"]["a.txt"] == "v1"
+    text, problem = await play.fails("restore_file", filename="a.txt")
+
+    assert problem["code"] == "not_found"
+    assert "No earlier version" in text
+
+
+async def test_a_version_can_be_compared_before_it_is_chosen(play: Play) -> None:
+    for content in ("a\nb\n", "a\nc\n", "a\nd\n"):
+        await play.ok("write_file", filename="a.txt", content=content)
+    text, compared = await play.ok("restore_file", filename="a.txt", diff=True)
+
+    assert "-d\n+c\n" in text
+    assert compared["diff"] == text
+    oldest = (await play.ok("restore_file", filename="a.txt", list_only=True))[1]["versions"][-1]["version"]
+    newest = (await play.ok("restore_file", filename="a.txt", list_only=True))[1]["versions"][0]["version"]
+    text, _ = await play.ok("restore_file", filename="a.txt", diff=True, version=oldest, compare_to=newest)
+    assert "-d\n+b\n" in text
+    assert play.game.servers["home"]["a.txt"] == "a\nd\n"
 
 
 async def test_versions_are_listed_newest_first_and_can_be_chosen(play: Play) -> None:
@@ -76,7 +106,8 @@ async def test_versions_are_listed_newest_first_and_can_be_chosen(play: Play) ->
     text, listed = await play.ok("restore_file", filename="notes.txt", list_only=True)
 
     versions = listed["versions"]
-    assert [one["bytes"] for one in versions] == [1, 1, 13]
+    assert [one["bytes"] for one in versions] == [1, 1, 1, 13]
+    assert [one["kind"] for one in versions] == ["written", "written", "written", "found"]
     assert all(one["because"] == "write_file" and one["version"] in text for one in versions)
     await play.ok("restore_file", filename="notes.txt", version=versions[-1]["version"])
     assert play.game.servers["home"]["notes.txt"] == "one\ntwo\nthree"
@@ -87,7 +118,7 @@ async def test_without_a_name_everything_that_is_kept_of_a_server_is_listed(play
     await play.ok("delete_file", filename="notes.txt")
 
     _, listed = await play.ok("restore_file")
-    assert [one["filename"] for one in listed["versions"]] == ["notes.txt", "hack.js"]
+    assert [one["filename"] for one in listed["versions"]] == ["notes.txt", "hack.js", "hack.js"]
     assert (await play.ok("restore_file", server="n00dles"))[0] == "Nothing is kept."
 
 
@@ -229,6 +260,7 @@ async def test_an_edit_is_refused_unless_the_count_is_right(play: Play) -> None:
 
     assert "occurs 0 times" in none
     assert "occurs 3 times" in several
+    assert "on lines 1, 3, 3" in several
     assert problem["code"] == "invalid_argument"
     assert play.asked("pushFile") == []
 
@@ -278,7 +310,9 @@ async def test_a_write_is_refused_where_the_previous_content_cannot_be_kept(tmp_
             assert problem["code"] == "backup_failed"
             assert "left as it is" in text
         assert play.game.servers["home"]["hack.js"] == SCRIPT
-        assert (await play.ok("write_file", filename="new.js", content="1"))[0] == "OK"
+        text, _ = await play.ok("write_file", filename="new.js", content="1")
+        assert text.startswith("OK.")
+        assert "could not be kept on this machine" in text
 
 
 async def test_a_content_larger_than_all_backups_is_not_overwritten(tmp_path: Path) -> None:

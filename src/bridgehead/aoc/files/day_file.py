@@ -19,8 +19,8 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from bridgehead.runtime import durable
-from bridgehead.runtime.clock import Clock
 from bridgehead.runtime.errors import NotFound, StorageError
+from bridgehead.runtime.timing import Clock
 
 from ..ranking.figures import Figures, Runs, figures
 from . import day_document, journal, layout

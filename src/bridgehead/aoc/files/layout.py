@@ -150,6 +150,6 @@ def default_data_dir(current: str) -> str:
     """Return the data directory where none is set: the current one if it looks like one, else the user's."""
     if any(os.path.isdir(os.path.join(current, name)) for name in (INSTRUCTIONS, SPEEDS)):
         return current
-    from bridgehead.runtime import places  # brings pathlib and platformdirs, which few starts need
+    from bridgehead.runtime import directories  # brings pathlib and platformdirs, which few starts need
 
-    return str(places.user_data("aoc"))
+    return str(directories.user_data("aoc"))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Clock
 
 from . import layout
 from .day_file import DayFile, Recorded

@@ -9,8 +9,8 @@ from __future__ import annotations
 import secrets
 import time
 
-from bridgehead.runtime.clock import Clock
 from bridgehead.runtime.errors import NotFound
+from bridgehead.runtime.timing import Clock
 
 from .attempts import ENDED, Attempts, Outcome, Step
 from .entries import SOLVING, Measure, format_timestamp

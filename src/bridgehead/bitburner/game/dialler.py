@@ -19,13 +19,13 @@ from .sharing.relay import join_shared_game
 from .sockets import RELAY_PATH
 
 if TYPE_CHECKING:
-    from bridgehead.runtime.backoff import Backoff
+    from bridgehead.runtime.timing import Backoff
 
     from ..settings import BitburnerSettings
     from .sharing.peer_auth import Prover
     from .switchboard import Switchboard
 
-_log = logs.logger("bitburner.dialler")
+log = logs.logger("bitburner.dialler")
 
 
 class Dialler:
@@ -61,7 +61,7 @@ class Dialler:
 
     async def _dial_once(self, attempt: int) -> bool:
         """Make one try; true where it came to a connection, which has ended by then."""
-        _log.info("dialling", url=self._shown, attempt=attempt)
+        log.info("dialling", url=self._shown, attempt=attempt)
         try:
             socket = await self._connect()
         except ForeignListener as foreign:

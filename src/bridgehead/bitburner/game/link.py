@@ -14,15 +14,16 @@ from typing import Any
 from msgspec import UNSET, Raw
 from websockets.asyncio.connection import Connection
 from websockets.exceptions import ConnectionClosed
+from websockets.frames import CloseCode
 
 from bridgehead.runtime import logs
 from bridgehead.runtime.metrics import Counter
 
-from ..errors import Disconnected, InvalidReply, ReplyTimeout
+from ..errors import Disconnected, InvalidReply, ReplyTimeout, ReplyTooLarge
 from . import wire
 from .sockets import Outbox
 
-_log = logs.logger("bitburner.link")
+log = logs.logger("bitburner.link")
 
 
 class CallFailed(Exception):
@@ -46,6 +47,7 @@ class Link:
         *,
         ignored: Counter,
         timeouts: Counter,
+        most_bytes: int,
         on_notice: Notice | None = None,
     ) -> None:
         self._socket = socket
@@ -55,10 +57,14 @@ class Link:
         self._ignored = ignored
         self._timeouts = timeouts
         self._on_notice = on_notice
+        self._most_bytes = most_bytes
+        self._end_cause = ""
         self._pending: dict[int, asyncio.Future[Raw]] = {}
         self._is_over = False
         self.memory: dict[str, Any] = {}
         """What is worth remembering for as long as the same game is there."""
+        self.is_shared = on_notice is not None
+        """Whether it leads to a process that shares its game, and not to a game."""
 
     @property
     def pending(self) -> int:
@@ -68,7 +74,7 @@ class Link:
     async def call(self, method: str, params: bytes, timeout: float) -> Raw:
         """Ask, and return the undecoded result; an error that was answered is raised as `CallFailed`."""
         if self._is_over:
-            raise Disconnected(method)
+            raise Disconnected(method, self._end_cause)
         request_id = next(self._ids)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Raw] = loop.create_future()
@@ -82,7 +88,9 @@ class Link:
             self._timeouts.add()
             raise ReplyTimeout(method, loop.time() - began) from None
         except _ConnectionEnded:
-            raise Disconnected(method) from None
+            raise Disconnected(method, self._end_cause) from None
+        except _FrameTooLarge as large:
+            raise ReplyTooLarge(method, large.size, self._most_bytes) from None
         except _NoResult:
             raise InvalidReply(method, "it has neither a result nor an error") from None
         finally:
@@ -95,8 +103,9 @@ class Link:
         try:
             while True:
                 self._handle_frame(await self._socket.recv(decode=False))
-        except ConnectionClosed:
-            return
+        except ConnectionClosed as closed:
+            if closed.sent is not None and closed.sent.code == CloseCode.MESSAGE_TOO_BIG:
+                self._end_cause = "the answer was far larger than BITBURNER_MAX_FRAME_BYTES; raise it"
         finally:
             self.fail_pending()
 
@@ -108,6 +117,9 @@ class Link:
                 future.set_exception(_ConnectionEnded())
 
     def _handle_frame(self, frame: bytes) -> None:
+        if len(frame) > self._most_bytes:
+            self._fail_large(frame)
+            return
         reply = wire.decode_reply(frame)
         if reply is None:
             self._ignore("malformed", frame)
@@ -115,6 +127,15 @@ class Link:
             self._on_notice(reply)
         else:
             self._settle(reply, frame)
+
+    def _fail_large(self, frame: bytes) -> None:
+        """Fail the call whose reply is too large; the game stays connected."""
+        request_id = wire.find_request_id(frame)
+        future = None if request_id is None else self._pending.get(request_id)
+        if future is None or future.done():
+            self._ignore("too large", frame)
+        else:
+            future.set_exception(_FrameTooLarge(len(frame)))
 
     def _settle(self, reply: wire.Reply, frame: bytes) -> None:
         future = self._pending.get(reply.id) if isinstance(reply.id, int) else None
@@ -130,7 +151,7 @@ class Link:
 
     def _ignore(self, why: str, frame: bytes) -> None:
         self._ignored.add(why)
-        _log.debug("reply ignored", why=why, bytes=len(frame))
+        log.debug("reply ignored", why=why, bytes=len(frame))
 
     async def is_alive(self, within: float) -> bool:
         """Tell whether the far side answers a ping in time."""
@@ -149,6 +170,14 @@ class Link:
 
 class _NoResult(Exception):
     """The reply to a call carries nothing."""
+
+
+class _FrameTooLarge(Exception):
+    """The reply to a call has more bytes than are taken."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.size = size
 
 
 class _ConnectionEnded(Exception):

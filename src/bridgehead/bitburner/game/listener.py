@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .sharing.relay import Relay
     from .switchboard import Switchboard
 
-_log = logs.logger("bitburner.listener")
+log = logs.logger("bitburner.listener")
 
 TRY_LATER = 1013
 GOING_AWAY = 1001
@@ -124,7 +124,7 @@ class Listener:
             return True
         if await current.is_alive(self._settings.ping_timeout_ms / 1000):
             return False
-        _log.info("game taken for dead")
+        log.info("game taken for dead")
         self._board.unplug(current)
         current.fail_pending()
         self._close_in_background(current)

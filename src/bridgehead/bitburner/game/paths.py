@@ -16,6 +16,8 @@ TEXTS = (".txt", ".json", ".css")
 EXTENSIONS = SCRIPTS + TEXTS
 FORBIDDEN = frozenset("*?[]!\\~|#\"' ")
 _TOP = (".", "..")
+_MOST_ALTERNATIVES = 1000
+"""Patterns that braces may unfold to."""
 
 
 @lru_cache(maxsize=1024)
@@ -102,12 +104,18 @@ def guess_mime_type(name: str) -> str:
 
 
 def matches(name: str, glob: str | None) -> bool:
-    """Tell whether a name fits a pattern with `*`, `?` and `[…]`, where `*` also crosses folders."""
+    """Tell whether a name fits a pattern with `*`, `**`, `?`, `[…]` and `{a,b}`.
+
+    A pattern without a slash is for the name in any folder, as in a .gitignore; with one, for the whole path.
+    """
     if not glob:
         return True
-    from fnmatch import fnmatchcase
+    from wcmatch import glob as wildcards
 
-    return fnmatchcase(name, glob.removeprefix("/"))
+    flags = wildcards.GLOBSTAR | wildcards.BRACE | wildcards.DOTGLOB | wildcards.CASE | wildcards.FORCEUNIX
+    if "/" not in glob:
+        flags |= wildcards.MATCHBASE
+    return wildcards.globmatch(name, glob.lstrip("/"), flags=flags, limit=_MOST_ALTERNATIVES)
 
 
 def _refused(text: str, problem: str, advice: str) -> InvalidArgument:

@@ -19,13 +19,14 @@ from . import wire
 from .link import CallFailed, Link
 
 if TYPE_CHECKING:
-    from bridgehead.runtime.clock import Clock
+    from bridgehead.runtime.timing import Clock
 
     from .switchboard import Switchboard
 
-_log = logs.logger("bitburner.remote")
+log = logs.logger("bitburner.remote")
 
 T = TypeVar("T")
+_SLOW_SECONDS = 0.5
 _METHOD_NOT_FOUND = -32601
 _UNKNOWN = ("unknown message", "unknown method", "method not found")
 
@@ -109,14 +110,18 @@ class Remote:
             return await link.call(method, wire.encode_params(params), self._timeout)
         except CallFailed as failed:
             outcome = "refused"
-            raise _to_bridge_error(method, failed.failure) from None
+            raise to_bridge_error(method, failed.failure) from None
         except BridgeError as error:
             outcome = error.code
             raise
         finally:
-            if _log.tells("debug"):
-                milliseconds = round((self._clock.monotonic() - began) * 1000, 2)
-                _log.debug("exchange", method=method, outcome=outcome, ms=milliseconds)
+            self._log_exchange(method, outcome, self._clock.monotonic() - began)
+
+    def _log_exchange(self, method: str, outcome: str, seconds: float) -> None:
+        if seconds >= _SLOW_SECONDS:
+            log.info("slow exchange", method=method, outcome=outcome, ms=round(seconds * 1000, 2))
+        elif log.tells("debug"):
+            log.debug("exchange", method=method, outcome=outcome, ms=round(seconds * 1000, 2))
 
     async def _call_typed(self, method: str, kind: type[T], **params: Any) -> T:
         return decode_result(method, await self.call(method, **params), kind)
@@ -173,7 +178,7 @@ class Remote:
         """Find out which generation the game is of, by what it knows; once a connection."""
         link = await self._board.require_link()
         if "generation" not in link.memory:
-            link.memory["generation"] = await self._probe_generation(link)
+            link.memory["generation"] = self._board.generation = await self._probe_generation(link)
         generation: str = link.memory["generation"]
         return generation
 
@@ -186,7 +191,7 @@ class Remote:
         try:
             await link.call(method, wire.encode_params(params), self._timeout)
         except CallFailed as failed:
-            named = _to_bridge_error(method, failed.failure)
+            named = to_bridge_error(method, failed.failure)
             if not isinstance(named, RemoteFailure):
                 raise named from None
             return not isinstance(named, UnsupportedByGame)
@@ -201,9 +206,9 @@ def decode_result(method: str, raw: Raw, kind: type[T]) -> T:
         raise InvalidReply(method, str(problem)) from None
 
 
-def _to_bridge_error(method: str, failure: wire.Failure) -> Exception:
+def to_bridge_error(method: str, failure: wire.Failure) -> Exception:
     """Turn an error that was answered into ours: the game's own, or that of a process that relays."""
-    ours = wire.decode_bridge_error(method, failure)
+    ours = wire.decode_bridge_error(failure)
     if ours is not None:
         return ours
     text = failure.message.lower()

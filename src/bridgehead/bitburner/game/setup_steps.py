@@ -17,8 +17,31 @@ def describe_next_step(settings: BitburnerSettings, address: str, problem: str, 
         return f"{trouble}This bridge dials {address} by itself; see that a game is served there."
     if problem:
         return f"{problem} Once that is solved: {describe_connect_steps(settings, address)}"
-    turned_away = f" The last dial-in was refused ({refused})." if refused else ""
-    return describe_connect_steps(settings, address) + turned_away
+    return describe_connect_steps(settings, address) + _describe_refusal(refused)
+
+
+def describe_return(generation: str, refused: str) -> str:
+    """Say how a game that was connected before comes back; it is set up already."""
+    if generation.startswith("3"):
+        steps = (
+            "It comes back by itself if its Reconnection delay (Options → Remote API) is above 0; "
+            "otherwise ask the player to press Connect there."
+        )
+    elif generation:
+        steps = (
+            "A game of version 2 does not come back by itself: ask the player to press Connect in "
+            "Options → Remote API."
+        )
+    else:
+        steps = (
+            "A game of version 3 comes back by itself if its Reconnection delay is above 0; otherwise, and "
+            "in version 2, ask the player to press Connect in Options → Remote API."
+        )
+    return steps + _describe_refusal(refused)
+
+
+def _describe_refusal(refused: str) -> str:
+    return f" The last dial-in was refused ({refused})." if refused else ""
 
 
 def describe_connect_steps(settings: BitburnerSettings, address: str) -> str:

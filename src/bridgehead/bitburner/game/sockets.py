@@ -17,6 +17,9 @@ MARK = "Bridgehead"
 """The response header by which a bridge is known."""
 TIMEOUT = "Bridgehead-Timeout-Ms"
 _CLOSE_SECONDS = 1.0
+_HARD_LIMIT_FACTOR = 4
+"""The library ends the connection over a frame that is too large, so its limit lies above ours: a frame
+between the two fails the one call that asked for it, and the game stays connected."""
 _OPEN_SECONDS = 5.0
 
 
@@ -28,7 +31,7 @@ def make_options(settings: BitburnerSettings) -> dict[str, Any]:
     """
     return {
         "compression": None,
-        "max_size": settings.max_frame_bytes,
+        "max_size": _HARD_LIMIT_FACTOR * settings.max_frame_bytes,
         "ping_interval": settings.ping_interval_ms / 1000,
         "ping_timeout": settings.ping_timeout_ms / 1000,
         "open_timeout": _OPEN_SECONDS,

@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING
 from websockets.asyncio.connection import Connection
 
 from bridgehead.runtime import logs
-from bridgehead.runtime.metrics import Metrics
 
 from ..errors import NotConnected
-from . import setup_steps
+from . import setup_steps, timestamps
 from .link import Link, Notice
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bridgehead.runtime.clock import Clock
+    from bridgehead.runtime.timing import Clock
 
     from ..settings import BitburnerSettings
+    from .counters import GameCounters
 
-_log = logs.logger("bitburner.connection")
+log = logs.logger("bitburner.connection")
 
 _ID_BITS = 50
 """The game counts in floating point, which is exact up to 53 bits."""
@@ -37,8 +37,9 @@ OWNER, GUEST, DIALLER = "owner", "guest", "dialler"
 class Switchboard:
     """The connection to the game as everything else sees it."""
 
-    def __init__(self, settings: BitburnerSettings, metrics: Metrics, clock: Clock) -> None:
+    def __init__(self, settings: BitburnerSettings, counters: GameCounters, clock: Clock) -> None:
         self._settings = settings
+        self.counters = counters
         self._clock = clock
         self._arrived = asyncio.Event()
         self.link: Link | None = None
@@ -48,32 +49,35 @@ class Switchboard:
         self.address = settings.shown_url if settings.rpc_url else str(settings.listen)
         self.game = ""
         """Where the current game dialled from, as far as it told."""
+        self.generation = ""
+        """The generation of the last game, where it was asked for."""
         self.problem = ""
         """What keeps a game from reaching this process, where something does."""
         self.refused = ""
         """The last dial-in that was turned away, and why."""
         self.on_change: list[Callable[[], None]] = []
+        self.on_notice: list[Notice] = []
+        """Who hears what the owner of a shared game says beside its status."""
         self._games = 0
         # Ids go on from one connection to the next and start anywhere, so that a reply from an earlier
         # connection or process, however late it comes, is never taken for an answer.
         self._ids = itertools.count(random.getrandbits(_ID_BITS))
-        self.timeouts = metrics.counter(
-            "rpc_timeouts_total", "Exchanges that the game did not answer in time."
-        )
-        self.reconnects = metrics.counter("ws_reconnects_total", "Games that connected after an earlier one.")
-        self.ignored = metrics.counter("ws_replies_ignored_total", "Replies that fitted no call.", "why")
-        metrics.gauge(
-            "ws_connected", "Whether a game is connected.", lambda: {(): float(self.link is not None)}
-        )
 
     def make_link(self, socket: Connection, on_notice: Notice | None = None) -> Link:
         """Make a link that counts what it ignores and what takes too long."""
-        return Link(socket, self._ids, ignored=self.ignored, timeouts=self.timeouts, on_notice=on_notice)
+        return Link(
+            socket,
+            self._ids,
+            ignored=self.counters.ignored,
+            timeouts=self.counters.timeouts,
+            most_bytes=self._settings.max_frame_bytes,
+            on_notice=on_notice,
+        )
 
     def plug(self, link: Link, game: str) -> None:
         """Make a link the current one."""
         if self._games:
-            self.reconnects.add()
+            self.counters.reconnects.add()
         self._games += 1
         self.link, self.game, self.problem = link, game, ""
         link.memory.clear()
@@ -87,24 +91,25 @@ class Switchboard:
 
     def _changed(self, event: str) -> None:
         self.since = self._clock.now()
+        self.counters.is_connected = self.link is not None
         if self.link is None:
             self._arrived.clear()
         else:
             self._arrived.set()
-        _log.info(event, role=self.role, game=self.game, address=self.address)
+        log.info(event, role=self.role, game=self.game, address=self.address)
         for listener in self.on_change:
             listener()
 
     def report_problem(self, problem: str) -> None:
         """Note what keeps a game from reaching this process."""
         if problem != self.problem:
-            _log.warn("no game can reach this process", problem=problem)
+            log.warn("no game can reach this process", problem=problem)
         self.problem = problem
 
     def report_rejection(self, who: str, why: str) -> None:
         """Note a dial-in that was refused."""
         self.refused = f"{who}: {why}"
-        _log.warn("dial-in refused", who=who, why=why)
+        log.warn("dial-in refused", who=who, why=why)
 
     async def require_link(self) -> Link:
         """Return the link to the game, waiting a short while for one to dial in."""
@@ -124,8 +129,18 @@ class Switchboard:
 
     def make_not_connected(self) -> NotConnected:
         """Say that there is no game, and what the player must do."""
-        return NotConnected("The game is not connected.", next_step=self.describe_next_step())
+        return NotConnected(
+            f"Bitburner disconnected: {self._describe_state()}", next_step=self.describe_next_step()
+        )
+
+    def _describe_state(self) -> str:
+        if self.since is None:
+            return "no game has connected to this process yet."
+        ago = timestamps.format_duration(self._clock.now() - self.since)
+        return f"the game went {ago} ago, at {timestamps.format_utc(self.since)}."
 
     def describe_next_step(self) -> str:
         """Say what has to be done for a game to connect."""
+        if self.since is not None and not self.problem and self._settings.rpc_url is None:
+            return setup_steps.describe_return(self.generation, self.refused)
         return setup_steps.describe_next_step(self._settings, self.address, self.problem, self.refused)

@@ -12,3 +12,12 @@ def format_utc(seconds: float) -> str:
     except (OverflowError, ValueError, OSError):
         return f"{seconds:g} s since 1970"
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def format_duration(seconds: float) -> str:
+    """Give a length of time in its largest unit, roughly."""
+    for size, unit in ((86_400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= size:
+            count = int(seconds // size)
+            return f"{count} {unit}{'' if count == 1 else 's'}"
+    return f"{max(0, int(seconds))} s"

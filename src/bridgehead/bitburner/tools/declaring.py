@@ -1,28 +1,41 @@
 """Declaring: offers the tools, counts and logs their calls, and leaves out those that write if so set.
 
-A call is logged with its tool, server, file and size, never with a content.
+A call is logged with its tool, server, file and size, never with a content. Also here: the arguments that
+several tools have in common, each with the one sentence that describes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import cached_property, wraps
-from time import monotonic
+from functools import cached_property
 from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta
 
-from bridgehead.mcp import Bridge, Context
-from bridgehead.mcp.features.tools import Tool, ToolHints
+from bridgehead.mcp import (
+    Answer,
+    Bridge,
+    CallResult,
+    Invocation,
+    Outcome,
+    Text,
+    Tool,
+    ToolHints,
+    observe_calls,
+)
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
-from bridgehead.runtime.metrics import Counter
+from bridgehead.runtime.metrics import Metrics
 
 from ..session import Session
 
-_log = logs.logger("bitburner.tools")
+log = logs.logger("bitburner.tools")
 
 Function = TypeVar("Function", bound=Callable[..., Awaitable[Any]])
+
+Server = Annotated[str, Meta(description="Server's host name, case-sensitive")]
+Filename = Annotated[str, Meta(min_length=1, description="Path on the server, such as scripts/hack.js")]
+Glob = Annotated[str, Meta(description="Only files whose path fits, such as lib/*.js")]
 
 
 class FailureAwareTool(Tool):
@@ -45,15 +58,13 @@ class FailureAwareTool(Tool):
 class ToolDeclarer:
     """Where the tools of one bridge are declared."""
 
-    def __init__(self, bridge: Bridge[Session], calls: Counter, errors: Counter, *, read_only: bool) -> None:
+    def __init__(self, bridge: Bridge[Session], *, read_only: bool) -> None:
         self.bridge = bridge
-        self._calls = calls
-        self._errors = errors
         self._read_only = read_only
 
     def read_tool(self, title: str, description: str) -> Callable[[Function], Function]:
         """Declare a tool that changes nothing."""
-        return self._declared(title, description, ToolHints(read_only_hint=True, open_world_hint=False))
+        return self._declare(title, description, ToolHints(read_only_hint=True, open_world_hint=False))
 
     def write_tool(
         self, title: str, description: str, *, destructive: bool, idempotent: bool
@@ -67,53 +78,73 @@ class ToolDeclarer:
             idempotent_hint=idempotent,
             open_world_hint=False,
         )
-        return self._declared(title, description, hints)
+        return self._declare(title, description, hints)
 
-    def _declared(self, title: str, description: str, hints: ToolHints) -> Callable[[Function], Function]:
+    def _declare(self, title: str, description: str, hints: ToolHints) -> Callable[[Function], Function]:
         def declare(handler: Function) -> Function:
-            tool = FailureAwareTool(
-                self._watched(handler), description, home=self.bridge, title=title, hints=hints
-            )
+            tool = FailureAwareTool(handler, description, home=self.bridge, title=title, hints=hints)
             self.bridge.add(self.bridge.tools, tool.name, tool)
             return handler
 
         return declare
 
-    def _watched(self, handler: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        name: str = handler.__name__
 
-        @wraps(handler)
-        async def watched(args: Any, ctx: Context[Session]) -> Any:
-            self._calls.add(name)
-            began = monotonic()
-            try:
-                answer = await handler(args, ctx)
-            except Exception as error:
-                self._errors.add(name)
-                if isinstance(error, BridgeError):  # the engine logs what is a bug
-                    about = _about(name, args, ctx, began)
-                    _log.warn("tool failed", code=error.code, problem=error.message, **about)
-                raise
-            if _log.tells("info"):
-                _log.info("tool called", **_about(name, args, ctx, began))
-            return answer
+class CallObserver:
+    """Counts and logs every call of a tool; each tool is there from the start, at zero."""
 
-        return watched
+    def __init__(self, bridge: Bridge[Session], metrics: Metrics) -> None:
+        self._calls = metrics.counter("tool_calls_total", "Calls of a tool.", "tool")
+        self._errors = metrics.counter("tool_errors_total", "Calls of a tool that failed.", "tool")
+        for name in bridge.tools:
+            self._calls.add(name, by=0)
+            self._errors.add(name, by=0)
+        bridge.around_calls(observe_calls(self._end, waits=self._begin))
+        bridge.around_calls(_add_notice)
+
+    def _begin(self, call: Invocation) -> None:
+        if call.kind == "tool":
+            self._calls.add(call.name)
+
+    def _end(self, call: Invocation, outcome: Outcome, seconds: float) -> None:
+        if call.kind != "tool":
+            return
+        if not outcome.waited:  # its arguments did not fit: it never began
+            self._calls.add(call.name)
+        if outcome.status == "error":
+            self._errors.add(call.name)
+            error = outcome.error
+            if isinstance(error, BridgeError):  # the engine logs what is a bug
+                log.warn("tool failed", code=error.code, problem=error.message, **_describe(call, seconds))
+        elif outcome.status == "ok" and log.tells("info"):
+            log.info("tool called", **_describe(call, seconds))
 
 
-def _about(tool: str, args: Any, ctx: Context[Session], began: float) -> dict[str, object]:
-    about: dict[str, object] = {"tool": tool, "request": ctx.request_id}
+def _describe(call: Invocation, seconds: float) -> dict[str, object]:
+    about: dict[str, object] = {"tool": call.name, "request": call.context.request_id}
     for field in ("server", "filename"):
-        value = getattr(args, field, None)
+        value = getattr(call.arguments, field, None)
         if value is not None:
             about[field] = value
-    content = getattr(args, "content", None)
+    content = getattr(call.arguments, "content", None)
     if content is not None:
         about["characters"] = len(content)
-    about["ms"] = round((monotonic() - began) * 1000, 1)
+    about["ms"] = round(seconds * 1000, 1)
     return about
 
 
-Server = Annotated[str, Meta(description="Server's host name, case-sensitive")]
-Filename = Annotated[str, Meta(min_length=1, description="Path on the server, such as scripts/hack.js")]
-Glob = Annotated[str, Meta(description="Only files whose path fits, such as lib/*.js")]
+def _add_notice(call: Invocation, run: Callable[[], Any]) -> Any:
+    """Tell an agent once, with whatever it calls next, of files that differ from what it wrote."""
+    value = run()
+    if call.kind != "tool" or not isinstance(value, Awaitable):
+        return value
+    return _add_notice_later(call, value)
+
+
+async def _add_notice_later(call: Invocation, work: Awaitable[Any]) -> Any:
+    value = await work
+    if not isinstance(value, Answer):
+        return value
+    notice = call.context.state.take_notice()
+    if not notice:
+        return value
+    return CallResult([Text(value.text), Text(f"Note: {notice}")], value.structured)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -10,14 +10,18 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from bridgehead.mcp import Answer, Arguments, CallResult, Context, Text
 from bridgehead.runtime.errors import InvalidArgument
 
-from ..game import paths, timestamps
+from ..game import lines, paths, timestamps
 from ..session import Session
 from .declaring import Filename, Glob, Server, ToolDeclarer
 
 if TYPE_CHECKING:
     from ..game.remote import Metadata
 
-LineNumber = Annotated[int, Meta(ge=1)]
+T = TypeVar("T", bound=Struct)
+LONGEST_READ = 50_000
+"""Characters of a file that come unless more is asked for: enough for nearly every script, and an answer
+that a model can hold."""
+DAMAGED = "\ufffd"
 
 
 class ListFiles(Arguments):
@@ -39,15 +43,18 @@ class ReadFile(Arguments):
     server: Server = paths.HOME
     start_line: Annotated[int, Meta(ge=1, description="First line, counted from 1")] | None = None
     end_line: Annotated[int, Meta(ge=1, description="Last line, included")] | None = None
+    max_characters: Annotated[int, Meta(ge=1, description="Longer answers are cut at a line")] = LONGEST_READ
 
 
 class Content(Struct, omit_defaults=True):
-    """Output of read_file."""
+    """Output of read_file; `start_line` and `end_line` where it is a part of the file."""
 
     content: str
     total_lines: int
     start_line: int | UnsetType = UNSET
     end_line: int | UnsetType = UNSET
+    truncated: bool = False
+    note: str = ""
 
 
 class GetAllFiles(Arguments):
@@ -86,7 +93,7 @@ def declare(tools: ToolDeclarer) -> None:
     tools.read_tool("List files", "List the files on a server, as a JSON array of paths.")(list_files)
     tools.read_tool(
         "Read a file",
-        "Read a file. Give start_line and end_line for a part of a long one; search_files finds the lines.",
+        "Read a file. A long one comes in parts: give start_line and end_line; search_files finds the lines.",
     )(read_file)
     tools.read_tool(
         "Get all files",
@@ -107,22 +114,83 @@ async def list_files(args: ListFiles, ctx: Context[Session]) -> Answer[FileNames
 async def read_file(args: ReadFile, ctx: Context[Session]) -> Answer[Content]:
     """Read a file, or some of its lines."""
     name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
+    _check_lines(args)
+    content = await ctx.state.remote.read(name, on)
+    part = _choose_lines(name, content, args)
+    notes = [_describe_cut(part, args), *describe_damage([(name, content)])]
+    difference = await ctx.state.changes.differences.check(on, name, content)
+    if difference is not None:
+        from ..changes.differences import describe_differences
+
+        notes.append(describe_differences([difference]))
+    part.note = " ".join(note for note in notes if note)
+    return add_block(Answer(part.content, part), part.note)
+
+
+def _check_lines(args: ReadFile) -> None:
     if args.start_line is not None and args.end_line is not None and args.end_line < args.start_line:
         raise InvalidArgument(
             f"end_line {args.end_line} is before start_line {args.start_line}.",
             next_step="Give lines in order.",
         )
-    content = await ctx.state.remote.read(name, on)
-    total = content.count("\n") + 1
-    if args.start_line is None and args.end_line is None:
-        return Answer(content, Content(content, total))
+
+
+def _choose_lines(name: str, content: str, args: ReadFile) -> Content:
+    """Return the lines that were asked for, as far as they go into one answer."""
+    total = lines.count_lines(content)
+    if args.start_line is None and args.end_line is None and len(content) <= args.max_characters:
+        return Content(content, total)
     first, last = args.start_line or 1, min(args.end_line or total, total)
-    if first > total:
+    if first > max(total, 1):
         raise InvalidArgument(
             f"{name} has {total} lines, so there is no line {first}.", next_step="Ask for an earlier line."
         )
-    part = "\n".join(content.split("\n")[first - 1 : last])
-    return Answer(part, Content(part, total, first, last))
+    chosen = lines.split_lines(content)[first - 1 : last]
+    fitting = _count_fitting(chosen, args.max_characters)
+    if fitting == len(chosen):
+        return Content("\n".join(chosen), total, first, last)
+    if not fitting:  # one line alone is too long
+        return Content(chosen[0][: args.max_characters], total, first, first, truncated=True)
+    return Content("\n".join(chosen[:fitting]), total, first, first + fitting - 1, truncated=True)
+
+
+def _count_fitting(chosen: list[str], most: int) -> int:
+    size = -1
+    for count, line in enumerate(chosen):
+        size += len(line) + 1
+        if size > most:
+            return count
+    return len(chosen)
+
+
+def _describe_cut(part: Content, args: ReadFile) -> str:
+    """Say how to go on where the answer is a part of what was asked for."""
+    if not part.truncated or not isinstance(part.end_line, int):
+        return ""
+    if len(part.content) == args.max_characters and part.start_line == part.end_line:
+        return f"Line {part.end_line} is longer than this; raise max_characters to read more of it."
+    return (
+        f"These are lines {part.start_line} to {part.end_line} of {part.total_lines}. "
+        f"To go on, set start_line to {part.end_line + 1}."
+    )
+
+
+def describe_damage(files: list[tuple[str, str]]) -> list[str]:
+    """Name the files that hold half a character, and where it is first."""
+    return [
+        f"{name} holds half a character (an unpaired surrogate) at line {line}, column {column}; "
+        "it is shown as U+FFFD."
+        for name, content in files
+        if DAMAGED in content
+        for line, column in [lines.locate(content, content.index(DAMAGED))]
+    ]
+
+
+def add_block(answer: Answer[T], text: str) -> Answer[T]:
+    """Add a block of text to an answer, whose first block stays as it is; `Answer` carries one."""
+    if not text:
+        return answer
+    return cast("Answer[T]", CallResult([Text(answer.text), Text(text)], answer.structured))
 
 
 async def get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[AllFiles]:
@@ -131,19 +199,25 @@ async def get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[AllF
 
     raw = await ctx.state.remote.call("getAllFiles", server=paths.validate_server(args.server))
     found = decode_result("getAllFiles", raw, list[File])
+    damage = " ".join(describe_damage([(one.filename, one.content) for one in found]))
     if args.glob is None and args.max_bytes is None:
-        return Answer(
-            str(memoryview(raw), "utf-8"), AllFiles(found)
-        )  # as the game sent it: no second encoding
-    files, left_out = _bounded(
-        [file for file in found if paths.matches(file.filename, args.glob)], args.max_bytes
-    )
-    blocks = [Text(_json(files))]
+        # As the game sent it: no second encoding.
+        return add_block(Answer(str(memoryview(raw), "utf-8"), AllFiles(found)), damage)
+    chosen = [file for file in found if paths.matches(file.filename, args.glob)]
+    files, left_out = _bounded(chosen, args.max_bytes)
+    notes = [damage]
     if left_out:
         names = ", ".join(f"{one.filename} ({one.bytes} bytes)" for one in left_out)
-        blocks.append(Text(f"Left out because of max_bytes: {names}. Use read_file for these."))
-    # Two blocks, so that the first stays the plain array; `Answer` carries one.
-    return cast("Answer[AllFiles]", CallResult([*blocks], AllFiles(files, left_out)))
+        notes.append(f"Left out because of max_bytes: {names}. Use read_file for these.")
+    if not chosen:
+        notes.append(describe_no_match(args.glob, len(found)))
+    answer = Answer(_json(files), AllFiles(files, left_out))
+    return add_block(answer, " ".join(note for note in notes if note))
+
+
+def describe_no_match(glob: str | None, count: int) -> str:
+    """Say that a pattern chose no file."""
+    return f"No file matches {glob}; there are {count} files. list_files shows their paths."
 
 
 def _bounded(files: list[File], most: int | None) -> tuple[list[File], list[LeftOut]]:

@@ -12,15 +12,18 @@ import sys
 import msgspec
 from msgspec import Struct
 
+from bridgehead.bitburner.game.lines import split_lines
+
 _LONGEST_LINE = 300
 
 
-class Match(Struct):
-    """A line that matches."""
+class Match(Struct, omit_defaults=True):
+    """A line that matches; `server` where several were searched."""
 
     filename: str
     line: int
     text: str
+    server: str = ""
 
 
 class Job(Struct):
@@ -30,7 +33,8 @@ class Job(Struct):
     ignore_case: bool
     most: int
     seconds: float
-    files: list[tuple[str, str]]
+    files: list[tuple[str, str, str]]
+    """Server, where that is told; path; content."""
 
 
 class Outcome(Struct):
@@ -49,10 +53,10 @@ def main() -> None:
     job = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Job)
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, job.seconds)  # the default action ends the process
-    sys.stdout.buffer.write(msgspec.msgpack.encode(matched(job)))
+    sys.stdout.buffer.write(msgspec.msgpack.encode(find_matches(job)))
 
 
-def matched(job: Job) -> Outcome:
+def find_matches(job: Job) -> Outcome:
     """Find the lines that match."""
     import re
 
@@ -61,17 +65,17 @@ def matched(job: Job) -> Outcome:
     except (re.error, OverflowError, RecursionError) as problem:
         return Outcome(problem=str(problem))
     matches: list[Match] = []
-    for filename, content in job.files:
-        for number, line in enumerate(content.splitlines(), start=1):
+    for server, filename, content in job.files:
+        for number, line in enumerate(split_lines(content), start=1):
             if pattern.search(line) is None:
                 continue
             if len(matches) == job.most:
                 return Outcome(matches, truncated=True)
-            matches.append(Match(filename, number, _shortened(line)))
+            matches.append(Match(filename, number, _shorten(line), server))
     return Outcome(matches)
 
 
-def _shortened(line: str) -> str:
+def _shorten(line: str) -> str:
     return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}… ({len(line)} characters)"
 
 

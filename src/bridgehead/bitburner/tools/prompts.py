@@ -11,8 +11,9 @@ from bridgehead.mcp import Arguments, Bridge, Context
 from ..game import paths
 from ..game.definitions import Definitions, Entry
 from ..session import Session
-from . import ram, resources
+from . import resources
 from .definitions import index_definitions, shorten_entry
+from .ram import format_cost, measure_cost
 
 _MOST_ENTRIES = 12
 _MOST_CHARACTERS = 20_000
@@ -65,11 +66,11 @@ async def slim_script(args: SlimScript, ctx: Context[Session]) -> str:
     """Make the prompt for slimming a script."""
     name, on = paths.validate_script(args.filename), paths.validate_server(args.server)
     content = await ctx.state.remote.read(name, on)
-    cost, problem = await ram.cost_of(ctx.state.remote, name, on)
+    cost, problem = await measure_cost(ctx.state.remote, name, on)
     index: Definitions = await index_definitions(ctx.state)
     called = set(_words(content)) - _BASICS
     told = (
-        f"It costs {ram.shown(cost)} GB of RAM now."
+        f"It costs {format_cost(cost)} GB of RAM now."
         if cost is not None
         else f"Its cost is unknown: {problem}"
     )

@@ -38,18 +38,17 @@ def declare(tools: ToolDeclarer) -> None:
 
 async def calculate_ram(args: CalculateRam, ctx: Context[Session]) -> Answer[RamCost]:
     """Calculate what a script costs."""
-    cost = await ctx.state.remote.calculate_ram(
-        paths.validate_script(args.filename), paths.validate_server(args.server)
-    )
-    return Answer(shown(cost), RamCost(cost))
+    name, on = paths.validate_script(args.filename), paths.validate_server(args.server)
+    cost = await ctx.state.remote.calculate_ram(name, on)
+    return Answer(format_cost(cost), RamCost(cost))
 
 
-def shown(cost: float) -> str:
+def format_cost(cost: float) -> str:
     """Give a cost as the game writes it: without a fraction where there is none."""
     return msgspec.json.encode(int(cost) if cost.is_integer() else cost).decode()
 
 
-async def cost_of(remote: Remote, name: str, server: str) -> tuple[float | None, str | None]:
+async def measure_cost(remote: Remote, name: str, server: str) -> tuple[float | None, str | None]:
     """Return a script's cost, or why there is none; nothing at all for other files."""
     if not paths.is_script(name):
         return None, None
@@ -57,3 +56,8 @@ async def cost_of(remote: Remote, name: str, server: str) -> tuple[float | None,
         return await remote.calculate_ram(name, server), None
     except BridgeError as error:
         return None, error.message
+
+
+def describe_cost(cost: float | None, problem: str | None) -> str:
+    """Say what a script costs, or why that is not known; nothing for what has none."""
+    return f"It costs {format_cost(cost)} GB of RAM." if cost is not None else problem or ""

@@ -1,19 +1,26 @@
-"""Restores: the tool that lists earlier contents of files and brings them back."""
+"""Restores: the tool that lists, compares and brings back earlier contents of files."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
 
 from bridgehead.mcp import Answer, Arguments, Context
 from bridgehead.mcp.lazy_imports import asyncio
-from bridgehead.runtime.errors import InvalidArgument
+from bridgehead.runtime.errors import BridgeError, InvalidArgument
 
+from ..errors import RemoteFailure
 from ..game import paths
 from ..session import Session
 from .declaring import Server, ToolDeclarer
-from .writes import Written, rewrite, told_cost
+from .writes import Written, apply_change
+
+if TYPE_CHECKING:
+    from ..changes.history import Version
+
+_LONGEST_DIFF = 20_000
+_MOST_LISTED = 200
 
 
 class RestoreFile(Arguments):
@@ -23,56 +30,155 @@ class RestoreFile(Arguments):
         Annotated[str, Meta(description="Path; without it, lists what is kept of the server")] | None
     ) = None
     server: Server = paths.HOME
-    version: Annotated[str, Meta(description="Which one; the newest if left out")] | None = None
+    version: (
+        Annotated[str, Meta(description="Which one; the one before the current content if left out")] | None
+    ) = None
     list_only: Annotated[bool, Meta(description="List the versions, restore nothing")] = False
+    diff: Annotated[
+        bool, Meta(description="Show what restoring would change in the file, restore nothing")
+    ] = False
+    compare_to: (
+        Annotated[str, Meta(description="With diff: compare version to this version, not to the file")] | None
+    ) = None
+    filenames: (
+        Annotated[list[str], Meta(min_length=1, max_length=100, description="Several paths at once")] | None
+    ) = None
 
 
 class KeptVersion(Struct):
-    """An earlier content that can be restored."""
+    """A content that can be restored."""
 
     version: str
     filename: str
     kept_at: str
     because: str
     bytes: int
+    kind: str = "found"
+
+
+class NotRestored(Struct):
+    """A file of several that could not be restored."""
+
+    filename: str
+    problem: str
 
 
 class Restored(Struct):
-    """Output of restore_file: what was written, or what is kept."""
+    """Output of restore_file: what was written, what is kept, or what differs."""
 
     written: Written | None = None
     versions: list[KeptVersion] | None = None
+    diff: str | None = None
+    restored: list[str] | None = None
+    failed: list[NotRestored] | None = None
 
 
 def declare(tools: ToolDeclarer) -> None:
     """Declare the tools of this module."""
     tools.write_tool(
         "Restore a file",
-        "Bring back what a file held before a write, edit or delete; with list_only, list the kept versions, "
-        "newest first. What the file holds now is kept too, so restoring can be undone.",
+        "Bring back what a file held before a write, edit or delete, or what was written and the game has "
+        "lost; each further call goes one version further back. With list_only, list the kept versions, "
+        "newest first; with diff, compare first. What the file holds now is kept too.",
         destructive=True,
         idempotent=False,
     )(restore_file)
 
 
 async def restore_file(args: RestoreFile, ctx: Context[Session]) -> Answer[Restored]:
-    """List or restore earlier contents."""
+    """List, compare or restore contents."""
     on = paths.validate_server(args.server)
     name = None if args.filename is None else paths.validate_filename(args.filename)
-    backups = ctx.state.backups
-    if not backups.is_on:
+    if not ctx.state.history.is_on:
         raise InvalidArgument("Backups are off.", next_step="Unset BITBURNER_BACKUP_DIR to have them kept.")
+    if args.filenames is not None:
+        return await _restore_several(ctx.state, on, args)
     if name is None or args.list_only:
-        found = await asyncio.to_thread(backups.list_versions, on, name)
-        listed = [KeptVersion(v.version, v.filename, v.kept_at, v.because, v.bytes) for v in found]
-        return Answer(_listed(listed), Restored(versions=listed))
-    version, content = await asyncio.to_thread(backups.load, on, name, args.version)
-    written = await rewrite(ctx.state, on, name, lambda _: content, because="restore_file")
-    return Answer(f"Restored {name} from {version}.{told_cost(written)}", Restored(written))
+        return await _list(ctx.state, on, name)
+    if args.diff:
+        return await _compare(ctx.state, on, name, args)
+    written, text = await _restore(ctx.state, on, name, args.version)
+    return Answer(text, Restored(written))
 
 
-def _listed(versions: list[KeptVersion]) -> str:
-    lines = [
-        f"{v.version}  {v.kept_at}  {v.bytes:>8} bytes  {v.filename}  before {v.because}" for v in versions
-    ]
-    return "\n".join(lines) or "Nothing is kept."
+async def _restore(session: Session, on: str, name: str, version: str | None) -> tuple[Written, str]:
+    from ..changes.changing import Restore
+
+    written, told = await apply_change(session, Restore(on, name, version))
+    undo = f" To undo this, restore version {written.kept_version}." if written.kept_version else ""
+    return written, f"Restored {name} from {version or 'the version before'}.{told}{undo}"
+
+
+async def _restore_several(session: Session, on: str, args: RestoreFile) -> Answer[Restored]:
+    if args.filename is not None or args.version is not None or args.list_only or args.diff:
+        raise InvalidArgument(
+            "filenames goes with server alone.", next_step="Use filename for one file and its versions."
+        )
+    names = [paths.validate_filename(one) for one in args.filenames or ()]
+    restored: list[str] = []
+    failed: list[NotRestored] = []
+    for name in dict.fromkeys(names):
+        try:
+            await _restore(session, on, name, None)
+            restored.append(name)
+        except BridgeError as error:
+            failed.append(NotRestored(name, str(error)))
+    lines = [f"Restored {len(restored)} of {len(restored) + len(failed)} files."]
+    lines += [f"{one.filename}: {one.problem}" for one in failed]
+    return Answer("\n".join(lines), Restored(restored=restored, failed=failed))
+
+
+async def _list(session: Session, on: str, name: str | None) -> Answer[Restored]:
+    found = await asyncio.to_thread(session.history.list_versions, on, name)
+    kept = [_show(version) for version in found if version.content is not None]
+    lines = [f"{v.version}  {v.kept_at}  {v.bytes:>8} bytes  {v.filename}  {_tell_kind(v)}" for v in kept]
+    if len(lines) > _MOST_LISTED:
+        lines = [
+            *lines[:_MOST_LISTED],
+            f"… and {len(kept) - _MOST_LISTED} older; name a file to see its own.",
+        ]
+    return Answer("\n".join(lines) or "Nothing is kept.", Restored(versions=kept[:_MOST_LISTED]))
+
+
+def _show(version: Version) -> KeptVersion:
+    return KeptVersion(
+        version.name, version.filename, version.kept_at, version.because, version.bytes, version.kind
+    )
+
+
+def _tell_kind(version: KeptVersion) -> str:
+    return f"written by {version.because}" if version.kind == "written" else f"before {version.because}"
+
+
+async def _compare(session: Session, on: str, name: str, args: RestoreFile) -> Answer[Restored]:
+    from difflib import unified_diff
+
+    history = session.history
+    current = await _read_current(session, on, name)
+    if args.version is None:
+        chosen = await asyncio.to_thread(history.find_undo, on, name, current)
+    else:
+        chosen = await asyncio.to_thread(history.load, on, name, args.version)
+    before, label = current or "", "now"
+    if args.compare_to is not None:
+        other = await asyncio.to_thread(history.load, on, name, args.compare_to)
+        before, label = other.content or "", other.name
+    lines = unified_diff(
+        before.splitlines(keepends=True),
+        (chosen.content or "").splitlines(keepends=True),
+        f"{name} ({label})",
+        f"{name} ({chosen.name})",
+    )
+    text = "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+    if len(text) > _LONGEST_DIFF:
+        text = f"{text[:_LONGEST_DIFF]}\n… {len(text) - _LONGEST_DIFF} more characters\n"
+    return Answer(text or f"{name} holds the same as version {chosen.name}.", Restored(diff=text))
+
+
+async def _read_current(session: Session, on: str, name: str) -> str | None:
+    try:
+        return await session.remote.read(name, on)
+    except RemoteFailure as error:
+        if error.is_missing_file:
+            return None
+        raise

@@ -21,6 +21,7 @@ from ..errors import PatternTooSlow
 from ..game import paths
 from ..session import Session
 from .declaring import Glob, Server, ToolDeclarer
+from .files import add_block, describe_damage, describe_no_match
 from .matching import Job, Match, Outcome
 
 _START_SECONDS = 10.0
@@ -35,6 +36,9 @@ class SearchFiles(Arguments):
         Meta(min_length=1, max_length=1000, description="Regular expression (Python's), a line at a time"),
     ]
     server: Server = paths.HOME
+    all_servers: Annotated[bool, Meta(description="Search every server with root access instead of one")] = (
+        False
+    )
     glob: Glob | None = None
     ignore_case: bool = False
     max_matches: Annotated[int, Meta(ge=1, le=1000)] = 100
@@ -59,10 +63,12 @@ def declare(tools: ToolDeclarer) -> None:
 
 async def search_files(args: SearchFiles, ctx: Context[Session]) -> Answer[Matches]:
     """Find lines."""
-    found = await ctx.state.remote.read_all(paths.validate_server(args.server))
-    files = [(one.filename, one.content) for one in found if paths.matches(one.filename, args.glob)]
+    found = await _read_files(args, ctx.state)
+    files = [one for one in found if paths.matches(one[1], args.glob)]
+    if not files:
+        return Answer(describe_no_match(args.glob, len(found)), Matches([], 0))
     seconds = ctx.state.settings.search_ms / 1000
-    outcome = await _matched(Job(args.pattern, args.ignore_case, args.max_matches, seconds, files))
+    outcome = await _run_matching(Job(args.pattern, args.ignore_case, args.max_matches, seconds, files))
     if outcome.problem:
         raise InvalidArgument(
             f"The pattern cannot be used: {outcome.problem}.",
@@ -73,14 +79,34 @@ async def search_files(args: SearchFiles, ctx: Context[Session]) -> Answer[Match
             f"The pattern was stopped after {seconds:g} s.",
             next_step="Avoid repetitions inside of repetitions, such as (a+)+, or narrow it with glob.",
         )
-    lines = [f"{one.filename}:{one.line}: {one.text}" for one in outcome.matches]
+    lines = [_show(one) for one in outcome.matches]
     if outcome.truncated:
         lines.append(f"… there is more: only {len(lines)} matches are shown.")
     text = "\n".join(lines) or f"No line in {len(files)} files matches."
-    return Answer(text, Matches(outcome.matches, len(files), outcome.truncated))
+    answer = Answer(text, Matches(outcome.matches, len(files), outcome.truncated))
+    return add_block(answer, " ".join(describe_damage([(name, content) for _, name, content in files])))
 
 
-async def _matched(job: Job) -> Outcome:
+def _show(match: Match) -> str:
+    place = f"{match.server}:{match.filename}" if match.server else match.filename
+    return f"{place}:{match.line}: {match.text}"
+
+
+async def _read_files(args: SearchFiles, session: Session) -> list[tuple[str, str, str]]:
+    """Return server (where several are searched), path and content of every file."""
+    if not args.all_servers:
+        found = await session.remote.read_all(paths.validate_server(args.server))
+        return [("", one.filename, one.content) for one in found]
+    servers = [one.hostname for one in await session.remote.list_servers() if one.hasAdminRights]
+    read = await asyncio.gather(*(session.remote.read_all(server) for server in servers))
+    return [
+        (server, one.filename, one.content)
+        for server, files in zip(servers, read, strict=True)
+        for one in files
+    ]
+
+
+async def _run_matching(job: Job) -> Outcome:
     """Let a process of its own do the matching; it is gone when this returns, however this returns."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,

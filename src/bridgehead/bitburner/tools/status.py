@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
@@ -13,7 +13,18 @@ from ..game import timestamps
 from ..session import Session
 from .declaring import ToolDeclarer
 
+if TYPE_CHECKING:
+    from ..changes.differences import Difference
+
 State = Literal["connected", "waiting", "blocked"]
+
+
+class DifferingFile(Struct):
+    """A file that does not hold what was last written to it."""
+
+    filename: str
+    server: str
+    state: str
 
 
 class ConnectionStatus(Struct):
@@ -32,6 +43,7 @@ class ConnectionStatus(Struct):
     timeouts: int
     reconnects: int
     ignored_replies: int
+    differences: list[DifferingFile] = []
 
 
 def declare(tools: ToolDeclarer) -> None:
@@ -44,12 +56,24 @@ def declare(tools: ToolDeclarer) -> None:
 
 async def connection_status(_: NoArguments, ctx: Context[Session]) -> Answer[ConnectionStatus]:
     """Tell how things stand."""
-    status = await current(ctx.state)
-    return Answer(shown(status), status)
+    from ..changes.differences import describe_differences
+
+    status = await _describe(ctx.state)
+    found = await _list_differences(ctx.state)
+    status.differences = [DifferingFile(one.filename, one.server, one.state) for one in found]
+    ctx.state.take_notice()  # said below
+    told = describe_differences(found)
+    return Answer(_word(status) + (f"\n{told}" if told else ""), status)
 
 
-async def current(session: Session) -> ConnectionStatus:
-    """Find out how things stand."""
+async def _list_differences(session: Session) -> list[Difference]:
+    try:
+        return await session.changes.list_differences()
+    except BridgeError:
+        return []  # the game has just gone; the state says so
+
+
+async def _describe(session: Session) -> ConnectionStatus:
     board = session.board
     link = board.link
     generation = None if link is None else await _generation(session)
@@ -64,9 +88,9 @@ async def current(session: Session) -> ConnectionStatus:
         read_only=session.settings.read_only,
         pending=0 if link is None else link.pending,
         guests=session.relay.guests,
-        timeouts=int(sum(board.timeouts.values.values())),
-        reconnects=int(sum(board.reconnects.values.values())),
-        ignored_replies=int(sum(board.ignored.values.values())),
+        timeouts=int(sum(board.counters.timeouts.values.values())),
+        reconnects=int(sum(board.counters.reconnects.values.values())),
+        ignored_replies=int(sum(board.counters.ignored.values.values())),
     )
 
 
@@ -84,7 +108,7 @@ _ROLES = {
 }
 
 
-def shown(status: ConnectionStatus) -> str:
+def _word(status: ConnectionStatus) -> str:
     """Give the status in a few lines."""
     head = {
         "connected": f"Connected since {status.since} to a game of generation {status.generation}, "

@@ -1,33 +1,25 @@
-"""Writes: how a file is changed without anything being lost, and the tools that write and delete.
-
-Every change goes through `rewrite` or `delete_file`: the previous content is read and kept first, and if that
-cannot be done, nothing is changed.
-"""
+"""Writes: the tools that write, edit, move and delete a file; `changes` has how nothing is lost by it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
 from bridgehead.mcp import Answer, Arguments, Context, elicitation
-from bridgehead.mcp.lazy_imports import asyncio
-from bridgehead.runtime.errors import BridgeError, InvalidArgument, NotFound
+from bridgehead.runtime.errors import InvalidArgument
 
-from ..errors import Conflict, Declined, Disconnected, InvalidReply, ReplyTimeout, add_note
+from ..errors import Declined
 from ..game import paths
 from ..session import Session
-from . import ram
 from .declaring import Filename, Server, ToolDeclarer
+from .ram import describe_cost, measure_cost
+from .scripts import ScriptProblem, describe_problems, find_importers, inspect_script
 
 if TYPE_CHECKING:
-    from ..game.remote import Remote
+    from ..changes.changing import Change, Outcome
 
-Change = Callable[[str | None], str]
-"""Makes the new content from the previous one, which is None where there is no file."""
 NOTHING_CHANGED = "Nothing was changed."
-UNKNOWN = "It is not known whether the change was made: read the file before trying again."
 _AGREEMENT: dict[str, Any] = {"type": "object", "properties": {}}
 
 
@@ -49,6 +41,54 @@ class WriteFile(Arguments):
     ) = None
 
 
+class EditFile(Arguments):
+    """Input of edit_file."""
+
+    filename: Filename
+    old_text: (
+        Annotated[str, Meta(min_length=1, description="The exact text to replace, whitespace included")]
+        | None
+    ) = None
+    new_text: Annotated[str, Meta(description="What takes its place")] | None = None
+    count: Annotated[int, Meta(ge=1, description="How often old_text must occur; all are replaced")] = 1
+    edits: (
+        Annotated[
+            list[Edit],
+            Meta(
+                min_length=1,
+                description="Several replacements instead of one, made in order: all of them or none",
+            ),
+        ]
+        | None
+    ) = None
+    server: Server = paths.HOME
+
+
+class Edit(Struct, forbid_unknown_fields=True):
+    """One of several replacements."""
+
+    old_text: Annotated[str, Meta(min_length=1)]
+    new_text: str
+    count: Annotated[int, Meta(ge=1)] = 1
+
+
+class MoveFile(Arguments):
+    """Input of move_file."""
+
+    filename: Filename
+    to: Annotated[str, Meta(min_length=1, description="The new path")]
+    server: Server = paths.HOME
+    to_server: Annotated[str, Meta(description="Another server, if it goes to one")] | None = None
+    overwrite: Annotated[bool, Meta(description="Write over a file that has the new path already")] = False
+
+
+class DeleteFile(Arguments):
+    """Input of delete_file."""
+
+    filename: Filename
+    server: Server = paths.HOME
+
+
 class Written(Struct):
     """Output of the tools that write a file."""
 
@@ -59,13 +99,17 @@ class Written(Struct):
     ram_gb: float | None = None
     ram_problem: str | None = None
     kept_version: str | None = None
+    problems: list[ScriptProblem] = []
 
 
-class DeleteFile(Arguments):
-    """Input of delete_file."""
+class Moved(Struct):
+    """Output of move_file."""
 
-    filename: Filename
-    server: Server = paths.HOME
+    result: Literal["OK"]
+    filename: str
+    server: str
+    kept_version: str | None = None
+    imported_by: list[str] = []
 
 
 class Deleted(Struct):
@@ -73,6 +117,7 @@ class Deleted(Struct):
 
     result: Literal["OK"]
     kept_version: str | None = None
+    imported_by: list[str] = []
 
 
 def declare(tools: ToolDeclarer) -> None:
@@ -80,59 +125,99 @@ def declare(tools: ToolDeclarer) -> None:
     tools.write_tool(
         "Write a file",
         "Write a whole file, over what was there; the previous content is kept for restore_file. Answers OK, "
-        "and the RAM cost of a script. For a small change use edit_file.",
+        "the RAM cost of a script, and problems such as ns functions that do not exist. For a small change "
+        "use edit_file.",
         destructive=True,
         idempotent=True,
     )(write_file)
     tools.write_tool(
         "Delete a file",
         "Delete a script or text file; its content is kept for restore_file. The user may be asked first. "
-        "Answers OK.",
+        "Answers OK, and the scripts that import the file.",
         destructive=True,
         idempotent=False,
     )(delete_file)
     tools.write_tool(
         "Edit a file",
-        "Replace an exact text in a file; refused unless it occurs exactly count times. The previous content "
-        "is kept for restore_file.",
+        "Replace an exact text in a file, or several with edits; refused unless each occurs exactly count "
+        "times. The previous content is kept for restore_file.",
         destructive=True,
         idempotent=False,
     )(edit_file)
+    tools.write_tool(
+        "Move a file",
+        "Rename a file, or move it to another server, without its content passing through you. Answers OK, "
+        "and the scripts that import it under its old path, which you then have to edit.",
+        destructive=True,
+        idempotent=False,
+    )(move_file)
 
 
 async def write_file(args: WriteFile, ctx: Context[Session]) -> Answer[Written]:
     """Write a whole file."""
+    from ..changes.changing import Write, check_size
+
     name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
     check_size(args.content, ctx.state.settings.write_max_bytes)
+    change = Write(on, name, args.content, if_match=args.if_match)
+    written, told = await apply_change(ctx.state, change)
+    return Answer(f"OK{f'.{told}' if told else ''}", written)
 
-    def change(previous: str | None) -> str:
-        if args.if_match is not None and not _is_match(previous or "", args.if_match):
-            raise Conflict(
-                f"{name} on {on} does not hold what if_match says. {NOTHING_CHANGED}",
-                next_step="Read it, merge, and write again.",
-            )
-        return args.content
 
-    must_read = args.if_match is not None
-    return Answer("OK", await rewrite(ctx.state, on, name, change, because="write_file", must_read=must_read))
+async def edit_file(args: EditFile, ctx: Context[Session]) -> Answer[Written]:
+    """Replace exact texts in a file."""
+    from ..changes.changing import EditText
+    from ..changes.edits import Replacement
+
+    name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
+    edits = [Replacement(one.old_text, one.new_text, one.count) for one in _list_edits(args)]
+    change = EditText(on, name, edits, ctx.state.settings.write_max_bytes)
+    written, told = await apply_change(ctx.state, change)
+    return Answer(f"OK. Replaced {sum(one.count for one in edits)} in {name}.{told}", written)
+
+
+def _list_edits(args: EditFile) -> list[Edit]:
+    """Return the replacements, whichever way they were given."""
+    if args.edits is not None and args.old_text is None and args.new_text is None:
+        return args.edits
+    if args.edits is None and args.old_text is not None and args.new_text is not None:
+        return [Edit(args.old_text, args.new_text, args.count)]
+    raise InvalidArgument(
+        f"Either old_text and new_text or edits must be given. {NOTHING_CHANGED}",
+        next_step="Give old_text and new_text for one replacement, edits for several.",
+    )
 
 
 async def delete_file(args: DeleteFile, ctx: Context[Session]) -> Answer[Deleted]:
     """Delete a file."""
+    from ..changes.changing import Delete
+
     name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
-    await _agreed(ctx, f"Delete {name} on {on}?")
-    session = ctx.state
-    async with session.lock_file(on, name):
-        kept = None
-        if session.backups.is_on:
-            previous = await _previous(session.remote, on, name)
-            kept = await _kept(session, on, name, previous, "delete_file")
-        await _done(session.remote.delete(name, on))
-    session.announce(on, name, True)  # noqa: FBT003 - named in its type
-    return Answer("OK", Deleted("OK", kept))
+    importers = await find_importers(ctx.state, on, name)
+    imported = f"It is imported by {', '.join(importers)}." if importers else ""
+    await _ask_agreement(ctx, f"Delete {name} on {on}?{f' {imported}' if imported else ''}")
+    outcome = await ctx.state.changes.apply(Delete(on, name))
+    text = f"OK. {imported} These scripts no longer run." if imported else "OK"
+    return Answer(text, Deleted("OK", outcome.kept_version, importers))
 
 
-async def _agreed(ctx: Context[Session], message: str) -> None:
+async def move_file(args: MoveFile, ctx: Context[Session]) -> Answer[Moved]:
+    """Rename a file, or move it to another server."""
+    from ..changes.changing import Move
+
+    name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
+    to, to_server = paths.validate_filename(args.to), paths.validate_server(args.to_server or args.server)
+    importers = await find_importers(ctx.state, on, name)
+    outcome = await ctx.state.changes.apply(Move(on, name, to_server, to, args.overwrite))
+    text = f"OK. {name} is now {to}{f' on {to_server}' if to_server != on else ''}."
+    if importers:
+        text += f" It is still imported under its old path by {', '.join(importers)}: edit these."
+    if outcome.warning:
+        text += f" {outcome.warning}"
+    return Answer(text, Moved("OK", to, to_server, outcome.kept_version, importers))
+
+
+async def _ask_agreement(ctx: Context[Session], message: str) -> None:
     """Ask the user, where that is wanted and possible."""
     question = elicitation(message, _AGREEMENT)
     if not ctx.state.settings.confirm_delete or not ctx.can_ask(question):
@@ -144,110 +229,20 @@ async def _agreed(ctx: Context[Session], message: str) -> None:
         )
 
 
-def check_size(content: str, most: int) -> None:
-    """Refuse a content that is too large to be written."""
-    size = len(content.encode())
-    if size > most:
-        raise InvalidArgument(
-            f"The content has {size} bytes, and at most {most} may be written.",
-            next_step="Split it into several files, or raise FILE_WRITE_MAX_BYTES.",
-        )
-
-
-def _is_match(previous: str, wanted: str) -> bool:
-    if previous == wanted:
-        return True
-    from hashlib import sha256
-
-    return sha256(previous.encode()).hexdigest() == wanted.lower()
-
-
-async def rewrite(
-    session: Session, on: str, name: str, change: Change, *, because: str, must_read: bool = True
-) -> Written:
-    """Change a file: read it, keep what it holds, write. Two changes of one file never interleave here."""
-    remote = session.remote
-    async with session.lock_file(on, name):
-        is_read = must_read or session.backups.is_on
-        previous = await _previous(remote, on, name) if is_read else None
-        content = change(previous)
-        kept = None if content == previous else await _kept(session, on, name, previous, because)
-        await _done(remote.push(name, content, on))
-    session.announce(on, name, is_read and previous is None)
-    cost, problem = await ram.cost_of(remote, name, on)
-    return Written("OK", name, on, len(content.encode()), cost, problem, kept)
-
-
-def told_cost(written: Written) -> str:
-    """Give the RAM cost as an addition to a text; nothing for what has none."""
-    if written.ram_gb is not None:
-        return f" It costs {ram.shown(written.ram_gb)} GB of RAM."
-    return f" {written.ram_problem}" if written.ram_problem else ""
-
-
-async def _previous(remote: Remote, on: str, name: str) -> str | None:
-    """Return what a file holds, or None where it is not there.
-
-    Asked in one go: the list tells whether it is there, so that no error has to be understood.
-    """
-    names, content = await asyncio.gather(
-        remote.list_names(on), remote.read(name, on), return_exceptions=True
+async def apply_change(session: Session, change: Change) -> tuple[Written, str]:
+    """Make a change of one file's content; returns it with what there is to tell beside OK."""
+    outcome: Outcome = await session.changes.apply(change)
+    cost, problem = await measure_cost(session.remote, change.filename, change.server)
+    problems = await inspect_script(session, change.server, change.filename, outcome.content)
+    written = Written(
+        "OK",
+        change.filename,
+        change.server,
+        len(outcome.content.encode()),
+        cost,
+        problem,
+        outcome.kept_version,
+        problems,
     )
-    try:
-        if isinstance(names, BaseException):
-            raise names
-        if isinstance(content, str):
-            return content
-        if name in names:
-            raise content
-    except BridgeError as error:
-        raise add_note(error, NOTHING_CHANGED) from None
-    return None
-
-
-async def _kept(session: Session, on: str, name: str, content: str | None, because: str) -> str | None:
-    if content is None or not session.backups.is_on:
-        return None
-    return await asyncio.to_thread(session.backups.store, on, name, content, because)
-
-
-async def _done(exchange: Any) -> None:
-    """Make the change itself; where the answer is lost, say that it may have been made all the same."""
-    try:
-        await exchange
-    except (Disconnected, ReplyTimeout, InvalidReply) as error:
-        raise add_note(error, UNKNOWN) from None
-    except BridgeError as error:
-        raise add_note(error, NOTHING_CHANGED) from None
-
-
-class EditFile(Arguments):
-    """Input of edit_file."""
-
-    filename: Filename
-    old_text: Annotated[str, Meta(min_length=1, description="The exact text to replace, whitespace included")]
-    new_text: Annotated[str, Meta(description="What takes its place")]
-    count: Annotated[int, Meta(ge=1, description="How often old_text must occur; all are replaced")] = 1
-    server: Server = paths.HOME
-
-
-async def edit_file(args: EditFile, ctx: Context[Session]) -> Answer[Written]:
-    """Replace an exact text in a file."""
-    name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
-    most = ctx.state.settings.write_max_bytes
-
-    def change(previous: str | None) -> str:
-        if previous is None:
-            raise NotFound(f"{name} is not on {on}. {NOTHING_CHANGED}", next_step="list_files tells what is.")
-        found = previous.count(args.old_text)
-        if found != args.count:
-            raise InvalidArgument(
-                f"old_text occurs {found} times in {name}, not {args.count}. {NOTHING_CHANGED}",
-                next_step="Read the file; make old_text longer to be exact, or set count.",
-            )
-        content = previous.replace(args.old_text, args.new_text)
-        check_size(content, most)
-        return content
-
-    written = await rewrite(ctx.state, on, name, change, because="edit_file")
-    return Answer(f"Replaced {args.count} in {name}.{told_cost(written)}", written)
+    parts = [describe_cost(cost, problem), outcome.warning, describe_problems(problems)]
+    return written, "".join(f" {part}" for part in parts if part)

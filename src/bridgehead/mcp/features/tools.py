@@ -193,20 +193,31 @@ class Tool:
         return None if hints == ToolHints() else hints
 
     def arguments(self, raw: Raw) -> Any:
-        """Decode a call's arguments; raises `InvalidArguments` with the path and what was expected."""
+        """Decode a call's arguments; raises `InvalidArguments`, which says what is wrong with them."""
         try:
             return self.decode(raw)
         except jsonrpc.UNDECODABLE as error:
-            if bytes(raw) == NULL:
-                return self.arguments(EMPTY)
-            from . import argument_errors  # which only a call that fails needs
+            return self._arguments_after(error, raw)
 
-            whole = argument_errors.with_whole_numbers(raw)
-            if whole is not None:
-                return self.arguments(whole)
-            raise InvalidArguments(
-                self.name, argument_errors.describe(str(error), self.input_schema)
-            ) from error
+    def _arguments_after(self, refusal: Exception, raw: Raw) -> Any:
+        """Decode arguments that were refused as they stand: as they were meant, or say what is wrong."""
+        from .argument_errors import describe, reword  # which only a call that fails needs
+        from .leniency import normalize
+
+        try:
+            value = jsonrpc.decode_value(EMPTY if bytes(raw) == NULL else raw)
+        except jsonrpc.UNDECODABLE as error:
+            raise InvalidArguments(self.name, reword(str(error))) from refusal
+        value = normalize(value, self._argument_schema)
+        try:
+            return msgspec.convert(value, self.input_type)
+        except msgspec.ValidationError as error:
+            raise InvalidArguments(self.name, describe(value, self._argument_schema, str(error))) from error
+
+    @cached_property
+    def _argument_schema(self) -> dict[str, Any]:
+        """The schema of what is decoded; the listed one may be a contract's, to the letter."""
+        return flat_schema(self.input_type)
 
 
 def _find_output_type(kind: Any) -> Any:

@@ -13,9 +13,9 @@ from functools import partial
 
 from msgspec import Struct
 
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Clock
 
-from ..errors import LimitReached
+from ..errors import MercuryError
 from .usage_store import Refusal, UsageStore, Work, counted_client
 
 _DAY_SECONDS = 86_400
@@ -58,11 +58,8 @@ class Budget:
         if self.limit is None:
             return None
         if amount is None:
-            raise LimitReached(
-                "There is a budget, and the price of this model is not known.",
-                "PRICE_UNKNOWN",
-                next_step="Use a model that mercury_list_models lists with its price, and give max_tokens.",
-            )
+            message = "There is a budget, and the price of this model is not known."
+            raise MercuryError("PRICE_UNKNOWN", message)
         reservation = Reservation(amount, self._store.today, client)
         writing = self._store.submit(partial(_reserve, reservation=reservation, limit=self.limit))
         try:
@@ -107,13 +104,11 @@ class Budget:
 
         return write, restore
 
-    def _exceeded(self, amount: float, left: float) -> LimitReached:
-        return LimitReached(
-            f"The day's budget of ${self.limit:g} has ${left:.6f} left; this call can cost ${amount:.6f}.",
+    def _exceeded(self, amount: float, left: float) -> MercuryError:
+        return MercuryError(
             "BUDGET_EXCEEDED",
+            f"The day's budget of ${self.limit:g} has ${left:.6f} left; this call can cost ${amount:.6f}.",
             retry_after=round(_DAY_SECONDS - self._clock.now() % _DAY_SECONDS),
-            next_step="Ask for less (smaller max_tokens, a cheaper model), raise MERCURY_BUDGET_USD, or wait "
-            "for the next UTC day.",
         )
 
 

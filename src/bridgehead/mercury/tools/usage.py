@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from bridgehead.mcp import Bridge, Context, NoArguments
 
-from ..calling.call import client_of
+from ..calling.call import identify_client
 from ..calling.service import Service
 from ..calling.usage import UsageCounts
 
@@ -70,16 +70,13 @@ def declare(bridge: Bridge[Service]) -> None:
 
 async def report(args: NoArguments, ctx: Context[Service]) -> UsageReport:
     """Report what was used."""
-    return await ctx.state.audited(USAGE, ctx, _report(ctx.state, client_of(ctx)))
-
-
-async def _report(service: Service, client: str) -> UsageReport:
+    service = ctx.state
     cache = service.cache
     return UsageReport(
         _by_model(service.usage.models),
         _by_model(await service.usage.today()),
         CacheState(cache.entries, cache.size, cache.hits, cache.misses, cache.joined),
-        service.limits.left(client),
+        service.limits.left(identify_client(ctx)),
         await _budget_state(service.budget),
         service.breaker.is_open,
     )

@@ -18,14 +18,14 @@ from .port_probe import ForeignListener, connect_as_guest, relay_url
 from .relay import join_shared_game
 
 if TYPE_CHECKING:
-    from bridgehead.runtime.backoff import Backoff
+    from bridgehead.runtime.timing import Backoff
 
     from ...settings import BitburnerSettings
     from ..listener import Listener
     from ..switchboard import Switchboard
     from .peer_auth import Prover
 
-_log = logs.logger("bitburner.ownership")
+log = logs.logger("bitburner.ownership")
 
 
 class Ownership:
@@ -62,7 +62,7 @@ class Ownership:
         try:
             async with self._listener.listening() as address:
                 self._board.role, self._board.address, self._board.problem = OWNER, str(address), ""
-                _log.info("listening", address=str(address))
+                log.info("listening", address=str(address))
                 self.settled.set()
                 await asyncio.Event().wait()  # until this task is cancelled
         except OSError as failure:
@@ -85,7 +85,7 @@ class Ownership:
         except OSError:
             return False  # whoever held the port has just let go of it
         self._board.role, self._board.problem = GUEST, ""
-        _log.info("sharing the game of the bridge that holds the port", address=str(self._settings.listen))
+        log.info("sharing the game of the bridge that holds the port", address=str(self._settings.listen))
         self.settled.set()
         async with socket:
             await join_shared_game(self._board, socket)

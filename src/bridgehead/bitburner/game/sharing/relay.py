@@ -2,13 +2,13 @@
 
 Owner's side: a guest's requests go to the game under ids of their own, and the replies back under the
 guest's. Guest's side: the same socket is a link like any other, which is plugged in while the owner says that
-a game is there. Only the requests of the Remote API are passed on.
+a game is there. Only the requests of the Remote API are passed on; changes are made by the owner itself.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -27,8 +27,9 @@ from ..sockets import TIMEOUT
 if TYPE_CHECKING:
     from ..switchboard import Switchboard
 
-_log = logs.logger("bitburner.relay")
+log = logs.logger("bitburner.relay")
 
+Operation = Callable[[Raw], Awaitable[bytes]]
 STATUS = "bridgehead/status"
 _IN_FLIGHT = 256
 """Requests of one guest being served at once; further ones wait unread."""
@@ -61,6 +62,8 @@ class Relay:
         self._board = board
         self._timeout = timeout
         self._guests: set[_Guest] = set()
+        self.operations: Mapping[str, Operation] = {}
+        """What guests may ask of this process itself, beside the methods of the game."""
         board.on_change.append(self._announce_status)
 
     @property
@@ -72,16 +75,21 @@ class Relay:
         for guest in self._guests:
             guest.begin(guest.tell_status())
 
+    def broadcast(self, message: bytes) -> None:
+        """Send a notification to every guest."""
+        for guest in self._guests:
+            guest.begin(guest.say(message))
+
     async def serve(self, socket: Connection, headers: Mapping[str, str]) -> None:
         """Serve one guest until it goes."""
-        guest = _Guest(socket, self._board, _read_timeout(headers, self._timeout))
+        guest = _Guest(socket, self._board, _read_timeout(headers, self._timeout), self.operations)
         self._guests.add(guest)
-        _log.info("guest came", guests=self.guests)
+        log.info("guest came", guests=self.guests)
         try:
             await guest.serve()
         finally:
             self._guests.discard(guest)
-            _log.info("guest went", guests=self.guests)
+            log.info("guest went", guests=self.guests)
 
 
 def _read_timeout(headers: Mapping[str, str], default: float) -> float:
@@ -93,8 +101,15 @@ def _read_timeout(headers: Mapping[str, str], default: float) -> float:
 class _Guest:
     """One process that shares the game."""
 
-    def __init__(self, socket: Connection, board: Switchboard, timeout: float) -> None:
+    def __init__(
+        self,
+        socket: Connection,
+        board: Switchboard,
+        timeout: float,
+        operations: Mapping[str, Operation],
+    ) -> None:
         self._socket = socket
+        self._operations = operations
         self._board = board
         self._timeout = timeout
         self._room = asyncio.Semaphore(_IN_FLIGHT)
@@ -120,7 +135,7 @@ class _Guest:
 
     async def tell_status(self) -> None:
         status = Status(self._board.link is not None, self._board.game)
-        await self._say(wire.encode_notification(STATUS, status))
+        await self.say(wire.encode_notification(STATUS, status))
 
     async def _answer(self, frame: bytes) -> None:
         try:
@@ -128,30 +143,35 @@ class _Guest:
         except wire.UNREADABLE:
             return
         else:
-            await self._say(await self._reply(asked))
+            await self.say(await self._reply(asked))
         finally:
             self._room.release()
 
     async def _reply(self, asked: GuestRequest) -> bytes:
-        link = self._board.link
-        if asked.method not in METHODS:
+        operation = self._operations.get(asked.method)
+        if operation is None and asked.method not in METHODS:
             return wire.encode_error(asked.id, _UNKNOWN_METHOD)
         try:
+            link = self._board.link
             if link is None:
                 raise self._board.make_not_connected()
+            if operation is not None:
+                return wire.encode_result(asked.id, await operation(asked.params))
             result = await link.call(asked.method, bytes(asked.params), self._timeout)
         except CallFailed as failed:
             return wire.encode_error(asked.id, wire.reencode_failure(failed.failure))
         except BridgeError as error:
             return wire.encode_error(asked.id, wire.encode_bridge_error(error))
+        except wire.UNREADABLE:
+            return wire.encode_error(asked.id, _UNKNOWN_METHOD)  # a guest of another version
         return wire.encode_result(asked.id, bytes(result))
 
-    async def _say(self, message: bytes) -> None:
+    async def say(self, message: bytes) -> None:
         try:
             async with asyncio.timeout(self._timeout):
                 await self._socket.send(message, text=True)
         except TimeoutError:  # it does not read; its own limit tells it so
-            _log.warn("guest does not read")
+            log.warn("guest does not read")
         except ConnectionClosed:
             return
 
@@ -161,6 +181,8 @@ async def join_shared_game(board: Switchboard, socket: Connection) -> None:
 
     def heard(message: wire.Reply) -> None:
         if message.method != STATUS or message.params is UNSET:
+            for listener in board.on_notice:
+                listener(message)
             return
         try:
             status = msgspec.json.decode(message.params, type=Status)

@@ -1,0 +1,24 @@
+"""Counters: what is counted of the connection to the game, from the moment that the bridge is made.
+
+Apart from the switchboard, which loads the WebSocket library: whoever looks at the metrics before a client
+has come finds them all at zero.
+"""
+
+from __future__ import annotations
+
+from bridgehead.runtime.metrics import Metrics
+
+
+class GameCounters:
+    """The figures of one bridge's connection."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self.timeouts = metrics.counter(
+            "rpc_timeouts_total", "Exchanges that the game did not answer in time."
+        )
+        self.reconnects = metrics.counter("ws_reconnects_total", "Games that connected after an earlier one.")
+        self.ignored = metrics.counter("ws_replies_ignored_total", "Replies that fitted no call.", "why")
+        self.is_connected = False
+        metrics.gauge("ws_connected", "Whether a game is connected.", lambda: {(): float(self.is_connected)})
+        for counter in (self.timeouts, self.reconnects):
+            counter.add(by=0)

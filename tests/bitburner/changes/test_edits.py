@@ -1,0 +1,80 @@
+"""Edits: several at once, all or nothing, and a text that is not there is explained."""
+
+import pytest
+
+from bridgehead.bitburner.changes.edits import Replacement, apply_replacements
+from bridgehead.runtime.errors import InvalidArgument
+from tests.bitburner.playing import Play
+
+CODE = 'export async function main(ns) {\n  const target = "n00dles";\n  await ns.hack(target);\n}\n'
+
+
+def refuse(old_text: str, count: int = 1) -> InvalidArgument:
+    with pytest.raises(InvalidArgument) as refused:
+        apply_replacements("a.js", CODE, [Replacement(old_text, "x", count)])
+    return refused.value
+
+
+@pytest.mark.parametrize(
+    ("old_text", "explained"),
+    [
+        ("const target = 'n00dles';", "line 2, which differs only in whitespace and quotes"),
+        ("  const target = 'n00dles';", "line 2, which differs only in quotes"),
+        ("\tawait ns.hack(target);", "line 3, which differs only in whitespace"),
+        ("  await ns.Hack(target);", "line 3, which differs only in upper and lower case"),
+        ("  await ns.hack(target, {threads: 1});", "line 3, which differs"),
+        ("  const target = 'n00dles';\n  await  ns.hack(target);", "lines 2 to 3, which differ only in"),
+        ("zebra giraffe crocodile", "No part of the file is like it"),
+    ],
+)
+def test_a_text_that_is_not_there_is_explained_by_the_nearest_lines(old_text: str, explained: str) -> None:
+    error = refuse(old_text)
+
+    assert "occurs 0 times" in error.message
+    assert explained in error.message
+    assert "set count" not in str(error)
+    if "No part" not in explained:
+        line = int(explained.split(",", maxsplit=1)[0].split()[1])
+        assert CODE.split("\n")[line - 1] in error.next_step
+
+
+def test_a_text_that_occurs_too_often_is_told_with_its_lines() -> None:
+    error = refuse("target")
+
+    assert "occurs 2 times" in error.message
+    assert "on lines 2, 3" in error.message
+    assert "set count" in error.next_step
+
+
+def test_a_later_edit_sees_what_an_earlier_one_made() -> None:
+    edits = [Replacement("hack", "grow"), Replacement("grow(target)", "grow(host)")]
+
+    assert "ns.grow(host)" in apply_replacements("a.js", CODE, edits)
+
+
+def test_a_long_file_is_searched_in_bounded_time() -> None:
+    content = "\n".join(f"line {number} of many" for number in range(200_000))
+    with pytest.raises(InvalidArgument):
+        apply_replacements("a.js", content, [Replacement("zebra " * 5000, "")])
+
+
+async def test_several_edits_are_made_in_one_call_or_none(play: Play) -> None:
+    edits = [{"old_text": "one", "new_text": "1"}, {"old_text": "three", "new_text": "3"}]
+    await play.ok("edit_file", filename="notes.txt", edits=edits)
+    assert play.game.servers["home"]["notes.txt"] == "1\ntwo\n3"
+
+    broken = [{"old_text": "1", "new_text": "one"}, {"old_text": "four", "new_text": "4"}]
+    text, _ = await play.fails("edit_file", filename="notes.txt", edits=broken)
+    assert "old_text of edit 2 occurs 0 times" in text
+    assert play.game.servers["home"]["notes.txt"] == "1\ntwo\n3"
+
+
+async def test_one_way_of_giving_edits_at_a_time(play: Play) -> None:
+    edits = [{"old_text": "one", "new_text": "1"}]
+    for arguments in (
+        {},
+        {"old_text": "one"},
+        {"old_text": "one", "new_text": "1", "edits": edits},
+    ):
+        _, problem = await play.fails("edit_file", filename="notes.txt", **arguments)
+        assert problem["code"] == "invalid_argument"

@@ -1,0 +1,163 @@
+"""History: bounded by count and bytes, private, and the last version of a file is the last to go."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridgehead.bitburner.changes.history import History, Version
+from bridgehead.bitburner.errors import BackupFailed
+from bridgehead.runtime.errors import NotFound
+from tests.bitburner.playing import settings
+
+
+class Ticking:
+    """A clock that goes on by a second whenever it is looked at."""
+
+    def __init__(self) -> None:
+        self._now = 1_000_000.0
+
+    def now(self) -> float:
+        self._now += 1
+        return self._now
+
+    def monotonic(self) -> float:
+        return self._now
+
+
+def made(folder: Path, **environment: str) -> History:
+    return History(settings(folder, BITBURNER_BACKUP_DIR=str(folder / "kept"), **environment), Ticking())
+
+
+def keep(history: History, filename: str, content: str | None, **more: Any) -> str:
+    return history.record(Version("home", filename, history._clock.now(), "write_file", content, **more))  # noqa: SLF001
+
+
+def names(backups: History, filename: str | None = None) -> list[str]:
+    return [one.filename for one in backups.list_versions("home", filename)]
+
+
+def test_what_is_kept_comes_back(tmp_path: Path) -> None:
+    backups = made(tmp_path)
+    version = keep(backups, "a.js", "é\r\n\0")
+
+    assert backups.load("home", "a.js", version).content == "é\r\n\0"
+    assert backups.find_undo("home", "a.js", None).name == version
+
+
+def test_files_of_the_same_name_on_other_servers_are_apart(tmp_path: Path) -> None:
+    backups = made(tmp_path)
+    version = keep(backups, "a.js", "1")
+
+    with pytest.raises(NotFound):
+        backups.load("n00dles", "a.js", version)
+
+
+def test_the_oldest_go_first_but_a_last_version_stays_longest(tmp_path: Path) -> None:
+    backups = made(tmp_path, BITBURNER_BACKUP_MAX_FILES="4")
+    keep(backups, "once.js", "1")
+    for number in range(10):
+        keep(backups, "often.js", str(number))
+
+    assert names(backups) == ["often.js", "often.js", "often.js", "once.js"]
+    assert backups.find_undo("home", "often.js", None).content == "9"
+
+
+def test_where_nothing_else_is_left_last_versions_go_too(tmp_path: Path) -> None:
+    backups = made(tmp_path, BITBURNER_BACKUP_MAX_FILES="3")
+    for number in range(6):
+        keep(backups, f"f{number}.js", "x")
+
+    assert names(backups) == ["f5.js", "f4.js", "f3.js"]
+
+
+def test_bytes_are_bounded(tmp_path: Path) -> None:
+    backups = made(tmp_path, BITBURNER_BACKUP_MAX_BYTES="2000")
+    for number in range(10):
+        keep(backups, f"f{number}.js", "x" * 500)
+
+    kept = list((tmp_path / "kept").iterdir())
+    assert 0 < sum(path.stat().st_size for path in kept) <= 2000
+    assert names(backups)[0] == "f9.js"
+
+
+def test_a_content_over_the_bound_cannot_be_kept(tmp_path: Path) -> None:
+    with pytest.raises(BackupFailed, match="BITBURNER_BACKUP_MAX_BYTES"):
+        keep(made(tmp_path, BITBURNER_BACKUP_MAX_BYTES="100"), "a.js", "x" * 100)
+
+
+def test_kept_contents_are_private(tmp_path: Path) -> None:
+    keep(made(tmp_path), "a.js", "1")
+
+    (kept,) = (tmp_path / "kept").iterdir()
+    assert kept.stat().st_mode & 0o077 == 0
+    assert kept.parent.stat().st_mode & 0o077 == 0
+
+
+def test_what_is_not_a_backup_is_passed_over(tmp_path: Path) -> None:
+    backups = made(tmp_path)
+    version = keep(backups, "a.js", "1")
+    (tmp_path / "kept" / "9999999999999-x-0000000000000000.json").write_text("no backup", encoding="utf-8")
+
+    assert [one.name for one in backups.list_versions("home", None)] == [version]
+
+
+def test_a_long_name_with_any_letters_is_kept(tmp_path: Path) -> None:
+    backups = made(tmp_path)
+    name = "日" * 290 + "/ü.js"
+
+    assert backups.load("home", name, keep(backups, name, "1")).content == "1"
+
+
+def test_undoing_again_goes_further_back_and_a_restore_is_no_step_forward(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    first, second = keep(history, "a.js", "1"), keep(history, "a.js", "2", kind="written")
+    keep(history, "a.js", "3", kind="written")
+
+    assert history.find_undo("home", "a.js", "3").name == second
+    keep(history, "a.js", "2", kind="written", restored=second)
+    assert history.find_undo("home", "a.js", "2").name == first
+    keep(history, "a.js", "1", kind="written", restored=first)
+    with pytest.raises(NotFound):
+        history.find_undo("home", "a.js", "1")
+
+
+def test_a_clock_that_is_set_back_does_not_reorder_the_versions_of_a_file(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    keep(history, "a.js", "1")
+    history.record(Version("home", "a.js", 5.0, "write_file", "2"))
+
+    assert [one.content for one in history.list_versions("home", "a.js")] == ["2", "1"]
+
+
+def test_many_versions_of_one_millisecond_keep_their_order(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    for number in range(40):
+        history.record(Version("home", "a.js", 1000.0, "write_file", str(number)))
+
+    assert [one.content for one in history.list_versions("home", "a.js")] == [
+        str(number) for number in reversed(range(40))
+    ]
+
+
+def test_a_version_of_0_1_is_read_as_one_that_was_found(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    name = keep(history, "a.js", "1")
+    path = history.folder / f"{name}.json"
+    old = {"server": "home", "filename": "a.js", "at": 5.0, "because": "write_file", "content": "old"}
+    path.write_text(json.dumps(old), encoding="utf-8")
+
+    (version,) = history.list_versions("home", "a.js")
+    assert (version.content, version.kind) == ("old", "found")
+    assert history.list_last_writes() == []
+
+
+def test_the_last_write_of_each_file_is_told_unless_something_else_was_found_since(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    keep(history, "a.js", "1", kind="written")
+    keep(history, "b.js", "1", kind="written")
+    keep(history, "b.js", "2", kind="found")
+    keep(history, "c.js", None, kind="deleted")
+
+    assert {one.filename for one in history.list_last_writes()} == {"a.js", "c.js"}
