@@ -2,7 +2,7 @@
 
 A bridge that cannot be made (its settings are wrong) or cannot begin (its lifespan fails) stands still, says
 why, and leaves the others alone. One that could not begin is tried again, because a port or a disk may come
-free; one with wrong settings waits for whoever mends them.
+free; one with wrong settings waits for whoever fixes them.
 """
 
 from __future__ import annotations

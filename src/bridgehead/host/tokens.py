@@ -109,7 +109,7 @@ class TokenFile:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as failure:
             raise StorageError(
                 f"{self.path} is not a file of tokens: {failure}.",
-                next_step="Mend it, or move it away and add the tokens again with bridgehead token add.",
+                next_step="Fix or move the file, and add the tokens again with 'bridgehead token add'.",
             ) from failure
 
     def add(self, token: Token) -> None:

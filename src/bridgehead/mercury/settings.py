@@ -71,8 +71,9 @@ URL = Kind(_url, "a URL that begins with https:// or http://, such as https://ap
 WORD = Kind(_word, "a word")
 KEYS = Kind(
     _keys,
-    f"one API key, or several separated by commas (each {SHORTEST_KEY} or more printable characters, "
+    f"one key, or several separated by commas (each {SHORTEST_KEY} or more printable characters, "
     "without spaces or quotes)",
+    "key list",
 )
 _PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
 """Variables that other programs know in lower case too."""
