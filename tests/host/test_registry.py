@@ -20,7 +20,7 @@ def test_a_bridge_that_there_is_not_is_refused_with_those_that_there_are() -> No
 def test_a_bridge_that_cannot_be_loaded_leaves_the_others_alone() -> None:
     registry = Registry(installed(["aoc"]), {"AOC_YEAR": "long ago"})
     assert (
-        "could not begin" in registry.standings["aoc"].problem
-        or "AOC_YEAR" in registry.standings["aoc"].problem
+        "could not begin" in registry.statuses["aoc"].problem
+        or "AOC_YEAR" in registry.statuses["aoc"].problem
     )
     assert registry.bridges == {}
