@@ -1,14 +1,8 @@
 """Registry: the bridges of this process, and the status of each.
 
-<<<<<<< HEAD
-A bridge that cannot be made (its settings are wrong) or cannot begin (its lifespan fails) stands still, says
-why, and leaves the others alone. One that could not begin is tried again, because a port or a disk may come
-free; one with wrong settings waits for whoever fixes them.
-=======
 A bridge that cannot be made (its settings are wrong) or cannot begin (its lifespan fails) does not serve,
 says why, and leaves the others alone. One that could not begin is tried again, because a port or a disk may
 come free; one with wrong settings waits for whoever fixes them.
->>>>>>> main
 """
 
 from __future__ import annotations

@@ -112,11 +112,7 @@ class TokenFile:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as failure:
             raise StorageError(
                 f"{self.path} is not a file of tokens: {failure}.",
-<<<<<<< HEAD:src/bridgehead/host/tokens.py
-                next_step="Fix or move the file, and add the tokens again with 'bridgehead token add'.",
-=======
                 next_step="Fix or move the file, then add the tokens again with bridgehead token add.",
->>>>>>> main:src/bridgehead/host/auth/tokens.py
             ) from failure
 
     def add(self, token: Token) -> None:
