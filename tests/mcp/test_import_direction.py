@@ -15,8 +15,7 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-MODULES = {module_name(path): path for path in ROOT.rglob("*.py") if "http" not in path.parts}
-"""The core, its methods and stdio. What serves HTTP is built on them, and is another room."""
+MODULES = {module_name(path): path for path in ROOT.rglob("*.py")}
 
 
 def imports_of(name: str, path: Path) -> Iterator[str]:
