@@ -15,8 +15,7 @@ from typing import Any
 
 from rich.console import Console
 
-from bridgehead.mcp import Bridge, ProtocolError, in_memory
-from bridgehead.mcp.features.tools import Tool
+from bridgehead.mcp import Bridge, ProtocolError, Tool, in_memory
 from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.errors import BridgeError

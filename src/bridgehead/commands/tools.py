@@ -11,8 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from bridgehead.mcp.features.tools import Tool
-from bridgehead.mcp.revisions import NEWEST_HANDSHAKE
+from bridgehead.mcp import NEWEST_HANDSHAKE, Tool
 from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.manifest import make_bridge

@@ -11,8 +11,8 @@ from typing import Any, Generic, Literal, TypeVar
 
 from .calls.context import Context, State
 from .changes import Changes
+from .errors import Dialect
 from .features.content import Icon
-from .features.dialect import Dialect
 from .features.home import Home, Implementation
 from .features.prompts import Prompt
 from .features.resources import Resource, ResourceItem, Template, TemplateItem

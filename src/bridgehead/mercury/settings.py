@@ -21,7 +21,6 @@ from bridgehead.runtime.settings import (
 
 API_URL = "https://api.inceptionlabs.ai/v1"
 MODEL = "mercury-coder-small"
-SHORTEST_KEY = 8
 _DAY_MS = 86_400_000
 _MOST_TOKENS = 10**12
 _LAST_PORT = 65_535
@@ -57,13 +56,9 @@ def _keys(text: str) -> tuple[str, ...]:
 
 
 def is_key(text: str) -> bool:
-    """Tell whether a text can be a key: printable, in one piece, not a placeholder, not too short."""
+    """Tell whether a text can be a key: printable, in one piece, and not a placeholder."""
     return (
-        len(text) >= SHORTEST_KEY
-        and text.isascii()
-        and text.isprintable()
-        and not any(c in " \"'<>\\" for c in text)
-        and "..." not in text
+        text.isascii() and text.isprintable() and not any(c in " \"'<>\\" for c in text) and "..." not in text
     )
 
 
@@ -71,8 +66,8 @@ URL = Kind(_url, "a URL that begins with https:// or http://, such as https://ap
 WORD = Kind(_word, "a word")
 KEYS = Kind(
     _keys,
-    f"one API key, or several separated by commas (each {SHORTEST_KEY} or more printable characters, "
-    "without spaces or quotes)",
+    "one key, or several separated by commas (printable characters, without spaces or quotes)",
+    "key list",
 )
 _PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
 """Variables that other programs know in lower case too."""

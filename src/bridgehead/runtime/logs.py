@@ -26,6 +26,7 @@ FORMATS = ("json", "pretty")
 HIDDEN = "***"
 
 _hidden: set[str] = set()
+_short: set[str] = set()
 _further: list[Callable[[], dict[str, object]]] = []
 
 
@@ -86,14 +87,46 @@ def hide(secret: str) -> None:
         _hidden.add(secret)
 
 
+def hide_credential(secret: str) -> None:
+    """Keep a short value out of every line where it stands as a credential: elsewhere it is just a word.
+
+    Servers that take any key are given `EMPTY` or `ollama`, for example.
+    """
+    if secret:
+        _short.add(secret)
+
+
+def secrets() -> set[str]:
+    """Return the values that are hidden wherever they stand."""
+    return _hidden
+
+
+def may_show_secret(data: bytes) -> bool:
+    """Tell whether a hidden value stands in some bytes, be it as a credential or not."""
+    return any(secret.encode() in data for secret in (*_hidden, *_short))
+
+
 def scrubbed(text: str) -> str:
     """Take every hidden value out of a text that leaves the process in another way than the log."""
     if any(secret in text for secret in _hidden):
         for secret in sorted(_hidden, key=len, reverse=True):  # one may be the beginning of another
             text = text.replace(secret, HIDDEN)
+    if any(secret in text for secret in _short):
+        text = _without_credentials(text)
     if text.isascii():
         return text
     return text.encode(errors="backslashreplace").decode()  # a file's name may hold what is no text
+
+
+def _without_credentials(text: str) -> str:
+    """Take short secrets out where the words before them say what they are: `Bearer …`, `API key: …`."""
+    import re
+
+    words = r"(?i:bearer|basic|authorization|api.?key|key|token|credential|secret|password)s?"
+    for secret in _short:
+        pattern = rf"(\b{words}\b\W{{0,4}}(?:\w+\W{{1,3}}){{0,2}}?){re.escape(secret)}(?!\w)"
+        text = re.sub(pattern, rf"\g<1>{HIDDEN}", text)
+    return text
 
 
 def also(read: Callable[[], dict[str, object]]) -> None:
@@ -146,7 +179,7 @@ def further() -> dict[str, object]:
 def _is_clean(text: str) -> bool:
     """Tell by one look at an encoded line that there is nothing to take out, which is so nearly always."""
     is_verbatim = text.isascii() and "\\" not in text  # so a secret in it would look like itself
-    return is_verbatim and not any(secret in text for secret in _hidden)
+    return is_verbatim and not any(secret in text for secret in (*_hidden, *_short))
 
 
 def _cleaned(fields: dict[str, Any]) -> dict[str, Any]:

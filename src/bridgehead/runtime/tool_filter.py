@@ -11,8 +11,7 @@ from .settings import FLAG, WORDS, Setting, Settings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bridgehead.mcp import Bridge
-    from bridgehead.mcp.features.tools import Tool
+    from bridgehead.mcp import Bridge, Tool
 
 
 class ToolFilterSettings(Settings):

@@ -13,9 +13,9 @@ from msgspec import field
 from msgspec.structs import replace
 
 from ..calls.call_hook import CallHook, wrap_hook
+from ..errors import Dialect
 from ..revisions import Revision
 from .content import Icon, Wire, fit
-from .dialect import Dialect
 
 
 class Implementation(Wire, frozen=True):

@@ -14,7 +14,7 @@ from ..features.handlers import settle
 from ..lazy_imports import logging
 from ..server import Body, Server
 
-_CURSOR = re.compile("p([0-9a-f]{1,8})")
+_CURSOR = "p([0-9a-f]{1,8})"  # compiled when a cursor first comes, not before the first answer
 
 
 def cache_hints(server: Server, ttl_ms: int) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def page(server: Server, context: Context[Any], name: str, items: list[Any], cur
 
 
 def _offset(cursor: str, length: int, page_size: int) -> int:
-    found = _CURSOR.fullmatch(cursor)
+    found = re.fullmatch(_CURSOR, cursor)
     offset = int(found[1], 16) if found else length
     if offset >= length or offset % page_size:
         message = f"Unknown cursor {cursor!r}: use the nextCursor of the page before, or none"
