@@ -17,7 +17,7 @@ def module_name(path: Path) -> str:
 
 MODULES = {module_name(path): path for path in ROOT.rglob("*.py")}
 SOCKETS = "bridgehead.mcp.http.server"
-"""Moves bytes on sockets and knows nothing of MCP; a connection and its list of connections know each other."""
+"""Moves bytes on sockets and knows nothing of MCP; a connection and the list of them know each other."""
 
 
 def imports_of(name: str, path: Path) -> Iterator[str]:
