@@ -13,7 +13,7 @@ def test_all_bridges_are_served_unless_some_are_named() -> None:
 
 
 def test_a_bridge_that_there_is_not_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(SettingError, match="BRIDGEHEAD_BRIDGES is 'moon': it must be one or more of aoc"):
+    with pytest.raises(SettingError, match="BRIDGEHEAD_BRIDGES is 'moon': expected one or more of aoc"):
         installed(["aoc", "moon"])
 
 

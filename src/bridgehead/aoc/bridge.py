@@ -93,7 +93,8 @@ def far_side(event: Event | None) -> FarSide:
     places = event.folders
     if not any(os.path.isdir(folder) for folder in (places.instructions, places.speeds)):
         return FarSide(is_there=False, says=f"There is neither {places.instructions} nor {places.speeds}.")
-    return FarSide(is_there=True, says=f"{len(event.days())} days in {places.instructions}.")
+    count = len(event.days())
+    return FarSide(is_there=True, says=f"{count} day{'' if count == 1 else 's'} in {places.instructions}.")
 
 
 async def _doctor(environment: Mapping[str, str]) -> list[Finding]:

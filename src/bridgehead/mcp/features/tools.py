@@ -88,7 +88,7 @@ class CallResult(Wire, frozen=True):
 Returned = str | Struct | list[Content]
 Handler = Callable[[Any, Any], Returned | Awaitable[Returned]]
 Recall = Callable[[Any], Encoded | None]
-"""Gives the answer to a call that was made before with the very same `ctx.arguments`, where it is known."""
+"""Gives the answer to a call that was made before with the same `ctx.arguments`, where it is known."""
 
 
 class Tool:

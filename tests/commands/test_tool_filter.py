@@ -13,7 +13,7 @@ from tests.support.stdio_peer import Peer
 
 WRITING = {
     "aoc": {"record_speed"},
-    "bitburner": {"write_file", "delete_file", "edit_file", "restore_file", "backup_save"},
+    "bitburner": {"write_file", "delete_file", "edit_file", "move_file", "restore_file", "backup_save"},
     "mercury": set(),
 }
 
