@@ -79,11 +79,13 @@ def _try_in_forks(
 def _try_alone(
     workspace: Workspace, target: Target, mutants: list[Mutant], jobs: int
 ) -> dict[int, str | None]:
+    """Try mutants that act at import, each in a process of its own, on the module's own tests."""
+
     def attempt(mutant: Mutant) -> tuple[int, str | None]:
         temporary = workspace.folder / "tmp" / f"alone-{mutant.number}"
         try:
             done = subprocess.run(
-                [workspace.python, *PYTEST, "-x", f"--basetemp={temporary}", *target.tests],
+                [workspace.python, *PYTEST, "-x", f"--basetemp={temporary}", target.tests[0]],
                 cwd=workspace.folder,
                 env={**os.environ, ENVIRONMENT: str(mutant.number), **PATIENCE},
                 stdout=subprocess.DEVNULL,
