@@ -68,7 +68,7 @@ async def test_an_initialize_with_parameters_of_the_wrong_type_is_refused_with_t
         )["error"]
 
     assert error["code"] == -32602
-    assert "$.protocolVersion" in error["message"]
+    assert "protocolVersion must be a string" in error["message"]
 
 
 async def test_both_eras_are_served_on_one_connection() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bridgehead.mcp import Limits
@@ -78,7 +79,7 @@ def make_application(
     """Make the application of one process."""
     logs.also(log_fields)
     tokens = open_tokens(settings)
-    oauth = _oauth_issuer(settings, manifests, clock)
+    oauth = _oauth_issuer(settings, manifests, environment, clock)
     issuers: list[Issuer] = [] if tokens is None else [FileIssuer(tokens, clock)]
     if oauth is not None:
         issuers.append(oauth)
@@ -112,9 +113,13 @@ def make_application(
     )
 
 
-def _oauth_issuer(settings: HostSettings, bridges: Iterable[str], clock: Clock) -> OAuthIssuer | None:
+def _oauth_issuer(
+    settings: HostSettings, bridges: Iterable[str], environment: Mapping[str, str], clock: Clock
+) -> OAuthIssuer | None:
     if not settings.oauth_issuer or not settings.oauth_audience:
         return None
+    from bridgehead.runtime.http import Proxies
+
     from .auth.jwks import fetch
     from .auth.oauth import OAuthIssuer
 
@@ -125,5 +130,5 @@ def _oauth_issuer(settings: HostSettings, bridges: Iterable[str], clock: Clock) 
         bridges=bridges,
         public_url=settings.public_url,
         clock=clock,
-        fetch=fetch,
+        fetch=partial(fetch, proxies=Proxies.from_environment(environment)),
     )

@@ -60,9 +60,6 @@ class Dialect:
         """Word arguments that do not fit the tool's input."""
         return ToolError(f"Invalid arguments for {tool}: {problem}")
 
-    def refused(self, tool: str, context: Any) -> None:
-        """Hear of a call whose arguments did not fit, and which its handler never sees."""
-
     def translate(self, error: Exception) -> Failure | None:
         """Turn a handler's exception into a failure; None means it is a bug and its text stays here."""
         return error if isinstance(error, ProtocolError | ToolError) else None

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bridgehead.host.auth.jwks import AGAIN_SECONDS, FRESH_SECONDS, USABLE_SECONDS, fetch
 from bridgehead.runtime.errors import Unavailable
+from bridgehead.runtime.http import Proxies
 from tests.support.host_authority import AUDIENCE, Authority, authority
 from tests.support.host_command import run
 from tests.support.host_server import Clock, Host, bearer, hosting
@@ -354,7 +355,7 @@ async def test_keys_are_never_read_from_a_file_of_the_host_nor_where_an_issuer_s
     here = tmp_path / "keys.json"
     here.write_text("{}")
     with pytest.raises(Unavailable, match="not a web address"):
-        await fetch(here.as_uri())
+        await fetch(here.as_uri(), Proxies())
 
     async def moved(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -362,7 +363,7 @@ async def test_keys_are_never_read_from_a_file_of_the_host_nor_where_an_issuer_s
 
     async with serving(moved) as port:
         with pytest.raises(Unavailable, match="302"):
-            await fetch(f"http://127.0.0.1:{port}/keys")
+            await fetch(f"http://127.0.0.1:{port}/keys", Proxies())
 
 
 async def test_an_issuer_that_cannot_be_reached_is_said_so(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from bridgehead.host.workers.forwarding import WorkerEntrance, WorkerGone, Workers
-from bridgehead.mcp.http.message import HeaderPairs, Request, ResponseStream
+from bridgehead.mcp.http.message import ClientGone, HeaderPairs, Request, ResponseStream
 from bridgehead.mcp.http.server import Server
+from bridgehead.runtime.http import ConnectionBroken
 from tests.host.conftest import Dial
 from tests.support.waiting import PATIENCE
 
@@ -131,14 +132,15 @@ async def test_a_client_that_leaves_leaves_the_worker_too() -> None:
         forwarding = asyncio.create_task(workers.forward(1, client, b"body"))
         await client.sent.begun.wait()
         client.hang_up()
-        await forwarding
+        with pytest.raises(ClientGone):
+            await forwarding
         await app.left.wait()
 
 
 async def test_a_response_that_breaks_off_is_not_taken_for_a_whole_one() -> None:
     async with pair() as (workers, app):
         app.breaks = True
-        with pytest.raises(ConnectionResetError):
+        with pytest.raises(ConnectionBroken):
             await workers.forward(1, Client(), b"body")
 
 

@@ -363,7 +363,7 @@ async def test_a_whole_float_is_an_integer_as_json_schema_has_it() -> None:
 
 pinned: Bridge[None] = Bridge("pinned", "1", instructions="Read me.", contract_revision="2024-11-05")
 PINNED = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}
-pinned.tool("Take an order.", input_schema=PINNED)(order)
+pinned.tool("Take an order.", contract_schema=PINNED)(order)
 
 
 @pytest.mark.parametrize("revision", REVISIONS.values(), ids=str)

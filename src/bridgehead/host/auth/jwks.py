@@ -19,9 +19,9 @@ from bridgehead.runtime.errors import BridgeError, Unavailable
 from bridgehead.runtime.timing import Clock
 
 if TYPE_CHECKING:
-    from urllib.request import BaseHandler
-
     from jwt import PyJWK
+
+    from bridgehead.runtime.http import Proxies
 
 Fetch = Callable[[str], Awaitable[bytes]]
 
@@ -30,6 +30,7 @@ USABLE_SECONDS = 86_400.0
 AGAIN_SECONDS = 30.0
 FETCH_SECONDS = 5.0
 _MOST_BYTES = 1_000_000
+OK = 200
 
 log = logs.logger("host.oauth")
 
@@ -154,38 +155,19 @@ def _object(data: bytes) -> dict[str, Any]:
     return msgspec.json.decode(data, type=dict[str, Any])
 
 
-async def fetch(url: str) -> bytes:
+async def fetch(url: str, proxies: Proxies) -> bytes:
     """Fetch a small document, through the proxy of the environment where there is one."""
-    return await asyncio.to_thread(_fetch, url)
-
-
-def _fetch(url: str) -> bytes:
-    from http.client import HTTPException
-    from urllib.error import HTTPError
-    from urllib.request import Request, build_opener
+    from bridgehead.runtime import http
 
     if not url.startswith(("https://", "http://")):  # what an issuer publishes might name a file here
         raise Unavailable(f"{url} is not a web address.")
-    request = Request(url, headers={"Accept": "application/json"})  # noqa: S310 - the line above
+    accept = (("Accept", "application/json"),)
     try:
-        with build_opener(_unmoved()).open(request, timeout=FETCH_SECONDS) as response:
-            body: bytes = response.read(_MOST_BYTES + 1)
-    except HTTPError as refusal:
-        refusal.close()
-        raise Unavailable(f"{url} answered with status {refusal.code}.") from refusal
-    except (OSError, HTTPException) as failure:
-        raise Unavailable(f"{url} cannot be fetched: {failure}.") from failure
-    if len(body) > _MOST_BYTES:
-        raise Unavailable(f"{url} answered with more than {_MOST_BYTES} bytes.")
-    return body
-
-
-def _unmoved() -> BaseHandler:
-    """Follow nobody to another place."""
-    from urllib.request import HTTPRedirectHandler
-
-    class Unmoved(HTTPRedirectHandler):
-        def redirect_request(self, *_: object) -> None:
-            return None
-
-    return Unmoved()
+        found = await http.fetch(
+            url, seconds=FETCH_SECONDS, max_bytes=_MOST_BYTES, headers=accept, proxy=proxies.choose(url)
+        )
+    except (http.BodyTooLarge, http.ConnectFailed, http.ConnectionBroken, TimeoutError) as failure:
+        raise Unavailable(f"{url} cannot be fetched: {str(failure) or 'it took too long'}.") from failure
+    if found.status != OK:
+        raise Unavailable(f"{url} answered with status {found.status}.")
+    return found.body

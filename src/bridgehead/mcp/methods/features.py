@@ -16,7 +16,7 @@ from ..features.content import BlobResource, TextResource, fit
 from ..features.handlers import settle
 from ..features.home import Home
 from ..features.prompts import PromptResult
-from ..features.tools import Encoded, InvalidArguments, Returned, Tool, encode_result, unknown_tool
+from ..features.tools import Encoded, Returned, Tool, encode_result, unknown_tool
 from ..lifespan import Lifespan
 from ..revisions import Revision
 from ..server import Body, EventualBody, Server
@@ -56,11 +56,7 @@ def _run_tool(
         recalled: Encoded | None = tool.recall(context)
         if recalled is not None:
             return recalled
-    try:
-        arguments = tool.arguments(params.arguments)
-    except InvalidArguments:
-        context.dialect.refused(tool.name, context)
-        raise
+    arguments = tool.arguments(params.arguments)
     if call is not None:
         call.arguments = arguments
     server.multi_round.resume(context, params, params.name, params.arguments)

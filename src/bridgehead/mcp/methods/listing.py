@@ -71,7 +71,8 @@ def list_templates(server: Server, context: Context[Any], params: PageParams) ->
 
 async def list_resources(server: Server, context: Context[Any], params: PageParams) -> Body:
     """List the declared resources, and those that the bridge finds."""
-    items = [resource.item for resource in server.bridge.resources.values()]
+    declared = server.bridge.resources.values()
+    items = [one.item for one in declared if context.revision.name != one.home.contract_revision]
     for home, lister in server.bridge.listers.items():
         try:
             await server.enter_home(context, home).entered()
