@@ -182,7 +182,7 @@ def test_without_another_command_the_bridge_is_one_of_this_product(capfd: pytest
     ):
         pass  # pragma: no cover - it is not reached
 
-    assert "bridgehead: unknown command 'nonsense'" in capfd.readouterr().err
+    assert "Unknown command 'nonsense'" in capfd.readouterr().err
 
 
 def test_a_bridge_that_ends_in_the_middle_is_an_error() -> None:

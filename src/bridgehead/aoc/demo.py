@@ -22,21 +22,9 @@ from .bridge import open_event
 from .ranking.board import Filters
 from .ranking.rendering import table
 from .settings import AocSettings
+from .starter import LANTERNS, make_starter
 
-LANTERNS = 200_000
 RUNS = 5
-
-_PHASE1 = f"""\
-# Lanterns on the quay
-
-{LANTERNS:,} lanterns hang in a row, numbered from 1, all of them dark. The keeper walks along the row again
-and again. On walk k she turns every k-th lantern: a dark one is lit, a lit one goes out.
-
-After as many walks as there are lanterns, how many are lit?
-"""
-_PHASE2 = """\
-The keeper writes down the numbers of the lit lanterns. What is their sum?
-"""
 
 
 def _by_walking() -> int:
@@ -88,17 +76,14 @@ def show_demo(console: Console) -> bool:
         with DemoScript(console, "aoc", environment) as guide:
             _show(guide)
         console.print("\n[bold]And for people: bridgehead aoc leaderboard[/]")
-        board = open_event(AocSettings(environment)).board_now(Filters())
-        console.print(table(board))
+        board = open_event(AocSettings(environment)).board_now(Filters()).board
+        console.print(table(board, console.width))
         return guide.failures == 0 and board.rows[0].llm == FASTEST
 
 
 def _invent(folder: Path) -> None:
     """Put an invented puzzle and the aliases of the demo into a folder."""
-    instructions = folder / "instructions"
-    instructions.mkdir()
-    (instructions / "Day01_phase1.md").write_text(_PHASE1, encoding="utf-8")
-    (instructions / "Day01_phase2.md").write_text(_PHASE2, encoding="utf-8")
+    make_starter(folder)
     (folder / "aliases.json").write_text(json.dumps({FASTEST: [SHORT_NAME]}), encoding="utf-8")
 
 
@@ -113,7 +98,7 @@ def _show(guide: DemoScript) -> None:
         guide.expect(recorded["structuredContent"]["n"] == RUNS)
     again = _timed(guide, SHORT_NAME, SOLVERS[FASTEST])
     guide.call("The fox signs with its short name, which aliases.json knows.", "record_speed", again)
-    board = guide.call("Who was fastest, by the median?", "speed_leaderboard", {})
+    board = guide.call("Who is fastest?", "speed_leaderboard", {})
     guide.expect(board["structuredContent"]["rows"][0]["llm"] == FASTEST)
     refused = guide.call("A day that does not exist is refused.", "fetch_instruction", {"day": 26})
     guide.expect(refused["content"][0]["text"].startswith("Invalid params"))

@@ -22,9 +22,14 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
     settings = AocSettings(environment)
     event = open_event(settings)
     report = await asyncio.to_thread(check, event.folders)
+    count = len(event.days())
     found = [
         settings_finding(settings, environment),
-        _folder("puzzles", event.folders.instructions, f"{len(event.days())} days of {settings.year}"),
+        _folder(
+            "puzzles",
+            event.folders.instructions,
+            f"{count} day{'' if count == 1 else 's'} of {settings.year}",
+        ),
         _folder("records", event.folders.speeds, "kept"),
     ]
     if not report.problems:

@@ -117,7 +117,7 @@ def _clients(environment: Mapping[str, str]) -> list[Finding]:
         if not one.is_there:
             continue
         if one.problem:
-            found.append(Finding(one.client.title, "wrong", f"{one.path}: {one.problem}", "Mend the file."))
+            found.append(Finding(one.client.title, "wrong", f"{one.path}: {one.problem}", "Fix the file."))
         elif one.bridges:
             found.append(Finding(one.client.title, "right", f"has {', '.join(one.bridges)} ({one.path})"))
         else:

@@ -8,7 +8,7 @@ from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding, settings_finding
 
 from . import tls
-from .making import open_tokens, tokens_path
+from .factory import open_tokens, tokens_path
 from .registry import installed
 from .settings import HostSettings
 

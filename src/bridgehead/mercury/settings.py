@@ -66,7 +66,8 @@ URL = Kind(_url, "a URL that begins with https:// or http://, such as https://ap
 WORD = Kind(_word, "a word")
 KEYS = Kind(
     _keys,
-    "one API key, or several separated by commas (printable characters, without spaces or quotes)",
+    "one key, or several separated by commas (printable characters, without spaces or quotes)",
+    "key list",
 )
 _PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
 """Variables that other programs know in lower case too."""

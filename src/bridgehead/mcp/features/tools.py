@@ -22,7 +22,7 @@ from ..revisions import Revision
 from .content import Content, Icon, Text, Wire, fit, fit_block, json_text
 from .handlers import input_type, is_async
 from .home import Home
-from .schema import flat_schema, mirrored_headers
+from .schema import flat_schema, input_schema, mirrored_headers, output_schema
 
 
 class Arguments(Struct, forbid_unknown_fields=True):
@@ -88,7 +88,7 @@ class CallResult(Wire, frozen=True):
 Returned = str | Struct | list[Content]
 Handler = Callable[[Any, Any], Returned | Awaitable[Returned]]
 Recall = Callable[[Any], Encoded | None]
-"""Gives the answer to a call that was made before with the very same `ctx.arguments`, where it is known."""
+"""Gives the answer to a call that was made before with the same `ctx.arguments`, where it is known."""
 
 
 class Tool:
@@ -105,6 +105,7 @@ class Tool:
         hints: ToolHints,
         icons: tuple[Icon, ...] = (),
         input_schema: dict[str, Any] | None = None,
+        contract_schema: dict[str, Any] | None = None,
         defaults: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
         recall: Recall | None = None,
@@ -120,6 +121,7 @@ class Tool:
         self._hints = hints
         self._icons = icons
         self._input_schema = input_schema
+        self._contract_schema = contract_schema
         self._defaults = defaults or {}
         self._meta = meta
 
@@ -147,16 +149,14 @@ class Tool:
     @cached_property
     def input_schema(self) -> dict[str, Any]:
         """The JSON Schema of the input, as listed."""
-        if self._input_schema is None or self.home.contract_revision is not None:
-            schema = flat_schema(self.input_type)
-            for name, value in self._defaults.items():
-                schema["properties"][name]["default"] = value
-            return schema
-        return self._input_schema
+        schema = self._input_schema or input_schema(self.input_type)
+        for name, value in self._defaults.items():
+            schema["properties"][name]["default"] = value
+        return schema
 
     def _input_schema_for(self, revision: Revision) -> dict[str, Any]:
-        if self._input_schema is not None and revision.name == self.home.contract_revision:
-            return self._input_schema
+        if self._contract_schema is not None and revision.name == self.home.contract_revision:
+            return self._contract_schema
         return self.input_schema
 
     @cached_property
@@ -167,7 +167,7 @@ class Tool:
             (kind,) = get_args(kind)
         if not (isinstance(kind, type) and issubclass(kind, Struct)) or issubclass(kind, Wire):
             return None
-        return flat_schema(kind)
+        return output_schema(kind)
 
     @cached_property
     def headers(self) -> dict[str, tuple[str, ...]]:
