@@ -16,9 +16,9 @@ SNAPSHOT = Path(__file__).with_name("tools.json")
 BUDGETS = {
     "mercury_chat_completion": 1500,
     "mercury_chat_stream": 1500,
-    "mercury_fim_completion": 800,
-    "mercury_edit_completion": 800,
-    "mercury_apply_edit": 800,
+    "mercury_fim_completion": 850,
+    "mercury_edit_completion": 850,
+    "mercury_apply_edit": 850,
     "mercury_next_edit": 1000,
     "mercury_list_models": 400,
     "mercury_batch": 1200,
