@@ -17,7 +17,7 @@ from ..errors import MercuryError
 from ..settings import MercurySettings
 from .audit import Audit
 from .breaker import Breaker
-from .budget import Budget
+from .budget import Amounts, Budget, BudgetLimits
 from .cache import Cache
 from .keys import Keys
 from .ledger_import import import_ledger
@@ -52,7 +52,7 @@ def opened(settings: MercurySettings, clock: Clock | None = None) -> Service:
         keep_days=settings.usage_days,
         on_open=import_ledger,
     )
-    budget = Budget(usage_store, clock, settings.budget_usd)
+    budget = Budget(usage_store, clock, _budget_limits(settings))
     breaker = Breaker(settings.breaker_failures, settings.breaker_wait / 1000)
     backoff = Backoff(settings.retry_delay / 1000, settings.max_retry_delay / 1000, jitter=_JITTER)
     retries = Retries(settings.max_retries, backoff, clock, random.random)
@@ -79,6 +79,14 @@ def opened(settings: MercurySettings, clock: Clock | None = None) -> Service:
             retries=retries,
         ),
         completer=Completer(api, catalogue, clock),
+    )
+
+
+def _budget_limits(settings: MercurySettings) -> BudgetLimits:
+    return BudgetLimits(
+        Amounts(settings.budget_usd, settings.month_budget_usd),
+        Amounts(settings.client_budget_usd, settings.client_month_budget_usd),
+        {name: Amounts(day, month) for name, day, month in settings.client_budgets},
     )
 
 
