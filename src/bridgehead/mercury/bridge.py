@@ -11,8 +11,9 @@ from bridgehead import __version__
 from bridgehead.mcp import Bridge
 from bridgehead.runtime.manifest import Commands, FarSide, FormField, Manifest, Trial
 
+from .calling.audit import audit_calls
 from .calling.service import Service, open_service
-from .dialect import MercuryDialect
+from .errors import MercuryDialect
 from .settings import MercurySettings
 from .tools import batch, chat, code, models, prompts, usage
 
@@ -35,16 +36,16 @@ _INSTRUCTIONS = (
 )
 
 
-def make(
-    settings: MercurySettings,
-    on_open: Callable[[Service], None] = lambda _: None,
-) -> Bridge[Service]:
-    """Make the bridge. Nothing is opened until it is served; `on_open` is told when it is."""
+def make_bridge(settings: MercurySettings, metrics: Metrics | None = None) -> Bridge[Service]:
+    """Make the bridge. Nothing is opened until it is served."""
+    opened: list[Service] = []
+    if metrics is not None:
+        _declare_metrics(metrics, opened)
 
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[Service]:
         async with open_service(settings) as service:
-            on_open(service)
+            opened[:] = [service]
             yield service
 
     bridge: Bridge[Service] = Bridge(
@@ -58,11 +59,8 @@ def make(
     )
     for part in (chat, code, models, batch, usage, prompts):
         part.declare(bridge)
+    audit_calls(bridge)
     return bridge
-
-
-def _make(settings: MercurySettings, metrics: Metrics | None) -> Bridge[Service]:
-    return make(settings) if metrics is None else make(settings, on_open=_Usage(metrics).take)
 
 
 _USED = {
@@ -75,24 +73,21 @@ _USED = {
 }
 
 
-class _Usage:
-    """What was used of each model, for whoever reads the metrics."""
+def _declare_metrics(metrics: Metrics, opened: list[Service]) -> None:
+    """Let whoever reads the metrics see what was used of each model, as soon as there is a service."""
 
-    def __init__(self, metrics: Metrics) -> None:
-        self._service: Service | None = None
-        for field, about in _USED.items():
-            metrics.total(f"mercury_{field}_total", about, self._reader(field), "model")
-
-    def take(self, service: Service) -> None:
-        """Read from a service that has been opened."""
-        self._service = service
-
-    def _reader(self, field: str) -> Callable[[], dict[tuple[str, ...], float]]:
+    def make_reader(field: str) -> Callable[[], dict[tuple[str, ...], float]]:
         def read() -> dict[tuple[str, ...], float]:
-            models = {} if self._service is None else self._service.usage.models
-            return {(model,): float(getattr(tally, field)) for model, tally in models.items()}
+            return {
+                (model,): float(getattr(counts, field))
+                for service in opened
+                for model, counts in service.usage.models.items()
+            }
 
         return read
+
+    for field, about in _USED.items():
+        metrics.total(f"mercury_{field}_total", about, make_reader(field), "model")
 
 
 def far_side(service: Service | None) -> FarSide:
@@ -167,7 +162,7 @@ manifest = Manifest(
     summary="the Mercury diffusion LLM: chat, streams, code, edits",
     description="The Mercury diffusion LLM as tools: chat, streams, code completion, edits.",
     settings=MercurySettings,
-    make=_make,
+    make=make_bridge,
     far_side=far_side,
     doctor=_doctor,
     demo=_demo,

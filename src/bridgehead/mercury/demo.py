@@ -145,6 +145,6 @@ def _simulated() -> Iterator[str]:
 
 
 def _plain_environment() -> dict[str, Any]:
-    """Give this process's environment without the settings of a bridge, which are for the real API."""
+    """Return this process's environment without the settings of a bridge, which are for the real API."""
     ours = {setting.name for setting in (*MercurySettings.declared, *OfferingSettings.declared)}
     return {name: value for name, value in os.environ.items() if name.upper() not in ours}

@@ -1,8 +1,8 @@
 """Budget: money is committed for a request's worst case before it goes out, and corrected after.
 
-So the total of all processes never passes a budget, be it that of everybody or of one client, of the day or of
-the month (both UTC). Committed money counts as spent until it is settled: a process that dies in between leaves
-the total too high, and never too low.
+So the total of all processes never passes a budget, be it that of everybody or of one client, of the day or
+of the month (both UTC). Committed money counts as spent until it is settled: a process that dies in between
+leaves the total too high, and never too low.
 """
 
 from __future__ import annotations
@@ -18,11 +18,8 @@ from msgspec import Struct
 
 from bridgehead.runtime.clock import Clock
 
-from ..errors import LimitReached
+from ..errors import MercuryError
 from .usage_store import Refusal, UsageStore, Work, counted_client
-
-NO_TOKEN = "(no token)"
-"""The client of all calls that come without a token: they share one client's budget."""
 
 
 class Amounts(Struct, frozen=True):
@@ -129,11 +126,8 @@ class Budget:
         if not caps:
             return None
         if amount is None:
-            raise LimitReached(
-                "There is a budget, and the price of this model is not known.",
-                "PRICE_UNKNOWN",
-                next_step="Use a model that mercury_list_models lists with its price, and give max_tokens.",
-            )
+            message = "There is a budget, and the price of this model is not known."
+            raise MercuryError("PRICE_UNKNOWN", message)
         reservation = Reservation(amount, self._store.today, client)
         writing = self._store.submit(partial(_reserve, reservation=reservation, caps=caps))
         try:
@@ -180,15 +174,15 @@ class Budget:
 
         return write, restore
 
-    def _exceeded(self, amount: float, spending: Spending) -> LimitReached:
+    def _exceeded(self, amount: float, spending: Spending) -> MercuryError:
         cap = spending.cap
         left = max(0.0, cap.limit - spending.committed)
-        return LimitReached(
-            f"{cap.name} of ${cap.limit:g} has ${left:.6f} left; this call can cost ${amount:.6f}.",
+        return MercuryError(
             "BUDGET_EXCEEDED",
+            f"{cap.name} of ${cap.limit:g} has ${left:.6f} left; this call can cost ${amount:.6f}.",
             retry_after=round(cap.seconds_left(self._clock.now())),
-            next_step=f"Ask for less (smaller max_tokens, a cheaper model), raise {cap.setting}, or wait for the "
-            f"next UTC {'month' if cap.is_monthly else 'day'}.",
+            next_step=f"Ask for less (smaller max_tokens, a cheaper model), raise {cap.setting}, or wait for "
+            f"the next UTC {'month' if cap.is_monthly else 'day'}.",
         )
 
 
@@ -220,7 +214,8 @@ def committed_money(
 ) -> float:
     """Return what is committed from one day to another, by one client or by everybody."""
     found = connection.execute(
-        "SELECT total(committed_usd) FROM spending WHERE day BETWEEN ?1 AND ?2 AND (?3 IS NULL OR client = ?3)",
+        "SELECT total(committed_usd) FROM spending "
+        "WHERE day BETWEEN ?1 AND ?2 AND (?3 IS NULL OR client = ?3)",
         (first_day, last_day, client and counted_client(connection, last_day, client)),
     ).fetchone()
     return round(float(found[0]), 12)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bridgehead.runtime import logs
 from bridgehead.runtime.clock import Clock
 
-from ..errors import NotAuthorised
+from ..errors import MercuryError
 from ..settings import KEYS, MercurySettings
 
 if TYPE_CHECKING:
@@ -43,15 +43,15 @@ class Keys:
         return len(self._aside)
 
     def pick(self) -> str:
-        """Give the key to use: the first that is not put aside, else the one that is back soonest."""
+        """Return the first usable key, or the one whose cool-down ends first."""
         self._refresh()
         if not self._aside:
-            raise missing(self._file)
+            raise _missing(self._file)
         now = self._clock.monotonic()
         return min(self._aside, key=lambda key: max(0.0, self._aside[key] - now))
 
-    def another(self, tried: set[str]) -> str | None:
-        """Give a key that was not tried and is not put aside, if there is one."""
+    def find_other(self, tried: set[str]) -> str | None:
+        """Return a key that was not tried and is not put aside, if there is one."""
         now = self._clock.monotonic()
         return next((key for key, until in self._aside.items() if key not in tried and until <= now), None)
 
@@ -93,12 +93,11 @@ def _stamp(file: Path) -> tuple[int, int]:
     return found.st_mtime_ns, found.st_size
 
 
-def missing(file: Path | None) -> NotAuthorised:
-    """Say how to set a key."""
+def _missing(file: Path | None) -> MercuryError:
     where = f"into the file {file}" if file is not None else "in the server's environment as MERCURY_API_KEY"
-    return NotAuthorised(
-        "There is no API key for Mercury.",
+    return MercuryError(
         "MISSING_API_KEY",
+        "There is no API key for Mercury.",
         next_step=f"Put a key {where} (keys are made at platform.inceptionlabs.ai), restart the server if it "
         "is in the environment, and check it with `bridgehead mercury doctor`.",
     )

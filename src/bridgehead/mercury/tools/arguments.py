@@ -16,7 +16,7 @@ LONGEST_TIMEOUT_MS = 3_600_000
 
 Model = Annotated[str, Meta(min_length=1, description="Model id; mercury_list_models lists them")]
 Temperature = Annotated[float, Meta(ge=0, le=2)]
-Tokens = Annotated[int, Meta(ge=1, description="Most tokens of the answer")]
+MaxTokens = Annotated[int, Meta(ge=1, description="Most tokens of the answer")]
 Stop = Annotated[list[str], Meta(description="Texts that end the answer")]
 Penalty = Annotated[float, Meta(ge=-2, le=2)]
 Probability = Annotated[float, Meta(ge=0, le=1)]
@@ -98,21 +98,21 @@ class ResponseFormat(Struct, forbid_unknown_fields=True):
     json_schema: NamedSchema | UnsetType = UNSET
 
 
-class Completing(Arguments):
+class CompletionArguments(Arguments):
     """What every completion can be told."""
 
     model: Model | UnsetType = UNSET
     temperature: Temperature | UnsetType = UNSET
-    max_tokens: Tokens | UnsetType = UNSET
+    max_tokens: MaxTokens | UnsetType = UNSET
     cache: CacheUse | UnsetType = UNSET
     timeout_ms: Timeout | UnsetType = UNSET
 
-    def body(self) -> Any:
-        """Give what is sent to the API."""
+    def to_body(self) -> Any:
+        """Return what is sent to the API."""
         return self
 
 
-class ChatOptions(Completing):
+class ChatOptions(CompletionArguments):
     """How a chat is to be answered."""
 
     top_p: Probability | UnsetType = UNSET
@@ -147,7 +147,7 @@ class Chat(ChatOptions, kw_only=True):
     ) = UNSET
 
 
-class Fim(Completing, kw_only=True):
+class Fim(CompletionArguments, kw_only=True):
     """A gap to be filled."""
 
     prompt: Annotated[str, Meta(description="Code before the cursor")]
@@ -155,7 +155,7 @@ class Fim(Completing, kw_only=True):
     stop: Stop | UnsetType = UNSET
 
 
-class Edit(Completing, kw_only=True):
+class Edit(CompletionArguments, kw_only=True):
     """An edit to be made."""
 
     prompt: Annotated[
@@ -169,8 +169,8 @@ class Edit(Completing, kw_only=True):
     top_p: Probability | UnsetType = UNSET
     presence_penalty: Penalty | UnsetType = UNSET
 
-    def body(self) -> Any:
-        """Give the prompt as the one message that the API takes."""
+    def to_body(self) -> Any:
+        """Return the prompt as the one message that the API takes."""
         given = {name: getattr(self, name) for name in self.__struct_fields__ if name != "prompt"}
         sent = {name: value for name, value in given.items() if value is not UNSET}
         return {**sent, "messages": [{"role": "user", "content": self.prompt}]}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
-from bridgehead.mcp import Answer, Bridge, Context
+from bridgehead.mcp import Answer, Bridge, Context, Encoded
 
 from ..api.wire import EDIT, FIM
 from ..calling.service import Service
-from ..completion import Completed, answer
-from .arguments import Completing, Edit, Fim
+from ..completion import Completion
+from .arguments import CompletionArguments, Edit, Fim
+from .chat import complete_call
 
 FIM_COMPLETION = "mercury_fim_completion"
 EDIT_COMPLETION = "mercury_edit_completion"
@@ -36,30 +37,31 @@ def declare(bridge: Bridge[Service]) -> None:
     )(edit)
 
 
-async def fill_in(args: Fim, ctx: Context[Service]) -> Answer[Completed]:
+async def fill_in(args: Fim, ctx: Context[Service]) -> Encoded | Answer[Completion]:
     """Fill a gap in code."""
     await _choose_model(args, "fim", ctx.state)
-    return await _completed(FIM_COMPLETION, FIM, args, ctx)
+    return await _complete(FIM_COMPLETION, FIM, args, ctx)
 
 
-async def edit(args: Edit, ctx: Context[Service]) -> Answer[Completed]:
+async def edit(args: Edit, ctx: Context[Service]) -> Encoded | Answer[Completion]:
     """Make an edit."""
     await _choose_model(args, "edit", ctx.state)
-    return await _completed(EDIT_COMPLETION, EDIT, args, ctx)
+    return await _complete(EDIT_COMPLETION, EDIT, args, ctx)
 
 
-async def _choose_model(args: Completing, endpoint: str, service: Service) -> None:
+async def _choose_model(args: CompletionArguments, endpoint: str, service: Service) -> None:
     """Take the default model where none is named, or the first in the list that can do it."""
     if args.model is UNSET:
-        await service.catalogue.known()
+        await service.catalogue.load()
         settings = service.settings
-        args.model = service.catalogue.able(endpoint, settings.model, settings.allowed_models)
+        args.model = service.catalogue.choose(endpoint, settings.model, settings.allowed_models)
 
 
-async def _completed(tool: str, path: str, args: Completing, ctx: Context[Service]) -> Answer[Completed]:
+async def _complete(
+    tool: str, path: str, args: CompletionArguments, ctx: Context[Service]
+) -> Encoded | Answer[Completion]:
     service = ctx.state
-    call = service.call_of(tool, path, args, ctx)
-    completed = service.kept_completed(call)
-    if completed is None:
-        completed = await service.complete(call, ctx)
-    return answer(completed, ctx.revision)
+    call = service.make_call(tool, path, args, ctx)
+    now = service.clock.monotonic()
+    cached = service.completer.lookup(call, ctx, now)
+    return await complete_call(call, ctx) if cached is None else cached.to_answer(now, ctx.revision)

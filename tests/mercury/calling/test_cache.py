@@ -9,8 +9,12 @@ import pytest
 from bridgehead.mcp.calls.params import META_PREFIX
 from bridgehead.mcp.revisions import REVISIONS, Revision
 from bridgehead.mercury.bridge import manifest
+from bridgehead.mercury.calling.cache import MAX_ARGUMENT_BYTES, Cache
+from bridgehead.mercury.calling.call import Call
+from bridgehead.mercury.completion import Completion, Metadata, Tokens
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
+from bridgehead.runtime.clock import SystemClock
 from bridgehead.runtime.metrics import Metrics
 from tests.mercury.process import BridgeProcess, bridge_process, environment
 from tests.support.checked import STATELESS, connect
@@ -263,3 +267,49 @@ async def test_models_are_kept(client: BridgeProcess, api: Simulator) -> None:
         await client.call("mercury_list_models")
 
     assert not api.requests.to("/models")
+
+
+# --- bounds, without a process -----------------------------------------------------------------------------
+
+
+def make_cache(**settings: str) -> Cache:
+    return Cache(MercurySettings(settings), SystemClock())
+
+
+def make_call(client: str, size: int) -> Call:
+    return Call(
+        "/path", "model", b"x" * size, tool="tool", client=client, seconds=1, request_seconds=1, cache="use"
+    )
+
+
+async def test_what_was_used_last_is_kept_and_what_was_not_goes_first() -> None:
+    cache = make_cache(CACHE_MAX_SIZE="2")
+    completion = Completion("text", Metadata("model", Tokens(1, 1, 2), "stop"))
+    cache.store(("/path", b"old"), completion)
+    cache.store(("/path", b"new"), completion)
+    assert cache.lookup(("/path", b"old"), 0.0) is not None  # so it is the one that was used last
+
+    cache.store(("/path", b"newer"), completion)
+
+    assert cache.lookup(("/path", b"old"), 0.0) is not None
+    assert cache.lookup(("/path", b"new"), 0.0) is None
+
+
+async def test_a_call_is_recognized_by_who_made_it_and_by_every_byte_of_its_arguments() -> None:
+    cache = make_cache()
+    one = make_call("one", 10)
+    cache.remember(one, b"{}")
+
+    assert cache.recognize("one", b"{}") is one
+    assert cache.recognize("other", b"{}") is None
+    assert cache.recognize("one", b"{ }") is None
+
+
+async def test_when_too_many_arguments_are_remembered_all_are_forgotten_and_learnt_anew() -> None:
+    cache = make_cache()
+    for number in range(25):
+        cache.remember(make_call("one", MAX_ARGUMENT_BYTES // 10), b"%d" % number)
+        known = [key for key in range(25) if cache.recognize("one", b"%d" % key) is not None]
+        assert len(known) < 10
+
+    assert cache.recognize("one", b"24") is not None

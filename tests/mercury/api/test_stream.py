@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridgehead.mercury.api.sse import Events, EventTooLong
+from bridgehead.mercury.api.stream import Events, EventTooLong
 
 STREAM = (
     b': hello\n\ndata: {"a":1}\n\nevent: x\ndata: {"b":\ndata: 2}\nid: 7\n\ndata:{"c":3}\n\ndata: [DONE]\n\n'

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from bridgehead.mercury.api.client import read_retry_after
 from bridgehead.mercury.simulator import Simulator
-from tests.mercury.process import bridge_process
+from tests.mercury.one_answer import answering
+from tests.mercury.process import bridge_process, error_of
 from tests.support.tcp import certified, relay, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -99,3 +101,29 @@ async def test_asking_for_http2_is_answered_with_one_sentence(api: Simulator, tm
 
     assert "isError" not in result
     assert client.errors.read_text().count("MERCURY_HTTP2 no longer has an effect") == 1
+
+
+async def test_a_redirect_is_not_followed(tmp_path: Path) -> None:
+    async with answering(307, b"", tmp_path) as client:
+        error = error_of(await client.call(CHAT, ASK))
+
+    assert "307" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "value", "expected"),
+    [
+        ("1500", None, 1.5),
+        (None, "2", 2.0),
+        ("nonsense", "3", 3.0),
+        ("-5", None, None),
+        (None, "inf", None),
+        (None, None, None),
+        (None, "Thu, 01 Jan 1970 00:01:40 GMT", 40.0),
+        (None, "Thu, 01 Jan 1970 00:00:10 GMT", 0.0),
+    ],
+)
+async def test_when_to_try_again_is_read_in_every_form(
+    milliseconds: str | None, value: str | None, expected: float | None
+) -> None:
+    assert read_retry_after(milliseconds, value, 60.0) == expected
