@@ -53,9 +53,9 @@ class UsageArguments(Struct, forbid_unknown_fields=True):
     days: Annotated[
         int, Meta(ge=0, le=400, description="Also report the usage of so many days up to today; 0 is none")
     ] = 0
-    by: Annotated[list[Dimension], Meta(description="What to tell the usage of these days apart by")] = [
-        "day"
-    ]
+    by: Annotated[
+        tuple[Dimension, ...], Meta(description="What to tell the usage of these days apart by")
+    ] = ("day",)
 
 
 class UsageOfPast(Struct, omit_defaults=True):
