@@ -104,7 +104,7 @@ async def test_a_wrong_command_is_refused_in_one_line(tmp_path: Path, wrong: lis
 
 
 async def test_usage_is_shown_by_day_model_and_client(api: Simulator, tmp_path: Path) -> None:
-    assert (await command(api.url, tmp_path, "usage"))[1] == "No usage in these days.\n"
+    assert (await command(api.url, tmp_path / "state", "usage"))[1] == "No usage in these days.\n"
     ask = {"messages": [{"role": "user", "content": "Of use, in 8 words"}]}
     async with bridge_process(api.url, tmp_path) as client:
         await client.call("mercury_list_models")
@@ -114,11 +114,13 @@ async def test_usage_is_shown_by_day_model_and_client(api: Simulator, tmp_path: 
         await client.call("mercury_chat_completion", {**ask, "model": "mercury-3"})
 
     today = datetime.now(UTC).date().isoformat()
-    _, as_json, _ = await command(api.url, tmp_path, "usage", "--by", "day,model,client", "--format", "json")
-    _, as_csv, _ = await command(api.url, tmp_path, "usage", "--by", "model", "--format", "csv")
-    _, table, _ = await command(api.url, tmp_path, "usage", "--by", "model")
-    _, chart, _ = await command(api.url, tmp_path, "usage", "--format", "chart")
-    code, _, error = await command(api.url, tmp_path, "usage", "--by", "week")
+    _, as_json, _ = await command(
+        api.url, tmp_path / "state", "usage", "--by", "day,model,client", "--format", "json"
+    )
+    _, as_csv, _ = await command(api.url, tmp_path / "state", "usage", "--by", "model", "--format", "csv")
+    _, table, _ = await command(api.url, tmp_path / "state", "usage", "--by", "model")
+    _, chart, _ = await command(api.url, tmp_path / "state", "usage", "--format", "chart")
+    code, _, error = await command(api.url, tmp_path / "state", "usage", "--by", "week")
 
     first, second = json.loads(as_json)
     assert (first["day"], first["model"], first["client"], first["calls"]) == (today, "mercury-2", "tests", 1)

@@ -65,9 +65,7 @@ async def test_the_past_is_told_by_day_model_and_client_on_request(api: Simulato
         error = await client.error("mercury_usage", {"days": 1, "by": ["week"]})
 
     assert "history" not in plain
-    assert [(row["day"], row["usage"]["calls"]) for row in by_day] == [
-        (datetime.now(UTC).date().isoformat(), 2)
-    ]
+    assert [(row["day"], row["calls"]) for row in by_day] == [(datetime.now(UTC).date().isoformat(), 2)]
     assert [(row["client"], row["model"]) for row in by_all["history"]] == [
         ("tests", "mercury-2"),
         ("tests", "mercury-3"),
@@ -83,5 +81,5 @@ async def test_every_budget_of_the_client_is_told(api: Simulator, tmp_path: Path
 
     month, own = report["further_budgets"]
     assert (report["budget"]["limit_usd"], month["limit_usd"], own["limit_usd"]) == (1, 20, 0.5)
-    assert (month["is_monthly"], own["client"]) == (True, "(no token)")
+    assert (month["period"], own["period"], own["client"]) == ("month", "day", "(no token)")
     assert own["committed_usd"] == pytest.approx(cost, abs=1e-9)

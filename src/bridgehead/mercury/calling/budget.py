@@ -79,6 +79,11 @@ class Spending(Struct, frozen=True):
     cap: Cap
     committed: float
 
+    @property
+    def left(self) -> float:
+        """What can still be committed."""
+        return max(0.0, self.cap.limit - self.committed)
+
 
 class OverBudget(Refusal):
     """There is not enough left of a budget."""
@@ -176,10 +181,9 @@ class Budget:
 
     def _exceeded(self, amount: float, spending: Spending) -> MercuryError:
         cap = spending.cap
-        left = max(0.0, cap.limit - spending.committed)
         return MercuryError(
             "BUDGET_EXCEEDED",
-            f"{cap.name} of ${cap.limit:g} has ${left:.6f} left; this call can cost ${amount:.6f}.",
+            f"{cap.name} of ${cap.limit:g} has ${spending.left:.6f} left; this call can cost ${amount:.6f}.",
             retry_after=round(cap.seconds_left(self._clock.now())),
             next_step=f"Ask for less (smaller max_tokens, a cheaper model), raise {cap.setting}, or wait for "
             f"the next UTC {'month' if cap.is_monthly else 'day'}.",
