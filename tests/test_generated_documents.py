@@ -22,7 +22,7 @@ from msgspec import Raw
 
 import bridgehead
 from bridgehead.bitburner.simulator import Game
-from bridgehead.commands import values
+from bridgehead.commands import tool_arguments
 from bridgehead.mercury.simulator import Simulator
 from bridgehead.runtime import env_file, plugins
 from bridgehead.runtime.manifest import make_bridge
@@ -138,7 +138,7 @@ def test_an_example_is_what_its_tool_takes_typed_or_sent(name: str) -> None:
         raise AssertionError(path)
 
     given, tool = PARAMS[name]["arguments"], TOOLS[name]
-    typed = values.arguments(shlex.split(LINES[name])[4:], tool.input_schema, read_file)
+    typed = tool_arguments.arguments(shlex.split(LINES[name])[4:], tool.input_schema, read_file)
 
     assert typed == given
     assert tool.arguments(Raw(json.dumps(given).encode()))

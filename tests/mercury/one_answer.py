@@ -16,14 +16,16 @@ MODELS = {"data": [{"id": "m", "pricing": {"prompt": "free", "completion": None}
 
 
 @asynccontextmanager
-async def answering(status: int, body: Any, folder: Path, **settings: str) -> AsyncIterator[CheckedClient]:
+async def answering(
+    status: int, body: Any, folder: Path, *, models: Any = MODELS, **settings: str
+) -> AsyncIterator[CheckedClient]:
     """Connect to the bridge before an API that answers everything but the model list with one body."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
         is_list = head.startswith(b"GET")
         found = (
-            json.dumps(MODELS).encode()
+            json.dumps(models).encode()
             if is_list
             else body
             if isinstance(body, bytes)

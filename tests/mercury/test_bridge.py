@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bridgehead.host import request_ids
+from bridgehead.host import request
 from bridgehead.mcp import Bridge
 from bridgehead.mcp.in_memory import connect
 from bridgehead.mercury.bridge import far_side, manifest
@@ -86,13 +86,13 @@ def log() -> Iterator[io.StringIO]:
 async def test_the_audit_line_of_a_call_names_the_request_that_made_it(
     api: Simulator, tmp_path: Path, log: io.StringIO
 ) -> None:
-    logs.also(request_ids.logged)
+    logs.also(request.log_fields)
     made = make(environment(api.url, tmp_path, CACHE_COMPLETIONS="1"), Metrics())
     async with connect(made) as client:
         for name in ("trip-1", "trip-2", "trip-3"):
-            was = request_ids.current.set(name)
+            was = request.current_id.set(name)
             await client.call("mercury_chat_completion", HELLO)
-            request_ids.current.reset(was)
+            request.current_id.reset(was)
 
     lines = [json.loads(line) for line in log.getvalue().splitlines()]
     assert [line["request"] for line in lines if line["event"] == "call"] == ["trip-1", "trip-2", "trip-3"]

@@ -109,7 +109,7 @@ def serve(bridge: Bridge[Service], settings: MercurySettings) -> int:
 
     def make_loop() -> AbstractEventLoop:
         # This bridge lives on sockets, and a call adds a third less time on a loop for these.
-        from bridgehead.mcp.process import socket_loop
+        from bridgehead.mcp import socket_loop
 
         settings.configure_logs()  # behind the first answer, which must not wait for it
         return socket_loop()
@@ -118,8 +118,7 @@ def serve(bridge: Bridge[Service], settings: MercurySettings) -> int:
 
 
 def _serve_http(bridge: Bridge[Service], settings: MercurySettings) -> int:
-    from bridgehead.mcp.http import application, run
-    from bridgehead.mcp.http.guard import LOOPBACK
+    from bridgehead.mcp.http import LOOPBACK, application, run
 
     settings.configure_logs()
     app = application(bridge, allowed_hosts={*LOOPBACK, settings.host})
@@ -139,9 +138,9 @@ async def _doctor(environment: Mapping[str, str]) -> list[Finding]:
 
 
 def _demo(console: Console) -> bool:
-    from .demo import tour
+    from .demo import show_demo
 
-    return tour(console)
+    return show_demo(console)
 
 
 def _trial(folder: Path) -> AbstractContextManager[Trial]:

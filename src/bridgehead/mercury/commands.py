@@ -65,9 +65,9 @@ def _examine(environment: Mapping[str, str], *, offline: bool) -> int:
 def _show_settings(environment: Mapping[str, str]) -> int:
     from rich.console import Console
 
-    from bridgehead.runtime import showing
+    from bridgehead.runtime.findings import settings_table
 
     from .settings import MercurySettings
 
-    Console(highlight=False).print(showing.table(MercurySettings(environment), environment))
+    Console(highlight=False).print(settings_table(MercurySettings(environment), environment))
     return 0

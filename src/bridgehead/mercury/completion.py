@@ -9,8 +9,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, json
 
-from bridgehead.mcp import Answer
-from bridgehead.mcp.revisions import Revision
+from bridgehead.mcp import Answer, Revision
 
 COMPLETE = frozenset({"stop", "tool_calls", "function_call"})
 """Finish reasons of an answer that is whole; others say that something cut it short."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 
-from bridgehead.runtime import logs, places, showing
+from bridgehead.runtime import directories, logs
 from bridgehead.runtime.errors import BridgeError
-from bridgehead.runtime.findings import Finding
+from bridgehead.runtime.findings import Finding, settings_finding
 
 from .calling.service import Service
 from .errors import MercuryError
@@ -16,7 +16,7 @@ from .settings import MercurySettings
 async def examine(environment: Mapping[str, str], *, offline: bool = False) -> list[Finding]:
     """Look at everything; without the network only at what is on this machine."""
     service = Service(MercurySettings(environment))
-    found = [showing.finding(service.settings, environment)]
+    found = [settings_finding(service.settings, environment)]
     try:
         found += [finding async for finding in _findings(service, offline=offline)]
         return [_clean(finding) for finding in found]
@@ -42,7 +42,7 @@ async def _findings(service: Service, *, offline: bool) -> AsyncIterator[Finding
 
 def _state(settings: MercurySettings) -> Finding:
     try:
-        folder = places.state(settings, "mercury")
+        folder = directories.open_state(settings, "mercury")
     except BridgeError as error:
         return Finding("state", "wrong", error.message, error.next_step)
     return Finding("state", "right", f"kept in {folder}")

@@ -11,9 +11,7 @@ from typing import Literal
 
 from msgspec import Struct, json
 
-from bridgehead.mcp import Dialect, ToolError
-from bridgehead.mcp.errors import Failure
-from bridgehead.mcp.jsonrpc import UNDECODABLE
+from bridgehead.mcp import UNDECODABLE, Dialect, Failure, ToolError
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
 
@@ -325,15 +323,16 @@ class ErrorBody(Struct, omit_defaults=True):
 
 
 def describe(error: BridgeError) -> ErrorBody:
-    """Return an error in the words of the contract."""
+    """Return an error in the words of the contract, without secrets: a broken connection may quote one."""
+    message = logs.scrubbed(str(error))
     if isinstance(error, MercuryError):
         wait = None if error.retry_after is None else round(error.retry_after, 3)
-        return ErrorBody(error.type, str(error), error.code, wait, error.content)
-    return ErrorBody("api_error", str(error), error.code.upper(), error.retry_after)
+        return ErrorBody(error.type, message, error.code, wait, error.content)
+    return ErrorBody("api_error", message, error.code.upper(), error.retry_after)
 
 
 def _fail(body: ErrorBody) -> Failure:
-    # What the API said is part of it, and may repeat a key.
+    # Arguments that do not fit are quoted, and may hold a key.
     return ToolError(logs.scrubbed(json.encode({"error": body}).decode()))
 
 

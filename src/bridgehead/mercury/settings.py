@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bridgehead.runtime.log_settings import LogSettings
-from bridgehead.runtime.places import PlaceSettings
+from bridgehead.runtime.directories import StateSettings
+from bridgehead.runtime.logs import LogSettings
 from bridgehead.runtime.settings import (
     BYTES,
     FLAG,
@@ -21,7 +21,6 @@ from bridgehead.runtime.settings import (
 
 API_URL = "https://api.inceptionlabs.ai/v1"
 MODEL = "mercury-coder-small"
-SHORTEST_KEY = 8
 _DAY_MS = 86_400_000
 _MOST_TOKENS = 10**12
 _LAST_PORT = 65_535
@@ -57,13 +56,9 @@ def _keys(text: str) -> tuple[str, ...]:
 
 
 def is_key(text: str) -> bool:
-    """Tell whether a text can be a key: printable, in one piece, not a placeholder, not too short."""
+    """Tell whether a text can be a key: printable, in one piece, and not a placeholder."""
     return (
-        len(text) >= SHORTEST_KEY
-        and text.isascii()
-        and text.isprintable()
-        and not any(c in " \"'<>\\" for c in text)
-        and "..." not in text
+        text.isascii() and text.isprintable() and not any(c in " \"'<>\\" for c in text) and "..." not in text
     )
 
 
@@ -86,8 +81,8 @@ URL = Kind(_url, "a URL that begins with https:// or http://, such as https://ap
 WORD = Kind(_word, "a word")
 KEYS = Kind(
     _keys,
-    f"one API key, or several separated by commas (each {SHORTEST_KEY} or more printable characters, "
-    "without spaces or quotes)",
+    "one key, or several separated by commas (printable characters, without spaces or quotes)",
+    "key list",
 )
 CLIENT_BUDGETS = Kind(
     _client_budgets, "names with dollars a day, and a month behind a slash, such as ci=1,alice=5/50"
@@ -98,7 +93,7 @@ _MS = whole(1, _DAY_MS)
 _MS_OR_NONE = whole(0, _DAY_MS)
 
 
-class MercurySettings(PlaceSettings, LogSettings):
+class MercurySettings(StateSettings, LogSettings):
     """Everything that can be set for the mercury bridge."""
 
     api_keys = Setting[tuple[str, ...]](

@@ -67,7 +67,7 @@ def problem_with(arguments: Any) -> str:
         ({"color": "green"}, "color must be one of blue, red (got 'green')"),
         ({"color": 5}, "color must be one of blue, red (got 5)"),
         ({"only": "that"}, "only must be this (got 'that')"),
-        ({"flag": 1}, "flag must be true or false (got 1)"),
+        ({"flag": 1}, "flag must be a boolean (got 1)"),
         ({"count_or_name": []}, "count_or_name must be an integer or a string (got an array)"),
         ({"blocks": {}}, "blocks must be an array (got an object)"),
         ({"blocks": [{"type": "text"}]}, "blocks[0].text is required"),

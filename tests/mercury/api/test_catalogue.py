@@ -6,7 +6,7 @@ from bridgehead.mercury.api.catalogue import Catalogue
 from bridgehead.mercury.calling.keys import Keys
 from bridgehead.mercury.errors import MercuryError
 from bridgehead.mercury.settings import MercurySettings
-from bridgehead.runtime.clock import SystemClock
+from bridgehead.runtime.timing import SystemClock
 
 
 class Api:

@@ -67,4 +67,4 @@ async def test_a_client_that_does_not_read_the_log_is_served_all_the_same(
         while answered < 151:
             answered += (await process.stdout.read(65536)).count(b"\n")
     process.kill()
-    await process.wait()
+    await process.communicate()  # waiting alone would wait for a pipe that nobody reads

@@ -14,8 +14,8 @@ from bridgehead.mercury.calling.call import Call
 from bridgehead.mercury.completion import Completion, Metadata, Tokens
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
-from bridgehead.runtime.clock import SystemClock
 from bridgehead.runtime.metrics import Metrics
+from bridgehead.runtime.timing import SystemClock
 from tests.mercury.process import BridgeProcess, bridge_process, environment
 from tests.support.checked import STATELESS, connect
 from tests.support.waiting import PATIENCE

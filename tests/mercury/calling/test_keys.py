@@ -132,7 +132,7 @@ async def test_no_key_is_shown_anywhere(api: Simulator, tmp_path: Path) -> None:
     assert not any(key.encode() in seen for key in (FIRST, SECOND))
 
 
-@pytest.mark.parametrize("key", ["short", "with a space in it", 'with"quotes"', "sk_...", "käsekäse"])
+@pytest.mark.parametrize("key", ["with a space in it", 'with"quotes"', "sk_...", "käsekäse"])
 async def test_a_key_of_a_wrong_form_ends_the_start_without_showing_it(tmp_path: Path, key: str) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -150,3 +150,17 @@ async def test_a_key_of_a_wrong_form_ends_the_start_without_showing_it(tmp_path:
     assert b"MERCURY_API_KEY" in err
     assert key.encode() not in err
     assert err.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("key", ["EMPTY", "ollama", "sk-1234"])
+async def test_a_short_key_is_used_with_a_warning(api: Simulator, tmp_path: Path, key: str) -> None:
+    api.faults.next(Fault(status=401, message=f"Incorrect API key provided: {key}"))
+    async with bridge_process(api.url, tmp_path, MERCURY_API_KEY=key) as client:
+        refused = await client.error(CHAT, ASK)
+        answered = await client.call(CHAT, {"messages": [{"role": "user", "content": f"Say {key}"}]})
+
+    assert "provided: ***" in refused["message"]
+    assert key in answered["content"][0]["text"]
+    assert used(api) == [key, key]
+    (warning,) = [line for line in client.log() if line["event"].startswith("short API key")]
+    assert key not in str(warning)

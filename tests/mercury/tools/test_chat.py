@@ -94,7 +94,7 @@ async def test_the_default_model_is_that_of_the_contract(api: Simulator, tmp_pat
         ({"messages": [{"role": "user"}]}, "content"),
         ({"messages": [{"role": "user", "content": "x", "name": "y"}]}, "name"),
         ({"messages": ASK, "model": ""}, "model"),
-        ({"messages": ASK, "model": None}, "model"),
+        ({"messages": ASK, "model": 5}, "model"),
         ({"messages": ASK, "temperature": 2.1}, "temperature"),
         ({"messages": ASK, "temperature": -0.1}, "temperature"),
         ({"messages": ASK, "max_tokens": 0}, "max_tokens"),

@@ -12,8 +12,17 @@ from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta
 
-from bridgehead.mcp import Answer, Bridge, CallResult, Invocation, Outcome, Text, observe_calls
-from bridgehead.mcp.features.tools import Tool, ToolHints
+from bridgehead.mcp import (
+    Answer,
+    Bridge,
+    CallResult,
+    Invocation,
+    Outcome,
+    Text,
+    Tool,
+    ToolHints,
+    observe_calls,
+)
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.metrics import Metrics

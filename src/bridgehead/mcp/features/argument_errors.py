@@ -24,7 +24,7 @@ _NAMES = {
     "string": "a string",
     "integer": "an integer",
     "number": "a number",
-    "boolean": "true or false",
+    "boolean": "a boolean",
     "array": "an array",
     "object": "an object",
     "null": "null",

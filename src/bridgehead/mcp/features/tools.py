@@ -88,7 +88,7 @@ class CallResult(Wire, frozen=True):
 Returned = str | Struct | list[Content]
 Handler = Callable[[Any, Any], Returned | Awaitable[Returned]]
 Recall = Callable[[Any], Encoded | None]
-"""Gives the answer to a call that was made before with the very same `ctx.arguments`, where it is known."""
+"""Gives the answer to a call that was made before with the same `ctx.arguments`, where it is known."""
 
 
 class Tool:
@@ -105,6 +105,7 @@ class Tool:
         hints: ToolHints,
         icons: tuple[Icon, ...] = (),
         input_schema: dict[str, Any] | None = None,
+        contract_schema: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
         recall: Recall | None = None,
     ) -> None:
@@ -119,6 +120,7 @@ class Tool:
         self._hints = hints
         self._icons = icons
         self._input_schema = input_schema
+        self._contract_schema = contract_schema
         self._meta = meta
 
     @property
@@ -145,13 +147,11 @@ class Tool:
     @cached_property
     def input_schema(self) -> dict[str, Any]:
         """The JSON Schema of the input, as listed."""
-        if self._input_schema is None or self.home.contract_revision is not None:
-            return flat_schema(self.input_type)
-        return self._input_schema
+        return self._input_schema or flat_schema(self.input_type)
 
     def _input_schema_for(self, revision: Revision) -> dict[str, Any]:
-        if self._input_schema is not None and revision.name == self.home.contract_revision:
-            return self._input_schema
+        if self._contract_schema is not None and revision.name == self.home.contract_revision:
+            return self._contract_schema
         return self.input_schema
 
     @cached_property

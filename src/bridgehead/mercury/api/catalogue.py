@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
-from bridgehead.mcp.jsonrpc import UNDECODABLE
+from bridgehead.mcp import UNDECODABLE
 from bridgehead.runtime import logs
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Clock
 
 from ..completion import Metadata, Tokens
 from ..errors import MercuryError

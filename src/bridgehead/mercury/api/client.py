@@ -12,7 +12,6 @@ from contextlib import suppress
 from email.utils import parsedate_to_datetime
 
 from bridgehead import __version__
-from bridgehead.runtime.clock import Clock
 from bridgehead.runtime.http import (
     BodyTooLarge,
     ConnectFailed,
@@ -22,6 +21,7 @@ from bridgehead.runtime.http import (
     Proxies,
     Response,
 )
+from bridgehead.runtime.timing import Clock
 
 from ..completion import Completion
 from ..errors import MercuryError, refused

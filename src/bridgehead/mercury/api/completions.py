@@ -5,7 +5,8 @@ A whole response and a streamed one become the same thing, or an error that says
 
 from __future__ import annotations
 
-from bridgehead.mcp.jsonrpc import UNDECODABLE
+from bridgehead.mcp import UNDECODABLE
+from bridgehead.runtime import logs
 
 from ..completion import CalledFunction, Completion, Metadata, Tokens, ToolCall
 from ..errors import MercuryError, broken_off
@@ -82,7 +83,11 @@ def _read_tool_calls(calls: list[wire.ToolCall] | None) -> list[ToolCall] | None
     if not calls:
         return None
     return [
-        ToolCall(call.id, CalledFunction(call.function.name, call.function.arguments))
+        # Streamed arguments are only whole here, so this is where a secret in them can be found.
+        ToolCall(
+            logs.scrubbed(call.id),
+            CalledFunction(logs.scrubbed(call.function.name), logs.scrubbed(call.function.arguments)),
+        )
         for call in calls
         if call.function is not None
     ]

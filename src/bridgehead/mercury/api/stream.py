@@ -6,10 +6,12 @@ only `data` matters; names, ids, comments and retry hints are skipped. The time 
 
 from __future__ import annotations
 
-from bridgehead.mcp.jsonrpc import UNDECODABLE
+from bridgehead.mcp import UNDECODABLE
+from bridgehead.runtime import logs
 
 from ..errors import MercuryError, broken_off
 from . import wire
+from .redaction import count_held
 
 _DATA = b"data:"
 _DONE = b"[DONE]"
@@ -72,6 +74,8 @@ class StreamedAnswer:
         self._is_diffusing = is_diffusing
         self._chunks = 0
         self._pieces: list[str] = []
+        self._held = ""
+        """The end of the text so far, where it may be the beginning of a secret."""
         self._taken = 0
         """How many of the pieces `take_news` has given."""
         self._tool_calls: dict[int, wire.ToolCall] = {}
@@ -104,6 +108,8 @@ class StreamedAnswer:
         """Take in that no more bytes come; raises where the answer is not whole."""
         for data in self._events.end():
             self._read_event(data, now)
+        self._pieces.append(self._held)
+        self._held = ""
         # Common clients take a stream that just stops for a short answer; here it is an error.
         if self.finish_reason is None:
             raise self._broken("it ended without a finish reason")
@@ -157,10 +163,17 @@ class StreamedAnswer:
         if self._is_diffusing:
             self._pieces, self._size = [text], len(text)
         else:
-            self._pieces.append(text)
-            self._size += len(text)
+            self._add_text(text)
         if self._size > self._max_bytes:
             raise self._broken(f"it has more than the {self._max_bytes:,} bytes that this server takes")
+
+    def _add_text(self, text: str) -> None:
+        self._size += len(text)
+        if self._held:
+            text = logs.scrubbed(self._held + text)
+        held = count_held(text)
+        self._held = text[len(text) - held :]
+        self._pieces.append(text[: len(text) - held] if held else text)
 
     def _add_tool_call(self, delta: wire.ToolCallDelta) -> None:
         call = self._tool_calls.setdefault(delta.index or 0, wire.ToolCall(function=wire.FunctionCall()))

@@ -6,9 +6,12 @@ here does I/O. What a response means for a call is decided in `completions`.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from msgspec import Struct, json
+
+from .redaction import redact_json
 
 CHAT = "/chat/completions"
 FIM = "/fim/completions"
@@ -182,10 +185,23 @@ class Refusal(Struct):
     message: str | None = None
 
 
-read_completion = json.Decoder(CompletionResponse).decode
-read_chunk = json.Decoder(Chunk).decode
-read_models = json.Decoder(ModelList).decode
-read_refusal = json.Decoder(Refusal).decode
+T = TypeVar("T")
+
+
+def _make_reader(kind: type[T]) -> Callable[[bytes], T]:
+    decode = json.Decoder(kind).decode
+
+    def read(body: bytes) -> T:
+        return decode(redact_json(body))
+
+    return read
+
+
+# All that the API says passes one of these, and none of them lets a secret through.
+read_completion = _make_reader(CompletionResponse)
+read_chunk = _make_reader(Chunk)
+read_models = _make_reader(ModelList)
+read_refusal = _make_reader(Refusal)
 write = json.Encoder().encode
 
 

@@ -12,8 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from bridgehead.mcp import Bridge, Context, Invocation, Outcome, observe_calls
-from bridgehead.mcp.features.tools import InvalidArguments
+from bridgehead.mcp import Bridge, Context, InvalidArguments, Invocation, Outcome, observe_calls
 from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError

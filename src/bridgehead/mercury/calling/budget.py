@@ -16,7 +16,7 @@ from functools import partial
 
 from msgspec import Struct
 
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Clock
 
 from ..errors import MercuryError
 from .usage_store import Refusal, UsageStore, Work, counted_client

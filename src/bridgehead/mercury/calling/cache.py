@@ -14,9 +14,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bridgehead.mcp import Answer, CallResult, Encoded, Text
-from bridgehead.mcp.revisions import Revision
-from bridgehead.runtime.clock import Clock
+from bridgehead.mcp import Answer, CallResult, Encoded, Revision, Text
+from bridgehead.runtime.timing import Clock
 
 from ..api import wire
 from ..completion import Completion

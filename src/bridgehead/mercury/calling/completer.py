@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from bridgehead.mcp import Context
 from bridgehead.runtime import logs
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Clock
 
 from ..api.catalogue import Catalogue
 from ..api.client import ApiClient, Report

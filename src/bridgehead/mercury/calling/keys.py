@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bridgehead.runtime import logs
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Clock
 
 from ..errors import MercuryError
 from ..settings import KEYS, MercurySettings
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 ASIDE_SECONDS = {401: 3600.0, 402: 600.0, 429: 60.0}
 """For how long a key is put aside after each status, where the service does not say."""
 
+SHORTEST_SECRET = 8
+"""Characters from which on a key is hidden wherever it stands; a shorter one may be part of any text."""
 _NEVER_READ = (-1, -1)
 _log = logs.logger("mercury.keys")
 
@@ -63,8 +65,16 @@ class Keys:
             _log.warn("key put aside", key=list(self._aside).index(key) + 1, status=status, seconds=wait)
 
     def _take(self, keys: tuple[str, ...]) -> None:
-        for key in keys:
-            logs.hide(key)
+        for number, key in enumerate(keys, 1):
+            if len(key) >= SHORTEST_SECRET:
+                logs.hide(key)
+            else:
+                logs.hide_credential(key)
+                _log.warn(
+                    "short API key: it is hidden only where it stands as a credential",
+                    key=number,
+                    next_step="use a longer one unless the server takes any key",
+                )
         self._aside = {key: self._aside.get(key, 0.0) for key in keys}
 
     def _refresh(self) -> None:

@@ -12,7 +12,7 @@ from collections import deque
 
 from msgspec import Struct
 
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Clock
 
 from ..errors import MercuryError
 from ..settings import MercurySettings

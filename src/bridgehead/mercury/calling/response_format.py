@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import msgspec
 from msgspec import UNSET
 
-from bridgehead.mcp.jsonrpc import UNDECODABLE
+from bridgehead.mcp import UNDECODABLE
 
 from ..completion import Completion
 from ..errors import MercuryError

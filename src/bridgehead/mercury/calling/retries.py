@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from bridgehead.runtime.backoff import Backoff
+from bridgehead.runtime.timing import Backoff
 
 from ..errors import MercuryError
 

@@ -19,7 +19,7 @@ from ..tools.arguments import CompletionArguments
 from .call import Call, CallFactory
 
 if TYPE_CHECKING:
-    from bridgehead.runtime.clock import Clock
+    from bridgehead.runtime.timing import Clock
 
 _JITTER = 0.2
 _log = logs.logger("mercury")
@@ -31,9 +31,8 @@ class Service:
     def __init__(self, settings: MercurySettings, clock: Clock | None = None) -> None:
         import random
 
-        from bridgehead.runtime import places
-        from bridgehead.runtime.backoff import Backoff
-        from bridgehead.runtime.clock import SystemClock
+        from bridgehead.runtime import directories
+        from bridgehead.runtime.timing import Backoff, SystemClock
 
         from ..api.catalogue import Catalogue
         from ..api.client import ApiClient
@@ -57,7 +56,7 @@ class Service:
         self.cache = Cache(settings, clock)
         self.limits = Limits(settings, clock)
         self.usage_store = UsageStore(
-            lambda: places.state(settings, "mercury"),
+            lambda: directories.open_state(settings, "mercury"),
             clock,
             keep_days=settings.usage_days,
             on_open=import_ledger,
