@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bridgehead.runtime import places
+from bridgehead.runtime import directories
 from bridgehead.runtime.errors import StorageError
 
 from .calling.usage import DIMENSIONS, Span, UsageCounts, UsageRow, read_history
@@ -80,7 +80,7 @@ def show_usage(options: Namespace, environment: Mapping[str, str]) -> int:
 
 
 def _read(settings: MercurySettings, days: int, by: list[str]) -> list[UsageRow]:
-    path: Path = places.state(settings, "mercury") / FILE
+    path: Path = directories.open_state(settings, "mercury") / FILE
     if not path.exists():
         return []
     span = Span.ending(datetime.now(UTC).date().isoformat(), days)
