@@ -22,7 +22,7 @@ BUDGETS = {
     "mercury_next_edit": 1000,
     "mercury_list_models": 400,
     "mercury_batch": 1200,
-    "mercury_usage": 900,
+    "mercury_usage": 1050,
 }
 
 
