@@ -100,8 +100,8 @@ class Bridge(Home, Generic[State]):
     ) -> Callable[[Function], Function]:
         """Declare a tool. A plain `def` must not block; what waits is `async def`.
 
-        Clients of the bridge's `contract_revision` see `contract_schema` instead of `input_schema`. The schema
-        has `defaults` of arguments that are known only when the bridge is made.
+        Clients of the bridge's `contract_revision` see `contract_schema` instead of `input_schema`. The
+        schema has `defaults` of arguments that are known only when the bridge is made.
 
         `recall` is asked first, and may know the answer without the arguments being read.
         """
