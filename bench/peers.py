@@ -45,9 +45,9 @@ def line_up() -> list[Peer]:
             stdio=(ours, str(SERVERS / "bare_loop.py"), "stdio"),
         ),
         Peer(
-            "bare_asgi",
-            "bare ASGI function (same server)",
-            http=(ours, str(SERVERS / "bare_asgi.py"), "http"),
+            "bare_http",
+            "bare function (same server)",
+            http=(ours, str(SERVERS / "bare_http.py"), "http"),
         ),
     ]
 

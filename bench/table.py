@@ -41,7 +41,7 @@ MEASURES = (
     Measure("http_stateless", "HTTP, stateless", "http", "/s"),
     Measure("http_memory", "HTTP memory", "http", " MB"),
 )
-FLOORS = {"stdio": "bare_loop", "http": "bare_asgi"}
+FLOORS = {"stdio": "bare_loop", "http": "bare_http"}
 TARGETS = (
     Target("cold_start", "sdk_lowlevel", "≤", 0.15),
     Target("cold_start", "typescript", "≤", 0.5),
@@ -52,10 +52,10 @@ TARGETS = (
     Target("stdio_memory", "sdk_lowlevel", "≤", 0.4),
     Target("http_handshake", "sdk_lowlevel", "≥", 8.0),
     Target("http_handshake", "typescript", ">", 1.0),
-    Target("http_handshake", "bare_asgi", "≥", 0.5),
+    Target("http_handshake", "bare_http", "≥", 0.5),
     Target("http_stateless", "sdk_lowlevel", "≥", 8.0),
     Target("http_stateless", "typescript", ">", 1.0),
-    Target("http_stateless", "bare_asgi", "≥", 0.5),
+    Target("http_stateless", "bare_http", "≥", 0.5),
     Target("http_memory", "sdk_lowlevel", "≤", 0.4),
 )
 

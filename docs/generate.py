@@ -27,11 +27,11 @@ from bridgehead.mcp.features.resources import ResourceItem, TemplateItem
 from bridgehead.mcp.features.tools import Tool
 from bridgehead.mcp.revisions import NEWEST_HANDSHAKE
 from bridgehead.runtime import plugins
-from bridgehead.runtime.log_settings import LogSettings
+from bridgehead.runtime.directories import StateSettings
+from bridgehead.runtime.logs import LogSettings
 from bridgehead.runtime.manifest import Manifest
-from bridgehead.runtime.offering import OfferingSettings
-from bridgehead.runtime.places import PlaceSettings
 from bridgehead.runtime.settings import Setting, SettingError, Settings
+from bridgehead.runtime.tool_filter import ToolFilterSettings
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -63,7 +63,7 @@ class Group(NamedTuple):
 
 def groups(parts: Mapping[str, Declared]) -> list[Group]:
     """Put each setting where it belongs, once: what all share first, then the parts in their order."""
-    shared = (*LogSettings.declared, *PlaceSettings.declared, *OfferingSettings.declared)
+    shared = (*LogSettings.declared, *StateSettings.declared, *ToolFilterSettings.declared)
     found = [
         Group("For everything", "What is logged, where files are kept, which tools are offered.", shared)
     ]
@@ -287,7 +287,7 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 def settings_of_parts(classes: Mapping[str, type[Settings]]) -> dict[str, Declared]:
     """Give what each part reads: its own, and for a bridge also what of it is offered."""
     return {
-        part: tuple({s.name: s for s in (*OfferingSettings.declared, *of.declared)}.values())
+        part: tuple({s.name: s for s in (*ToolFilterSettings.declared, *of.declared)}.values())
         for part, of in classes.items()
     }
 

@@ -126,7 +126,7 @@ def test_a_file_named_env_gives_settings_and_the_environment_wins(tmp_path: Path
 @pytest.mark.parametrize(
     ("content", "line"),
     [
-        (b"A=1\nnonsense\n", ".env, line 2 is not NAME=value. Mend it, or put a # in front of it."),
+        (b"A=1\nnonsense\n", ".env, line 2 is not NAME=value. Fix the line, or comment it out with #."),
         (b"\xff\xfe", ".env cannot be read: "),
     ],
 )

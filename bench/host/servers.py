@@ -12,7 +12,7 @@ from typing import Any
 from bench.http import free_port, wait
 from bench.peers import HERE, HOME, install_ours, install_python
 from bench.process import NotRunning, Process
-from bridgehead.host.tokens import TokenFile, made
+from bridgehead.host.auth.tokens import TokenFile, create_token
 
 ROOT = HERE.parent
 PUZZLE = "Count the gulls."
@@ -25,7 +25,7 @@ class Stage:
     """Where servers run: a folder, a token, and the interpreters."""
 
     def __init__(self, folder: Path) -> None:
-        entry, self.token = made("bench", 0.0)
+        entry, self.token = create_token("bench", 0.0)
         tokens = TokenFile(folder / "tokens.json")
         tokens.add(entry)
         self._folder = folder

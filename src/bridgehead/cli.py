@@ -97,9 +97,9 @@ def _show(command: "Commands", arguments: list[str], environment: "Mapping[str, 
     """Run what writes for a person or a pipe, which may read no further or be full."""
     from errno import ENOSPC
 
-    from bridgehead.runtime.plain import written_plainly
+    from bridgehead.runtime.command_line import tolerate_encoding
 
-    written_plainly(sys.stdout, sys.stderr)
+    tolerate_encoding(sys.stdout, sys.stderr)
     try:
         status = int(command.main(arguments, environment))
         sys.stdout.flush()

@@ -1,5 +1,6 @@
 """A data directory of the aoc bridge: owns how a test fills it, looks into it and serves it."""
 
+import fcntl
 import json
 import os
 import subprocess
@@ -14,8 +15,11 @@ from bridgehead.aoc.bridge import make_bridge
 from bridgehead.aoc.event import Event
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.mcp import Bridge
+from bridgehead.mcp.revisions import REVISIONS
 from tests.support.stdio_peer import ROOT, Peer
 
+CONTRACT = REVISIONS["2024-11-05"]
+"""The revision whose clients get the contract's error codes."""
 QUICKLY = 0.02
 """How often a test's bridge looks for changes, in seconds."""
 
@@ -91,6 +95,20 @@ class Data:
             peer.dispose()
 
 
-def entry(llm: str, time: int, phase: int = 1, timestamp: str = "2025-12-01T10:30:00.000Z") -> dict[str, Any]:
-    """Make an entry as the contract has it."""
-    return {"llm": llm, "phase": phase, "speedMs": time, "timestamp": timestamp}
+def entry(
+    llm: str, time: int, phase: int = 1, timestamp: str = "2025-12-01T10:30:00.000Z", **more: Any
+) -> dict[str, Any]:
+    """Make an entry as the contract has it, and what more it may have."""
+    return {"llm": llm, "phase": phase, "speedMs": time, "timestamp": timestamp, **more}
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, as another process would."""
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

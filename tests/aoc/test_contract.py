@@ -266,6 +266,18 @@ def test_what_does_not_fit_is_invalid_params(reading: tuple[Data, Peer], tool: s
     assert not data.speeds.exists()
 
 
+def test_instructions_and_bounds_are_for_clients_newer_than_the_contract(data: Data) -> None:
+    with data.served() as peer:
+        result = peer.shake_hands("2025-06-18")["result"]
+        tools = peer.request("tools/list")["result"]["tools"]
+
+    assert "start_attempt before you read" in result["instructions"]
+    properties = {tool["name"]: tool["inputSchema"]["properties"] for tool in tools}
+    assert properties["fetch_instruction"]["day"]["maximum"] == 25
+    assert properties["record_speed"]["phase"]["maximum"] == 2
+    assert properties["record_speed"]["measure"]["enum"] == ["solving", "execution"]
+
+
 def test_a_missing_uri_is_invalid_params(client: Peer) -> None:
     error = answer(client, {"id": 3, "method": "resources/read", "params": {}})["error"]
 

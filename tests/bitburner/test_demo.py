@@ -4,13 +4,13 @@ from io import StringIO
 
 from rich.console import Console
 
-from bridgehead.bitburner.demo import tour
+from bridgehead.bitburner.demo import show_demo
 
 
 def test_the_tour_goes_as_it_says() -> None:
     shown = StringIO()
 
-    assert tour(Console(file=shown, width=100))
+    assert show_demo(Console(file=shown, width=100))
 
     assert "Restored lib/scout.js" in shown.getvalue()
     assert "did not answer getFileNames within 1.0" in shown.getvalue()

@@ -10,7 +10,7 @@ from typing import Any
 
 from bridgehead.bitburner.changes.history import History
 from bridgehead.bitburner.simulator import Game
-from bridgehead.runtime.clock import SystemClock
+from bridgehead.runtime.timing import SystemClock
 from tests.bitburner.playing import settings
 from tests.bitburner.serving import HOST, Bridge, environment, free_port, serving
 

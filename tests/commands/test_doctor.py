@@ -145,7 +145,7 @@ def test_a_host_with_a_wrong_setting_is_wrong(person: Person, name: str, value: 
     done = person.run("doctor", "host", "--json", **{name: value})
 
     assert done.returncode == 1
-    assert findings(done)["host"]["settings"]["text"].startswith(f"{name} is '{value}': it must be ")
+    assert findings(done)["host"]["settings"]["text"].startswith(f"{name} is '{value}': expected ")
 
 
 def test_a_bridge_that_is_not_there_is_one_line(person: Person) -> None:

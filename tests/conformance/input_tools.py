@@ -4,8 +4,8 @@ from typing import Any
 
 from bridgehead.mcp import (
     Context,
+    InputRequest,
     NoArguments,
-    Question,
     SamplingMessage,
     Text,
     elicitation,
@@ -74,7 +74,7 @@ async def test_input_required_result_multi_round(args: NoArguments, ctx: Context
 
 @bridge.tool("Asks only what the client can answer.", read_only=True)
 async def test_input_required_result_capabilities(args: NoArguments, ctx: Context[None]) -> str:
-    questions: dict[str, Question] = {
+    questions: dict[str, InputRequest] = {
         "elicited": elicitation("Please give a value", form("value")),
         "sampled": sampling(said("Please say something"), max_tokens=50),
     }

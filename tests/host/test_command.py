@@ -48,8 +48,8 @@ async def test_with_a_token_it_starts_and_asks_for_it(tmp_path: Path, dial: Dial
 @pytest.mark.parametrize(
     ("arguments", "settings", "told"),
     [
-        (("--port", "http"), {}, "--port is 'http': it must be a whole number from 0 to 65535."),
-        (("--host", ""), {}, "--host is '': it must be a text"),
+        (("--port", "http"), {}, "--port is 'http': expected a whole number from 0 to 65535."),
+        (("--host", ""), {}, "--host is '': expected a text"),
         ((), {"MCP_SERVER_PORT": "http"}, "MCP_SERVER_PORT is 'http'"),
         (("--tls-cert", "/nowhere.pem"), {}, "BRIDGEHEAD_TLS_CERT is '/nowhere.pem'"),
         (("--workers", "2"), {}, "gamma cannot be served by 2 workers: There is one gamma in the world."),

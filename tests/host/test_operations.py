@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.host import command, metrics_page, token_command
-from bridgehead.host.accounts import Accounts
+from bridgehead.host import command
+from bridgehead.host.auth import token_command
+from bridgehead.host.metrics import HostMetrics
+from bridgehead.host.pages import Pages
 from bridgehead.host.registry import Registry, installed
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -24,8 +26,8 @@ async def counted(folder: Path) -> set[str]:
     registry = Registry(installed(), {**state, "BITBURNER_LISTEN": "127.0.0.1:0"})
     await registry.start()
     try:
-        assert [standing.problem for standing in registry.standings.values()] == ["", "", ""]
-        return {metric.name for _, own in metrics_page.sources(registry, Accounts()) for metric in own.all}
+        assert [status.problem for status in registry.statuses.values()] == ["", "", ""]
+        return {metric.name for _, own in Pages(registry, HostMetrics()).sources() for metric in own.all}
     finally:
         await registry.stop(5.0)
 
@@ -47,13 +49,13 @@ async def test_the_dashboard_shows_every_metric_and_no_other(tmp_path: Path) -> 
 
 def test_every_reason_is_documented() -> None:
     ours = DOCS.parent / "src" / "bridgehead"
-    sources = [*(ours / "host").glob("*.py"), *(ours / "mcp" / "http").glob("*.py")]
+    sources = [*(ours / "host").rglob("*.py"), *(ours / "mcp" / "http").rglob("*.py")]
     code = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     reasons = set(re.findall(r'"(token_[a-z]+)"', code))
     reasons |= set(
-        re.findall(r'self\._(?:refuse\(\d+, |tell\(|refused\(|turn_away\(accepted, )"([a-z_]+)"', code)
+        re.findall(r'self\._(?:reject\(\d+, |report\(|on_reject\(|reject\(accepted, )"([a-z_]+)"', code)
     )
-    reasons |= set(re.findall(r'Refusal\([^()]*?(?:\([^()]*\)[^()]*?)*?, "([a-z_]+)"', code))
+    reasons |= set(re.findall(r'HostRejection\([^()]*?(?:\([^()]*\)[^()]*?)*?, "([a-z_]+)"', code))
     table = PAGE.partition("| reason | means |")[2].partition("\n\n")[0]
 
     assert reasons > {"slow_head", "idle", "sibling", "path", "tls"}

@@ -60,6 +60,6 @@ def test_who_speaks_no_tls_is_refused_and_logged(tmp_path: Path) -> None:
         with socket.create_connection(("127.0.0.1", host.port), timeout=PATIENCE) as plain:
             plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert not plain.recv(1000).startswith(b"HTTP")
-        line = host.wait_for("connection refused")
+        line = host.wait_for("connection rejected")
 
     assert (line["reason"], line["client"]) == ("tls", "127.0.0.1")

@@ -8,7 +8,7 @@ import pytest
 from msgspec import Struct
 
 from bridgehead.install import command
-from bridgehead.install.world import World
+from bridgehead.install.machine import Machine
 
 from .stand_ins import BRIDGES
 
@@ -41,15 +41,15 @@ class Desk:
         """The file that most tests look at."""
         return self.home / ".cursor" / "mcp.json"
 
-    def world(self, environment: Mapping[str, str]) -> World:
-        return World("linux", str(self.home), str(self.project), environment)
+    def machine(self, environment: Mapping[str, str]) -> Machine:
+        return Machine("linux", str(self.home), str(self.project), environment)
 
     def install(self, *arguments: str, environment: Mapping[str, str] | None = None) -> Said:
         """Type `bridgehead install …`, with a program whose path does not change."""
         needs_command = not {"--url", "--remove", "--list", "--command"} & {*arguments}
         extra = ("--command", str(self.program)) if needs_command else ()
         try:
-            status = command.run([*arguments, *extra], self.world(environment or {}), BRIDGES.__getitem__)
+            status = command.run([*arguments, *extra], self.machine(environment or {}), BRIDGES.__getitem__)
         except SystemExit as left:
             status = int(left.code or 0)
         said = self.capsys.readouterr()

@@ -1,12 +1,12 @@
 """Settings of three bridges as an installation sees them, without the bridges."""
 
-from bridgehead.runtime.places import PlaceSettings
+from bridgehead.runtime.directories import StateSettings
 from bridgehead.runtime.settings import PATH, TEXT, Setting, Settings, choice, whole
 
 KEY = "sk-quite-secret-1234"
 
 
-class Bitburner(PlaceSettings):
+class Bitburner(StateSettings):
     wait = Setting("BITBURNER_CONNECT_WAIT_MS", whole(), 2000, "How long a call waits.")
 
 
@@ -15,7 +15,7 @@ class Aoc(Settings):
     year = Setting("AOC_YEAR", whole(2015, 2099), 2025, "The event.")
 
 
-class Mercury(PlaceSettings):
+class Mercury(StateSettings):
     api_key = Setting("MERCURY_API_KEY", TEXT, "", "The key.", secret=True)
     key_file = Setting("MERCURY_API_KEY_FILE", PATH, None, "A file with the key.")
     proxy = Setting("HTTPS_PROXY", TEXT, "", "May hold a password.", secret=True)

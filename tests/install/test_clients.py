@@ -9,7 +9,7 @@ import pytest
 
 from bridgehead.install import files
 from bridgehead.install.clients import BY_ID, CLIENTS, Scope
-from bridgehead.install.world import World
+from bridgehead.install.machine import Machine
 
 from .desk import Desk
 from .stand_ins import KEY
@@ -97,19 +97,19 @@ def written(path: Path, client: str) -> dict[str, Any]:
 @pytest.mark.parametrize("client", PLACES)
 def test_the_file_of_a_user_is_where_the_client_looks_for_it(client: str) -> None:
     worlds = [
-        World("linux", POSIX, "/p", {}),
-        World("darwin", POSIX, "/p", {}),
-        World("win32", WINDOWS, "D:/p", {}),
+        Machine("linux", POSIX, "/p", {}),
+        Machine("darwin", POSIX, "/p", {}),
+        Machine("win32", WINDOWS, "D:/p", {}),
     ]
 
-    found = tuple(str(BY_ID[client].places(world, "user")[-1]) for world in worlds)
+    found = tuple(str(BY_ID[client].places(machine, "user")[-1]) for machine in worlds)
 
     assert found == PLACES[client]
 
 
 @pytest.mark.parametrize("client", PROJECTS)
 def test_the_file_of_a_project_is_in_its_folder(client: str) -> None:
-    linux, windows = World("linux", POSIX, "/srv/shop", {}), World("win32", WINDOWS, r"D:\shop", {})
+    linux, windows = Machine("linux", POSIX, "/srv/shop", {}), Machine("win32", WINDOWS, r"D:\shop", {})
 
     assert [str(path) for path in BY_ID[client].places(linux, "project")] == [f"/srv/shop/{PROJECTS[client]}"]
     assert [path.as_posix() for path in BY_ID[client].places(windows, "project")] == [
@@ -136,14 +136,14 @@ def test_only_these_clients_have_files_in_projects() -> None:
 def test_variables_that_move_a_file_are_followed(
     client: str, platform: str, environment: dict[str, str], place: str
 ) -> None:
-    world = World(platform, WINDOWS if platform == "win32" else POSIX, "/p", environment)
+    machine = Machine(platform, WINDOWS if platform == "win32" else POSIX, "/p", environment)
 
-    assert BY_ID[client].places(world, "user")[-1].as_posix() == place
+    assert BY_ID[client].places(machine, "user")[-1].as_posix() == place
 
 
 def test_a_packaged_claude_desktop_on_windows_is_found_in_its_own_folder(tmp_path: Path) -> None:
-    world = World("win32", WINDOWS, "D:/p", {})
-    patterns = BY_ID["claude-desktop"].places(world, "user")
+    machine = Machine("win32", WINDOWS, "D:/p", {})
+    patterns = BY_ID["claude-desktop"].places(machine, "user")
     here = [tmp_path.joinpath(*pattern.parts[1:]) for pattern in patterns]
     here[1].parent.mkdir(parents=True)
     plain = files.choose(here)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bridgehead.install import files
-from bridgehead.install.failure import InstallError
+from bridgehead.install.errors import InstallError
 
 from .desk import Desk, servers
 

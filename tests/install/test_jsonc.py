@@ -3,7 +3,7 @@
 import pytest
 
 from bridgehead.install import edit, jsonc
-from bridgehead.install.failure import Malformed
+from bridgehead.install.errors import Malformed
 
 
 @pytest.mark.parametrize(

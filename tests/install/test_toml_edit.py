@@ -3,7 +3,7 @@
 import pytest
 
 from bridgehead.install import edit
-from bridgehead.install.failure import InstallError
+from bridgehead.install.errors import InstallError
 
 ENTRY = {"command": "/opt/bridgehead", "args": ["aoc"]}
 SPREAD = """\

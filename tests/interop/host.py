@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bridgehead.host.tokens import TokenFile, made
+from bridgehead.host.auth.tokens import TokenFile, create_token
 from tests.interop import inspector, typescript
 from tests.interop.check import Check
 from tests.interop.server_process import serving
@@ -16,7 +16,7 @@ SERVER = "tests.interop.host_server"
 def addresses(home: Path) -> Iterator[dict[str, tuple[str, str]]]:
     """Run a host that asks nobody and one that asks for a token; give the address and the token of each."""
     tokens = TokenFile(home / "tokens.json")
-    entry, secret = made("interop", 0.0, bridges=("interop",))
+    entry, secret = create_token("interop", 0.0, bridges=("interop",))
     tokens.add(entry)
     asking = {"BRIDGEHEAD_TOKENS_FILE": str(tokens.path)}
     with serving(SERVER, "--http") as near, serving(SERVER, "--http", asking) as guarded:

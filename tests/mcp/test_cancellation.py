@@ -7,6 +7,7 @@ import pytest
 from bridgehead.mcp import Bridge, Context, NoArguments
 from bridgehead.mcp.revisions import REVISIONS, V2025_11_25, Revision
 from tests.support.checked import STATELESS, connect
+from tests.support.waiting import PATIENCE
 
 
 class Workshop:
@@ -143,3 +144,18 @@ async def test_a_transport_that_is_cancelled_itself_stops_the_work_and_hears_of_
 
         assert workshop.ends == ["cancelled"]
         assert client.connection.in_flight == {}
+
+
+async def test_only_the_notification_for_it_cancels() -> None:
+    workshop = Workshop()
+    async with connect(workshop.bridge) as client:
+        request_id, task = client.start("tools/call", {"name": "work"})
+        await workshop.started.wait()
+
+        await client.notify("notifications/example", {"requestId": request_id})
+        await asyncio.sleep(0)
+        assert workshop.ends == []
+
+        await client.notify("notifications/cancelled", {"requestId": request_id})
+        await asyncio.wait({task}, timeout=PATIENCE)
+        assert workshop.ends == ["cancelled"]

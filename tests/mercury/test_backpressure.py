@@ -21,7 +21,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 STREAMS = 4
 LOOKS = 10
-PATIENCE = waiting.PATIENCE
+PATIENCE = 3 * waiting.PATIENCE  # megabytes go through two processes before a pipe is full
 MOST_GROWTH = 40 * 1024 * 1024
 
 

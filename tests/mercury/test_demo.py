@@ -4,13 +4,13 @@ import io
 
 from rich.console import Console
 
-from bridgehead.mercury.demo import tour
+from bridgehead.mercury.demo import show_demo
 
 
 def test_the_tour_shows_streams_code_and_care_and_holds_what_it_says() -> None:
     shown = io.StringIO()
 
-    assert tour(Console(file=shown, width=110, force_terminal=True))
+    assert show_demo(Console(file=shown, width=110, force_terminal=True))
 
     text = shown.getvalue()
     for words in ("as it is written", "as it is refined", "tokens a second", "BUDGET_EXCEEDED", "mercury-3"):

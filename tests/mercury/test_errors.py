@@ -1,13 +1,18 @@
 """What goes wrong at the API, and what the agent hears of it: category, code, next step."""
 
+import json
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bridgehead.mercury.bridge import make_bridge
+from bridgehead.mercury.errors import CODES
+from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
-from tests.mercury.process import BridgeProcess, bridge_process
+from tests.mercury.one_answer import answering
+from tests.mercury.process import ROOT, BridgeProcess, bridge_process, error_of
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -25,7 +30,12 @@ BOTH = pytest.mark.parametrize("tool", [CHAT, STREAM])
         (Fault(status=401), ("auth_error", "INVALID_API_KEY"), "MERCURY_API_KEY"),
         (Fault(status=403), ("auth_error", "INVALID_API_KEY"), "doctor"),
         (Fault(status=402), ("auth_error", "BILLING_REQUIRED"), "billing"),
-        (Fault(status=404), ("validation_error", "MODEL_NOT_FOUND"), "mercury-3"),
+        (Fault(status=404), ("api_error", "NOT_FOUND"), "/chat/completions (404): There is nothing at this"),
+        (
+            Fault(status=404, message="The model `m` does not exist"),
+            ("validation_error", "MODEL_NOT_FOUND"),
+            "The model `m` does not exist. Use one of: mercury-3",
+        ),
         (
             Fault(status=400, code="context_length_exceeded"),
             ("validation_error", "CONTEXT_LENGTH_EXCEEDED"),
@@ -201,3 +211,39 @@ async def test_only_allowed_models_are_used(api: Simulator, tmp_path: Path) -> N
     assert (error["type"], error["code"]) == ("validation_error", "MODEL_NOT_ALLOWED")
     assert {model["id"] for model in listed} == {"mercury-2", "mercury-edit-2"}
     assert not api.requests.to("/chat/completions")
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"error": "plainly wrong"}, "plainly wrong."),
+        ({"message": "wrong!"}, "wrong! "),
+        ({"detail": "Not like this"}, "Not like this."),
+        ({"error": {"message": "no", "param": "stop"}}, "(at stop): no."),
+        (b"<html>", "no reason given."),
+        (b"[" * 100_000, "no reason given."),
+        ({"error": {"message": "x" * 5000}}, "x" * 500 + "."),
+    ],
+)
+async def test_the_reason_for_a_refusal_is_found_and_bounded(tmp_path: Path, body: Any, words: str) -> None:
+    async with answering(400, body, tmp_path) as client:
+        error = error_of(await client.call(CHAT, ASK))
+
+    assert words in error["message"]
+    assert len(error["message"]) < 700
+
+
+async def test_a_bug_shows_nothing_but_its_reference(tmp_path: Path) -> None:
+    bridge = make_bridge(MercurySettings({"BRIDGEHEAD_STATE_DIR": str(tmp_path)}))
+    failure = bridge.dialect.bug("1a2b")
+
+    assert json.loads(str(failure))["error"]["code"] == "INTERNAL_ERROR"
+    assert "1a2b" in str(failure)
+
+
+async def test_every_code_stands_in_the_documents_with_its_type() -> None:
+    section = (ROOT / "docs/mercury.md").read_text(encoding="utf-8").partition("## Errors")[2]
+    rows = [line.split("|") for line in section.splitlines() if line.startswith("| `")]
+    documented = {code: kind.strip(" `") for _, kind, codes, _ in rows[:4] for code in codes.split("`")[1::2]}
+
+    assert documented == {code: row.type for code, row in CODES.items()}

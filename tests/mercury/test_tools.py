@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.mercury.bridge import make
+from bridgehead.mercury.bridge import make_bridge
 from bridgehead.mercury.settings import MercurySettings
 from tests.support.checked import connect
 from tests.support.tool_cost import assert_lean
@@ -14,30 +14,32 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SNAPSHOT = Path(__file__).with_name("tools.json")
 BUDGETS = {
-    "mercury_chat_completion": 1500,
-    "mercury_chat_stream": 1500,
-    "mercury_fim_completion": 800,
-    "mercury_edit_completion": 800,
+    "mercury_chat_completion": 1550,
+    "mercury_chat_stream": 1550,
+    "mercury_fim_completion": 850,
+    "mercury_edit_completion": 850,
+    "mercury_apply_edit": 850,
+    "mercury_next_edit": 1000,
     "mercury_list_models": 400,
     "mercury_batch": 1200,
-    "mercury_usage": 900,
+    "mercury_usage": 1050,
 }
 
 
 async def test_the_tools_are_those_of_the_snapshot(tmp_path: Path) -> None:
     """After a change that is meant: `python -m tests.mercury.test_tools` writes the snapshot anew."""
-    async with connect(make(MercurySettings({"BRIDGEHEAD_STATE_DIR": str(tmp_path)}))) as client:
+    async with connect(make_bridge(MercurySettings({"BRIDGEHEAD_STATE_DIR": str(tmp_path)}))) as client:
         listed = (await client.request("tools/list"))["tools"]
 
     assert listed == json.loads(SNAPSHOT.read_text(encoding="utf-8"))
 
 
 async def test_no_tool_costs_more_than_its_share(tmp_path: Path) -> None:
-    await assert_lean(make(MercurySettings({"BRIDGEHEAD_STATE_DIR": str(tmp_path)})), BUDGETS)
+    await assert_lean(make_bridge(MercurySettings({"BRIDGEHEAD_STATE_DIR": str(tmp_path)})), BUDGETS)
 
 
 async def _write() -> None:
-    async with connect(make(MercurySettings({}))) as client:
+    async with connect(make_bridge(MercurySettings({}))) as client:
         listed = (await client.request("tools/list"))["tools"]
     SNAPSHOT.write_text(json.dumps(listed, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 

@@ -65,13 +65,12 @@ def show(result: Result) -> None:
         print(f"  no longer survives, or no longer exists: {change}")
 
 
-def record(done: list[Result]) -> None:
-    """Write the figures of these modules beside those of the others."""
+def record(one: Result) -> None:
+    """Write the figures of a module beside those of the others."""
     rows = {}
     if RECORD.exists():
         lines = [line for line in RECORD.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
         rows = {line.split("`")[1]: line for line in lines}
-    for one in done:
-        counts = f"{one.mutants} | {one.killed} | {len(one.survivors)} | {one.share:.0%}"
-        rows[one.module] = f"| `{one.module}` | {counts} |"
+    counts = f"{one.mutants} | {one.killed} | {len(one.survivors)} | {one.share:.0%}"
+    rows[one.module] = f"| `{one.module}` | {counts} |"
     RECORD.write_text(HEAD + "".join(f"{rows[name]}\n" for name in sorted(rows)), encoding="utf-8")

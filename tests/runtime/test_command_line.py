@@ -1,8 +1,10 @@
 """Command line: what is wrong and what would be right, in one line, for a command and for its subcommands."""
 
+import io
+
 import pytest
 
-from bridgehead.runtime.command_line import WRONG_USAGE, Parser
+from bridgehead.runtime.command_line import WRONG_USAGE, Parser, tolerate_encoding
 
 
 def parser() -> Parser:
@@ -92,3 +94,33 @@ def test_what_a_command_wants_otherwise_it_may_say() -> None:
     command.add_argument("--year")
 
     assert command.parse_args(["--ye", "1"]).year == "1"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"),
+    [
+        ("utf-8", "✓ ✗ → ü ☃".encode()),
+        ("cp1252", b"+ x -> \xfc ?"),
+        ("ascii", b"+ x -> ? ?"),
+    ],
+)
+def test_what_cannot_be_shown_is_shown_alike(encoding: str, shown: bytes) -> None:
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding=encoding)
+    tolerate_encoding(stream)
+
+    stream.write("✓ ✗ → ü ☃")
+    stream.flush()
+
+    assert raw.getvalue() == shown
+
+
+def test_half_a_character_is_shown_too() -> None:
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="utf-8")
+    tolerate_encoding(stream)
+
+    stream.write("a\ud800b")
+    stream.flush()
+
+    assert raw.getvalue() == b"a?b"

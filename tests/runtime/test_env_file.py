@@ -41,7 +41,7 @@ def test_another_line_is_named_by_its_number_and_not_repeated(line: str) -> None
     with pytest.raises(EnvFileError) as error:
         parse(f"A=1\n{line}\n")
 
-    assert str(error.value) == ".env, line 2 is not NAME=value. Mend it, or put a # in front of it."
+    assert str(error.value) == ".env, line 2 is not NAME=value. Fix the line, or comment it out with #."
 
 
 def test_the_environment_wins() -> None:

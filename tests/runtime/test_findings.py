@@ -4,7 +4,9 @@ import io
 
 from rich.console import Console
 
-from bridgehead.runtime.findings import Finding, exit_code, table
+from bridgehead.runtime import env_file
+from bridgehead.runtime.findings import Finding, exit_code, settings_finding, settings_table, table
+from bridgehead.runtime.settings import TEXT, Setting, Settings, whole
 
 RIGHT = Finding("state", "right", "kept in [a] folder")
 NOTE = Finding("game", "note", "none yet", "Start one.")
@@ -32,3 +34,31 @@ def test_each_finding_has_its_mark_and_its_advice_below() -> None:
 def test_only_what_is_wrong_makes_the_status_another() -> None:
     assert exit_code([]) == exit_code([RIGHT, NOTE]) == 0
     assert exit_code([RIGHT, WRONG, NOTE]) == 1
+
+
+class Some(Settings):
+    year = Setting("SOME_YEAR", whole(2015, 2099), 2025, "The [year].")
+    place = Setting("SOME_PLACE", TEXT, None, "Where.", shown="here")
+    key = Setting("SOME_KEY", TEXT, None, "What opens it.", secret=True)
+
+
+ENVIRONMENT = env_file.merge({"SOME_KEY": "sk-secret"}, {"SOME_YEAR": "2024"})
+
+
+def test_a_finding_names_what_is_set_and_where_and_counts_the_rest() -> None:
+    found = settings_finding(Some(ENVIRONMENT), ENVIRONMENT)
+
+    assert (found.what, found.verdict) == ("settings", "right")
+    assert found.text == (
+        "SOME_YEAR=2024 (from .env), SOME_KEY=(set) (from the environment), 1 at their defaults"
+    )
+
+
+def test_a_table_has_all_of_them() -> None:
+    out = io.StringIO()
+    Console(file=out, width=100).print(settings_table(Some(ENVIRONMENT), ENVIRONMENT))
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.getvalue().splitlines()]
+
+    assert ["SOME_YEAR", "2024", ".env", "The [year]."] in rows
+    assert ["SOME_PLACE", "here", "default", "Where."] in rows
+    assert ["SOME_KEY", "(set)", "the environment", "What opens it."] in rows

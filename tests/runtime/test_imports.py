@@ -6,7 +6,7 @@ import sys
 
 from tests.support.waiting import PATIENCE
 
-STARTING = ("backoff", "clock", "durable", "errors", "logs", "metrics", "places", "settings")
+STARTING = ("durable", "directories", "errors", "logs", "metrics", "settings", "timing")
 """The modules that a bridge may import before its first answer."""
 
 FURTHER = {"_bisect", "bisect"}

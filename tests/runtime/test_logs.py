@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgehead.runtime import logs
+from bridgehead.runtime.logs import LogSettings
+from bridgehead.runtime.settings import SettingError
 from tests.support.waiting import PATIENCE
 
 part = logs.logger("tested")
@@ -290,3 +292,62 @@ def test_lines_that_nobody_reads_are_not_even_made() -> None:
     part.info_each("call", ({"number": number} for number in numbers))
 
     assert (next(numbers), stream.getvalue()) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("environment", "level"),
+    [
+        ({}, "info"),
+        ({"LOG_LEVEL": "debug"}, "debug"),
+        ({"MCP_LOG_LEVEL": "error"}, "error"),
+        ({"LOG_LEVEL": "warn", "MCP_LOG_LEVEL": "debug"}, "warn"),
+    ],
+)
+def test_log_level_counts_before_its_other_name(environment: dict[str, str], level: str) -> None:
+    assert LogSettings(environment).level == level
+
+
+def test_a_level_that_is_none_is_refused_by_its_name() -> None:
+    with pytest.raises(SettingError, match="MCP_LOG_LEVEL is 'loud'"):
+        LogSettings({"MCP_LOG_LEVEL": "loud"})
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({"LOG_LEVEL": "info", "MCP_LOG_LEVEL": "debug"}, True),
+        ({"LOG_LEVEL": "debug", "MCP_LOG_LEVEL": "debug"}, False),
+        ({"MCP_LOG_LEVEL": "debug"}, False),
+    ],
+)
+def test_a_difference_is_said(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, *, said: bool
+) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr("sys.stderr", stream)
+    LogSettings(environment).configure_logs()
+    assert ("LOG_LEVEL and MCP_LOG_LEVEL differ" in stream.getvalue()) == said
+
+
+def test_on_a_terminal_lines_are_for_people_unless_the_setting_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    both = {"LOG_LEVEL": "info", "MCP_LOG_LEVEL": "debug"}
+    shown = {}
+    for form in ("", "json"):
+        stream = Terminal()
+        monkeypatch.setattr("sys.stderr", stream)
+        LogSettings({**both, "LOG_FORMAT": form}).configure_logs()
+        shown[form] = stream.getvalue()
+    assert (shown[""][0] == "{", shown["json"][0] == "{") == (False, True)
+
+
+def test_a_logger_tells_which_levels_it_writes() -> None:
+    logs.configure("info", stream=io.StringIO())
+    log = logs.logger("tests.telling")
+
+    assert [level for level in logs.LEVELS if log.tells(level)] == ["info", "warn", "error"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bridgehead.commands import COMMANDS
-from bridgehead.install.needs import needs
+from bridgehead.install.entries import read_server_environment
 from bridgehead.runtime import plugins
 from bridgehead.runtime.manifest import Manifest
 from tests.support.plugins import install_weather, write_distribution
@@ -62,7 +62,7 @@ def test_an_unknown_bridge_is_refused_with_those_that_there_are() -> None:
 
 @pytest.mark.parametrize("name", plugins.built_in_names())
 def test_every_bridge_can_be_installed_with_nothing_set(name: str) -> None:
-    assert needs(plugins.load(name).settings, {}).variables == {}
+    assert read_server_environment(plugins.load(name).settings, {}).variables == {}
 
 
 def test_no_command_can_be_taken_for_a_bridge() -> None:

@@ -111,12 +111,12 @@ def test_a_setting_stays_as_it_was_read() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("EXAMPLE_YEAR", "2014", "is '2014': it must be a whole number from 2015 to 2099."),
-        ("EXAMPLE_RATE", "nan", "is 'nan': it must be a number from 0 to 10.5."),
-        ("EXAMPLE_SIZE", "big", "is 'big': it must be a size such as 65536, 64kb or 1mb."),
-        ("EXAMPLE_LEVEL", "loud", "is 'loud': it must be one of debug, Info."),
-        ("EXAMPLE_LIVE", "2", "is '2': it must be 1 or 0 (also true or false, yes or no, on or off)."),
-        ("EXAMPLE_YEAR", "two\nlines", r"is 'two\nlines': it must be a whole number from 2015 to 2099."),
+        ("EXAMPLE_YEAR", "2014", "is '2014': expected a whole number from 2015 to 2099."),
+        ("EXAMPLE_RATE", "nan", "is 'nan': expected a number from 0 to 10.5."),
+        ("EXAMPLE_SIZE", "big", "is 'big': expected a size such as 65536, 64kb or 1mb."),
+        ("EXAMPLE_LEVEL", "loud", "is 'loud': expected one of debug, Info."),
+        ("EXAMPLE_LIVE", "2", "is '2': expected 1 or 0 (also true or false, yes or no, on or off)."),
+        ("EXAMPLE_YEAR", "two\nlines", r"is 'two\nlines': expected a whole number from 2015 to 2099."),
     ],
 )
 def test_a_bad_value_is_refused_by_a_line_that_names_it_and_what_would_be_right(
@@ -133,9 +133,7 @@ def test_a_bad_secret_is_refused_without_being_shown() -> None:
     with pytest.raises(SettingError) as caught:
         Example({"EXAMPLE_PIN": "123456"})
 
-    assert str(caught.value) == (
-        "EXAMPLE_PIN is set to something else: it must be a whole number from 0 to 9999."
-    )
+    assert str(caught.value) == ("EXAMPLE_PIN is not a valid value: expected a whole number from 0 to 9999.")
 
 
 def test_a_summary_shows_every_value_but_no_secret() -> None:
@@ -203,7 +201,7 @@ def test_settings_of_several_parents_are_read_once_each_and_may_be_redeclared() 
 
 
 def test_values_that_do_not_go_together_are_refused() -> None:
-    with pytest.raises(SettingError, match="OWN is 'there': it must be another place than PLACE"):
+    with pytest.raises(SettingError, match="OWN is 'there': expected another place than PLACE"):
         Both({"PLACE": "there", "OWN": "there"})
 
 
@@ -252,11 +250,11 @@ def test_a_path_may_begin_at_home_and_is_made_absolute(
 @pytest.mark.skipif(sys.platform == "win32", reason="a folder in use cannot be removed there")
 def test_a_path_from_a_folder_that_is_gone_is_refused(tmp_path: Path) -> None:
     program = (
-        "import os, sys; from bridgehead.runtime.places import PlaceSettings\n"
+        "import os, sys; from bridgehead.runtime.directories import StateSettings\n"
         "os.mkdir(sys.argv[1]); os.chdir(sys.argv[1]); os.rmdir(sys.argv[1])\n"
         "from bridgehead.runtime.settings import SettingError\n"
-        "print(PlaceSettings({'BRIDGEHEAD_STATE_DIR': '/state'}).state_dir)\n"
-        "try: PlaceSettings({'BRIDGEHEAD_STATE_DIR': 'state'})\n"
+        "print(StateSettings({'BRIDGEHEAD_STATE_DIR': '/state'}).state_dir)\n"
+        "try: StateSettings({'BRIDGEHEAD_STATE_DIR': 'state'})\n"
         "except SettingError as error: print(error)\n"
         "os.chdir('/')\n"
     )
@@ -272,7 +270,7 @@ def test_a_path_from_a_folder_that_is_gone_is_refused(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
         "/state",
-        "BRIDGEHEAD_STATE_DIR is 'state': it must be a path, best an absolute one.",
+        "BRIDGEHEAD_STATE_DIR is 'state': expected a path, best an absolute one.",
     ]
 
 

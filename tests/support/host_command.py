@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from bridgehead.host.tokens import TokenFile, made
+from bridgehead.host.auth.tokens import TokenFile, create_token
 from tests.support import waiting
 from tests.support.stdio_peer import ROOT
 
@@ -30,7 +30,7 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
 
 def add_token(folder: Path, name: str, **options: Any) -> str:
     """Add a token to the file in a folder."""
-    entry, secret = made(name, 0.0, **options)
+    entry, secret = create_token(name, 0.0, **options)
     TokenFile(folder / "host" / "tokens.json").add(entry)
     return secret
 

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from bridgehead.host.app import HostApplication
-from bridgehead.host.making import make_application
+from bridgehead.host.auth.tokens import TokenFile, create_token
+from bridgehead.host.factory import make_application
 from bridgehead.host.settings import HostSettings
-from bridgehead.host.tokens import TokenFile, made
 from bridgehead.mcp.http.server import Server
 from bridgehead.runtime import logs
 from tests.support.host_bridges import StandIns
@@ -23,10 +23,11 @@ from tests.support.messages import HANDSHAKE, Json, call, encode, initialize, no
 
 
 class Clock:
-    """A clock that a test moves."""
+    """A clock that a test moves; one that stands still moves only by that."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, stands_still: bool = False) -> None:
         self.ahead = 0.0
+        self._stands_still = stands_still
 
     def now(self) -> float:
         """Tell the time of day."""
@@ -34,7 +35,7 @@ class Clock:
 
     def monotonic(self) -> float:
         """Tell the time that has passed."""
-        return asyncio.get_running_loop().time() + self.ahead
+        return self.ahead if self._stands_still else asyncio.get_running_loop().time() + self.ahead
 
 
 class Host:
@@ -64,7 +65,7 @@ class Host:
 
     def token(self, name: str, **options: Any) -> str:
         """Make a token."""
-        entry, secret = made(name, 1_800_000_000.0, **options)
+        entry, secret = create_token(name, 1_800_000_000.0, **options)
         self.tokens.add(entry)
         return secret
 
@@ -154,7 +155,7 @@ async def hosting(
     full = {"BRIDGEHEAD_STATE_DIR": str(folder), **(environment or {})}
     secrets = {}
     for name, options in (tokens or {}).items():
-        entry, secrets[name] = made(name, 1_800_000_000.0, **options)
+        entry, secrets[name] = create_token(name, 1_800_000_000.0, **options)
         file.add(entry)
     if tokens:
         full["BRIDGEHEAD_TOKENS_FILE"] = str(file.path)
@@ -167,16 +168,19 @@ async def hosting(
         most_connections=settings.connections,
         keep_alive_seconds=settings.idle_seconds,
         shutdown_seconds=2,
-        end_streams=app.end_streams,
-        refused=app.refused_early,
+        on_reject=app.record_early_rejection,
     )
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        await app.start()
         await server.start(listener)
         host = Host(app, stand_ins, listener.getsockname()[1], file, log)
         host.secrets = secrets
         try:
             yield host
         finally:
+            server.stop_accepting()
+            app.end_streams()
             await server.stop()
+            await app.stop()
             await host.http.close()
             logs.configure("info", "json")

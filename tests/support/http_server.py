@@ -10,16 +10,15 @@ from typing import Any
 import uvicorn
 
 from bridgehead.mcp import Limits
-from bridgehead.mcp.http import Application, application
+from bridgehead.mcp.http import Application, application, asgi
 from bridgehead.mcp.http import server as http_server
+from bridgehead.mcp.http.message import Handler
 from tests.support.busy_bridge import Work, make_bridge
 from tests.support.http_client import Headers, HttpClient, Response
 from tests.support.messages import HANDSHAKE, STATELESS, Checker, Json, encode, initialize, notification
 
 BOTH = "application/json, text/event-stream"
 JSON_POST: Headers = {"Content-Type": "application/json", "Accept": BOTH}
-
-App = Callable[[Any, Any, Any], Any]
 
 
 class Server:
@@ -111,20 +110,29 @@ class _Errors(logging.Handler):
 
 
 @asynccontextmanager
-async def own_server(app: App, listener: socket.socket, **options: Any) -> AsyncIterator[None]:
-    """Run an application on the server of the engine."""
-    server = http_server.Server(app, **options)
+async def own_server(
+    app: Application,
+    listener: socket.socket,
+    wrap: Callable[[Application], Handler] = lambda app: app,
+    **options: Any,
+) -> AsyncIterator[None]:
+    """Run an application, or what is wrapped around it, on the server of the engine."""
+    server = http_server.Server(wrap(app), **options)
+    await app.start()
     await server.start(listener)
     try:
         yield
     finally:
+        server.stop_accepting()
+        app.end_streams()
         await server.stop()
+        await app.stop()
 
 
 @asynccontextmanager
-async def uvicorn_server(app: App, listener: socket.socket, **options: Any) -> AsyncIterator[None]:
+async def uvicorn_server(app: Application, listener: socket.socket, **options: Any) -> AsyncIterator[None]:
     """Run an application on uvicorn, which knows nothing of ours."""
-    server = uvicorn.Server(uvicorn.Config(app, access_log=False, log_config=None, **options))
+    server = uvicorn.Server(uvicorn.Config(asgi(app), access_log=False, log_config=None, **options))
     task = asyncio.create_task(server.serve([listener]))
     try:
         yield
@@ -137,7 +145,6 @@ async def uvicorn_server(app: App, listener: socket.socket, **options: Any) -> A
 async def serving(
     limits: Limits | None = None,
     *,
-    wrap: Callable[[App], App] = lambda app: app,
     settings: dict[str, Any] | None = None,
     complaint: str | None = None,
     run: Callable[..., AbstractAsyncContextManager[None]] = own_server,
@@ -148,7 +155,7 @@ async def serving(
     app = application(bridge, limits=limits, **options)
     errors = _Errors()
     with socket.create_server(("127.0.0.1", 0)) as listener, errors.kept():
-        async with run(wrap(app), listener, **(settings or {})):
+        async with run(app, listener, **(settings or {})):
             server = Server(app, work, listener.getsockname()[1])
             try:
                 yield server

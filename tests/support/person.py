@@ -18,7 +18,7 @@ from typing import Any
 from tests.support import waiting
 
 COMMAND = Path(sysconfig.get_path("scripts"), "bridgehead")
-PATIENCE = waiting.PATIENCE
+PATIENCE = 2 * waiting.PATIENCE
 KEPT = ("PATH", "COVERAGE_", "MUTANT")
 """How the names of variables begin that every process gets."""
 

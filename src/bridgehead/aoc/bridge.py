@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING
 
 from bridgehead.mcp import Bridge
 from bridgehead.mcp.lazy_imports import asyncio
-from bridgehead.runtime.clock import Clock, SystemClock
 from bridgehead.runtime.manifest import Commands, FarSide, FormField, Manifest, Trial
+from bridgehead.runtime.timing import Clock, SystemClock
 
-from .errors import AocDialect
+from .errors import CONTRACT_REVISION, AocDialect
 from .event import Event
 from .files import watching
+from .files.entries import RecordKey
 from .files.layout import find_folders
 from .settings import AocSettings
-from .tools import leaderboard, prompts, puzzles, records
+from .tools import attempts, leaderboard, prompts, puzzles, records
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -34,12 +35,21 @@ NAME = "aocMCP"
 VERSION = "1.0.0"
 """As the contract has it; the distribution's own version is `bridgehead --version`."""
 PREPARE_AFTER_SECONDS = 0.5
+INSTRUCTIONS = (
+    "Advent of Code puzzle texts, and how fast models solve them. To time yourself, call start_attempt "
+    "before you read the puzzle and finish_attempt with the answer: the server takes the time, and checks "
+    "the answer where it is known. record_speed is for times that were taken elsewhere with a real clock: "
+    "measure 'solving' is from the puzzle to the right answer, 'execution' is one run of the program. "
+    "Never estimate or invent a time, record only right answers, and take a wrong record back with "
+    "withdraw_record. The site asks people not to use AI for its leaderboards."
+)
 
 
 def open_event(settings: AocSettings, clock: Clock | None = None) -> Event:
     """Open the files that the settings name."""
     found = find_folders(settings, os.getcwd())
-    return Event(settings.year, found, settings.lock_wait_ms / 1000, clock or SystemClock())
+    key: RecordKey = "speed_ms" if settings.record_keys == "speed_ms" else "speedMs"
+    return Event(settings.year, found, settings.lock_wait_ms / 1000, clock or SystemClock(), key)
 
 
 def make_bridge(
@@ -51,8 +61,8 @@ def make_bridge(
     async def lifespan() -> AsyncIterator[Event]:
         settings.configure_logs()
         event = open_event(settings, clock)
-        watcher = asyncio.create_task(watching.watch(bridge, event.folders.instructions, watch_every))
-        preparing = asyncio.create_task(_prepared(event))
+        watcher = asyncio.create_task(watching.watch(bridge, event.folders, watch_every))
+        preparing = asyncio.create_task(_prepare(event))
         try:
             yield event
         finally:
@@ -63,8 +73,10 @@ def make_bridge(
     bridge: Bridge[Event] = Bridge(
         NAME,
         VERSION,
+        instructions=INSTRUCTIONS,
         lifespan=lifespan,
         dialect=AocDialect(),
+        contract_revision=CONTRACT_REVISION,
         changing={"resources"},
         subscribable=True,
         logging=False,
@@ -72,11 +84,12 @@ def make_bridge(
     puzzles.declare(bridge, settings.year)
     records.declare(bridge)
     leaderboard.declare(bridge)
+    attempts.declare(bridge)
     prompts.declare(bridge)
     return bridge
 
 
-async def _prepared(event: Event) -> None:
+async def _prepare(event: Event) -> None:
     """Load what the first record and the first ranking need, once the client has what it asked for first."""
     await asyncio.sleep(PREPARE_AFTER_SECONDS)
     await asyncio.to_thread(event.prepare)
@@ -93,7 +106,8 @@ def far_side(event: Event | None) -> FarSide:
     places = event.folders
     if not any(os.path.isdir(folder) for folder in (places.instructions, places.speeds)):
         return FarSide(is_there=False, says=f"There is neither {places.instructions} nor {places.speeds}.")
-    return FarSide(is_there=True, says=f"{len(event.days())} days in {places.instructions}.")
+    count = len(event.days())
+    return FarSide(is_there=True, says=f"{count} day{'' if count == 1 else 's'} in {places.instructions}.")
 
 
 async def _doctor(environment: Mapping[str, str]) -> list[Finding]:
@@ -103,9 +117,9 @@ async def _doctor(environment: Mapping[str, str]) -> list[Finding]:
 
 
 def _demo(console: Console) -> bool:
-    from .demo import tour
+    from .demo import show_demo
 
-    return tour(console)
+    return show_demo(console)
 
 
 def _trial(folder: Path) -> AbstractContextManager[Trial]:

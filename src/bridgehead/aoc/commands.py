@@ -1,27 +1,31 @@
-"""Commands: what a person types after `bridgehead aoc`: leaderboard, plot, check."""
+"""Commands: what a person types after `bridgehead aoc`."""
 
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from argparse import REMAINDER, Namespace
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from bridgehead.runtime.command_line import Parser
+from bridgehead.runtime.errors import InvalidArgument
 
 from .bridge import open_event
-from .files.layout import FIRST, LAST
-from .ranking.board import Board, Filters
+from .files.layout import FIRST, LAST, default_data_dir
+from .ranking.board import Board, Filters, Skipped
 from .settings import AocSettings
 
 if TYPE_CHECKING:
-    from .event import Event
+    from .event import BoardView, Event
 
 FORMATS = ("table", "csv", "json", "markdown")
 _ABOUT = """\
 Speed records of Advent of Code puzzles, for people. Without a command it serves an MCP client on standard
 input and output.
 
+  bridgehead aoc init
+  bridgehead aoc run --llm my-model --day 1 --phase 1 -- python solution.py
   bridgehead aoc leaderboard --day 1 --format markdown
   bridgehead aoc plot speeds.svg
   bridgehead aoc check
@@ -29,10 +33,10 @@ input and output.
 
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
-    """Run one command and return the exit status; 1 where `check` finds a problem."""
+    """Run one command and return the exit status; 1 where `check` or `run` finds something wrong."""
     chosen = parser().parse_args(arguments)
-    event = open_event(AocSettings(environment))
-    status: int = chosen.run(event, chosen)
+    settings = AocSettings(environment)
+    status: int = chosen.run(open_event(settings), chosen, settings)
     return status
 
 
@@ -40,59 +44,162 @@ def parser() -> Parser:
     """Return the parser of the command line."""
     found = Parser(prog="bridgehead aoc", description=_ABOUT)
     commands = found.add_subparsers(required=True, metavar="COMMAND")
-    board = commands.add_parser("leaderboard", help="rank the models by their median time")
+    _add_boards(commands)
+    _add_runs(commands)
+    init = _add(commands, "init", _init, "make a folder with a puzzle of our own to begin with")
+    init.add_argument("folder", metavar="FOLDER", nargs="?", help="where (default: the data directory)")
+    _add(commands, "check", _check, "read every file and list every problem")
+    return found
+
+
+def _add(commands: Any, name: str, run: Callable[..., int], about: str) -> Parser:
+    made: Parser = commands.add_parser(name, help=about)
+    made.set_defaults(run=run)
+    return made
+
+
+def _add_boards(commands: Any) -> None:
+    board = _add(commands, "leaderboard", _leaderboard, "rank the models")
     board.add_argument("--format", choices=FORMATS, default="table", help="how to write it (default: table)")
-    board.set_defaults(run=_leaderboard)
-    plot = commands.add_parser("plot", help="draw each model's times into a picture")
-    plot.add_argument("file", metavar="FILE.svg|FILE.png", help="the picture to write")
-    plot.set_defaults(run=_plot)
-    for command in (board, plot):
+    board.add_argument(
+        "--order",
+        choices=("speed", "solve_rate"),
+        default="speed",
+        help="what is ranked first (default: speed)",
+    )
+    plot = _add(commands, "plot", _plot, "draw each model's times into a picture")
+    plot.add_argument("file", metavar="FILE.svg|.png|.pdf", help="the picture to write")
+    plot.add_argument(
+        "--theme", choices=("light", "dark"), default="light", help="its colours (default: light)"
+    )
+    history = _add(commands, "history", _history, "list single runs, newest first")
+    history.add_argument("--limit", type=_positive, metavar="N", help="only the newest N")
+    export = _add(commands, "export", _export, "write every run")
+    export.add_argument("--format", choices=("json", "csv"), default="json", help="how (default: json)")
+    for command in (board, plot, history, export):
         command.add_argument(
             "--day", type=int, choices=range(FIRST, LAST + 1), metavar="N", help="one day only"
         )
         command.add_argument("--phase", type=int, choices=(1, 2), help="one phase only")
         command.add_argument("--llm", metavar="NAME", help="one model only, by any of its names")
-    check = commands.add_parser("check", help="read every file and list every problem")
-    check.set_defaults(run=_check)
-    return found
+        command.add_argument("--measure", choices=("solving", "execution"), help="what was timed")
 
 
-def _filters(chosen: Namespace) -> Filters:
-    return Filters(chosen.day, chosen.phase, chosen.llm)
+def _add_runs(commands: Any) -> None:
+    run = _add(commands, "run", _run, "time a program on a day's input, check its answer, record it")
+    run.add_argument("--llm", metavar="NAME", required=True, help="the model that wrote the program")
+    run.add_argument("--day", type=int, choices=range(FIRST, LAST + 1), metavar="N", required=True)
+    run.add_argument("--phase", type=int, choices=(1, 2), required=True)
+    run.add_argument("--runs", type=_positive, default=5, metavar="K", help="how many are timed (default: 5)")
+    run.add_argument(
+        "--warm-up", type=_natural, default=1, metavar="K", help="how many go before, untimed (default: 1)"
+    )
+    run.add_argument(
+        "--timeout", type=_seconds, default=60.0, metavar="S", help="seconds that one may take (default: 60)"
+    )
+    run.add_argument("command", nargs=REMAINDER, metavar="-- COMMAND", help="the program and its arguments")
 
 
-def _leaderboard(event: Event, chosen: Namespace) -> int:
+def _positive(text: str) -> int:
+    number = int(text)
+    if not 1 <= number <= 1_000_000:  # noqa: PLR2004 - nobody waits longer
+        raise ValueError(text)
+    return number
+
+
+def _natural(text: str) -> int:
+    return 0 if text == "0" else _positive(text)
+
+
+def _seconds(text: str) -> float:
+    number = float(text)
+    if not 0 < number <= 86_400:  # noqa: PLR2004 - a day
+        raise ValueError(text)
+    return number
+
+
+def _filters(chosen: Namespace, order: Any = "speed") -> Filters:
+    return Filters(chosen.day, chosen.phase, chosen.llm, chosen.measure, order)
+
+
+# --- boards and runs ---------------------------------------------------------------------------------------
+
+
+def _leaderboard(event: Event, chosen: Namespace, _settings: AocSettings) -> int:
     from .ranking import rendering
 
-    board = event.board_now(_filters(chosen))
+    view = event.board_now(_filters(chosen, chosen.order))
+    board = Board(view.rows, view.board.measure, view.board.is_even, view.board.other_runs)
     if chosen.format == "table":
-        _print_table(board)
+        _print_table(view, board, chosen)
+    elif chosen.format == "csv":
+        sys.stdout.write(rendering.csv(board.rows))
     else:
-        write = {"csv": rendering.csv, "json": rendering.json, "markdown": rendering.markdown}[chosen.format]
-        sys.stdout.write(write(board))
+        sys.stdout.write(rendering.json(board) if chosen.format == "json" else rendering.markdown(board))
+    _name_skipped(view.skipped)
     return 0
 
 
-def _print_table(board: Board) -> None:
+def _print_table(view: BoardView, board: Board, chosen: Namespace) -> None:
     from rich.console import Console
+    from rich.text import Text
 
-    from .ranking.rendering import NO_RUNS, UNEVEN, table
+    from .ranking import rendering, wording
 
+    if not board.rows:
+        known = [row.llm for row in view.board.rows]
+        sys.stdout.write(wording.no_runs_text(chosen.llm, known, chosen.day, view.days) + "\n")
+        return
     console = Console()
-    console.print(table(board) if board.rows else NO_RUNS)
-    if not board.is_even:
-        console.print(UNEVEN, style="dim")
+    width = console.width
+    if not console.is_terminal and "COLUMNS" not in console._environ:  # noqa: SLF001 - as rich itself asks
+        width = max(width, rendering.natural_width(board))  # a pipe has no edge to cut anything off at
+        console = Console(width=width)
+    console.print(Text(wording.measure_name(board.measure).capitalize(), style="bold"))
+    console.print(rendering.table(board, width))
+    for note in wording.notes(board):
+        mark = "* " if note == wording.PROVISIONAL else ""
+        console.print(Text(mark + note, style="dim"))
 
 
-def _plot(event: Event, chosen: Namespace) -> int:
+def _name_skipped(skipped: list[Skipped]) -> None:
+    for one in skipped:
+        sys.stderr.write(f"bridgehead aoc: skipped: {one.problem} Run `bridgehead aoc check`.\n")
+
+
+def _plot(event: Event, chosen: Namespace, _settings: AocSettings) -> int:
     from .ranking.plot import draw
 
-    drawn = draw(event, _filters(chosen), chosen.file)
+    drawn = draw(event, _filters(chosen), chosen.file, chosen.theme)
     sys.stdout.write(f"{drawn}\n")
     return 0
 
 
-def _check(event: Event, chosen: Namespace) -> int:
+def _history(event: Event, chosen: Namespace, _settings: AocSettings) -> int:
+    from .ranking.history import Page
+    from .ranking.wording import history_text
+
+    runs, skipped = event.runs_now(_filters(chosen))
+    text = history_text(Page(runs[: chosen.limit], len(runs), None))
+    sys.stdout.write(f"{text or 'No runs are recorded for this.'}\n")
+    _name_skipped(skipped)
+    return 0
+
+
+def _export(event: Event, chosen: Namespace, _settings: AocSettings) -> int:
+    from .ranking import rendering
+
+    runs, skipped = event.runs_now(_filters(chosen))
+    is_json = chosen.format == "json"
+    sys.stdout.write(rendering.json(runs) if is_json else rendering.csv(runs, rendering.RUN_COLUMNS))
+    _name_skipped(skipped)
+    return 0
+
+
+# --- files -------------------------------------------------------------------------------------------------
+
+
+def _check(event: Event, _chosen: Namespace, _settings: AocSettings) -> int:
     from .files.check import check
 
     report = check(event.folders)
@@ -101,3 +208,40 @@ def _check(event: Event, chosen: Namespace) -> int:
     found = len(report.problems)
     sys.stdout.write(f"{report.files} files read, {found or 'no'} problem{'' if found == 1 else 's'}\n")
     return 1 if found else 0
+
+
+def _init(event: Event, chosen: Namespace, settings: AocSettings) -> int:
+    from .starter import make_starter
+
+    folder = (
+        Path(chosen.folder or settings.data_dir or default_data_dir(str(Path.cwd()))).expanduser().absolute()
+    )
+    if not chosen.folder:
+        folder = Path(event.folders.inputs).parent
+    made = make_starter(folder)
+    sys.stdout.write("".join(f"made {path}\n" for path in made) or f"{folder} has everything already\n")
+    if chosen.folder:
+        sys.stdout.write(f"Set AOC_DATA_DIR={folder} to use it.\n")
+    sys.stdout.write("Try it: bridgehead call aoc fetch_instruction day=1\n")
+    return 0
+
+
+def _run(event: Event, chosen: Namespace, _settings: AocSettings) -> int:
+    from .files.names import clean_name
+    from .measuring import Measurement, measure
+
+    command = chosen.command[1:] if chosen.command[:1] == ["--"] else chosen.command
+    if not command:
+        raise InvalidArgument(
+            "There is no program to run.", next_step="Write it behind --, with its arguments."
+        )
+    wanted = Measurement(
+        clean_name(chosen.llm), chosen.day, chosen.phase, command, chosen.runs, chosen.warm_up, chosen.timeout
+    )
+
+    def report(line: str) -> None:
+        sys.stderr.write(f"{line}\n")
+
+    outcome = measure(event, wanted, report)
+    sys.stdout.write(f"{outcome.says}\n")
+    return 0 if outcome.outcome != "failed" else 1

@@ -15,28 +15,16 @@ from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
+from bridgehead.runtime.demo_script import DemoScript
 from bridgehead.runtime.manifest import Trial
-from bridgehead.runtime.tour import Tour
 
 from .bridge import open_event
 from .ranking.board import Filters
 from .ranking.rendering import table
 from .settings import AocSettings
+from .starter import LANTERNS, make_starter
 
-LANTERNS = 200_000
 RUNS = 5
-
-_PHASE1 = f"""\
-# Lanterns on the quay
-
-{LANTERNS:,} lanterns hang in a row, numbered from 1, all of them dark. The keeper walks along the row again
-and again. On walk k she turns every k-th lantern: a dark one is lit, a lit one goes out.
-
-After as many walks as there are lanterns, how many are lit?
-"""
-_PHASE2 = """\
-The keeper writes down the numbers of the lit lanterns. What is their sum?
-"""
 
 
 def _by_walking() -> int:
@@ -80,29 +68,26 @@ def trial(folder: Path) -> Iterator[Trial]:
     yield Trial({"AOC_DATA_DIR": str(folder)}, "fetch_instruction", "Lanterns", {"day": 1})
 
 
-def tour(console: Console) -> bool:
+def show_demo(console: Console) -> bool:
     """Show the bridge, and tell whether everything was as it should be."""
     with TemporaryDirectory() as folder:
         environment = {"AOC_DATA_DIR": folder}  # and nothing of the person's own
         _invent(Path(folder))
-        with Tour(console, "aoc", environment) as guide:
+        with DemoScript(console, "aoc", environment) as guide:
             _show(guide)
         console.print("\n[bold]And for people: bridgehead aoc leaderboard[/]")
-        board = open_event(AocSettings(environment)).board_now(Filters())
-        console.print(table(board))
+        board = open_event(AocSettings(environment)).board_now(Filters()).board
+        console.print(table(board, console.width))
         return guide.failures == 0 and board.rows[0].llm == FASTEST
 
 
 def _invent(folder: Path) -> None:
     """Put an invented puzzle and the aliases of the demo into a folder."""
-    instructions = folder / "instructions"
-    instructions.mkdir()
-    (instructions / "Day01_phase1.md").write_text(_PHASE1, encoding="utf-8")
-    (instructions / "Day01_phase2.md").write_text(_PHASE2, encoding="utf-8")
+    make_starter(folder)
     (folder / "aliases.json").write_text(json.dumps({FASTEST: [SHORT_NAME]}), encoding="utf-8")
 
 
-def _show(guide: Tour) -> None:
+def _show(guide: DemoScript) -> None:
     puzzle = guide.call("An agent reads the puzzle of the day.", "fetch_instruction", {"day": 1})
     guide.expect("Lanterns on the quay" in puzzle["content"][0]["text"])
     guide.say(f"Three solvers work on it, {RUNS} times each; every time is measured and recorded.")
@@ -113,13 +98,13 @@ def _show(guide: Tour) -> None:
         guide.expect(recorded["structuredContent"]["n"] == RUNS)
     again = _timed(guide, SHORT_NAME, SOLVERS[FASTEST])
     guide.call("The fox signs with its short name, which aliases.json knows.", "record_speed", again)
-    board = guide.call("Who was fastest, by the median?", "speed_leaderboard", {})
+    board = guide.call("Who is fastest?", "speed_leaderboard", {})
     guide.expect(board["structuredContent"]["rows"][0]["llm"] == FASTEST)
     refused = guide.call("A day that does not exist is refused.", "fetch_instruction", {"day": 26})
     guide.expect(refused["content"][0]["text"].startswith("Invalid params"))
 
 
-def _timed(guide: Tour, name: str, solve: Callable[[], int]) -> dict[str, int | str]:
+def _timed(guide: DemoScript, name: str, solve: Callable[[], int]) -> dict[str, int | str]:
     """Solve the puzzle and say how long that took; a wrong answer counts as a failure of the demo."""
     begin = time.perf_counter()
     answer = solve()

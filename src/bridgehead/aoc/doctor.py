@@ -8,8 +8,7 @@ import asyncio
 import os
 from collections.abc import Mapping
 
-from bridgehead.runtime import showing
-from bridgehead.runtime.findings import Finding
+from bridgehead.runtime.findings import Finding, settings_finding
 
 from .bridge import open_event
 from .files.check import check
@@ -23,9 +22,14 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
     settings = AocSettings(environment)
     event = open_event(settings)
     report = await asyncio.to_thread(check, event.folders)
+    count = len(event.days())
     found = [
-        showing.finding(settings, environment),
-        _folder("puzzles", event.folders.instructions, f"{len(event.days())} days of {settings.year}"),
+        settings_finding(settings, environment),
+        _folder(
+            "puzzles",
+            event.folders.instructions,
+            f"{count} day{'' if count == 1 else 's'} of {settings.year}",
+        ),
         _folder("records", event.folders.speeds, "kept"),
     ]
     if not report.problems:

@@ -1,25 +1,55 @@
-"""Dialect: how the aoc bridge's failures look. Its contract knows JSON-RPC errors only.
+"""Errors: how the aoc bridge's failures look to a client, which depends on the revision that it speaks.
 
-What went wrong with the files is -1; what was asked for wrongly is -32602, and its message begins with
-`Invalid params`. No answer of this bridge has `isError`.
+The contract is written for 2024-11-05 and knows JSON-RPC errors only: -1 for what went wrong with the files,
+-32602 with `Invalid params` for what was asked for wrongly. Clients of that revision get exactly that. Many
+newer clients end the conversation at a JSON-RPC error or hide its text from the model, so they get a result
+with `isError` and the same words.
 """
 
 from __future__ import annotations
 
-from bridgehead.mcp import INVALID_PARAMS, RESOURCE_NOT_FOUND, Dialect, Failure, ProtocolError
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from bridgehead.mcp import INVALID_PARAMS, RESOURCE_NOT_FOUND, Dialect, Failure, ProtocolError, ToolError
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
 
+if TYPE_CHECKING:
+    from bridgehead.mcp import Revision
+
+CONTRACT_REVISION = "2024-11-05"
 APPLICATION_ERROR = -1
 _INVALID = "Invalid params"
 _NOT_LOADED = "Error loading instruction: "
 
 
 class AocDialect(Dialect):
-    """Failures in the words of the aoc contract."""
+    """Failures as clients of newer revisions can read them."""
+
+    def for_revision(self, revision: Revision) -> Dialect:
+        """Keep to the contract for clients of its revision."""
+        return ContractDialect() if revision.name == CONTRACT_REVISION else self
+
+    def invalid_arguments(self, tool: str, problem: str) -> Failure:
+        """Refuse arguments with the contract's words."""
+        return ToolError(_invalid_arguments(tool, problem))
+
+    def translate(self, error: Exception) -> Failure | None:
+        """Let the model read what went wrong with a tool."""
+        if isinstance(error, InvalidArgument):
+            return ToolError(f"{_INVALID}: {error}")
+        if isinstance(error, BridgeError):
+            return ToolError(str(error))
+        return _reword(error) if isinstance(error, ProtocolError) else super().translate(error)
+
+
+class ContractDialect(Dialect):
+    """Failures in the words and codes of the contract."""
 
     def invalid_arguments(self, tool: str, problem: str) -> Failure:
         """Refuse arguments with the code for parameters."""
-        return ProtocolError(INVALID_PARAMS, f"{_INVALID} for {tool}: {problem}")
+        return ProtocolError(INVALID_PARAMS, _invalid_arguments(tool, problem))
 
     def translate(self, error: Exception) -> Failure | None:
         """Give each failure its code and prefix."""
@@ -28,11 +58,16 @@ class AocDialect(Dialect):
         if isinstance(error, BridgeError):
             return ProtocolError(APPLICATION_ERROR, str(error))
         if isinstance(error, ProtocolError):
-            return _worded(error)
+            return _reword(error)
         return None
 
 
-def _worded(error: ProtocolError) -> ProtocolError:
+def _invalid_arguments(tool: str, problem: str) -> str:
+    said = problem.replace("phase must be between 1 and 2", "phase must be 1 or 2")  # there is none between
+    return f"{_INVALID} for {tool}: {said}."
+
+
+def _reword(error: ProtocolError) -> ProtocolError:
     """Word what the engine refuses; a missing resource, -32002 in some revisions, is the contract's -1."""
     if error.code == RESOURCE_NOT_FOUND:
         return ProtocolError(APPLICATION_ERROR, _NOT_LOADED + error.message, error.data)
@@ -44,3 +79,12 @@ def _worded(error: ProtocolError) -> ProtocolError:
 def not_loaded(error: BridgeError) -> ProtocolError:
     """Say that a resource cannot be read, with the prefix that the contract gives this."""
     return ProtocolError(APPLICATION_ERROR, f"{_NOT_LOADED}{error}")
+
+
+@contextmanager
+def contract_errors() -> Iterator[None]:
+    """Raise failures with the contract's codes: only a tool has a result that can say `isError`."""
+    try:
+        yield
+    except BridgeError as error:
+        raise ContractDialect().translate(error) or error from error

@@ -9,49 +9,85 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from bridgehead.mcp.lazy_imports import asyncio
-from bridgehead.runtime.clock import Clock
+from msgspec import Struct
+from msgspec.structs import replace
 
-from .files import instructions
+from bridgehead.mcp.lazy_imports import asyncio
+from bridgehead.runtime.timing import Clock
+
+from .files import instructions, layout
 from .files.instructions import Instruction
 from .files.layout import Folders
+from .ranking.board import Board, Filters, Row, Skipped
+from .ranking.history import Page, Run
 
 if TYPE_CHECKING:
     from .files.aliases import Aliases
+    from .files.answers import Verdict
+    from .files.attempts import Attempts
     from .files.day_file import Recorded
-    from .files.recorder import Recorder
+    from .files.entries import Entry, Group, RecordKey
+    from .files.recorder import NewRun, Recorder
     from .files.records import Records
-    from .ranking.board import Board, Filters
-    from .ranking.history import Page
+    from .files.stopwatch import Stopwatch
+    from .ranking.comparison import Puzzle
 
 MAX_BOARDS = 64
 """How many boards are kept for whoever asks again."""
 
 
+class BoardView(Struct, frozen=True):
+    """A board as somebody asked for it."""
+
+    board: Board
+    rows: list[Row]
+    """Those of the model that was asked for, or all."""
+    skipped: list[Skipped]
+    """Files that could not be read, and are not in it."""
+    days: list[int]
+    """The days that have runs."""
+
+
+class HistoryView(Struct, frozen=True):
+    """Single runs as somebody asked for them."""
+
+    page: Page
+    known: list[str]
+    days: list[int]
+    skipped: list[Skipped]
+
+
 class Event:
     """The far side of the aoc bridge."""
 
-    def __init__(self, year: int, folders: Folders, lock_wait: float, clock: Clock) -> None:
+    def __init__(
+        self, year: int, folders: Folders, lock_wait: float, clock: Clock, key: RecordKey = "speedMs"
+    ) -> None:
         self.year = year
         self.folders = folders
+        self.clock = clock
         self._lock_wait = lock_wait
-        self._clock = clock
-        self._boards: dict[Filters, tuple[object, Board]] = {}
+        self._key: RecordKey = key
+        self._boards: dict[Filters, tuple[object, BoardView]] = {}
+
+    # --- puzzles -------------------------------------------------------------------------------------------
 
     def instruction(self, day: int) -> Instruction:
         """Read the puzzle of a day."""
-        return instructions.read(self.folders.instructions, day)
+        return instructions.read_instruction(self.folders.instructions, day)
 
     def days(self) -> list[int]:
         """List the days that have a puzzle text, the newest first."""
-        return sorted(instructions.available(self.folders.instructions), reverse=True)
+        return sorted(instructions.list_days(self.folders.instructions), reverse=True)
+
+    # --- records -------------------------------------------------------------------------------------------
 
     @cached_property
     def recorder(self) -> Recorder:
         """Where records are written."""
         from .files.recorder import Recorder
 
-        return Recorder(self.folders.speeds, self._lock_wait, self._clock)
+        return Recorder(self.folders.speeds, self._lock_wait, self.clock, self._key)
 
     @cached_property
     def records(self) -> Records:
@@ -60,70 +96,147 @@ class Event:
 
         return Records(self.folders.speeds)
 
+    @cached_property
+    def attempts(self) -> Attempts:
+        """Where attempts are read and written."""
+        from .files.attempts import Attempts
+
+        return Attempts(self.folders.attempts, self._lock_wait)
+
+    @cached_property
+    def stopwatch(self) -> Stopwatch:
+        """What times attempts."""
+        from .files.stopwatch import Stopwatch
+
+        return Stopwatch(self.attempts, self.clock)
+
+    def check_answer(self, day: int, phase: int, answer: str) -> Verdict:
+        """Compare an answer with the known one. Blocks."""
+        from .files.answers import check_answer
+
+        return check_answer(self.folders.answers, day, phase, answer)
+
     def prepare(self) -> None:
-        """Load what records and rankings need, so that the first of them does not wait for it."""
-        from .ranking import board  # noqa: F401 - that it is loaded is the point
+        """Load what records and rankings need, so that the first of them does not wait.
 
-        _ = self.recorder, self.records, self.aliases()
+        Fold what was left.
+        """
+        from .ranking import standings  # noqa: F401 - that it is loaded is the point
 
-    async def record(self, day: int, phase: int, llm: str, time: int) -> Recorded:
+        _ = self.records, self.attempts, self._aliases([])
+        self.recorder.fold_leftovers()
+
+    async def record(self, run: NewRun, by: int | None = None) -> Recorded:
         """Record a time; it is on the disk when this returns."""
-        return await self.recorder.record(day, phase, llm, time)
+        return await self.recorder.record(run, by)
 
-    async def board(self, filters: Filters) -> Board:
-        """Rank the LLMs, with what changed since the last time read anew."""
+    async def withdraw(self, day: int, group: Group, timestamp: str) -> Entry:
+        """Take a record back."""
+        return await self.recorder.withdraw(day, group, timestamp)
+
+    async def settled(self, by: int) -> None:
+        """Wait for what a client recorded before it asks for something else."""
+        if "recorder" in self.__dict__:
+            await self.recorder.settled(by)
+
+    # --- boards and histories ------------------------------------------------------------------------------
+
+    async def board(self, filters: Filters, by: int | None = None) -> BoardView:
+        """Rank the models, with what changed since the last time read anew."""
+        if by is not None:
+            await self.settled(by)
         return await asyncio.to_thread(self.board_now, filters)
 
-    def board_now(self, filters: Filters) -> Board:
-        """Do the same at once; may block."""
-        from .ranking.board import ranked
+    def board_now(self, filters: Filters) -> BoardView:
+        """Do the same at once. Blocks."""
+        from .files.names import match_names
 
-        aliases, records = self.aliases(), self.records.runs()
-        state = aliases.identity, tuple((day, found.identity) for day, found in records.items())
+        skipped: list[Skipped] = []
+        aliases = self._aliases(skipped)
+        view = self._whole_board(replace(filters, llm=None), aliases, skipped)
+        if filters.llm is None:
+            return view
+        wanted = match_names(aliases.look_up(filters.llm), (row.llm for row in view.rows))
+        return replace(view, rows=[row for row in view.rows if row.llm in wanted])
+
+    def _whole_board(self, filters: Filters, aliases: Aliases, skipped: list[Skipped]) -> BoardView:
+        from .ranking.standings import rank
+
+        records = self.records.runs(filters.day, skipped)
+        state = (
+            aliases.identity,
+            tuple((day, found.identity) for day, found in records.items()),
+            tuple(skipped),
+            self.attempts.identity(),
+        )
         known = self._boards.get(filters)
         if known is not None and known[0] == state:
             return known[1]
-        board = ranked({day: found.runs for day, found in records.items()}, filters, aliases.of)
+        counts = self.attempts.counts(filters, aliases.of, self.clock.now())
+        board = rank({day: found.groups for day, found in records.items()}, filters, aliases.of, counts)
+        view = BoardView(board, board.rows, skipped, self._days_with_runs())
         if len(self._boards) >= MAX_BOARDS:
             self._boards.clear()
-        self._boards[filters] = state, board
-        return board
+        self._boards[filters] = state, view
+        return view
 
-    def times_now(self, filters: Filters) -> dict[str, list[int]]:
-        """Give all times of each LLM, in order; may block."""
-        from .ranking.board import all_runs, tallied
+    def tallies_now(self, filters: Filters, board: Board) -> dict[str, dict[Puzzle, list[int]]]:
+        """Return the times of each model on a board by puzzle, each in order. Blocks."""
+        from .ranking.standings import tally
 
-        records = {day: found.runs for day, found in self.records.runs().items()}
-        tallies = tallied(records, filters, self.aliases().of)
+        records = {day: found.groups for day, found in self.records.runs(filters.day, []).items()}
+        found = tally(records, filters, self._aliases([]).of, board.measure)
         return {
-            llm: sorted(time for runs in all_runs(tally) for time in runs.ordered)
-            for llm, tally in tallies.items()
+            llm: {puzzle: runs.ordered for puzzle, runs in puzzles.items()} for llm, puzzles in found.items()
         }
 
-    async def history(self, filters: Filters, limit: int, older: int | None) -> Page:
-        """Give single runs, the newest first."""
+    async def history(
+        self, filters: Filters, limit: int, older: int | None, by: int | None = None
+    ) -> HistoryView:
+        """List single runs, the newest first."""
+        if by is not None:
+            await self.settled(by)
         return await asyncio.to_thread(self._history, filters, limit, older)
 
-    def _history(self, filters: Filters, limit: int, older: int | None) -> Page:
-        from .files import layout
-        from .ranking.history import page
+    def _history(self, filters: Filters, limit: int, older: int | None) -> HistoryView:
+        from .ranking.history import cut_page
 
-        wanted = layout.DAYS if filters.day is None else (filters.day,)
-        found = {day: self.records.entries(day) for day in wanted}
-        return page(found, filters, self.aliases().of, limit=limit, older=older)
+        found, known, skipped = self._find_runs(filters)
+        return HistoryView(cut_page(found, limit, older), known, self._days_with_runs(), skipped)
+
+    def runs_now(self, filters: Filters) -> tuple[list[Run], list[Skipped]]:
+        """List every run that fits. Blocks."""
+        from .ranking.history import as_run
+
+        found, _, skipped = self._find_runs(filters)
+        return [as_run(day, entry) for day, entry in found], skipped
+
+    def _find_runs(self, filters: Filters) -> tuple[list[tuple[int, Entry]], list[str], list[Skipped]]:
+        from .files.names import canonical_name, match_names
+        from .ranking.history import find_runs
+
+        skipped: list[Skipped] = []
+        aliases = self._aliases(skipped)
+        days = layout.DAYS if filters.day is None else (filters.day,)
+        # A file that the question names is refused where it is corrupt; any other one is skipped and named.
+        entries = self.records.entries(days, skipped if filters.day is None else None)
+        names = {entry.llm for of_day in entries.values() for entry in of_day}
+        known = sorted({aliases.of(canonical_name(name)) for name in names})
+        llms = None if filters.llm is None else match_names(aliases.look_up(filters.llm), known)
+        return find_runs(entries, filters, aliases.of, llms), known, skipped
 
     async def llms(self) -> list[str]:
-        """List the LLMs that have records, under the names that they count as."""
-        from .ranking.board import Filters
+        """List the models that have records, under the names that they count as."""
+        view = await self.board(Filters())
+        return sorted(row.llm for row in view.rows)
 
-        board = await self.board(Filters())
-        return sorted(row.llm for row in board.rows)
+    def _aliases(self, skipped: list[Skipped]) -> Aliases:
+        from .files.aliases import read_or_skip
 
-    def aliases(self) -> Aliases:
-        """Read which names mean the same LLM."""
-        from .files import aliases
+        return read_or_skip(self.folders.aliases, skipped)
 
-        return aliases.read(self.folders.aliases)
+    def _days_with_runs(self) -> list[int]:
+        return [day for day in layout.DAYS if self.records.has_file(day)]
 
     async def close(self) -> None:
         """Wait for what is being written."""

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import os
 
-from bridgehead.runtime.log_settings import LogSettings
-from bridgehead.runtime.settings import Kind, Setting, SettingError, whole
+from bridgehead.runtime.logs import LogSettings
+from bridgehead.runtime.settings import Kind, Setting, SettingError, choice, whole
 
 
 def _folder(text: str) -> str | None:
@@ -45,14 +45,21 @@ class AocSettings(LogSettings):
         "AOC_YEAR",
         whole(2015, 2099),
         2025,
-        "The event that is served. Where the data directory has a folder of that name, "
-        "`instructions/` and `speeds/` in it are used.",
+        "The event that is served. Each year has a folder of that name in the data directory; "
+        "2025 may have its files at the top instead.",
     )
     lock_wait_ms = Setting(
         "AOC_LOCK_WAIT_MS",
         whole(1, 600_000),
         10_000,
-        "How long a record waits, in milliseconds, for another process that writes the same day.",
+        "How long a record waits, in milliseconds, for another process that writes in the same folder.",
+    )
+    record_keys = Setting(
+        "AOC_RECORD_KEYS",
+        choice("speedMs", "speed_ms"),
+        "speedMs",
+        "Which key new records have for their time. `speed_ms` is what the original program reads; "
+        "set it where that program uses the same folder.",
     )
 
     def check(self) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from bridgehead import __version__
 from bridgehead.mcp import Bridge
-from bridgehead.runtime.clock import Clock, SystemClock
 from bridgehead.runtime.manifest import Commands, FarSide, FormField, Manifest, Trial
 from bridgehead.runtime.metrics import Metrics
+from bridgehead.runtime.timing import Clock, SystemClock
 
 from .errors import BitburnerDialect
 from .game import paths
@@ -111,9 +111,9 @@ async def _doctor(environment: Mapping[str, str]) -> list[Finding]:
 
 
 def _demo(console: Console) -> bool:
-    from .demo import tour
+    from .demo import show_demo
 
-    return tour(console)
+    return show_demo(console)
 
 
 def _trial(folder: Path) -> AbstractContextManager[Trial]:

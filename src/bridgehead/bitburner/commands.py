@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 from rich.console import Console
 
-from bridgehead.runtime import findings, showing
+from bridgehead.runtime import findings
 from bridgehead.runtime.command_line import Parser
+from bridgehead.runtime.findings import settings_table
 
 from . import doctor
 from .settings import BitburnerSettings
@@ -66,5 +67,5 @@ def _examine(environment: Mapping[str, str], wait: float) -> int:
 
 
 def _settings(environment: Mapping[str, str]) -> int:
-    Console(highlight=False).print(showing.table(BitburnerSettings(environment), environment))
+    Console(highlight=False).print(settings_table(BitburnerSettings(environment), environment))
     return 0

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.console import Console
 
+from bridgehead.runtime.demo_script import DemoScript
 from bridgehead.runtime.manifest import Trial
-from bridgehead.runtime.tour import Tour
 
 from .simulator import Faults, Game
 
@@ -52,7 +52,7 @@ def trial(folder: Path) -> Iterator[Trial]:
     yield Trial(environment, "connection_status", "No game is connected")
 
 
-def tour(console: Console) -> bool:
+def show_demo(console: Console) -> bool:
     """Show the tour; returns whether everything went as it says."""
     with TemporaryDirectory(prefix="bridgehead-") as state:
         port = _free_port()
@@ -62,7 +62,7 @@ def tour(console: Console) -> bool:
             "BITBURNER_CONNECT_WAIT_MS": "5000",
             "RPC_TIMEOUT_MS": "1000",
         }
-        with Tour(console, "bitburner", environment) as shown, _playing() as player:
+        with DemoScript(console, "bitburner", environment) as shown, _playing() as player:
             _arrive(shown, player, f"ws://127.0.0.1:{port}")
             _look_around(shown)
             _change(shown, player.game)
@@ -108,7 +108,7 @@ def _playing() -> Iterator[_Player]:
         player.leave()
 
 
-def _arrive(shown: Tour, player: _Player, url: str) -> None:
+def _arrive(shown: DemoScript, player: _Player, url: str) -> None:
     found = shown.call("Before any game is there, an agent can ask what to do.", "connection_status", {})
     shown.expect(found["structuredContent"]["state"] == "waiting")
     shown.say("The player sets host and port in Options → Remote API, and the game dials in.")
@@ -117,7 +117,7 @@ def _arrive(shown: Tour, player: _Player, url: str) -> None:
     shown.expect(found["structuredContent"]["files"] == ["notes.txt", "early.js", "lib/scout.js"])
 
 
-def _look_around(shown: Tour) -> None:
+def _look_around(shown: DemoScript) -> None:
     found = shown.call("Where is a server hacked?", "search_files", {"pattern": r"ns\.\w+\(target\)"})
     shown.expect([match["line"] for match in found["structuredContent"]["matches"]] == [5, 6])
     lines = {"filename": "early.js", "start_line": 4, "end_line": 7}
@@ -127,7 +127,7 @@ def _look_around(shown: Tour) -> None:
     shown.expect("grow(host: string" in found["content"][0]["text"])
 
 
-def _change(shown: Tour, game: Game) -> None:
+def _change(shown: DemoScript, game: Game) -> None:
     edit = {"filename": "early.js", "old_text": _WEAKEN, "new_text": f"{_WEAKEN}    await ns.grow(target);\n"}
     found = shown.call("Let the money grow as well; the new RAM cost comes along.", "edit_file", edit)
     shown.expect("ns.grow" in game.servers["home"]["early.js"])
@@ -138,7 +138,7 @@ def _change(shown: Tour, game: Game) -> None:
     shown.expect(game.servers["home"].get("lib/scout.js") == _SCOUT)
 
 
-def _be_stopped(shown: Tour, game: Game) -> None:
+def _be_stopped(shown: DemoScript, game: Game) -> None:
     write = {"filename": "notes.txt", "content": "Buy a server.", "if_match": "Buy less RAM."}
     refused = shown.call("A write that expects another content than there is.", "write_file", write)
     shown.expect(refused["isError"] and game.servers["home"]["notes.txt"] == "Buy more RAM.")
@@ -150,7 +150,7 @@ def _be_stopped(shown: Tour, game: Game) -> None:
     shown.expect(refused["isError"] and "NUKE.exe" in game.world.programs["home"])
 
 
-def _have_trouble(shown: Tour, player: _Player, url: str) -> None:
+def _have_trouble(shown: DemoScript, player: _Player, url: str) -> None:
     player.game.faults = Faults(silence=1, times=1)
     failed = shown.call("The game hangs, and does not answer in time.", "list_files", {})
     shown.expect(failed["structuredContent"]["code"] == "timeout")

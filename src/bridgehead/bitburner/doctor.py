@@ -7,11 +7,10 @@ import stat
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from bridgehead.runtime import showing
-from bridgehead.runtime.clock import SystemClock
 from bridgehead.runtime.errors import BridgeError
-from bridgehead.runtime.findings import Finding
+from bridgehead.runtime.findings import Finding, settings_finding
 from bridgehead.runtime.metrics import Metrics
+from bridgehead.runtime.timing import SystemClock
 
 from .game.counters import GameCounters
 from .game.sharing import peer_auth
@@ -29,7 +28,7 @@ _OTHERS = 0o077
 async def examine(environment: Mapping[str, str], wait: float) -> list[Finding]:
     """Look at everything, waiting so many seconds for a game to dial in."""
     settings = BitburnerSettings({"MCP_LOG_LEVEL": "error", **environment})
-    found = [showing.finding(BitburnerSettings(environment), environment), *_check_folders(settings)]
+    found = [settings_finding(BitburnerSettings(environment), environment), *_check_folders(settings)]
     try:
         async with open_session(settings, GameCounters(Metrics()), SystemClock()) as session:
             if not session.board.problem:

@@ -10,8 +10,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from bridgehead.runtime.backoff import Backoff
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Backoff, Clock
 
 if TYPE_CHECKING:
     import asyncio

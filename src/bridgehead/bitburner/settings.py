@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from bridgehead.runtime.log_settings import LogSettings
-from bridgehead.runtime.places import PlaceSettings
+from bridgehead.runtime.directories import StateSettings
+from bridgehead.runtime.logs import LogSettings
 from bridgehead.runtime.settings import (
     BYTES,
     FLAG,
@@ -92,7 +92,7 @@ URL = Kind(_url, "a WebSocket address such as ws://127.0.0.1:12525")
 FOLDER = Kind(_folder, "a path, or off")
 
 
-class BitburnerSettings(PlaceSettings, LogSettings):
+class BitburnerSettings(StateSettings, LogSettings):
     """Everything that can be set for the bitburner bridge."""
 
     listen = Setting("BITBURNER_LISTEN", ADDRESS, Address("127.0.0.1", GAME_PORT), "Where the game dials in.")

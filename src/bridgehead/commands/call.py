@@ -15,16 +15,15 @@ from typing import Any
 
 from rich.console import Console
 
-from bridgehead.mcp import Bridge, ProtocolError, in_memory
-from bridgehead.mcp.features.tools import Tool
+from bridgehead.mcp import Bridge, ProtocolError, Tool, in_memory
 from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.errors import BridgeError
-from bridgehead.runtime.log_settings import LogSettings
+from bridgehead.runtime.logs import LogSettings
 from bridgehead.runtime.manifest import make_bridge
 
-from . import questions, values
-from .unfolding import Unfolding
+from . import questions, tool_arguments
+from .live_progress import LiveProgress
 
 _ABOUT = """\
 Calls one tool and prints its answer.
@@ -61,8 +60,8 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     if tool is None:
         line.error(f"{options.bridge} has no tool {options.tool!r}", f"one of {', '.join(bridge.tools)}")
     try:
-        given = values.arguments(options.pairs, tool.input_schema, _text_of)
-    except values.Misfit as misfit:
+        given = tool_arguments.arguments(options.pairs, tool.input_schema, _text_of)
+    except tool_arguments.InvalidToolArgument as misfit:
         line.error(misfit.reason, misfit.expected)
     LogSettings(settings).configure_logs()
     try:
@@ -96,21 +95,24 @@ def _text_of(path: str) -> str:
 
 async def _called(bridge: Bridge[Any], tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     console = Console(stderr=True, highlight=False)
-    with Unfolding(console, replaces=bool(arguments.get("diffusing"))) as unfolding:
+    with LiveProgress(console, replaces=bool(arguments.get("diffusing"))) as live_progress:
         capabilities: dict[str, Any] = {"elicitation": {}} if sys.stdin.isatty() else {}
         async with in_memory.connect(
-            bridge, capabilities=capabilities, answering=_asking(console, unfolding), hearing=unfolding.hear
+            bridge,
+            capabilities=capabilities,
+            answering=_asking(console, live_progress),
+            hearing=live_progress.hear,
         ) as client:
             meta = {"progressToken": "shown"}
             result: dict[str, Any] = await client.call(tool, arguments, _meta=meta)
             return result
 
 
-def _asking(console: Console, unfolding: Unfolding) -> in_memory.Answering:
+def _asking(console: Console, live_progress: LiveProgress) -> in_memory.Answering:
     """Answer what a tool asks its user, which is all that a tool can ask here."""
 
     async def ask(_method: str, question: dict[str, Any]) -> dict[str, Any]:
-        unfolding.pause()
+        live_progress.pause()
         return await questions.ask(console, question)
 
     return ask

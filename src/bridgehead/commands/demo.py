@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 
 from rich.console import Console
@@ -9,8 +10,6 @@ from rich.console import Console
 from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.manifest import Manifest
-
-from .bridges import load_usable
 
 _ABOUT = """\
 Shows what an agent does with each bridge. Nothing leaves this machine, and nothing stays on it.
@@ -31,7 +30,9 @@ def parser() -> Parser:
 def main(arguments: list[str], _environment: Mapping[str, str]) -> int:
     """Show the bridges and return 0 where everything went as told."""
     options = parser().parse_args(arguments)
-    chosen = [plugins.load(name) for name in options.bridges] or load_usable()
+    chosen = [plugins.load(name) for name in options.bridges] or plugins.load_usable(
+        lambda error: sys.stderr.write(f"bridgehead: {error}\n")
+    )
     console = Console(highlight=False)
     well = [_show(manifest, console) for manifest in chosen]
     console.rule("[bold]That was it" if all(well) else "[bold red]Something did not go as told")

@@ -13,15 +13,15 @@ import msgspec
 from rich.console import Console
 
 from bridgehead import __version__
-from bridgehead.install.survey import survey
-from bridgehead.install.world import World
-from bridgehead.runtime import plugins, showing
+from bridgehead.install.detection import detect_clients
+from bridgehead.install.machine import Machine
+from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.env_file import narrow
 from bridgehead.runtime.errors import BridgeError
-from bridgehead.runtime.findings import Finding, exit_code, table
+from bridgehead.runtime.findings import Finding, exit_code, settings_finding, table
 from bridgehead.runtime.manifest import Manifest
-from bridgehead.runtime.offering import OfferingSettings
+from bridgehead.runtime.tool_filter import ToolFilterSettings
 
 _ABOUT = """\
 Looks at everything and says what to do about each problem. The exit status is 0 where nothing is wrong.
@@ -77,7 +77,7 @@ def _versions() -> Finding:
 
 def _offering(environment: Mapping[str, str]) -> Finding:
     try:
-        settings = OfferingSettings(environment)
+        settings = ToolFilterSettings(environment)
     except BridgeError as error:
         return Finding("offered", "wrong", error.message, error.next_step)
     given = [f"{name}={shown}" for name, shown in settings.summary() if name in settings.given]
@@ -108,16 +108,16 @@ async def _examine_bridge(manifest: Manifest, environment: Mapping[str, str]) ->
     own = narrow(environment, manifest.settings.declared)
     if manifest.doctor is not None:
         return await manifest.doctor(own)
-    return [showing.finding(manifest.settings(own), own)]
+    return [settings_finding(manifest.settings(own), own)]
 
 
 def _clients(environment: Mapping[str, str]) -> list[Finding]:
     found = []
-    for one in survey(World.here(environment)):
+    for one in detect_clients(Machine.here(environment)):
         if not one.is_there:
             continue
         if one.problem:
-            found.append(Finding(one.client.title, "wrong", f"{one.path}: {one.problem}", "Mend the file."))
+            found.append(Finding(one.client.title, "wrong", f"{one.path}: {one.problem}", "Fix the file."))
         elif one.bridges:
             found.append(Finding(one.client.title, "right", f"has {', '.join(one.bridges)} ({one.path})"))
         else:

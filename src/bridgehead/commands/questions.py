@@ -11,8 +11,8 @@ from typing import Any
 
 from rich.console import Console
 
-from . import values
-from .values import Misfit, Schema
+from . import tool_arguments
+from .tool_arguments import InvalidToolArgument, Schema
 
 _AGREEMENT = {"y": "accept", "yes": "accept", "n": "decline", "no": "decline"}
 
@@ -43,12 +43,12 @@ async def _form(console: Console, schema: Schema) -> dict[str, Any]:
     content: dict[str, Any] = {}
     for key, one in schema["properties"].items():
         while key not in content:
-            text = await _line(console, f"{key} ({values.kind(one)}): ")
+            text = await _line(console, f"{key} ({tool_arguments.kind(one)}): ")
             if not text and key not in required:
                 break
             try:
-                content[key] = values.value(key, text, one)
-            except Misfit as misfit:
+                content[key] = tool_arguments.value(key, text, one)
+            except InvalidToolArgument as misfit:
                 console.print(str(misfit), markup=False)
     return content
 

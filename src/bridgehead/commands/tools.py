@@ -11,14 +11,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from bridgehead.mcp.features.tools import Tool
-from bridgehead.mcp.revisions import NEWEST_HANDSHAKE
+from bridgehead.mcp import NEWEST_HANDSHAKE, Tool
 from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.manifest import make_bridge
 
-from . import values
-from .bridges import load_usable
+from . import tool_arguments
 
 _ABOUT = """\
 Lists the tools of one bridge, or of all.
@@ -39,7 +37,11 @@ def parser() -> Parser:
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """List tools."""
     options = parser().parse_args(arguments)
-    chosen = [plugins.load(options.bridge)] if options.bridge else load_usable()
+    chosen = (
+        [plugins.load(options.bridge)]
+        if options.bridge
+        else plugins.load_usable(lambda error: sys.stderr.write(f"bridgehead: {error}\n"))
+    )
     found = {one.name: list(make_bridge(one, environment).tools.values()) for one in chosen}
     if options.json:
         listed = {
@@ -58,6 +60,6 @@ def _show(found: dict[str, list[Tool]]) -> None:
         console.print(f"\n[bold]{name}[/]")
         table = Table.grid(padding=(0, 2, 0, 2))
         for tool in tools:
-            takes = escape(values.usage(tool.input_schema))
+            takes = escape(tool_arguments.usage(tool.input_schema))
             table.add_row(f"[cyan]{tool.name}[/]", f"{escape(tool.description)}\n[dim]{takes}[/]")
         console.print(table)

@@ -1,6 +1,6 @@
-"""Access log: a line for each request, or for each that was turned away or failed.
+"""Access log: a line for each request, or for each that was rejected or failed.
 
-Lines about refusals are bounded for each address, so that whoever is refused very often does not fill a disk;
+Lines about rejections are bounded for each address, so that whoever is rejected very often fills no disk;
 what was left out is counted and said.
 """
 
@@ -10,10 +10,10 @@ import asyncio
 from collections import Counter
 
 from bridgehead.runtime import logs
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Clock
 
-from .throttle import Throttle
-from .visit import Visit
+from .auth.throttle import Throttle
+from .request import HostRequest
 
 LINES_PER_MINUTE = 60
 SETTLE_SECONDS = 60.0
@@ -26,38 +26,42 @@ log = logs.logger("host.access")
 
 
 class AccessLog:
-    """Writes about visits as much as is wanted."""
+    """Writes about requests as much as is wanted."""
 
     def __init__(self, wanted: str, clock: Clock) -> None:
         self._least = {"all": 0, "failures": _FAILED, "off": 1000}[wanted]
         self._lines = Throttle(clock.monotonic)
         self._left_out: Counter[str] = Counter()
 
-    def note(self, visit: Visit, status: int, seconds: float) -> None:
+    def write(self, request: HostRequest, status: int, seconds: float) -> None:
         """Write about a request that is over."""
-        is_stranger = visit.reason.startswith("token_")
-        if status < self._least and not is_stranger:  # who is not let in is always worth a line
+        is_unauthenticated = request.reason.startswith("token_")
+        if status < self._least and not is_unauthenticated:  # which is always worth a line
             return
         if status < _FAILED:
-            log.info("request", **_facts(visit, status, seconds))
+            log.info("request", **_fields(request, status, seconds))
             return
         event = (
-            "a caller was not let in"
-            if is_stranger
-            else "request refused"
-            if visit.reason
+            "authentication failed"
+            if is_unauthenticated
+            else "request rejected"
+            if request.reason
             else "request failed"
         )
-        if self._has_room(visit.address):
-            write = log.error if status >= _OWN_FAULT else log.warn
-            write(event, **_facts(visit, status, seconds), **self._said_late(visit.address))
+        if self._has_room(request.address):
+            log_line = log.error if status >= _OWN_FAULT else log.warn
+            log_line(event, **_fields(request, status, seconds), **self._take_left_out(request.address))
 
-    def note_early(self, reason: str, address: str, status: int) -> None:
-        """Write about something that was refused before it was a request; the status is 0 where none was."""
+    def write_early(self, reason: str, address: str, status: int) -> None:
+        """Write about something that was rejected before it was a request; the status is 0 where none was."""
         if self._least <= _FAILED and self._has_room(address):
             answered = {"status": status} if status else {}
             log.warn(
-                "connection refused", **answered, client=address, reason=reason, **self._said_late(address)
+                "connection rejected",
+                **answered,
+                client=address,
+                reason=reason,
+                **self._take_left_out(address),
             )
 
     def _has_room(self, address: str) -> bool:
@@ -68,7 +72,7 @@ class AccessLog:
             self._left_out[address] += 1
         return False
 
-    def _said_late(self, address: str) -> dict[str, int]:
+    def _take_left_out(self, address: str) -> dict[str, int]:
         left_out = self._left_out.pop(address, 0)
         return {"left_out": left_out} if left_out else {}
 
@@ -81,21 +85,21 @@ class AccessLog:
     def settle(self) -> None:
         """Say how much was left out, in one line for all addresses."""
         if self._left_out:
-            log.warn("further refusals", left_out=self._left_out.total(), clients=len(self._left_out))
+            log.warn("further rejections", left_out=self._left_out.total(), clients=len(self._left_out))
             self._left_out.clear()
 
 
-def _facts(visit: Visit, status: int, seconds: float) -> dict[str, object]:
-    facts: dict[str, object] = {
-        "request": visit.id,
-        "method": visit.method,
-        "path": visit.path[:200],
+def _fields(request: HostRequest, status: int, seconds: float) -> dict[str, object]:
+    fields: dict[str, object] = {
+        "request": request.id,
+        "method": request.method,
+        "path": request.path[:200],
         "status": status,
         "ms": round(seconds * 1000, 1),
-        "client": visit.address,
+        "client": request.address,
     }
-    if visit.grant is not None and visit.grant.name is not None:
-        facts["name"] = visit.grant.name
-    if visit.reason:
-        facts["reason"] = visit.reason
-    return facts
+    if request.grant is not None and request.grant.name is not None:
+        fields["name"] = request.grant.name
+    if request.reason:
+        fields["reason"] = request.reason
+    return fields

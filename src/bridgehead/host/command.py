@@ -6,18 +6,19 @@ import secrets
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
-from bridgehead.mcp.http.server import bound
+from bridgehead.mcp.http.server import listen
 from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest
 
-from . import process, tls, workers
-from .making import open_tokens
-from .process import Job, Post
+from . import tls
+from .factory import open_tokens
 from .registry import installed
 from .settings import HostSettings
-from .siblings import Siblings
+from .workers import process, supervision
+from .workers.forwarding import Workers
+from .workers.process import Job, WorkerPlace
 
 if TYPE_CHECKING:
     import socket
@@ -44,8 +45,8 @@ def main(arguments: list[str], environment: Mapping[str, str], manifests: Manife
     open_tokens(settings)  # what is missing is said before anything is bound
     tls.certificate(settings)
     if settings.workers > 1:
-        workers.refuse_single(wanted, settings.workers)
-    with _bound(settings) as listening:
+        supervision.check_bridges(wanted, settings.workers)
+    with _listen(settings) as listening:
         job = Job(settings, wanted, environment, listening, secrets.token_bytes(32))
         if settings.workers > 1:
             _serve_together(job)
@@ -72,21 +73,21 @@ def parser() -> Parser:
     return found
 
 
-def _bound(settings: HostSettings) -> socket.socket:
+def _listen(settings: HostSettings) -> socket.socket:
     try:
-        return bound(settings.host, settings.port)
+        return listen(settings.host, settings.port)
     except OSError as failure:
         raise BridgeError(
-            f"{settings.host}:{settings.port} cannot be listened on: {failure.strerror or failure}.",
-            next_step="Take another --port, or end what uses this one.",
+            f"Cannot listen on {settings.host}:{settings.port}: {failure.strerror or failure}.",
+            next_step="Use another --port, or stop what uses this one.",
         ) from failure
 
 
 def _serve_together(job: Job) -> None:
     """Serve with several processes, which reach each other on ports of their own."""
-    inner = [bound("127.0.0.1", 0) for _ in range(job.settings.workers)]
+    inner = [listen("127.0.0.1", 0) for _ in range(job.settings.workers)]
     ports = tuple(one.getsockname()[1] for one in inner)
     secret = secrets.token_hex(32).encode()
-    workers.run(
-        len(inner), lambda index: process.serve(job, Post(Siblings(index, ports, secret), inner[index]))
+    supervision.run(
+        len(inner), lambda index: process.serve(job, WorkerPlace(Workers(index, ports, secret), inner[index]))
     )

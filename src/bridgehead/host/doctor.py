@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bridgehead.runtime import showing
 from bridgehead.runtime.errors import BridgeError
-from bridgehead.runtime.findings import Finding
+from bridgehead.runtime.findings import Finding, settings_finding
 
 from . import tls
-from .making import open_tokens, tokens_path
+from .factory import open_tokens, tokens_path
 from .registry import installed
 from .settings import HostSettings
 
@@ -24,7 +23,7 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
     served = ", ".join(settings.bridges) or "all bridges"
     processes = f", {settings.workers} processes" if settings.workers > 1 else ""
     return [
-        showing.finding(settings, environment),
+        settings_finding(settings, environment),
         Finding("would serve", "right", f"{served} at {address}{processes}"),
         _tokens(settings),
     ]

@@ -1,21 +1,31 @@
-"""Pages: what the host answers itself, beside the bridges."""
+"""Pages: what the host answers itself, beside the bridges: health, metrics, and where a client gets a token.
+
+A probe shows no token, so where auth is on it learns which bridges are ready and nothing more; what a far
+side says is for callers who may use that bridge.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
-from bridgehead.mcp.http.exchange import Outcome, Whole
+import msgspec
 
-from . import health, metrics_page
-from .accounts import Accounts
-from .refusals import wrong_method
-from .registry import Registry
+from bridgehead.mcp.http.message import JSON, Handled, Response
+from bridgehead.runtime.metrics import Metrics
+
+from .auth.grants import Grant
+from .auth.rejection import reject_method
+from .metrics import CONTENT_TYPE, Given, HostMetrics, join_pages, write_metrics
+from .registry import BridgeStatus, Registry
+from .request import HostRequest
 from .routes import ALIVE, METRICS, READY, RESOURCE, Route
-from .siblings import Siblings
-from .visit import Visit
 
-Page = Callable[[Visit, Route], Outcome]
+if TYPE_CHECKING:
+    from .workers.forwarding import Workers
+
+_NOT_STORED = (JSON, (b"cache-control", b"no-store"))
 
 
 class Pages:
@@ -24,44 +34,79 @@ class Pages:
     def __init__(
         self,
         registry: Registry,
-        accounts: Accounts,
-        resource: Callable[[Visit], Whole] | None = None,
-        siblings: Siblings | None = None,
+        metrics: HostMetrics,
+        describe_resource: Callable[[HostRequest, str | None], Response] | None = None,
+        workers: Workers | None = None,
     ) -> None:
         self._registry = registry
-        self._accounts = accounts
-        self._resource = resource
-        self._siblings = siblings
-
-    def answer(self, visit: Visit, route: Route) -> Outcome:
-        """Answer a request to a page."""
-        if visit.method not in {"GET", "HEAD"}:
-            raise wrong_method(visit.method, b"GET")
-        pages: dict[str, Page] = {
-            ALIVE: lambda _visit, _route: health.alive(),
+        self._metrics = metrics
+        self._workers = workers
+        self._pages: dict[str, Callable[[HostRequest, Route], Handled]] = {
+            ALIVE: lambda _request, _route: _ALIVE,
             READY: self._ready,
-            METRICS: self._metrics,
-            RESOURCE: self._about_resource,
+            METRICS: lambda _request, _route: self._all_metrics(),
         }
-        return pages[route.name](visit, route)
+        if describe_resource is not None:
+            self._pages[RESOURCE] = lambda request, route: describe_resource(request, route.bridge)
 
-    def _ready(self, visit: Visit, route: Route) -> Whole:
-        if route.bridge is None:
-            return health.ready(self._registry, visit.grant)
-        return health.ready_bridge(self._registry, route.bridge, visit.grant)
+    def answer(self, request: HostRequest, route: Route) -> Handled:
+        """Answer a request to a page."""
+        if request.method not in {"GET", "HEAD"}:
+            raise reject_method(request.method, b"GET")
+        return self._pages[route.name](request, route)
+
+    # --- health --------------------------------------------------------------------------------------------
+
+    def _ready(self, request: HostRequest, route: Route) -> Response:
+        return self._all_ready(request.grant) if route.bridge is None else self._bridge_ready(request, route)
+
+    def _all_ready(self, grant: Grant | None) -> Response:
+        """Say which bridges can serve; 503 only where none can."""
+        statuses = self._registry.statuses
+        bridges = {name: self._describe(status, grant) for name, status in statuses.items()}
+        serving = [status for status in statuses.values() if not status.problem]
+        well = all(told["far_side"] for told in bridges.values())
+        summary = "unavailable" if not serving else "ready" if well else "degraded"
+        return _page({"status": summary, "bridges": bridges}, 200 if serving else 503)
+
+    def _bridge_ready(self, request: HostRequest, route: Route) -> Response:
+        """Say whether one bridge can serve and has its far side."""
+        name = route.bridge or ""
+        told = self._describe(self._registry.statuses[name], request.grant)
+        return _page({"bridge": name, **told}, 200 if told["serves"] and told["far_side"] else 503)
+
+    def _describe(self, status: BridgeStatus, grant: Grant | None) -> dict[str, Any]:
+        far_side = self._registry.far_side(status)
+        told: dict[str, Any] = {"serves": not status.problem, "far_side": far_side.is_there}
+        if grant is not None and grant.may_read(status.name):
+            told["says"] = far_side.says
+        return told
+
+    # --- metrics -------------------------------------------------------------------------------------------
 
     def own_metrics(self) -> bytes:
         """Write what this process counts."""
-        given = () if self._siblings is None else (("worker", str(self._siblings.index)),)
-        return metrics_page.written(metrics_page.sources(self._registry, self._accounts, given))
+        given = () if self._workers is None else (("worker", str(self._workers.index)),)
+        return write_metrics(self.sources(given))
 
-    async def _metrics(self, _visit: Visit, _route: Route) -> Whole:
+    def sources(self, given: Given = ()) -> Iterator[tuple[Given, Metrics]]:
+        """Give everything that is counted here: the host's own, and each bridge's under its name."""
+        yield given, self._metrics.metrics
+        yield given, self._registry.metrics
+        for name, status in self._registry.statuses.items():
+            if status.bridge is not None:
+                yield (*given, ("bridge", name)), status.metrics
+
+    async def _all_metrics(self) -> Response:
         texts = [self.own_metrics()]
-        if self._siblings is not None:
-            asked = (self._siblings.metrics(number) for number in self._siblings.others)
+        if self._workers is not None:
+            asked = (self._workers.fetch_metrics(number) for number in self._workers.others)
             texts += await asyncio.gather(*asked)
-        return Whole(200, metrics_page.joined(texts), ((b"content-type", metrics_page.CONTENT_TYPE),))
+        return Response(200, join_pages(texts), ((b"content-type", CONTENT_TYPE),))
 
-    def _about_resource(self, visit: Visit, _route: Route) -> Whole:
-        assert self._resource is not None  # noqa: S101 - the route is there only where it is
-        return self._resource(visit)
+
+_ALIVE = Response(200, b'{"status":"ok"}', _NOT_STORED)
+
+
+def _page(body: dict[str, Any], status: int) -> Response:
+    return Response(status, msgspec.json.encode(body), _NOT_STORED)

@@ -1,8 +1,8 @@
-"""Registry: the bridges of this process, and how each of them stands.
+"""Registry: the bridges of this process, and the status of each.
 
-A bridge that cannot be made (its settings are wrong) or cannot begin (its lifespan fails) stands still, says
-why, and leaves the others alone. One that could not begin is tried again, because a port or a disk may come
-free; one with wrong settings waits for whoever mends them.
+A bridge that cannot be made (its settings are wrong) or cannot begin (its lifespan fails) does not serve,
+says why, and leaves the others alone. One that could not begin is tried again, because a port or a disk may
+come free; one with wrong settings waits for whoever fixes them.
 """
 
 from __future__ import annotations
@@ -12,16 +12,15 @@ import random
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from bridgehead.mcp import Bridge
-from bridgehead.mcp.lifespan import Lifespans
+from bridgehead.mcp import Bridge, Lifespans
 from bridgehead.runtime import logs, plugins
-from bridgehead.runtime.backoff import Backoff
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import FarSide, Manifest, read_settings
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.settings import SettingError
+from bridgehead.runtime.timing import Backoff
 
-from .metering import Meter
+from .metrics import CallMetrics
 from .tracing import Tracer
 
 AGAIN = Backoff(base=1.0, most=60.0)
@@ -31,8 +30,8 @@ _BEGIN_SECONDS = 5.0
 log = logs.logger("host.bridges")
 
 
-class Standing:
-    """One bridge and how it stands."""
+class BridgeStatus:
+    """One bridge, and whether it can serve."""
 
     def __init__(
         self, manifest: Manifest, bridge: Bridge[Any] | None, metrics: Metrics, problem: str = ""
@@ -60,14 +59,32 @@ class Registry:
         self.lifespans = Lifespans()
         self._draw = draw
         self._keepers: list[asyncio.Task[None]] = []
-        self.standings = {
-            name: _standing(manifest, environment, tracer) for name, manifest in manifests.items()
+        self.statuses = {
+            name: _make_status(manifest, environment, tracer) for name, manifest in manifests.items()
         }
+
+        self.metrics = self._make_metrics()
+
+    def _make_metrics(self) -> Metrics:
+        metrics, statuses = Metrics(), self.statuses
+        metrics.gauge(
+            "bridgehead_bridge_up",
+            "Whether a bridge can serve.",
+            lambda: {(name,): float(not status.problem) for name, status in statuses.items()},
+            "bridge",
+        )
+        metrics.gauge(
+            "bridgehead_far_side_up",
+            "Whether a bridge's far side is there.",
+            lambda: {(name,): float(self.far_side(status).is_there) for name, status in statuses.items()},
+            "bridge",
+        )
+        return metrics
 
     @property
     def bridges(self) -> dict[str, Bridge[Any]]:
         """The bridges that could be made, by name."""
-        return {s.name: s.bridge for s in self.standings.values() if s.bridge is not None}
+        return {s.name: s.bridge for s in self.statuses.values() if s.bridge is not None}
 
     async def start(self) -> None:
         """Let every bridge begin, and wait a moment for them."""
@@ -76,25 +93,25 @@ class Registry:
         for name, bridge in self.bridges.items():
             first = loop.create_future()
             begun.append(first)
-            self._keepers.append(loop.create_task(self._keep(self.standings[name], bridge, first)))
+            self._keepers.append(loop.create_task(self._keep(self.statuses[name], bridge, first)))
         if begun:
             await asyncio.wait(begun, timeout=_BEGIN_SECONDS)
 
-    async def _keep(self, standing: Standing, bridge: Bridge[Any], first: asyncio.Future[None]) -> None:
+    async def _keep(self, status: BridgeStatus, bridge: Bridge[Any], first: asyncio.Future[None]) -> None:
         """Begin a bridge, as often as it takes."""
         attempt = 0
         while True:
             try:
                 await self.lifespans[bridge].entered()
-                standing.problem = ""
+                status.problem = ""
             except Exception as failure:  # noqa: BLE001  (whatever it is, it is this bridge's alone)
-                standing.problem = _reason(failure)
+                status.problem = _reason(failure)
             if not first.done():
                 first.set_result(None)
-            if not standing.problem:
-                log.info("a bridge has begun", bridge=standing.name, tries=attempt + 1)
+            if not status.problem:
+                log.info("a bridge has begun", bridge=status.name, tries=attempt + 1)
                 return
-            log.error("a bridge could not begin", bridge=standing.name, problem=standing.problem)
+            log.error("a bridge could not begin", bridge=status.name, problem=status.problem)
             await asyncio.sleep(AGAIN.delay(attempt, self._draw))
             attempt += 1
             del self.lifespans[bridge]  # a lifespan is entered once; the next one is a new one
@@ -105,15 +122,15 @@ class Registry:
             keeper.cancel()
         await asyncio.gather(*(lifespan.stop(within) for lifespan in self.lifespans.values()))
 
-    def far_side(self, standing: Standing) -> FarSide:
+    def far_side(self, status: BridgeStatus) -> FarSide:
         """Ask a bridge how its far side is."""
-        if standing.problem or standing.bridge is None:
-            return FarSide(is_there=False, says=standing.problem)
-        lifespan = self.lifespans[standing.bridge]
+        if status.problem or status.bridge is None:
+            return FarSide(is_there=False, says=status.problem)
+        lifespan = self.lifespans[status.bridge]
         try:
-            return standing.manifest.far_side(lifespan.value if lifespan.ready else None)
+            return status.manifest.far_side(lifespan.value if lifespan.ready else None)
         except Exception as failure:  # noqa: BLE001  (a health page never fails for a bridge)
-            log.warn("a bridge could not tell of its far side", bridge=standing.name, problem=repr(failure))
+            log.warn("a bridge could not tell of its far side", bridge=status.name, problem=repr(failure))
             return FarSide(is_there=False, says="The bridge cannot tell; the log says why.")
 
 
@@ -129,7 +146,7 @@ def installed(names: Collection[str] = ()) -> dict[str, Manifest]:
     return {name: plugins.load(name) for name in tuple(names) or plugins.built_in_names()}
 
 
-def _standing(manifest: Manifest, environment: Mapping[str, str], tracer: Tracer | None) -> Standing:
+def _make_status(manifest: Manifest, environment: Mapping[str, str], tracer: Tracer | None) -> BridgeStatus:
     metrics, problem = Metrics(), ""
     try:
         bridge: Bridge[Any] | None = manifest.make(read_settings(manifest, environment), metrics)
@@ -137,9 +154,9 @@ def _standing(manifest: Manifest, environment: Mapping[str, str], tracer: Tracer
         bridge, problem = None, _reason(failure)
     if bridge is None:
         log.error("a bridge cannot be served", bridge=manifest.name, problem=problem)
-        return Standing(manifest, None, metrics, problem)
-    Meter(metrics, tracer).watch(bridge)
-    return Standing(manifest, bridge, metrics)
+        return BridgeStatus(manifest, None, metrics, problem)
+    bridge.around_calls(CallMetrics(bridge.info.name, metrics, tracer).hook())
+    return BridgeStatus(manifest, bridge, metrics)
 
 
 def _reason(failure: Exception) -> str:

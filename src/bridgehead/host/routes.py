@@ -11,8 +11,8 @@ READY = "/readyz"
 METRICS = "/metrics"
 RESOURCE = "/.well-known/oauth-protected-resource"
 
-Door = Literal["open", "public", "closed"]
-"""`open`: to anyone, under any name, as probes come. `public`: without a token. `closed`: with one."""
+Access = Literal["probe", "public", "token"]
+"""`probe`: anyone, under any Host, as probes come. `public`: without a token. `token`: only with one."""
 
 
 class Route(NamedTuple):
@@ -20,24 +20,24 @@ class Route(NamedTuple):
 
     name: str
     """The path as it is counted, and what answers a path that is not MCP's."""
-    door: Door
+    access: Access
     bridge: str | None = None
     is_mcp: bool = False
 
 
-def table(bridges: Iterable[str], *, with_oauth: bool) -> dict[str, Route]:
+def make_table(bridges: Iterable[str], *, with_oauth: bool) -> dict[str, Route]:
     """Make the table of all paths."""
     found = {
-        ALIVE: Route(ALIVE, "open"),
-        READY: Route(READY, "open"),
-        METRICS: Route(METRICS, "closed"),
+        ALIVE: Route(ALIVE, "probe"),
+        READY: Route(READY, "probe"),
+        METRICS: Route(METRICS, "token"),
     }
     for bridge in (None, *bridges):
         prefix = f"/{bridge}" if bridge else ""
         for path in MCP_PATHS:
-            found[prefix + path] = Route(prefix + path, "closed", bridge, is_mcp=True)
+            found[prefix + path] = Route(prefix + path, "token", bridge, is_mcp=True)
         if bridge:
-            found[f"{READY}/{bridge}"] = Route(READY, "open", bridge)
+            found[f"{READY}/{bridge}"] = Route(READY, "probe", bridge)
         if with_oauth:
             found[f"{RESOURCE}{prefix}/mcp"] = Route(RESOURCE, "public", bridge)
     if with_oauth:

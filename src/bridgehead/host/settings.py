@@ -6,9 +6,8 @@ import ipaddress
 from typing import TYPE_CHECKING, Any
 
 from bridgehead.mcp.http.guard import LOOPBACK
-from bridgehead.runtime.log_settings import LogSettings
-from bridgehead.runtime.offering import OfferingSettings
-from bridgehead.runtime.places import PlaceSettings
+from bridgehead.runtime.directories import StateSettings
+from bridgehead.runtime.logs import LogSettings
 from bridgehead.runtime.settings import (
     BYTES,
     PATH,
@@ -21,6 +20,7 @@ from bridgehead.runtime.settings import (
     number,
     whole,
 )
+from bridgehead.runtime.tool_filter import ToolFilterSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,7 +77,7 @@ class OAuthSettings(LogSettings):
     )
 
 
-class HostSettings(OAuthSettings, OfferingSettings, PlaceSettings):
+class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings):
     """Everything that `bridgehead serve` can be told."""
 
     host = Setting("MCP_SERVER_HOST", TEXT, "localhost", "Where the HTTP server listens.")

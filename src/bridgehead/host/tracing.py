@@ -8,9 +8,9 @@ endpoint is set; its own settings (`OTEL_SERVICE_NAME`, `OTEL_EXPORTER_OTLP_HEAD
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple
 
 from bridgehead import __version__
+from bridgehead.mcp import Invocation
 from bridgehead.runtime import logs
 
 _NANO = 1_000_000_000
@@ -18,14 +18,7 @@ _NANO = 1_000_000_000
 log = logs.logger("host.tracing")
 
 
-class Call(NamedTuple):
-    """What is called."""
-
-    bridge: str
-    tool: str
-
-
-def tracer(endpoint: str | None) -> Tracer | None:
+def open_tracer(endpoint: str | None) -> Tracer | None:
     """Make what sends spans to an endpoint; None where there is none, or nothing to send them with."""
     if endpoint is None:
         return None
@@ -61,18 +54,18 @@ class Tracer:
         self._kind = SpanKind.SERVER
         self._error = StatusCode.ERROR
 
-    def called(self, call: Call, outcome: str, seconds: float, ctx: Any) -> None:
+    def trace_call(self, bridge: str, call: Invocation, outcome: str, seconds: float) -> None:
         """Make the span of a call that is over, as a part of the trace in its request."""
         end = time.time_ns()
         span = self._tracer.start_span(
-            f"tools/call {call.tool}",
-            self._context.extract(ctx.trace),
+            f"tools/call {call.name}",
+            self._context.extract(call.context.trace),
             self._kind,
             {
                 "mcp.method.name": "tools/call",
-                "gen_ai.tool.name": call.tool,
-                "bridgehead.bridge": call.bridge,
-                "bridgehead.client": ctx.principal or "",
+                "gen_ai.tool.name": call.name,
+                "bridgehead.bridge": bridge,
+                "bridgehead.client": call.context.principal or "",
                 "bridgehead.outcome": outcome,
             },
             start_time=end - int(seconds * _NANO),

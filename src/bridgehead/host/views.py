@@ -10,13 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from bridgehead import __version__
-from bridgehead.mcp import Bridge, Limits, combine, restrict
-from bridgehead.mcp.dispatch import Dispatcher
+from bridgehead.mcp import Bridge, Dispatcher, Limits, combine, restrict
 from bridgehead.mcp.http import Application
 from bridgehead.mcp.http.guard import Guard
-from bridgehead.runtime.offering import Offering
+from bridgehead.runtime.tool_filter import ToolFilter
 
-from .grants import Grant
+from .auth.grants import Grant
 from .registry import Registry
 
 NAME = "bridgehead"
@@ -27,52 +26,58 @@ class Views:
     """The views that have been asked for so far."""
 
     def __init__(
-        self, registry: Registry, offering: Offering, guard: Guard, limits: Limits, state_key: bytes
+        self,
+        registry: Registry,
+        offering: ToolFilter,
+        guard: Guard,
+        limits: Limits,
+        *,
+        state_key: bytes,
+        session_prefix: str = "",
     ) -> None:
         self._registry = registry
         self._offering = offering
         self._guard = guard
         self._limits = limits
         self._state_key = state_key
+        self._session_prefix = session_prefix
         self._views: dict[Key, Application] = {}
         self._by_grant: dict[tuple[str | None, frozenset[str], frozenset[str]], Application] = {}
 
-    def of(self, bridge: str | None, grant: Grant) -> Application:
+    def find(self, bridge: str | None, grant: Grant) -> Application:
         """Return the view of one bridge, or of all, that a grant opens."""
         asked = (bridge, grant.full, grant.reading)
         found = self._by_grant.get(asked)
         if found is None:
-            found = self._by_grant[asked] = self._view(bridge, grant)
+            found = self._by_grant[asked] = self._open(bridge, grant)
         return found
 
-    def _view(self, bridge: str | None, grant: Grant) -> Application:
+    def _open(self, bridge: str | None, grant: Grant) -> Application:
         names = self._registry.bridges if bridge is None else (bridge,)
         open_ = tuple((name, grant.may_write(name)) for name in names if grant.may_read(name))
         key = (bridge, open_)
         if key not in self._views:
-            self._views[key] = self._made(key)
+            self._views[key] = self._make(key)
         return self._views[key]
 
-    def _made(self, key: Key) -> Application:
+    def _make(self, key: Key) -> Application:
         bridge, open_ = key
         parts = [self._part(name, may_write=may_write) for name, may_write in open_]
         whole = parts[0] if bridge else combine(NAME, __version__, parts, title="Bridgehead")
         dispatcher = Dispatcher(
             whole, limits=self._limits, state_key=self._state_key, lifespans=self._registry.lifespans
         )
-        prefix = f"/{bridge}" if bridge else ""
         return Application(
             dispatcher,
             self._guard,
-            path=f"{prefix}/mcp",
-            sse_path=f"{prefix}/sse",
-            messages_path=f"{prefix}/messages",
+            prefix=f"/{bridge}" if bridge else "",
+            session_prefix=self._session_prefix,
         )
 
     def _part(self, name: str, *, may_write: bool) -> Bridge[Any]:
         bridge, rule = self._registry.bridges[name], self._offering
         if not may_write:
-            rule = Offering(read_only=True, allow=rule.allow, deny=rule.deny)
+            rule = ToolFilter(read_only=True, allow=rule.allow, deny=rule.deny)
         return bridge if rule.is_everything else restrict(bridge, rule)
 
     def end_streams(self) -> None:

@@ -1,7 +1,7 @@
 """Clients: which programs there are, where each keeps its servers, and how it writes them.
 
 A table, and nothing else: docs/install.md names the source of every line. A place is a path under a root of
-`World.root`; of several, the first that exists is used, or the last.
+`Machine.root`; of several, the first that exists is used, or the last.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from .edit import Format
-from .world import World
+from .machine import Machine
 
 Scope = Literal["user", "project"]
 Places = Mapping[str, tuple[str, ...]]
@@ -51,22 +51,22 @@ class Client(Struct, frozen=True, kw_only=True):
         found: list[Scope] = ["user"] if self.user else []
         return (*found, "project") if self.project else tuple(found)
 
-    def places(self, world: World, scope: Scope) -> tuple[PurePath, ...]:
+    def places(self, machine: Machine, scope: Scope) -> tuple[PurePath, ...]:
         """Return where its file may be; a part of a path may be a pattern with a *."""
         if scope == "project" or self.user is None:
-            return (_path(world, self.project or ""),)
-        return tuple(_path(world, place) for place in self.user.get(world.platform, self.user["linux"]))
+            return (_path(machine, self.project or ""),)
+        return tuple(_path(machine, place) for place in self.user.get(machine.platform, self.user["linux"]))
 
-    def signs(self, world: World) -> tuple[PurePath, ...]:
+    def signs(self, machine: Machine) -> tuple[PurePath, ...]:
         """Return the folders of which one exists where the client is installed."""
         if self.sign:
-            return (_path(world, self.sign),)
-        return tuple(place.parent for place in self.places(world, "user")) if self.user else ()
+            return (_path(machine, self.sign),)
+        return tuple(place.parent for place in self.places(machine, "user")) if self.user else ()
 
 
-def _path(world: World, place: str) -> PurePath:
+def _path(machine: Machine, place: str) -> PurePath:
     root, *parts = place.split("/")
-    return world.root(root).joinpath(*parts)
+    return machine.root(root).joinpath(*parts)
 
 
 CLIENTS = (

@@ -19,11 +19,11 @@ from bridgehead.runtime.command_line import WRONG_USAGE, Parser, completed_by
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.settings import SettingError
 
-from . import executable, files, plan
+from . import files, plan
 from .clients import BY_ID, Client
-from .failure import InstallError, Malformed
-from .survey import survey
-from .world import World
+from .detection import detect_clients
+from .errors import InstallError, Malformed
+from .machine import Machine, installed_command, is_fleeting, named_command
 
 if TYPE_CHECKING:
     from bridgehead.runtime.settings import Settings
@@ -46,19 +46,19 @@ _FAILED = 1
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Install bridges on this machine, and return the exit status."""
-    return run(arguments, World.here(environment), lambda name: plugins.load(name).settings)
+    return run(arguments, Machine.here(environment), lambda name: plugins.load(name).settings)
 
 
-def run(arguments: list[str], world: World, settings_of: Callable[[str], type[Settings]]) -> int:
-    """Do what the arguments say in a world, and return the exit status."""
+def run(arguments: list[str], machine: Machine, settings_of: Callable[[str], type[Settings]]) -> int:
+    """Do what the arguments say in a machine, and return the exit status."""
     line = parser()
     options = line.parse_intermixed_args(arguments)
     if options.list:
-        return _list(world)
+        return _list(machine)
     _check(line, options)
     try:
-        with files.alone(world.home):
-            return _apply(options, world, settings_of)
+        with files.alone(machine.home):
+            return _apply(options, machine, settings_of)
     except BridgeError as failure:
         sys.stderr.write(f"bridgehead install: {failure}\n")
         return WRONG_USAGE if isinstance(failure, SettingError) else _FAILED
@@ -114,16 +114,18 @@ def _address(url: str) -> SplitResult:
         return urlsplit("")
 
 
-def _apply(options: argparse.Namespace, world: World, settings_of: Callable[[str], type[Settings]]) -> int:
+def _apply(
+    options: argparse.Namespace, machine: Machine, settings_of: Callable[[str], type[Settings]]
+) -> int:
     client = BY_ID[options.client]
-    path = _path(options, client, world)
-    request = _request(options, client, world)
+    path = _path(options, client, machine)
+    request = _request(options, client, machine)
     text = files.read(path)
     try:
         planned = (
             plan.remove(text, request)
             if options.remove
-            else plan.install(text, request, world.environment, settings_of)
+            else plan.install(text, request, machine.environment, settings_of)
         )
     except Malformed as failure:
         raise InstallError(f"{path}:{failure}. Nothing was written.") from None
@@ -137,20 +139,18 @@ def _apply(options: argparse.Namespace, world: World, settings_of: Callable[[str
     return 0
 
 
-def _path(options: argparse.Namespace, client: Client, world: World) -> Path:
+def _path(options: argparse.Namespace, client: Client, machine: Machine) -> Path:
     if options.path:
-        return Path(world.folder, os.path.expanduser(options.path))  # noqa: PTH111 - Path raises where it finds none
-    return files.choose(client.places(world, options.scope or client.scopes[0]))
+        return Path(machine.folder, os.path.expanduser(options.path))  # noqa: PTH111 - Path raises where it finds none
+    return files.choose(client.places(machine, options.scope or client.scopes[0]))
 
 
-def _request(options: argparse.Namespace, client: Client, world: World) -> plan.Request:
+def _request(options: argparse.Namespace, client: Client, machine: Machine) -> plan.Request:
     command: tuple[str, ...] = ()
     if not options.remove and not options.url:
         named = options.command
         command = (
-            executable.named(named, is_windows=world.is_windows)
-            if named is not None
-            else executable.installed()
+            named_command(named, is_windows=machine.is_windows) if named is not None else installed_command()
         )
     return plan.Request(
         client=client,
@@ -173,7 +173,7 @@ def _report(
         yield f"  {name:{width}}  {change}"
     for note in planned.notes:
         yield f"  {note}"
-    if executable.is_fleeting(request.command):
+    if is_fleeting(request.command):
         yield '  This installation is in a cache and may go away; --command "uvx bridgehead" would not.'
     if planned.after is None and planned.before is not None:
         yield "  Nothing else was in the file, so it was removed."
@@ -204,8 +204,8 @@ def _spellings(secrets: Iterable[str]) -> set[str]:
     return {form for each in forms for form in each}
 
 
-def _list(world: World) -> int:
-    for found in survey(world):
+def _list(machine: Machine) -> int:
+    for found in detect_clients(machine):
         state = "found" if found.is_there else "not found"
         has = found.problem or ", ".join(found.bridges) or "no bridges"
         scope = f" ({found.scope})" if found.scope not in found.client.scopes[:1] else ""

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 from . import json_edit, toml_edit
-from .failure import InstallError, Malformed
+from .errors import InstallError, Malformed
 
 Format = Literal["json", "toml"]
 _EDITORS: dict[Format, ModuleType] = {"json": json_edit, "toml": toml_edit}

@@ -1,19 +1,24 @@
-"""Entries: how a server is written for a client, and how an entry is known as one of ours."""
+"""Entries: how a server is written for a client, with what it needs, and which entries are ours."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import PureWindowsPath
-from typing import Any
+from pathlib import Path, PurePath, PureWindowsPath
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from bridgehead.runtime import plugins
+from bridgehead.runtime.env_file import narrow
 
 from .clients import Client
-from .needs import Needs
 
+if TYPE_CHECKING:
+    from bridgehead.runtime.settings import Settings
+
+_OF_SERVING = ("MCP_TRANSPORT", "MCP_SERVER_HOST", "MCP_SERVER_PORT")
+"""How a server is reached; one that a client starts is reached by that client alone."""
 ALL = "bridgehead"
 """The name of the one server that has the tools of all bridges."""
 _URLS = ("url", "httpUrl", "serverUrl")
@@ -25,6 +30,35 @@ _OURS = {"type", "command", "args", "env", "env_vars", "headers", *_URLS} | {
 """What an entry says about how its server is reached; everything else in it was added by someone else."""
 
 
+class ServerEnvironment(Struct, frozen=True):
+    """The variables that are set and say something else than the default, secrets apart."""
+
+    variables: dict[str, str]
+    secrets: dict[str, str]
+    missing: tuple[str, ...]
+    """Secrets that are declared and not set."""
+
+
+def read_server_environment(declared: type[Settings], environment: Mapping[str, str]) -> ServerEnvironment:
+    """Return what a server with these settings needs; raises SettingError where it could not start."""
+    settings = declared(narrow(environment, declared.declared))
+    secrets = [setting.name for setting in declared.declared if setting.is_secret]
+    found = ServerEnvironment({}, {}, tuple(name for name in secrets if name not in settings.given))
+    for setting in declared.declared:
+        value = settings.values[setting.name]
+        if setting.name not in settings.given or setting.name in _OF_SERVING or value == setting.default:
+            continue
+        kind = found.secrets if setting.is_secret else found.variables
+        kind[setting.name] = _written(environment[setting.name].strip(), value)
+    return found
+
+
+def _written(text: str, value: Any) -> str:
+    """Return a value as a server in another folder has to be told it: paths in full."""
+    is_path = isinstance(value, PurePath) or (isinstance(value, str) and Path(value).is_absolute())
+    return str(value) if is_path else text
+
+
 class Token(Struct, frozen=True):
     """The token of a server: the variable that holds it, and its value if that is to be written."""
 
@@ -32,7 +66,9 @@ class Token(Struct, frozen=True):
     value: str = ""
 
 
-def local(client: Client, command: tuple[str, ...], needs: Needs, *, write_secrets: bool) -> dict[str, Any]:
+def local(
+    client: Client, command: tuple[str, ...], needs: ServerEnvironment, *, write_secrets: bool
+) -> dict[str, Any]:
     """Return the entry of a server that the client starts."""
     program, *arguments = command
     entry: dict[str, Any] = {"type": client.stdio_type} if client.stdio_type else {}

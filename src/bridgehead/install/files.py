@@ -13,7 +13,7 @@ from types import ModuleType
 
 from bridgehead.runtime import durable
 
-from .failure import InstallError, malformed
+from .errors import InstallError, malformed
 
 BACKUPS = 5
 """How many former states of a file are kept beside it."""

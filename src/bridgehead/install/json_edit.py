@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .failure import malformed
+from .errors import malformed
 from .jsonc import Comment, Document, Member, Value, parse
 
 _UNIT = "  "

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from .failure import malformed
+from .errors import malformed
 
 DEEPEST = 200
 """Levels of nesting; a configuration that goes deeper was not written for a client."""

@@ -13,9 +13,9 @@ from bridgehead.runtime import plugins
 
 from . import edit, entries
 from .clients import Client
-from .failure import InstallError
+from .entries import ServerEnvironment
+from .errors import InstallError
 from .json_edit import same
-from .needs import Needs, needs
 
 if TYPE_CHECKING:
     from bridgehead.runtime.settings import Settings
@@ -107,7 +107,7 @@ def _local(
     for bridge in request.bridges or plugins.names():
         name = request.name or bridge
         try:
-            need = needs(settings_of(bridge), environment)
+            need = entries.read_server_environment(settings_of(bridge), environment)
         except plugins.PluginError as error:
             if request.bridges:
                 raise
@@ -121,7 +121,7 @@ def _local(
     return wanted, tuple(dict.fromkeys(notes)), tuple(hidden)
 
 
-def _about(request: Request, bridge: str, need: Needs, old: set[str]) -> Iterator[str]:
+def _about(request: Request, bridge: str, need: ServerEnvironment, old: set[str]) -> Iterator[str]:
     """Say of each secret where it is, or has to come from."""
     title = request.client.title
     for name in need.secrets:

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from .failure import Malformed, malformed
+from .errors import Malformed, malformed
 from .json_edit import newline, same
 
 _PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")

@@ -12,24 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from .bridge import Bridge
 from .calls.call_hook import CallHook, Invocation, Outcome, observe_calls
-from .calls.context import Context
-from .calls.input_requests import (
-    Elicited,
-    InputRequest,
-    Root,
-    Sampled,
-    SamplingMessage,
-    elicitation,
-    elicitation_by_url,
-    list_roots,
-    sampling,
-)
+from .calls.context import Context, InputRequired
 from .errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
     OVERLOADED,
     RESOURCE_NOT_FOUND,
+    Dialect,
     Failure,
     ProtocolError,
     ToolError,
@@ -47,7 +37,6 @@ from .features.content import (
     Text,
     TextResource,
 )
-from .features.dialect import Dialect
 from .features.home import Implementation
 from .features.prompts import Prompt
 from .features.resources import ResourceItem, TemplateItem
@@ -68,36 +57,59 @@ from .revisions import NEWEST_HANDSHAKE, REVISIONS, Revision
 
 if TYPE_CHECKING:
     from . import http, in_memory, jsonrpc, stdio
+    from .calls.input_requests import (
+        Elicited,
+        InputRequest,
+        Root,
+        Sampled,
+        SamplingMessage,
+        elicitation,
+        elicitation_by_url,
+        list_roots,
+        sampling,
+    )
     from .combined import combine, restrict
     from .dispatch import Dispatcher
     from .process import run_to_end, socket_loop, told_to_end
 
 _LAZY = {
     "Dispatcher": ".dispatch",
+    "Elicited": ".calls.input_requests",
+    "InputRequest": ".calls.input_requests",
+    "Root": ".calls.input_requests",
+    "Sampled": ".calls.input_requests",
+    "SamplingMessage": ".calls.input_requests",
     "combine": ".combined",
+    "elicitation": ".calls.input_requests",
+    "elicitation_by_url": ".calls.input_requests",
     "http": "",
     "in_memory": "",
     "jsonrpc": "",
+    "list_roots": ".calls.input_requests",
     "restrict": ".combined",
     "run_to_end": ".process",
+    "sampling": ".calls.input_requests",
     "socket_loop": ".process",
     "stdio": "",
     "told_to_end": ".process",
 }
 """Names that are imported on first use, with their module; the others are modules themselves."""
 
+if not TYPE_CHECKING:  # a checker that sees it would take any name for one of ours
 
-def __getattr__(name: str) -> Any:
-    """Import what is asked for now (PEP 562)."""
-    module = _LAZY.get(name)
-    if module is None:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    from importlib import import_module
+    def __getattr__(name: str) -> Any:
+        """Import what is asked for now (PEP 562)."""
+        module = _LAZY.get(name)
+        if module is None:
+            message = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(message)
+        from importlib import import_module
 
-    value = getattr(import_module(module, __name__), name) if module else import_module("." + name, __name__)
-    globals()[name] = value
-    return value
+        value = (
+            getattr(import_module(module, __name__), name) if module else import_module("." + name, __name__)
+        )
+        globals()[name] = value
+        return value
 
 
 __all__ = [
@@ -129,6 +141,7 @@ __all__ = [
     "Image",
     "Implementation",
     "InputRequest",
+    "InputRequired",
     "InvalidArguments",
     "Invocation",
     "Lifespans",

@@ -11,8 +11,8 @@ from typing import Any, Generic, Literal, TypeVar
 
 from .calls.context import Context, State
 from .changes import Changes
+from .errors import Dialect
 from .features.content import Icon
-from .features.dialect import Dialect
 from .features.home import Home, Implementation
 from .features.prompts import Prompt
 from .features.resources import Resource, ResourceItem, Template, TemplateItem
@@ -93,10 +93,15 @@ class Bridge(Home, Generic[State]):
         open_world: bool | None = None,
         icons: tuple[Icon, ...] = (),
         input_schema: dict[str, Any] | None = None,
+        contract_schema: dict[str, Any] | None = None,
+        defaults: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
         recall: Recall | None = None,
     ) -> Callable[[Function], Function]:
         """Declare a tool. A plain `def` must not block; what waits is `async def`.
+
+        Clients of the bridge's `contract_revision` see `contract_schema` instead of `input_schema`. The
+        schema has `defaults` of arguments that are known only when the bridge is made.
 
         `recall` is asked first, and may know the answer without the arguments being read.
         """
@@ -112,6 +117,8 @@ class Bridge(Home, Generic[State]):
                 hints=hints,
                 icons=icons,
                 input_schema=input_schema,
+                contract_schema=contract_schema,
+                defaults=defaults,
                 meta=meta,
                 recall=recall,
             )

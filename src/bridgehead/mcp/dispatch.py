@@ -18,8 +18,7 @@ from .bridge import Bridge
 from .calls.context import Context, find_input_requests
 from .calls.params import META_PREFIX, CancelledParams
 from .connection import Connection, Outlet, Reply
-from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, Failure, ProtocolError, ToolError
-from .features.dialect import Dialect
+from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, Dialect, Failure, ProtocolError, ToolError
 from .features.tools import InvalidArguments, encode_result, error_result
 from .lazy_imports import asyncio, inspect, logging
 from .lifespan import Lifespans

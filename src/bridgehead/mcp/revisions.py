@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from .errors import INVALID_PARAMS, RESOURCE_NOT_FOUND
-
 
 class Revision(Struct, frozen=True, kw_only=True):
     """One protocol revision: its name and the features it defines."""
@@ -29,7 +27,8 @@ class Revision(Struct, frozen=True, kw_only=True):
     url_elicitation: bool = True
     sampling_tools: bool = True
     priming_events: bool = True
-    missing_resource_code: int = RESOURCE_NOT_FOUND
+    missing_resource_code: int = -32002
+    """The error code for a URI under which there is nothing; the newest revision has none of its own."""
 
     def __str__(self) -> str:
         return self.name
@@ -61,9 +60,7 @@ V2024_11_05 = Revision(name="2024-11-05", **_BEFORE_2025_03)
 V2025_03_26 = Revision(name="2025-03-26", batches=True, **_BEFORE_2025_06)
 V2025_06_18 = Revision(name="2025-06-18", **_BEFORE_2025_11)
 V2025_11_25 = Revision(name="2025-11-25")
-V2026_07_28 = Revision(
-    name="2026-07-28", stateless=True, priming_events=False, missing_resource_code=INVALID_PARAMS
-)
+V2026_07_28 = Revision(name="2026-07-28", stateless=True, priming_events=False, missing_resource_code=-32602)
 
 REVISIONS = {r.name: r for r in (V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28)}
 HANDSHAKE = {name: r for name, r in REVISIONS.items() if not r.stateless}

@@ -11,10 +11,11 @@ from bridgehead import __version__
 from bridgehead.mcp import Bridge
 from bridgehead.runtime.manifest import Commands, FarSide, FormField, Manifest, Trial
 
+from .calling.audit import audit_calls
 from .calling.service import Service, open_service
-from .dialect import MercuryDialect
+from .errors import MercuryDialect
 from .settings import MercurySettings
-from .tools import batch, chat, code, models, prompts, usage
+from .tools import batch, chat, code, edits, models, prompts, usage
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -28,23 +29,23 @@ if TYPE_CHECKING:
 
 _INSTRUCTIONS = (
     "Mercury is a diffusion LLM that answers very fast. mercury_chat_completion asks it, mercury_chat_stream "
-    "shows the answer as it grows, mercury_fim_completion fills a gap in code, mercury_edit_completion edits "
-    "code, mercury_batch answers many prompts, mercury_list_models tells which models there are, "
-    "mercury_usage what was used. Failures are JSON: error.type, error.message with the next step, "
-    "error.code, error.retry_after."
+    "shows the answer as it grows, mercury_fim_completion fills a gap in code, mercury_apply_edit and "
+    "mercury_next_edit edit code, mercury_batch answers many prompts, mercury_list_models tells which models "
+    "there are, mercury_usage what was used. Failures are JSON: error.type, error.message with the next "
+    "step, error.code, error.retry_after."
 )
 
 
-def make(
-    settings: MercurySettings,
-    on_open: Callable[[Service], None] = lambda _: None,
-) -> Bridge[Service]:
-    """Make the bridge. Nothing is opened until it is served; `on_open` is told when it is."""
+def make_bridge(settings: MercurySettings, metrics: Metrics | None = None) -> Bridge[Service]:
+    """Make the bridge. Nothing is opened until it is served."""
+    opened: list[Service] = []
+    if metrics is not None:
+        _declare_metrics(metrics, opened)
 
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[Service]:
         async with open_service(settings) as service:
-            on_open(service)
+            opened[:] = [service]
             yield service
 
     bridge: Bridge[Service] = Bridge(
@@ -56,13 +57,12 @@ def make(
         lifespan=lifespan,
         dialect=MercuryDialect(),
     )
-    for part in (chat, code, models, batch, usage, prompts):
+    for completing in (chat, code, edits, batch):
+        completing.declare(bridge, settings)
+    for part in (models, usage, prompts):
         part.declare(bridge)
+    audit_calls(bridge)
     return bridge
-
-
-def _make(settings: MercurySettings, metrics: Metrics | None) -> Bridge[Service]:
-    return make(settings) if metrics is None else make(settings, on_open=_Usage(metrics).take)
 
 
 _USED = {
@@ -75,24 +75,21 @@ _USED = {
 }
 
 
-class _Usage:
-    """What was used of each model, for whoever reads the metrics."""
+def _declare_metrics(metrics: Metrics, opened: list[Service]) -> None:
+    """Let whoever reads the metrics see what was used of each model, as soon as there is a service."""
 
-    def __init__(self, metrics: Metrics) -> None:
-        self._service: Service | None = None
-        for field, about in _USED.items():
-            metrics.total(f"mercury_{field}_total", about, self._reader(field), "model")
-
-    def take(self, service: Service) -> None:
-        """Read from a service that has been opened."""
-        self._service = service
-
-    def _reader(self, field: str) -> Callable[[], dict[tuple[str, ...], float]]:
+    def make_reader(field: str) -> Callable[[], dict[tuple[str, ...], float]]:
         def read() -> dict[tuple[str, ...], float]:
-            models = {} if self._service is None else self._service.usage.models
-            return {(model,): float(getattr(tally, field)) for model, tally in models.items()}
+            return {
+                (model,): float(getattr(counts, field))
+                for service in opened
+                for model, counts in service.usage.models.items()
+            }
 
         return read
+
+    for field, about in _USED.items():
+        metrics.total(f"mercury_{field}_total", about, make_reader(field), "model")
 
 
 def far_side(service: Service | None) -> FarSide:
@@ -114,7 +111,7 @@ def serve(bridge: Bridge[Service], settings: MercurySettings) -> int:
 
     def make_loop() -> AbstractEventLoop:
         # This bridge lives on sockets, and a call adds a third less time on a loop for these.
-        from bridgehead.mcp.process import socket_loop
+        from bridgehead.mcp import socket_loop
 
         settings.configure_logs()  # behind the first answer, which must not wait for it
         return socket_loop()
@@ -123,8 +120,7 @@ def serve(bridge: Bridge[Service], settings: MercurySettings) -> int:
 
 
 def _serve_http(bridge: Bridge[Service], settings: MercurySettings) -> int:
-    from bridgehead.mcp.http import application, run
-    from bridgehead.mcp.http.guard import LOOPBACK
+    from bridgehead.mcp.http import LOOPBACK, application, run
 
     settings.configure_logs()
     app = application(bridge, allowed_hosts={*LOOPBACK, settings.host})
@@ -144,9 +140,9 @@ async def _doctor(environment: Mapping[str, str]) -> list[Finding]:
 
 
 def _demo(console: Console) -> bool:
-    from .demo import tour
+    from .demo import show_demo
 
-    return tour(console)
+    return show_demo(console)
 
 
 def _trial(folder: Path) -> AbstractContextManager[Trial]:
@@ -167,7 +163,7 @@ manifest = Manifest(
     summary="the Mercury diffusion LLM: chat, streams, code, edits",
     description="The Mercury diffusion LLM as tools: chat, streams, code completion, edits.",
     settings=MercurySettings,
-    make=_make,
+    make=make_bridge,
     far_side=far_side,
     doctor=_doctor,
     demo=_demo,

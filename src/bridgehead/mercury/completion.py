@@ -1,21 +1,21 @@
-"""Answers: what a tool gives back for a completion: text, tool calls, and the metadata of the contract."""
+"""Completion: a finished answer of a model with its metadata, and what a tool returns for it.
+
+Knows the contract's shapes. How the API writes an answer is in `api`; what happens to a call is in `calling`.
+"""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta, Struct, json
+from msgspec import UNSET, Meta, Struct, UnsetType, field, json
 
-from bridgehead.mcp import Answer
-from bridgehead.mcp.revisions import Revision
-
-from .api import wire
+from bridgehead.mcp import Encoded, Revision, Text
 
 COMPLETE = frozenset({"stop", "tool_calls", "function_call"})
 """Finish reasons of an answer that is whole; others say that something cut it short."""
 
 
-class Usage(Struct, omit_defaults=True, frozen=True):
+class Tokens(Struct, omit_defaults=True, frozen=True):
     """Tokens of one call."""
 
     prompt_tokens: int
@@ -25,11 +25,11 @@ class Usage(Struct, omit_defaults=True, frozen=True):
     cached_input_tokens: int | None = None
 
 
-class Metadata(Struct, omit_defaults=True, frozen=True):
-    """What is to be known of an answer beside its text."""
+class Metadata(Struct, omit_defaults=True):
+    """What there is to know of an answer beside its text."""
 
     model: str
-    usage: Usage
+    usage: Tokens
     finish_reason: str
     cost_usd: float | None = None
     duration_ms: float | None = None
@@ -47,7 +47,7 @@ class CalledFunction(Struct, frozen=True):
     arguments: str
 
 
-class ToolCallAnswer(Struct, frozen=True):
+class ToolCall(Struct, frozen=True):
     """A tool that the model wants to be called."""
 
     id: str
@@ -55,50 +55,63 @@ class ToolCallAnswer(Struct, frozen=True):
     type: str = "function"
 
 
-class Completed(Struct, omit_defaults=True, frozen=True):
+class Completion(Struct, omit_defaults=True, frozen=True):
     """A finished completion, as structured content."""
 
     content: Annotated[str, Meta(description="The completion")]
     metadata: Metadata
-    tool_calls: list[ToolCallAnswer] | None = None
+    tool_calls: list[ToolCall] | None = None
+    incomplete: Annotated[str, Meta(description="Why it is not whole")] | UnsetType = UNSET
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing cut it short."""
+        return self.metadata.finish_reason in COMPLETE
+
+    @property
+    def text(self) -> str:
+        """Its text; where it only calls tools, these."""
+        if not self.content and self.tool_calls:
+            return json.encode(self.tool_calls).decode()
+        return self.content
+
+    def to_json(self, revision: Revision) -> bytes:
+        """Return it as a tool's result.
+
+        The contract has `metadata` beside `content`. Some official clients drop members of a result that the
+        protocol does not define, so it is also part of the structured content; revisions without that find
+        it in `_meta`.
+        """
+        blocks = [Text(self.text)] if self.incomplete is UNSET else [Text(self.text), Text(self.incomplete)]
+        if revision.structured_output:
+            return _encode(_Result(blocks, self.metadata, self))
+        return _encode(_Result(blocks, self.metadata, None, {"metadata": self.metadata}))
+
+    def to_result(self, revision: Revision) -> Encoded:
+        """Return it as what a tool's handler returns."""
+        return Encoded(self.to_json(revision))
 
 
-def usage_of(used: wire.ApiUsage | None) -> Usage:
-    """Read either form of the API's usage."""
-    if used is None:
-        return Usage(0, 0, 0)
-    reasoning, cached = used.reasoning_tokens, used.cached_input_tokens
-    if used.completion_tokens_details is not None:
-        reasoning = wire.known(used.completion_tokens_details.reasoning_tokens, reasoning)
-    if used.prompt_tokens_details is not None:
-        cached = wire.known(used.prompt_tokens_details.cached_tokens, cached)
-    total = used.total_tokens or used.prompt_tokens + used.completion_tokens
-    return Usage(used.prompt_tokens, used.completion_tokens, total, reasoning, cached)
+class _Result(Struct, omit_defaults=True, rename="camel", frozen=True):
+    """The result of a completion tool, on the wire."""
+
+    content: list[Text]
+    metadata: Metadata
+    structured_content: Completion | None = None
+    meta: dict[str, Metadata] | None = field(default=None, name="_meta")
 
 
-def tool_calls_of(calls: list[wire.ToolCall] | None) -> list[ToolCallAnswer] | None:
-    """Give the tool calls of a message; None where there are none."""
-    if not calls:
-        return None
-    return [
-        ToolCallAnswer(call.id, CalledFunction(call.function.name, call.function.arguments))
-        for call in calls
-        if call.function is not None
-    ]
+_encode = json.Encoder().encode
 
 
-def text_of(completed: Completed) -> str:
-    """Give the text of an answer; where it only calls tools, these."""
-    if not completed.content and completed.tool_calls:
-        return json.encode(completed.tool_calls).decode()
-    return completed.content
-
-
-def answer(completed: Completed, revision: Revision) -> Answer[Completed]:
-    """Give a completion as a tool's answer.
-
-    The contract has `metadata` beside `content`. Official clients drop members of a result that the protocol
-    does not define, so it is part of the structured content; revisions without that find it in `_meta`.
-    """
-    meta = None if revision.structured_output else {"metadata": completed.metadata}
-    return Answer(text_of(completed), completed, meta)
+def explain_cut(finish_reason: str) -> str | UnsetType:
+    """Return what an agent has to know of an answer that something cut short, where something did."""
+    if finish_reason in COMPLETE:
+        return UNSET
+    if finish_reason == "length":
+        why, advice = "it reached max_tokens", "Call again with a larger max_tokens, or ask for the rest"
+    elif finish_reason == "content_filter":
+        why, advice = "the API's content filter stopped it", "Word the request differently"
+    else:
+        why, advice = f"the API stopped it ({finish_reason})", "Call again"
+    return f"[Incomplete: the answer above was cut short because {why}. It is not whole. {advice}.]"

@@ -15,9 +15,9 @@ from rich.live import Live
 from rich.panel import Panel
 from rich.text import Text
 
+from bridgehead.runtime.demo_script import HOME, DemoScript
 from bridgehead.runtime.manifest import Trial
-from bridgehead.runtime.offering import OfferingSettings
-from bridgehead.runtime.tour import HOME, Tour
+from bridgehead.runtime.tool_filter import ToolFilterSettings
 
 from .settings import MercurySettings
 
@@ -42,7 +42,7 @@ def trial(folder: Path) -> Iterator[Trial]:
         yield Trial(environment, "mercury_list_models", "mercury")
 
 
-def tour(console: Console) -> bool:
+def show_demo(console: Console) -> bool:
     """Show the bridge; tells whether everything held that the tour says."""
     with tempfile.TemporaryDirectory() as state, _simulated() as url:
         environment = {
@@ -50,17 +50,18 @@ def tour(console: Console) -> bool:
             "MERCURY_API_URL": url,
             "MERCURY_API_KEY": _KEY,
             "MERCURY_MODEL": "mercury-2",
+            "MERCURY_FIM_MODEL": "mercury-coder",
             "MERCURY_BUDGET_USD": "0.01",
             "BRIDGEHEAD_STATE_DIR": state,
         }
-        with Tour(console, "mercury", environment) as guide:
+        with DemoScript(console, "mercury", environment) as guide:
             _show_streams(guide, console)
             _show_code(guide)
             _show_care(guide)
     return not guide.failures
 
 
-def _show_streams(guide: Tour, console: Console) -> None:
+def _show_streams(guide: DemoScript, console: Console) -> None:
     with _growing(console, "as it is written") as append:
         result = guide.call(
             "A completion, streamed into the terminal as it arrives.",
@@ -84,7 +85,7 @@ def _show_streams(guide: Tour, console: Console) -> None:
     guide.expect(not result.get("isError"))
 
 
-def _show_code(guide: Tour) -> None:
+def _show_code(guide: DemoScript) -> None:
     filled = guide.call(
         "A gap in code is filled.",
         "mercury_fim_completion",
@@ -98,7 +99,7 @@ def _show_code(guide: Tour) -> None:
     guide.expect(not filled.get("isError") and many["structuredContent"]["succeeded"] == len("ab"))
 
 
-def _show_care(guide: Tour) -> None:
+def _show_care(guide: DemoScript) -> None:
     wrong = guide.call(
         "A mistake comes back with what to do next.",
         "mercury_chat_completion",
@@ -145,6 +146,6 @@ def _simulated() -> Iterator[str]:
 
 
 def _plain_environment() -> dict[str, Any]:
-    """Give this process's environment without the settings of a bridge, which are for the real API."""
-    ours = {setting.name for setting in (*MercurySettings.declared, *OfferingSettings.declared)}
+    """Return this process's environment without the settings of a bridge, which are for the real API."""
+    ours = {setting.name for setting in (*MercurySettings.declared, *ToolFilterSettings.declared)}
     return {name: value for name, value in os.environ.items() if name.upper() not in ours}

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 
-from bridgehead.runtime import logs, places, showing
+from bridgehead.runtime import directories, logs
 from bridgehead.runtime.errors import BridgeError
-from bridgehead.runtime.findings import Finding
+from bridgehead.runtime.findings import Finding, settings_finding
 
-from .calling.opening import opened
 from .calling.service import Service
 from .errors import MercuryError
 from .settings import MercurySettings
@@ -16,8 +15,8 @@ from .settings import MercurySettings
 
 async def examine(environment: Mapping[str, str], *, offline: bool = False) -> list[Finding]:
     """Look at everything; without the network only at what is on this machine."""
-    service = opened(MercurySettings(environment))
-    found = [showing.finding(service.settings, environment)]
+    service = Service(MercurySettings(environment))
+    found = [settings_finding(service.settings, environment)]
     try:
         found += [finding async for finding in _findings(service, offline=offline)]
         return [_clean(finding) for finding in found]
@@ -35,15 +34,15 @@ async def _findings(service: Service, *, offline: bool) -> AsyncIterator[Finding
     if not service.keys.count:
         yield Finding("key", "wrong", _missing(service))
         return
-    yield Finding("key", "right", f"{service.keys.count} found, of the right form")
+    yield Finding("key", "right", f"{service.keys.count} found, in a valid form")
     if not offline:
-        async for finding in _asked(service):
+        async for finding in _ask_api(service):
             yield finding
 
 
 def _state(settings: MercurySettings) -> Finding:
     try:
-        folder = places.state(settings, "mercury")
+        folder = directories.open_state(settings, "mercury")
     except BridgeError as error:
         return Finding("state", "wrong", error.message, error.next_step)
     return Finding("state", "right", f"kept in {folder}")
@@ -57,16 +56,16 @@ def _missing(service: Service) -> str:
     return ""
 
 
-async def _asked(service: Service) -> AsyncIterator[Finding]:
-    """Ask the API with each key."""
+async def _ask_api(service: Service) -> AsyncIterator[Finding]:
+    """Ask the API for its models."""
     settings = service.settings
-    begun = service.clock.monotonic()
+    started = service.clock.monotonic()
     try:
-        models = await service.catalogue.models()
+        models = await service.catalogue.fetch()
     except MercuryError as error:
         yield Finding(f"API at {settings.api_url}", "wrong", str(error))
         return
-    took = (service.clock.monotonic() - begun) * 1000
+    took = (service.clock.monotonic() - started) * 1000
     text = f"the key is accepted; {len(models)} models in {took:.0f} ms"
     yield Finding(f"API at {settings.api_url}", "right", text)
     names = [model.id for model in models]

@@ -1,63 +1,393 @@
-"""Errors of the mercury bridge, in the four categories of its contract.
+"""Errors of the mercury bridge: the table of their codes, what the API's refusals mean, and how each looks.
 
-What went wrong, a code for programs, whether trying again can help and when, and whether the service may have
-charged for it nevertheless.
+An agent reads one text block with JSON, `{"error": {"type", "message", "code", "retry_after"?, "content"?}}`,
+in a result with `isError`. Whoever raises an error names its code and says what happened; its category, its
+usual next step and what may be done about it stand in `CODES`.
 """
 
 from __future__ import annotations
 
+from typing import Literal
+
+from msgspec import Struct, json
+
+from bridgehead.mcp import UNDECODABLE, Dialect, Failure, ToolError
+from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
+
+from .api import wire
+
+Category = Literal["validation_error", "auth_error", "rate_limit", "api_error"]
+"""As the contract names them."""
+
+
+class Row(Struct, frozen=True):
+    """What holds for every error with a code."""
+
+    type: Category
+    meaning: str
+    next_step: str = ""
+    """What to do, unless the error itself knows better."""
+    is_transient: bool = False
+    """Whether the same request can succeed a moment later, and is sent again."""
+    is_outage: bool = False
+    """Whether it says that the service is down, and not that something is wrong with the request."""
+    may_be_billed: bool = False
+    """Whether the service may have done the work, and charge for it, although there is no answer."""
+
+
+_TRY_AGAIN = "Try again; if it stays like this, check the network and MERCURY_API_URL."
+_CONTENT_SO_FAR = "`content` has what had come by then. Call again for a whole answer."
+
+CODES = {
+    # --- the call is wrong: the same call fails again ------------------------------------------------------
+    "INVALID_ARGUMENTS": Row(
+        "validation_error", "The arguments do not fit the tool.", "Correct them and call again."
+    ),
+    "INVALID_REQUEST": Row(
+        "validation_error",
+        "The API refused the request.",
+        "Correct the arguments; the same call would be refused again.",
+    ),
+    "INVALID_SCHEMA": Row(
+        "validation_error",
+        "The schema in response_format is not a JSON Schema.",
+        "Correct the schema; references to other documents are not followed.",
+    ),
+    "MODEL_NOT_FOUND": Row(
+        "validation_error",
+        "There is no such model; the message lists those there are.",
+        "mercury_list_models lists the models.",
+    ),
+    "MODEL_NOT_SUITABLE": Row(
+        "validation_error", "The default model cannot do this; the message lists the models that can."
+    ),
+    "MODEL_NOT_ALLOWED": Row(
+        "validation_error", "MERCURY_ALLOWED_MODELS does not list the model; the message lists those it does."
+    ),
+    "CONTEXT_LENGTH_EXCEEDED": Row(
+        "validation_error",
+        "The request is longer than the model's context; the message says by how much.",
+        "Shorten the messages or max_tokens, or use a model with a longer context (mercury_list_models has "
+        "context_length).",
+    ),
+    "REQUEST_TOO_LARGE": Row(
+        "validation_error",
+        "The arguments have more than MAX_REQUEST_SIZE bytes.",
+        "Send less, or raise MAX_REQUEST_SIZE.",
+    ),
+    # --- the key or the account does not allow it ----------------------------------------------------------
+    "MISSING_API_KEY": Row("auth_error", "No API key is set."),
+    "INVALID_API_KEY": Row(
+        "auth_error",
+        "The API does not accept the key.",
+        "Set a valid key (MERCURY_API_KEY or MERCURY_API_KEY_FILE); `bridgehead mercury doctor` checks it.",
+    ),
+    "BILLING_REQUIRED": Row(
+        "auth_error",
+        "The account cannot pay.",
+        "Look at the billing page of the account; trying again does not help until then.",
+    ),
+    # --- too much, too fast, too expensive -----------------------------------------------------------------
+    "RATE_LIMITED": Row("rate_limit", "The API limits the rate.", is_transient=True),
+    "LOCAL_RATE_LIMIT": Row("rate_limit", "A limit of this server is reached (RATE_LIMIT_…)."),
+    "OVER_RATE_LIMIT": Row(
+        "rate_limit",
+        "The call alone can use more than a limit of this server allows in a window.",
+        "Give a smaller max_tokens or a shorter prompt, or raise the RATE_LIMIT settings.",
+    ),
+    "BUDGET_EXCEEDED": Row(
+        "rate_limit",
+        "The call can cost more than is left of the day's budget.",
+        "Ask for less (smaller max_tokens, a cheaper model), raise MERCURY_BUDGET_USD, or wait for the next "
+        "UTC day.",
+    ),
+    "PRICE_UNKNOWN": Row(
+        "rate_limit",
+        "There is a budget, and what the call can cost is not known.",
+        "Use a model that mercury_list_models lists with its price, and give max_tokens.",
+    ),
+    # --- the service, or the way to it, failed -------------------------------------------------------------
+    "NOT_FOUND": Row(
+        "api_error",
+        "The API has nothing at the address of the endpoint.",
+        "Check MERCURY_API_URL; not every server has every endpoint.",
+    ),
+    "SERVICE_ERROR": Row("api_error", "The API failed (408, 500 and others)."),
+    "SERVICE_UNAVAILABLE": Row("api_error", "The API is not available (502, 503, 504)."),
+    "SERVICE_DOWN": Row("api_error", "The API kept failing, so nothing is sent to it for a while."),
+    "TIMEOUT": Row(
+        "api_error",
+        "The API did not answer in time.",
+        "Try again, ask for less (max_tokens), or allow more with timeout_ms.",
+        is_transient=True,
+        may_be_billed=True,
+    ),
+    "CONNECTION_FAILED": Row(
+        "api_error",
+        "There is no connection to the API.",
+        "Check the network, the proxy settings and MERCURY_API_URL, then try again.",
+        is_transient=True,
+        is_outage=True,
+    ),
+    "CONNECTION_LOST": Row(
+        "api_error",
+        "The connection broke before the answer came.",
+        _TRY_AGAIN,
+        is_transient=True,
+        is_outage=True,
+        may_be_billed=True,
+    ),
+    "STREAM_INCOMPLETE": Row(
+        "api_error",
+        "A stream ended before the answer was whole; `content` has what came.",
+        _CONTENT_SO_FAR,
+        may_be_billed=True,
+    ),
+    "STREAM_ERROR": Row(
+        "api_error",
+        "The API reported an error in the middle of an answer; `content` has what came.",
+        _CONTENT_SO_FAR,
+        may_be_billed=True,
+    ),
+    "BAD_RESPONSE": Row(
+        "api_error",
+        "The API's answer cannot be read.",
+        "Try again; if it stays like this, check MERCURY_API_URL.",
+        may_be_billed=True,
+    ),
+    "RESPONSE_TOO_LARGE": Row(
+        "api_error",
+        "The answer has more than MERCURY_MAX_RESPONSE_SIZE bytes.",
+        "Ask for less (max_tokens), or raise MERCURY_MAX_RESPONSE_SIZE.",
+        may_be_billed=True,
+    ),
+    "EDIT_INCOMPLETE": Row(
+        "api_error",
+        "An edit was cut short; `content` has what came and must not replace the file.",
+        "`content` has what came: do not write it over the original. Call again with a larger max_tokens, or "
+        "for a smaller piece of code.",
+    ),
+    "FORMAT_MISMATCH": Row(
+        "api_error",
+        "The answer does not have the form that response_format asks for; `content` has it.",
+        "`content` has the answer. Call again, or ask for a simpler form or more max_tokens.",
+    ),
+    "STORAGE": Row("api_error", "A file of this server cannot be used."),
+    "SETTING": Row("api_error", "A setting of this server cannot be used."),
+    "INTERNAL_ERROR": Row("api_error", "A bug of this server; its log has the details."),
+}
 
 
 class MercuryError(BridgeError):
     """A call failed."""
 
-    type = "api_error"
-    """The category, as the contract names it."""
-
     def __init__(
         self,
-        message: str,
         code: str,
+        message: str,
         *,
-        next_step: str = "",
+        next_step: str | None = None,
         retry_after: float | None = None,
         status: int | None = None,
-        is_transient: bool = False,
-        is_outage: bool = False,
-        is_charge_possible: bool = False,
+        is_transient: bool | None = None,
+        is_outage: bool | None = None,
         content: str | None = None,
     ) -> None:
-        super().__init__(message, next_step=next_step, retry_after=retry_after)
+        row = CODES[code]
+        super().__init__(
+            message, next_step=row.next_step if next_step is None else next_step, retry_after=retry_after
+        )
         self.code = code
+        self.type = row.type
         self.status = status
         """The HTTP status that the API answered with, where it did."""
-        self.is_transient = is_transient
-        self.is_outage = is_outage
-        """Whether it says that the service is down (and not that something is wrong with the request)."""
-        self.is_charge_possible = is_charge_possible
-        """Whether the service may have done the work, and charge for it, although there is no answer."""
+        self.is_transient = row.is_transient if is_transient is None else is_transient
+        self.is_outage = row.is_outage if is_outage is None else is_outage
+        self.may_be_billed = row.may_be_billed
         self.content = content
         """What had come of the answer when it failed."""
 
+    def advise(self, next_step: str) -> None:
+        """Replace the next step by a better one."""
+        self.next_step = next_step
+        self.args = (f"{self.message} {next_step}",)
 
-class InvalidCall(MercuryError):
-    """What was asked for cannot be asked for like this."""
-
-    type = "validation_error"
-
-
-class NotAuthorised(MercuryError):
-    """The key, or the account behind it, does not allow it."""
-
-    type = "auth_error"
-
-
-class LimitReached(MercuryError):
-    """Too much was asked for in too short a time, or for too much money."""
-
-    type = "rate_limit"
+    def stop_retries(self, content: str) -> None:
+        """Make it the error of an answer that had begun, which is billed and never asked for again."""
+        self.is_transient = False
+        self.may_be_billed = True
+        self.content = self.content or content
+        self.retry_after = None
+        self.advise(_CONTENT_SO_FAR)
 
 
-class ApiFailed(MercuryError):
-    """The service or the way to it failed."""
+# --- what the API's refusals mean --------------------------------------------------------------------------
+
+UNAUTHORISED, PAYMENT_REQUIRED, FORBIDDEN, NOT_FOUND, TIMED_OUT, TOO_MANY = 401, 402, 403, 404, 408, 429
+SERVER_ERROR = 500
+_UNAVAILABLE = (502, 503, 504)
+_TRANSIENT = frozenset({TIMED_OUT, SERVER_ERROR, *_UNAVAILABLE})
+_LONGEST_QUOTE = 500
+"""Characters of the API's own words that are passed on."""
+
+
+def refused(
+    status: int, body: bytes, retry_after: float | None, *, path: str, model: str = ""
+) -> MercuryError:
+    """Return the error for a response whose status is not a success."""
+    found = _read_refusal(body)
+    said = _quote(found.message)
+    if status == TOO_MANY:
+        when = "in a minute" if retry_after is None else f"in {retry_after:.3g} s"
+        return MercuryError(
+            "RATE_LIMITED",
+            f"The Mercury API limits the rate (429): {said}",
+            status=status,
+            retry_after=retry_after,
+            next_step=f"Try again {when}, with fewer calls at once or smaller max_tokens.",
+        )
+    if status in (UNAUTHORISED, FORBIDDEN):
+        message = f"The Mercury API does not accept the key ({status}): {said}"
+        return MercuryError("INVALID_API_KEY", message, status=UNAUTHORISED)
+    if status == PAYMENT_REQUIRED:
+        message = f"The Mercury account cannot pay for this (402): {said}"
+        return MercuryError("BILLING_REQUIRED", message, status=status)
+    if status >= SERVER_ERROR or status == TIMED_OUT:
+        return _service_failed(status, said, retry_after)
+    if status == NOT_FOUND and not _is_about_model(found, model):
+        return MercuryError(
+            "NOT_FOUND", f"The Mercury API has nothing at {path} (404): {said}", status=status
+        )
+    return _request_refused(status, found, said, model)
+
+
+def _service_failed(status: int, said: str, retry_after: float | None) -> MercuryError:
+    when = "a little later" if retry_after is None else f"in {retry_after:.3g} s"
+    return MercuryError(
+        "SERVICE_UNAVAILABLE" if status in _UNAVAILABLE else "SERVICE_ERROR",
+        f"The Mercury API failed ({status}): {said}",
+        status=status,
+        is_transient=status in _TRANSIENT,
+        is_outage=status >= SERVER_ERROR,
+        retry_after=retry_after,
+        next_step=f"Nothing is wrong with the call: try it again {when}.",
+    )
+
+
+def _request_refused(status: int, found: wire.ApiError, said: str, model: str) -> MercuryError:
+    if found.code == "context_length_exceeded":
+        return _context_exceeded(said)
+    if status == NOT_FOUND:
+        return unknown_model(model, (), said)
+    where = f" (at {found.param})" if found.param else ""
+    message = f"The Mercury API refused the request ({status}){where}: {said}"
+    return MercuryError("INVALID_REQUEST", message, status=status)
+
+
+def _is_about_model(found: wire.ApiError, model: str) -> bool:
+    """Tell whether a 404 says that there is no such model, and not that there is no such endpoint."""
+    words = f"{found.param} {found.code} {found.message}".lower()
+    return "model" in words or bool(model and model.lower() in words)
+
+
+def _context_exceeded(said: str) -> MercuryError:
+    import re
+
+    found = re.findall(r"(\d[\d,]*)\s*tokens", said, re.IGNORECASE)
+    numbers = sorted(int(text.replace(",", "")) for text in found)
+    excess = ""
+    if len(numbers) > 1:
+        most, asked = numbers[0], numbers[-1]
+        excess = f" It has {asked:,} tokens and the model takes {most:,}: {asked - most:,} too many."
+    message = f"The request is longer than the model's context.{excess} The API says: {said}"
+    return MercuryError("CONTEXT_LENGTH_EXCEEDED", message, status=400)
+
+
+def unknown_model(model: str, known: tuple[str, ...], said: str = "") -> MercuryError:
+    """Return the error for a model that does not exist, which lists those that do."""
+    return MercuryError(
+        "MODEL_NOT_FOUND",
+        f"There is no model {model!r} for this call{': ' + said if said else '.'}",
+        status=NOT_FOUND,
+        next_step=list_models(known) if known else None,
+    )
+
+
+def list_models(names: tuple[str, ...]) -> str:
+    """Return the next step of a call that needs another model."""
+    return f"Use one of: {', '.join(names)}."
+
+
+def broken_off(found: wire.ApiError, content: str) -> MercuryError:
+    """Return the error for one that the API reported inside of an answer."""
+    return MercuryError(
+        "STREAM_ERROR", f"The API broke the answer off: {_quote(found.message)}", content=content
+    )
+
+
+def _read_refusal(body: bytes) -> wire.ApiError:
+    try:
+        refusal = wire.read_refusal(body)
+    except UNDECODABLE:
+        return wire.ApiError()
+    if isinstance(refusal.error, wire.ApiError):
+        return refusal.error
+    said = refusal.error or refusal.message or refusal.detail
+    return wire.ApiError(said if isinstance(said, str) else "")
+
+
+def _quote(text: str) -> str:
+    """Return the API's own words, shortened, as a sentence."""
+    text = text[:_LONGEST_QUOTE].strip() or "no reason given"
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+# --- how an error looks ------------------------------------------------------------------------------------
+
+
+class ErrorBody(Struct, omit_defaults=True):
+    """An error as an agent reads it."""
+
+    type: str
+    message: str
+    code: str
+    retry_after: float | None = None
+    """Seconds."""
+    content: str | None = None
+    """What had come of the answer."""
+
+
+def describe(error: BridgeError) -> ErrorBody:
+    """Return an error in the words of the contract, without secrets: a broken connection may quote one."""
+    message = logs.scrubbed(str(error))
+    if isinstance(error, MercuryError):
+        wait = None if error.retry_after is None else round(error.retry_after, 3)
+        return ErrorBody(error.type, message, error.code, wait, error.content)
+    return ErrorBody("api_error", message, error.code.upper(), error.retry_after)
+
+
+def _fail(body: ErrorBody) -> Failure:
+    # Arguments that do not fit are quoted, and may hold a key.
+    return ToolError(logs.scrubbed(json.encode({"error": body}).decode()))
+
+
+class MercuryDialect(Dialect):
+    """Words failures as the contract has them."""
+
+    def invalid_arguments(self, tool: str, problem: str) -> Failure:
+        """Word arguments that do not fit the tool's input."""
+        row = CODES["INVALID_ARGUMENTS"]
+        message = f"Invalid arguments for {tool}: {problem}. {row.next_step}"
+        return _fail(ErrorBody(row.type, message, "INVALID_ARGUMENTS"))
+
+    def translate(self, error: Exception) -> Failure | None:
+        """Turn what a handler raised into a failure; None is a bug."""
+        if isinstance(error, BridgeError):
+            return _fail(describe(error))
+        return super().translate(error)
+
+    def bug(self, reference: str) -> Failure:
+        """Word an unexpected error, whose details are only in the log."""
+        message = f"Something is wrong with this server (reference {reference}); its log has the details."
+        return _fail(ErrorBody("api_error", message, "INTERNAL_ERROR"))

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 WRONG_USAGE = 2
 _MANY = ("*", "+")
+_HANDLER = "bridgehead.signs"
+_SIGNS = {
+    "✓": "+",
+    "✗": "x",
+    "•": "-",
+    "→": "->",
+    "…": "...",
+    "×": "x",
+    "“": '"',
+    "”": '"',
+}
 
 Complete = Callable[[list[str], Mapping[str, str]], Iterable[str]]
 """Gives the words that may be an argument's value, from the words before it and the environment."""
@@ -113,3 +125,16 @@ def _is_shown(option: str) -> bool:
 def _one_line(message: str) -> str:
     """Write out what a message repeats of the command line and a terminal would act on."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
+
+
+def _replace_signs(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_SIGNS.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+
+
+def tolerate_encoding(*streams: TextIO) -> None:
+    """Let streams write what they cannot encode as something like it, and never fail for it."""
+    codecs.register_error(_HANDLER, _replace_signs)
+    for stream in streams:
+        stream.reconfigure(errors=_HANDLER)  # type: ignore[attr-defined]  # as those that Python opens can

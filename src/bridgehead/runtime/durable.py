@@ -21,17 +21,35 @@ _STRAY_SECONDS = 60.0
 """A temporary file older than this has no writer any more: writing one takes far less."""
 
 
-def replace(path: Path, data: bytes, *, mode: int = _PRIVATE) -> None:
-    """Put new content into a file, on the disk before this returns; an OSError leaves the old one intact."""
+def replace(
+    path: Path, data: bytes, *, mode: int = _PRIVATE, like: os.stat_result | None = None, share: int = 0
+) -> None:
+    """Put new content into a file, on the disk before this returns; an OSError leaves the old one intact.
+
+    The new file gets the mode and the group of `like`, where given. `share` are rights that a new file has
+    beside `mode` whatever the umask.
+    """
     temporary = path.with_name(f"{_PREFIX}{os.urandom(8).hex()}{_SUFFIX}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
     try:
+        with suppress(OSError):  # a user who may write may not always give a file to its old group
+            give_rights(descriptor, like, share)
         _fill(descriptor, data)
         os.replace(temporary, path)  # noqa: PTH105 - the same call, without making another path
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _flush_folder(path.parent)
+    flush_folder(path.parent)
+
+
+def give_rights(descriptor: int, like: os.stat_result | None, share: int) -> None:
+    """Give an open file the group and mode of another, or rights that the umask took away."""
+    own = os.fstat(descriptor)
+    if like is not None and like.st_gid != own.st_gid and hasattr(os, "fchown"):
+        os.fchown(descriptor, -1, like.st_gid)  # before the mode, some bits of which it clears
+    mode = own.st_mode | share if like is None else like.st_mode
+    if mode != own.st_mode and hasattr(os, "fchmod"):
+        os.fchmod(descriptor, mode & 0o7777)
 
 
 def _fill(descriptor: int, data: bytes) -> None:
@@ -44,7 +62,8 @@ def _fill(descriptor: int, data: bytes) -> None:
         os.close(descriptor)
 
 
-def _flush_folder(folder: Path) -> None:
+def flush_folder(folder: Path) -> None:
+    """Write a folder's names to the disk: a new file is only safe when its name is."""
     # Not every system can flush a folder, and not every folder can be read; the new content is there anyway.
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
@@ -60,7 +79,7 @@ def make_folder(folder: Path) -> None:
         return
     make_folder(folder.parent)
     folder.mkdir(exist_ok=True)
-    _flush_folder(folder.parent)
+    flush_folder(folder.parent)
 
 
 def sweep(folder: Path, now: float) -> int:

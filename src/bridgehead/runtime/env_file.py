@@ -33,7 +33,8 @@ def parse(text: str) -> dict[str, str]:
         name, equals, value = stripped.partition("=")
         if not equals or not name.strip().isidentifier():
             raise EnvFileError(
-                f"{NAME}, line {number} is not NAME=value.", next_step="Mend it, or put a # in front of it."
+                f"{NAME}, line {number} is not NAME=value.",
+                next_step="Fix the line, or comment it out with #.",
             )
         found[name.strip()] = _value(value.strip())
     return found

@@ -1,11 +1,13 @@
-"""Findings: what a doctor looked at, what it thinks of it, and what to do; one screen for a person."""
+"""Findings: what a doctor looked at, what it thinks of it, and what to do; settings with their origin."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
+
+from .settings import Settings
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 Verdict = Literal["right", "note", "wrong"]
 
 _MARKS = {"right": "[green]✓[/]", "note": "[yellow]•[/]", "wrong": "[red]✗[/]"}
+_DEFAULT = "default"
 
 
 class Finding(Struct, frozen=True):
@@ -41,3 +44,37 @@ def table(findings: Iterable[Finding]) -> Table:
 def exit_code(findings: Iterable[Finding]) -> int:
     """Return 0 where nothing is wrong."""
     return int(any(finding.verdict == "wrong" for finding in findings))
+
+
+def _origin(name: str, settings: Settings, environment: Mapping[str, str]) -> str:
+    """Tell where a setting has its value from."""
+    if name not in settings.given:
+        return _DEFAULT
+    from_file: frozenset[str] = getattr(environment, "from_file", frozenset())
+    return ".env" if name in from_file else "the environment"
+
+
+def settings_finding(settings: Settings, environment: Mapping[str, str]) -> Finding:
+    """Name what is set and where, and count the rest, in a line of a doctor's."""
+    given = [
+        f"{name}={value} (from {_origin(name, settings, environment)})"
+        for name, value in settings.summary()
+        if name in settings.given
+    ]
+    others = len(settings.declared) - len(given)
+    return Finding("settings", "right", ", ".join([*given, f"{others} at their defaults"]))
+
+
+def settings_table(settings: Settings, environment: Mapping[str, str]) -> Table:
+    """Lay out all of them for a terminal."""
+    from rich.markup import escape
+    from rich.table import Column, Table
+
+    values = dict(settings.summary())
+    grid = Table("Variable", Column("Value", overflow="fold"), "From", "What it does")
+    for setting in settings.declared:
+        source = _origin(setting.name, settings, environment)
+        value = escape(values[setting.name] or setting.shown_default)
+        shown = value if source == _DEFAULT else f"[bold]{value}[/]"
+        grid.add_row(setting.name, shown, source, escape(setting.about))
+    return grid

@@ -13,6 +13,8 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
+from .settings import Setting, Settings, choice
+
 if TYPE_CHECKING:
     import logging
 
@@ -24,6 +26,7 @@ FORMATS = ("json", "pretty")
 HIDDEN = "***"
 
 _hidden: set[str] = set()
+_short: set[str] = set()
 _further: list[Callable[[], dict[str, object]]] = []
 
 
@@ -84,14 +87,46 @@ def hide(secret: str) -> None:
         _hidden.add(secret)
 
 
+def hide_credential(secret: str) -> None:
+    """Keep a short value out of every line where it stands as a credential: elsewhere it is just a word.
+
+    Servers that take any key are given `EMPTY` or `ollama`, for example.
+    """
+    if secret:
+        _short.add(secret)
+
+
+def secrets() -> set[str]:
+    """Return the values that are hidden wherever they stand."""
+    return _hidden
+
+
+def may_show_secret(data: bytes) -> bool:
+    """Tell whether a hidden value stands in some bytes, be it as a credential or not."""
+    return any(secret.encode() in data for secret in (*_hidden, *_short))
+
+
 def scrubbed(text: str) -> str:
     """Take every hidden value out of a text that leaves the process in another way than the log."""
     if any(secret in text for secret in _hidden):
         for secret in sorted(_hidden, key=len, reverse=True):  # one may be the beginning of another
             text = text.replace(secret, HIDDEN)
+    if any(secret in text for secret in _short):
+        text = _without_credentials(text)
     if text.isascii():
         return text
     return text.encode(errors="backslashreplace").decode()  # a file's name may hold what is no text
+
+
+def _without_credentials(text: str) -> str:
+    """Take short secrets out where the words before them say what they are: `Bearer …`, `API key: …`."""
+    import re
+
+    words = r"(?i:bearer|basic|authorization|api.?key|key|token|credential|secret|password)s?"
+    for secret in _short:
+        pattern = rf"(\b{words}\b\W{{0,4}}(?:\w+\W{{1,3}}){{0,2}}?){re.escape(secret)}(?!\w)"
+        text = re.sub(pattern, rf"\g<1>{HIDDEN}", text)
+    return text
 
 
 def also(read: Callable[[], dict[str, object]]) -> None:
@@ -144,7 +179,7 @@ def further() -> dict[str, object]:
 def _is_clean(text: str) -> bool:
     """Tell by one look at an encoded line that there is nothing to take out, which is so nearly always."""
     is_verbatim = text.isascii() and "\\" not in text  # so a secret in it would look like itself
-    return is_verbatim and not any(secret in text for secret in _hidden)
+    return is_verbatim and not any(secret in text for secret in (*_hidden, *_short))
 
 
 def _cleaned(fields: dict[str, Any]) -> dict[str, Any]:
@@ -205,3 +240,42 @@ def _stamp(seconds: float) -> str:
     from datetime import UTC, datetime
 
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+DEFAULT_LEVEL = "info"
+
+
+class LogSettings(Settings):
+    """What is logged."""
+
+    log_level = Setting("LOG_LEVEL", choice(*LEVELS), DEFAULT_LEVEL, "From which level on is logged.")
+    mcp_log_level = Setting(
+        "MCP_LOG_LEVEL",
+        choice(*LEVELS),
+        DEFAULT_LEVEL,
+        "The same under another name; where both are set and differ, LOG_LEVEL is what counts.",
+    )
+    log_format = Setting(
+        "LOG_FORMAT",
+        choice(*FORMATS),
+        "json",
+        "How a log line looks.",
+        shown="json; pretty on a terminal",
+    )
+
+    @property
+    def level(self) -> str:
+        """From which level on is logged."""
+        is_under_its_other_name = "LOG_LEVEL" not in self.given
+        return self.mcp_log_level if is_under_its_other_name else self.log_level
+
+    def configure_logs(self) -> None:
+        """Log as the settings say, and say so where they disagree."""
+        is_watched = "LOG_FORMAT" not in self.given and sys.stderr.isatty()
+        configure(self.level, "pretty" if is_watched else self.log_format)
+        if {"LOG_LEVEL", "MCP_LOG_LEVEL"} <= self.given and self.log_level != self.mcp_log_level:
+            logger("settings").warn(
+                "LOG_LEVEL and MCP_LOG_LEVEL differ; LOG_LEVEL counts",
+                LOG_LEVEL=self.log_level,
+                MCP_LOG_LEVEL=self.mcp_log_level,
+            )

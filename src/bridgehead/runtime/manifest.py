@@ -16,8 +16,8 @@ from msgspec import Struct
 from bridgehead.mcp import Bridge
 
 from .env_file import narrow
-from .offering import offered
 from .settings import Settings
+from .tool_filter import filter_tools
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -112,13 +112,13 @@ def read_settings(manifest: Manifest, environment: Mapping[str, str]) -> Setting
 
 def make_bridge(manifest: Manifest, environment: Mapping[str, str]) -> Bridge[Any]:
     """Make a bridge with those of its tools that the environment lets be offered, as a client gets it."""
-    return offered(manifest.make(read_settings(manifest, environment), None), environment)
+    return filter_tools(manifest.make(read_settings(manifest, environment), None), environment)
 
 
 def serve(manifest: Manifest, environment: Mapping[str, str]) -> int:
     """Serve a bridge to the client that started this process, and return the exit status."""
     settings = read_settings(manifest, environment)
-    bridge = offered(manifest.make(settings, None), environment)
+    bridge = filter_tools(manifest.make(settings, None), environment)
     if manifest.serve is not None:
         return manifest.serve(bridge, settings)
     from bridgehead.mcp import stdio

@@ -14,7 +14,7 @@ import os
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 
 from msgspec import Struct
@@ -111,6 +111,15 @@ def load(name: str) -> Manifest:
     if plugin is None:
         raise UnknownBridge(name)
     return load_plugin(plugin)
+
+
+def load_usable(report: Callable[[PluginError], object]) -> Iterator[Manifest]:
+    """Load every bridge; a plugin that cannot be loaded is reported, and harms nobody else."""
+    for name in names():
+        try:
+            yield load(name)
+        except PluginError as error:
+            report(error)
 
 
 def load_plugin(plugin: Plugin) -> Manifest:

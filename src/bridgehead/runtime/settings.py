@@ -6,7 +6,7 @@
     Example({"EXAMPLE_YEAR": "2024"}).year  # 2024
 
 A variable that is not set, or set to nothing, takes its default. A bad one raises `SettingError`, which names
-the variable, the value and what would be right. The declarations are also what the documents, `.env.example`
+the variable, the value and what was expected. The declarations are also what the documents, `.env.example`
 and `doctor` are made from.
 """
 
@@ -36,9 +36,11 @@ class SettingError(BridgeError):
 
     code = "setting"
 
-    def __init__(self, name: str, value: str, wanted: str, *, is_secret: bool = False) -> None:
-        shown = "is set to something else" if is_secret else f"is {value!r}"
-        super().__init__(f"{name} {shown}: it must be {wanted}.")
+    def __init__(
+        self, name: str, value: str, wanted: str, *, is_secret: bool = False, noun: str = "value"
+    ) -> None:
+        shown = f"is not a valid {noun}" if is_secret else f"is {value!r}"
+        super().__init__(f"{name} {shown}: expected {wanted}.")
         self.name = name
 
 
@@ -48,6 +50,7 @@ class Kind(Struct, Generic[T_co], frozen=True):
     parse: Callable[[str], T_co]
     """Raises ValueError where the text is not of this kind."""
     wanted: str
+    noun: str = "value"
 
 
 class Setting(Generic[T]):
@@ -81,7 +84,9 @@ class Setting(Generic[T]):
         try:
             return self.kind.parse(text)
         except ValueError:
-            raise SettingError(self.name, text, self.kind.wanted, is_secret=self.is_secret) from None
+            raise SettingError(
+                self.name, text, self.kind.wanted, is_secret=self.is_secret, noun=self.kind.noun
+            ) from None
 
     @overload
     def __get__(self, settings: None, owner: type) -> Self: ...

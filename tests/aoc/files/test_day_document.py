@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bridgehead.aoc.files import day_document
 from bridgehead.aoc.files.day_document import CorruptDay
-from bridgehead.aoc.files.entries import NewEntry, timestamp
+from bridgehead.aoc.files.entries import NewEntry, format_timestamp
 from tests.aoc.data import entry
 
 NEW = NewEntry("new", 2, 7, "2025-12-24T00:00:00.000Z")
@@ -51,27 +51,31 @@ def test_a_file_of_any_layout_keeps_everything_when_it_grows(
     document = {**more, "day": 4, "entries": entries} if first else {"day": 4, "entries": entries, **more}
     data = json.dumps(document, **layout).encode()
 
-    read = day_document.decode_entries(data, 4)
-    grown = day_document.split_document(data).with_new([NEW, NEW]).data
+    read, inside = day_document.decode_day(data, 4)
+    grown = day_document.split_document(data, inside).with_new([NEW, NEW]).data
 
     assert [(e.llm, e.phase, e.time) for e in read] == [
         (e["llm"], e["phase"], e.get("speedMs", e.get("speed_ms"))) for e in entries
     ]
     assert json.loads(grown) == {**document, "entries": [WRITTEN, WRITTEN, *entries]}
     assert list(json.loads(grown)) == list(document)
-    assert len(day_document.decode_entries(grown, 4)) == len(entries) + 2
+    assert len(day_document.decode_day(grown, 4).entries) == len(entries) + 2
 
 
 @settings(deadline=None)
 @given(names=st.lists(NAMES, min_size=1, max_size=5))
 def test_any_name_comes_back_intact_from_a_file_of_ours(names: list[str]) -> None:
-    grown = day_document.empty_document(9)
+    data = day_document.empty_document(9).data
     for name in names:
-        grown = day_document.split_document(grown.data).with_new([NewEntry(name, 1, 5, timestamp(0))])
+        inside = day_document.decode_day(data, 9).inside
+        new = NewEntry(name, 1, 5, format_timestamp(0))
+        data = day_document.split_document(data, inside).with_new([new]).data
 
-    assert [entry.llm for entry in day_document.decode_entries(grown.data, 9)] == names[::-1]
-    assert [e["llm"] for e in json.loads(grown.data)["entries"]] == names[::-1]
-    assert sum(len(times) for times in day_document.decode_times(grown.data, 9)[1].values()) == len(names)
+    decoded = day_document.decode_day(data, 9)
+    assert [entry.llm for entry in decoded.entries] == names[::-1]
+    assert [e["llm"] for e in json.loads(data)["entries"]] == names[::-1]
+    groups = day_document.group_entries(decoded.entries)
+    assert sum(len(runs.ordered) for runs in groups.values()) == len(names)
 
 
 OURS = day_document.empty_document(4).with_new([NEW, NewEntry("a]b", 1, 3, "2025-12-01T00:00:00.000Z")]).data
@@ -91,52 +95,98 @@ def test_any_mutation_is_read_as_other_readers_read_it_or_refused(
 ) -> None:
     mutated = data[:at] + put + data[at + cut :]
     try:
-        read = day_document.decode_entries(mutated, 4)
+        read, inside = day_document.decode_day(mutated, 4)
     except CorruptDay:
         return
 
-    document = json.loads(mutated)
+    document = json.loads(mutated, object_pairs_hook=unique)
     found = [(e["llm"], e["phase"], e.get("speedMs", e.get("speed_ms"))) for e in document["entries"]]
     assert [(e.llm, e.phase, e.time) for e in read] == found
-    assert day_document.decode_times(mutated, 4) == day_document.group_times(read)
-    grown = day_document.split_document(mutated).with_new([NEW]).data
+    grown = day_document.split_document(mutated, inside).with_new([NEW]).data
     assert json.loads(grown) == {**document, "entries": [WRITTEN, *document["entries"]]}
 
 
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object that has no key twice."""
+    assert len({name for name, _ in pairs}) == len(pairs)
+    return dict(pairs)
+
+
+GOOD = {"llm": "a", "phase": 1, "speedMs": 1, "timestamp": "t"}
+
+
+def day_of(**entry: Any) -> bytes:
+    return json.dumps({"day": 4, "entries": [{**GOOD, **entry}]}).encode()
+
+
 @pytest.mark.parametrize(
-    ("data", "word"),
+    ("data", "words"),
     [
-        (b"", "truncated"),
-        (b"{\n", "truncated - in line 2"),
-        (b"[]", "array"),
-        (b'{"day": 4}', "entries"),
-        (b'{"entries": []}', "day"),
-        (b'{"day": 5, "entries": []}', "day 5"),
-        (b'{"day": 4, "entries": [{}]}', "$.entries[0]"),
-        (b'{"day": 4, "entries": [{"llm": "a", "phase": 1, "timestamp": ""}]}', "speedMs"),
+        (b"", "line 1: not valid JSON (Input data was truncated)"),
+        (b"{\n", "line 2: not valid JSON (Input data was truncated)"),
+        (b"[]", "not the records of a day"),
+        (b'{"day": 4}', "`entries` is missing"),
+        (b'{"entries": []}', "`day` is missing"),
+        (b'{"day": "4", "entries": []}', "`day` must be the number of the day"),
+        (b'{"day": 4, "entries": {}}', "`entries` must be a list of records"),
+        (b'{"day": 5, "entries": []}', "it says that it is of day 5, and its name says day 4"),
+        (b'{"day": 4, "entries": [\n7]}', "line 2: the entry is not an object"),
+        (b'{"day": 4, "entries": [{}]}', "line 1: `llm` is missing"),
+        (day_of(phase=3), "line 1: `phase` must be 1 or 2"),
+        (day_of(speedMs=-1), "line 1: `speedMs` must be a whole number of milliseconds, 0 or more"),
+        (day_of(speed_ms=2), "line 1: `speedMs` and `speed_ms` are different"),
+        (day_of(timestamp=7), "line 1: `timestamp` must be a text"),
         (
-            b'{"day": 4, "entries": [{"llm": "a", "phase": 3, "speedMs": 1, "timestamp": ""}]}',
-            "$.entries[0].phase",
+            b'{"day": 4, "entries": [{"llm": "a", "phase": 1, "timestamp": ""}]}',
+            "neither `speedMs` nor `speed_ms`",
         ),
+        (b'{"day": 4,\n"entries": [\n{"llm": oops}]}', "line 3: not valid JSON"),
+        (b'{"day": 4, "entries": [], "entries": []}', "the key `entries` stands twice"),
+        (b'{"day": 4, "day": 4, "entries": []}', "the key `day` stands twice"),
+        (b'{"day": 4, "entries": [], "entr\\u0069es": []}', "the key `entries` stands twice"),
+        (b'{"day": 4, "entries": [], "x": 1, "x": 2}', "the key `x` stands twice"),
         (
-            b'{"day": 4, "entries": [{"llm": "a", "phase": 1, "speedMs": -1, "timestamp": ""}]}',
-            "$.entries[0].speedMs",
+            b'{"day": 4, "entries": [{"llm": "a", "phase": 1, "phase": 2, "speedMs": 1, "timestamp": "t"}]}',
+            "the key `phase` stands twice",
         ),
-        (b'{"day": 4,\n"entries": [\n{"llm": oops}]}', "line 3"),
-        (b'{"day": 4, "entries": [], "entries": []}', "twice"),
-        (b'{"day": 4, "day": 4, "entries": []}', "twice"),
-        (b'{"day": 4, "entries": [], "entr\\u0069es": []}', "twice"),
-        (b'{"day": 4, "entries": [], "x": 1, "x": 2}', "twice"),
         (b'{"day": 4, "entries": []} {}', "trailing"),
         (b'{"day": 4, "entries": [], "x": "\xff"}', "invalid"),
         (b'{"day": 4, "x": ' + b"[" * 5000 + b"]" * 5000 + b', "entries": []}', "recursion"),
     ],
 )
-def test_a_file_that_cannot_be_read_rightly_is_refused_with_the_place(data: bytes, word: str) -> None:
-    for read in (day_document.decode_entries, day_document.decode_times):
-        with pytest.raises(CorruptDay) as refusal:
-            read(data, 4)
-        assert word in str(refusal.value).lower() or word in str(refusal.value)
+def test_a_file_that_cannot_be_read_is_refused_in_words_with_the_line(data: bytes, words: str) -> None:
+    with pytest.raises(CorruptDay) as refusal:
+        day_document.decode_day(data, 4)
+
+    assert words in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"timestamp": ""}, {"speed_ms": 1}, {"measure": 5}, {"source": ["x"]}, {"withdrawn": {"by": "me"}}],
+)
+def test_what_is_only_unusual_is_read(more: dict[str, Any]) -> None:
+    (entry,) = day_document.decode_day(day_of(**more), 4).entries
+
+    assert (entry.time, entry.measure, entry.source) == (1, "solving", "claimed")
+
+
+def test_groups_leave_out_what_was_withdrawn_and_count_what_was_claimed() -> None:
+    runs = [
+        {**GOOD, "source": "measured"},
+        GOOD,
+        {**GOOD, "measure": "execution", "speedMs": 3},
+        {**GOOD, "speedMs": 9, "withdrawn": "2025"},
+        {**GOOD, "llm": " a\u200b"},
+    ]
+    data = json.dumps({"day": 4, "entries": runs}).encode()
+
+    groups = day_document.group_entries(day_document.decode_day(data, 4).entries)
+
+    assert {group: (runs.ordered, runs.claimed) for group, runs in groups.items()} == {
+        ("a", 1, "solving"): ([1, 1, 1], 2),
+        ("a", 1, "execution"): ([3], 1),
+    }
 
 
 def test_a_new_file_is_one_entry_a_line() -> None:
@@ -157,4 +207,4 @@ def test_a_new_file_is_one_entry_a_line() -> None:
     ],
 )
 def test_a_timestamp_is_utc_with_milliseconds(seconds: float, written: str) -> None:
-    assert timestamp(seconds) == written
+    assert format_timestamp(seconds) == written

@@ -1,11 +1,12 @@
-"""Ranking: `speed_leaderboard` and `speed_history`, with filters, pages and aliases."""
+"""Leaderboard: `speed_leaderboard`, `speed_history` and the resource, with filters, pages and aliases."""
 
 import json
 from typing import Any
 
 import pytest
 
-from tests.aoc.data import Data, entry
+from bridgehead.mcp.revisions import HANDSHAKE
+from tests.aoc.data import CONTRACT, Data, entry
 from tests.support.checked import CheckedClient, connect
 
 
@@ -19,8 +20,13 @@ async def history(data: Data, **arguments: Any) -> Any:
         return (await client.call("speed_history", arguments))["structuredContent"]
 
 
-async def refusal(data: Data, tool: str, **arguments: Any) -> Any:
+async def said(data: Data, tool: str, **arguments: Any) -> str:
     async with connect(data.bridge()) as client:
+        return await client.text(tool, arguments)
+
+
+async def refusal(data: Data, tool: str, **arguments: Any) -> Any:
+    async with connect(data.bridge(), revision=CONTRACT) as client:
         return await client.error("tools/call", {"name": tool, "arguments": arguments})
 
 
@@ -33,43 +39,46 @@ def standing(answer: Any) -> list[tuple[int, str]]:
     return [(row["rank"], row["llm"]) for row in answer["rows"]]
 
 
-async def test_llms_are_ranked_by_the_median_of_their_times(data: Data) -> None:
-    data.put_speeds(1, [entry("steady", 30), entry("lucky", 1), entry("lucky", 90), entry("lucky", 60)])
-    data.put_speeds(2, [entry("steady", 40, 2), entry("steady", 20)])
+async def test_a_row_has_everything_that_a_ranking_is_judged_by(data: Data) -> None:
+    data.put_speeds(1, [*(entry("steady", time) for time in (28, 29, 30, 31, 32)), entry("late", 60)])
 
     answer = await board(data)
 
-    assert answer == {
-        "rows": [
-            {
-                "rank": 1,
-                "llm": "steady",
-                "puzzles": 3,
-                "n": 3,
-                "best": 20,
-                "median": 30,
-                "mean": 30.0,
-                "stdev": pytest.approx(10.0),
-                "p95": None,
-                "slower": 1.0,
-            },
-            {
-                "rank": 2,
-                "llm": "lucky",
-                "puzzles": 1,
-                "n": 3,
-                "best": 1,
-                "median": 60,
-                "mean": pytest.approx(50.333333),
-                "stdev": pytest.approx(45.2806, rel=1e-5),
-                "p95": None,
-                "slower": 2.0,
-            },
-        ],
+    assert {**answer, "rows": []} == {
+        "rows": [],
         "total": 2,
-        "even": False,
+        "measure": "solving",
+        "even": True,
+        "method": answer["method"],
         "next_offset": None,
+        "skipped": [],
     }
+    first, second = answer["rows"]
+    assert first == {
+        "rank": 1,
+        "llm": "steady",
+        "slower": 1.0,
+        "low": 1.0,
+        "high": 1.0,
+        "provisional": False,
+        "puzzles": 1,
+        "shared": 1,
+        "n": 5,
+        "claimed": 5,
+        "best": 28,
+        "median": 30,
+        "mean": 30.0,
+        "stdev": pytest.approx(2.5**0.5),
+        "p95": None,
+        "attempts": 0,
+        "solved": 0,
+        "solve_rate": None,
+        "tokens": None,
+        "cost_usd": None,
+    }
+    assert (second["llm"], second["rank"], second["provisional"]) == ("late", 2, True)
+    assert second["slower"] == pytest.approx(2.0)
+    assert 1.8 < second["low"] <= 2.0 <= second["high"] < 2.2
 
 
 async def test_from_twenty_runs_on_the_95th_percentile_is_given(data: Data) -> None:
@@ -78,18 +87,23 @@ async def test_from_twenty_runs_on_the_95th_percentile_is_given(data: Data) -> N
     assert (await board(data))["rows"][0]["p95"] == 19
 
 
-async def test_equal_medians_share_a_rank(data: Data) -> None:
+async def test_models_that_cannot_be_told_apart_share_a_rank(data: Data) -> None:
     data.put_speeds(
-        1, [entry("b", 5), entry("a", 5), entry("c", 6), entry("d", 5), entry("d", 4), entry("d", 6)]
+        1,
+        [
+            *(entry("a", time) for time in (90, 95, 100, 105, 110)),
+            *(entry("b", time) for time in (91, 96, 101, 106, 111)),
+            *(entry("c", time) for time in (900, 950, 1000, 1050, 1100)),
+        ],
     )
 
-    assert standing(await board(data)) == [(1, "d"), (1, "a"), (1, "b"), (4, "c")]
+    assert standing(await board(data)) == [(1, "a"), (1, "b"), (3, "c")]
 
 
-async def test_nothing_is_so_many_times_slower_than_no_time_at_all(data: Data) -> None:
-    data.put_speeds(1, [entry("zero", 0), entry("nil", 0), entry("some", 5)])
+async def test_no_time_at_all_counts_as_half_a_millisecond(data: Data) -> None:
+    data.put_speeds(1, [entry("zero", 0), entry("some", 5)])
 
-    assert [row["slower"] for row in (await board(data))["rows"]] == [1.0, 1.0, None]
+    assert [row["slower"] for row in (await board(data))["rows"]] == [1.0, pytest.approx(10.0)]
 
 
 async def test_the_board_of_one_day_and_phase_counts_only_those(data: Data) -> None:
@@ -107,7 +121,7 @@ async def test_one_llm_keeps_the_rank_that_it_has_among_all(data: Data) -> None:
     answer = await board(data, llm="b")
 
     assert standing(answer) == [(2, "b")]
-    assert answer["rows"][0]["slower"] == 3.0
+    assert answer["rows"][0]["slower"] == pytest.approx(3.0)
 
 
 async def test_the_board_comes_in_pages(data: Data) -> None:
@@ -121,28 +135,95 @@ async def test_the_board_comes_in_pages(data: Data) -> None:
     assert (beyond["rows"], beyond["total"]) == ([], 7)
 
 
-async def test_the_text_of_the_board_says_what_to_do_next(data: Data) -> None:
+async def test_the_text_of_the_board_has_the_same_figures_and_says_how_they_came_about(data: Data) -> None:
     data.put_speeds(1, [entry("a", 100), entry("a", 101), entry("b", 150)])
-    data.put_speeds(2, [*(entry("b", 150) for _ in range(20))])
+    data.put_speeds(2, [*(entry("b", 168_000) for _ in range(20))])
 
-    async with connect(data.bridge()) as client:
-        text = await client.text("speed_leaderboard", {"limit": 1})
-        rest = await client.text("speed_leaderboard", {"offset": 1})
-        beyond = await client.text("speed_leaderboard", {"offset": 9, "day": 2})
+    text = await said(data, "speed_leaderboard", day=1, limit=1)
+    slow = await said(data, "speed_leaderboard", day=2)
+    beyond = await said(data, "speed_leaderboard", offset=9, day=2)
 
-    assert text.splitlines()[0] == (
-        "1. a: median 100ms, 1.00× the best (n 2 on 1, best 100ms, mean 100ms, stdev 0.7ms)"
+    assert text.startswith(
+        "Solving time:\n1. a (provisional): median 100 ms, 1.00× the leader; 2 runs on 1 puzzle, "
+        "best 100 ms, stdev 0.707 ms; claimed\n"
     )
-    assert "filter by day and phase" in text
+    assert "Ranked by the geometric mean of the ratios to the leader's medians on shared puzzles" in text
     assert text.endswith("2 in all; for more: offset 1")
-    assert ", p95 150ms)" in rest
-    assert beyond == "There are only 1 rows."
+    assert "1. b: median 2.8 min, 1.00× the leader; 20 runs on 1 puzzle, best 2.8 min" in slow
+    assert "p95 2.8 min" in slow
+    assert beyond == "There is no row at this offset: the board has 1 row."
 
 
 @pytest.mark.parametrize("tool", ["speed_leaderboard", "speed_history"])
-async def test_without_any_runs_the_text_says_so(data: Data, tool: str) -> None:
+async def test_without_runs_the_text_says_what_there_is_and_never_asks_for_a_record(
+    data: Data, tool: str
+) -> None:
+    assert await said(data, tool) == "No runs are recorded yet."
+    data.put_speeds(1, [entry("gpt-5", 5)])
+    data.put_speeds(2, [entry("o3", 5)])
+
+    assert await said(data, tool, day=3) == "No runs are recorded for day 3. Days with runs: 1, 2."
+    assert await said(data, tool, llm="claude") == (
+        "No runs of 'claude' are recorded. Known models: gpt-5, o3."
+    )
+
+
+@pytest.mark.parametrize("tool", ["speed_leaderboard", "speed_history"])
+@pytest.mark.parametrize("argument", ["llm", "llm_name"])
+async def test_a_model_is_found_in_any_case_under_either_argument(
+    data: Data, tool: str, argument: str
+) -> None:
+    data.put_speeds(1, [entry("gpt-5", 5), entry("o3", 5)])
+
     async with connect(data.bridge()) as client:
-        assert "No runs are recorded" in await client.text(tool, {"day": 3})
+        answer = (await client.call(tool, {argument: "GPT-5"}))["structuredContent"]
+
+    assert [one["llm"] for one in answer.get("rows") or answer["runs"]] == ["gpt-5"]
+
+
+async def test_names_that_look_alike_are_one_name(data: Data) -> None:
+    data.put_speeds(
+        1,
+        [
+            entry("caf\u00e9", 1),
+            entry("cafe\u0301", 2),
+            entry("\u200bcaf\u00e9\u202e", 3),
+            entry("o\u00a03", 4),
+        ],
+    )
+
+    answer = await board(data)
+
+    assert [(row["llm"], row["n"]) for row in answer["rows"]] == [("caf\u00e9", 3), ("o 3", 1)]
+
+
+async def test_measures_never_meet_on_one_board(data: Data) -> None:
+    data.put_speeds(
+        1, [entry("a", 90_000), entry("a", 4, measure="execution"), entry("b", 5, measure="execution")]
+    )
+
+    solving, execution = await board(data), await board(data, measure="execution")
+    text = await said(data, "speed_leaderboard")
+
+    assert (solving["measure"], standing(solving)) == ("solving", [(1, "a")])
+    assert (execution["measure"], standing(execution)) == ("execution", [(1, "a"), (2, "b")])
+    assert "2 runs of execution time not shown: measure=execution." in text
+
+
+async def test_a_board_of_nothing_but_execution_time_is_shown_without_asking(data: Data) -> None:
+    data.put_speeds(1, [entry("a", 4, measure="execution")])
+
+    assert (await board(data))["measure"] == "execution"
+
+
+async def test_what_is_claimed_and_what_is_measured_is_marked(data: Data) -> None:
+    data.put_speeds(1, [entry("a", 4), entry("a", 5, source="measured"), entry("b", 6, source="measured")])
+
+    answer = await board(data)
+    text = await said(data, "speed_leaderboard")
+
+    assert [(row["n"], row["claimed"]) for row in answer["rows"]] == [(2, 1), (1, 0)]
+    assert "; 1 of them claimed" in text
 
 
 async def test_aliases_make_one_llm_of_several_names(data: Data) -> None:
@@ -152,11 +233,12 @@ async def test_aliases_make_one_llm_of_several_names(data: Data) -> None:
     answer, by_alias = await board(data), await board(data, llm="gpt-4")
     runs = await history(data, llm="gpt4agent")
 
-    assert standing(answer) == [(1, "other"), (2, "gpt4")]
+    assert sorted(row["llm"] for row in answer["rows"]) == ["gpt4", "other"]
     assert by_alias["rows"][0]["n"] == 3
     assert sorted(run["llm"] for run in runs["runs"]) == ["gpt-4", "gpt4", "gpt4agent"]
 
 
+@pytest.mark.parametrize("tool", ["speed_leaderboard", "speed_history"])
 @pytest.mark.parametrize(
     ("aliases", "word"),
     [
@@ -168,15 +250,33 @@ async def test_aliases_make_one_llm_of_several_names(data: Data) -> None:
         ({"a": ["b"], "b": ["c"]}, "aliases of its own"),
     ],
 )
-async def test_a_broken_aliases_file_is_a_clear_error(data: Data, aliases: Any, word: str) -> None:
+async def test_a_broken_aliases_file_is_named_and_left_out(
+    data: Data, aliases: Any, word: str, tool: str
+) -> None:
     put_aliases(data, aliases)
+    data.put_speeds(1, [entry("a", 1)])
 
-    error = await refusal(data, "speed_leaderboard")
+    async with connect(data.bridge()) as client:
+        result = await client.call(tool)
 
-    assert error["code"] == -1
-    assert word in error["message"]
-    assert str(data.folder / "aliases.json") in error["message"]
-    assert '{"gpt4": ["gpt-4", "gpt4agent"]}' in error["message"]
+    (skipped,) = result["structuredContent"]["skipped"]
+    assert skipped["file"] == str(data.folder / "aliases.json")
+    assert word in skipped["problem"]
+    assert f"Skipped: {data.folder / 'aliases.json'} is broken" in result["content"][0]["text"]
+    assert result["structuredContent"]["total"] == 1
+
+
+async def test_a_byte_order_mark_is_fine_everywhere(data: Data) -> None:
+    mark = b"\xef\xbb\xbf"
+    (data.folder / "aliases.json").write_bytes(mark + b'{"gpt4": ["gpt-4"]}')
+    data.put_speeds(1, mark + json.dumps({"day": 1, "entries": [entry("gpt-4", 1)]}).encode())
+    async with connect(data.bridge()) as client:
+        await client.call("record_speed", {"day": 1, "phase": 1, "llm_name": "gpt4", "speed_ms": 7})
+        answer = (await client.call("speed_leaderboard"))["structuredContent"]
+
+    assert [(row["llm"], row["n"]) for row in answer["rows"]] == [("gpt4", 2)]
+    assert answer["skipped"] == []
+    assert data.speeds_file(1).read_bytes().startswith(mark)
 
 
 async def test_a_board_is_new_when_records_or_aliases_have_changed(data: Data) -> None:
@@ -197,14 +297,57 @@ async def test_a_board_is_new_when_records_or_aliases_have_changed(data: Data) -
 
 
 @pytest.mark.parametrize("tool", ["speed_leaderboard", "speed_history"])
-async def test_a_corrupt_file_is_named_by_whoever_reads_it(data: Data, tool: str) -> None:
+async def test_a_corrupt_file_blocks_only_questions_about_its_day(data: Data, tool: str) -> None:
+    data.put_speeds(1, [entry("a", 1)])
     data.put_speeds(3, b'{"day": 3, "entries": [{}]}')
 
-    error = await refusal(data, tool)
+    async with connect(data.bridge()) as client:
+        everything = await client.call(tool)
+        other_day = await client.call(tool, {"day": 1})
+    error = await refusal(data, tool, day=3)
 
+    (skipped,) = everything["structuredContent"]["skipped"]
+    assert skipped["file"] == str(data.speeds_file(3))
+    assert "line 1: `llm` is missing" in skipped["problem"]
+    assert f"Skipped: {data.speeds_file(3)} is corrupt" in everything["content"][0]["text"]
+    assert everything["structuredContent"]["total"] == 1
+    assert other_day["structuredContent"]["skipped"] == []
     assert error["code"] == -1
     assert str(data.speeds_file(3)) in error["message"]
-    assert "$.entries[0]" in error["message"]
+
+
+async def test_a_corrupt_file_does_not_stop_completion(data: Data) -> None:
+    data.put_speeds(1, [entry("gpt4", 1)])
+    data.put_speeds(3, b"{")
+    params = {
+        "ref": {"type": "ref/prompt", "name": "compare_models"},
+        "argument": {"name": "llm_name", "value": "g"},
+    }
+
+    async with connect(data.bridge()) as client:
+        assert (await client.request("completion/complete", params))["completion"]["values"] == ["gpt4"]
+
+
+async def test_the_leaderboard_is_a_resource_that_can_be_subscribed_to(data: Data) -> None:
+    data.put_speeds(1, [entry("a", 100)])
+    async with connect(data.bridge(), revision=HANDSHAKE["2025-11-25"]) as client:
+        listed = (await client.request("resources/list"))["resources"]
+        read = await client.request("resources/read", {"uri": "aoc://leaderboard"})
+        await client.request("resources/subscribe", {"uri": "aoc://leaderboard"})
+        await client.call("record_speed", {"day": 1, "phase": 1, "llm_name": "b", "speed_ms": 7})
+        heard = await client.inbox.of("notifications/resources/updated")
+
+    assert [item["uri"] for item in listed] == ["aoc://leaderboard"]
+    assert "1. a (provisional): median 100 ms" in read["contents"][0]["text"]
+    assert heard[0]["params"]["uri"] == "aoc://leaderboard"
+
+
+async def test_a_client_of_the_contract_sees_only_days_in_the_list(data: Data) -> None:
+    data.puzzle(1, "one")
+    async with connect(data.bridge(), revision=CONTRACT) as client:
+        listed = (await client.request("resources/list"))["resources"]
+
+    assert [item["uri"] for item in listed] == ["aoc://day01"]
 
 
 async def test_the_history_is_newest_first_over_all_days(data: Data) -> None:
@@ -229,6 +372,9 @@ async def test_the_history_is_newest_first_over_all_days(data: Data) -> None:
         "llm": "a",
         "speed_ms": 4,
         "timestamp": "2025-12-06T09:12:44.1234567Z",
+        "measure": "solving",
+        "source": "claimed",
+        "withdrawn": False,
     }
     assert (answer["total"], answer["older"]) == (5, None)
 

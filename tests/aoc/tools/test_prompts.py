@@ -30,6 +30,7 @@ async def test_solve_day_gives_the_first_phase_and_how_to_record_it(data: Data) 
     assert "Solve this puzzle in Zig." in text
     assert "# Day 3\n\nFind the key." in text
     assert "Find the door." not in text
+    assert "start_attempt(day=3, phase=1, " in text
     assert "record_speed(day=3, phase=1, " in text
     assert "never estimate" in text
 
@@ -56,6 +57,7 @@ async def test_a_second_phase_that_is_not_there_is_explained(
     data: Data, year: str, day: str, word: str
 ) -> None:
     data.puzzle(int(day), "one")
+    Data(data.folder / "2024").puzzle(int(day), "one")
 
     error = await refusal(data, "solve_day", {"day": day, "phase": "2"}, AOC_YEAR=year)
 
@@ -86,8 +88,11 @@ async def test_compare_models_gives_the_ranking_and_how_to_read_it(data: Data) -
 
     text = await prompted(data, "compare_models", day="1", phase="1", llm_name="slow")
 
-    assert "solving times on day 1 in phase 1." in text
-    assert text.index("1. fast: median 20ms") < text.index("2. slow: median 40ms, 2.00×")
+    assert "recorded times on day 1 in phase 1." in text
+    assert text.index("1. fast (provisional): median 20 ms") < text.index(
+        "2. slow (provisional): median 40 ms, 2.00×"
+    )
+    assert "share a rank" in text
     assert "other" not in text
     assert "Look closely at slow." in text
 
@@ -115,3 +120,11 @@ async def test_arguments_are_completed(data: Data) -> None:
         assert await completed(client, "solve_day", "phase", "") == ["1", "2"]
         assert await completed(client, "solve_day", "language", "ru") == ["Ruby", "Rust"]
         assert await completed(client, "compare_models", "llm_name", "g") == ["Gemini", "gpt4"]
+
+
+async def test_a_broken_second_phase_stops_only_the_prompt_for_it(data: Data) -> None:
+    data.puzzle(3, "one", b"\xff")
+
+    assert "# Day 3\n\none" in await prompted(data, "solve_day", day="3")
+    error = await refusal(data, "solve_day", {"day": "3", "phase": "2"})
+    assert (error["code"], "Day03_phase2.md" in error["message"]) == (-1, True)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bridgehead.aoc.files import instructions
-from tests.aoc.data import Data
+from tests.aoc.data import CONTRACT, Data
 from tests.support.checked import connect
 
 
@@ -20,12 +20,12 @@ async def fetched(data: Data, day: int) -> str:
 
 
 async def refusal(data: Data, day: int) -> Any:
-    async with connect(data.bridge()) as client:
+    async with connect(data.bridge(), revision=CONTRACT) as client:
         return await client.error("tools/call", {"name": "fetch_instruction", "arguments": {"day": day}})
 
 
 async def listed(data: Data, **more: str) -> list[Any]:
-    async with connect(data.bridge(**more)) as client:
+    async with connect(data.bridge(**more), revision=CONTRACT) as client:
         resources: list[Any] = (await client.request("resources/list"))["resources"]
         return resources
 
@@ -97,10 +97,27 @@ async def test_a_text_that_is_not_utf8_is_named_with_the_place_and_what_to_do(da
     assert "Save it as UTF-8." in error["message"]
 
 
-async def test_a_broken_second_phase_is_not_left_out_silently(data: Data) -> None:
+async def test_a_broken_second_phase_does_not_block_the_first_and_is_not_left_out_silently(
+    data: Data,
+) -> None:
     data.puzzle(3, "one", b"\xff")
 
-    assert "Day03_phase2.md" in (await refusal(data, 3))["message"]
+    text = await fetched(data, 3)
+
+    assert text.startswith("# Day 3\n\n## Phase 1\none\n\n## Phase 2\n(Phase 2 cannot be shown: ")
+    assert "Day03_phase2.md is not UTF-8 text" in text
+    assert "Save it as UTF-8." in text
+
+
+async def test_a_missing_day_lists_the_days_that_there_are(data: Data) -> None:
+    assert (await refusal(data, 7))["message"].endswith("No day has a text yet.")
+    data.puzzle(1, "one")
+    data.puzzle(12, "twelve")
+
+    message = (await refusal(data, 7))["message"]
+
+    assert message.startswith("Instruction file not found for day 7 (tried Day07_phase1.md and day07.json)")
+    assert message.endswith("Days with a text: 1, 12.")
 
 
 async def test_a_folder_in_the_place_of_a_file_is_named(data: Data) -> None:
@@ -138,7 +155,7 @@ async def test_only_days_that_can_be_read_are_listed(data: Data) -> None:
 
 
 async def test_the_description_names_the_configured_year(data: Data) -> None:
-    data.puzzle(1, "one")
+    Data(data.folder / "2019").puzzle(1, "one")
 
     (item,) = await listed(data, AOC_YEAR="2019")
 
@@ -202,3 +219,37 @@ async def test_a_path_that_leads_through_a_file_is_named(data: Data) -> None:
 
     assert error["code"] == -1
     assert str(data.instructions / "Day03_phase1.md") in error["message"]
+
+
+def put_input(data: Data, day: int, content: bytes) -> None:
+    (data.folder / "inputs").mkdir(exist_ok=True)
+    (data.folder / "inputs" / f"day{day:02}.txt").write_bytes(content)
+
+
+async def test_inputs_are_resources(data: Data) -> None:
+    data.puzzle(1, "one")
+    put_input(data, 1, b"\xef\xbb\xbf1\r\n2\r\n")
+    ref = {"type": "ref/resource", "uri": "aoc://day{day}/input"}
+    async with connect(data.bridge()) as client:
+        uris = [item["uri"] for item in (await client.request("resources/list"))["resources"]]
+        read = await client.request("resources/read", {"uri": "aoc://day01/input"})
+        params = {"ref": ref, "argument": {"name": "day", "value": ""}}
+        completed = await client.request("completion/complete", params)
+        missing = await client.error("resources/read", {"uri": "aoc://day02/input"})
+
+    assert uris == ["aoc://leaderboard", "aoc://day01", "aoc://day01/input"]
+    assert read["contents"][0]["text"] == "1\n2\n"
+    assert completed["completion"]["values"] == ["01"]
+    assert (missing["code"], "There is no input for day 2" in missing["message"]) == (-1, True)
+
+
+async def test_a_year_without_a_folder_never_serves_or_changes_another_ones_files(data: Data) -> None:
+    data.puzzle(1, "of 2025")
+    run = {"day": 1, "phase": 1, "llm_name": "a", "speed_ms": 5}
+    async with connect(data.bridge(AOC_YEAR="2024"), revision=CONTRACT) as client:
+        error = await client.error("tools/call", {"name": "fetch_instruction", "arguments": {"day": 1}})
+        await client.call("record_speed", run)
+
+    assert str(data.folder / "2024" / "instructions" / "Day01_phase1.md") in error["message"]
+    assert not data.speeds.exists()
+    assert (data.folder / "2024" / "speeds" / "day01.json").exists()

@@ -13,20 +13,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from filelock import FileLock
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bridgehead.aoc.files.recorder import Recorder
+from bridgehead.aoc.files.names import canonical_name
+from bridgehead.aoc.files.recorder import NewRun, Recorder
 from bridgehead.aoc.settings import AocSettings
-from bridgehead.mcp.revisions import REVISIONS
-from bridgehead.runtime.clock import SystemClock
-from tests.aoc.data import Data, entry
+from bridgehead.mcp.revisions import REVISIONS, Revision
+from bridgehead.runtime.timing import SystemClock
+from tests.aoc.data import CONTRACT, Data, entry, locked
 from tests.support.checked import connect
 from tests.support.messages import call
 from tests.support.stdio_peer import Peer
 
 RUN = {"day": 1, "phase": 1, "llm_name": "gpt4", "speed_ms": 1250}
+
+
+@pytest.fixture(autouse=True)
+def puzzle(data: Data) -> None:
+    """Without a puzzle of its day a record is questioned."""
+    data.puzzle(1, "Count the gulls.")
 
 
 async def recorded(data: Data, arguments: dict[str, Any], **settings: str) -> Any:
@@ -35,7 +41,7 @@ async def recorded(data: Data, arguments: dict[str, Any], **settings: str) -> An
 
 
 async def refusal(data: Data, arguments: dict[str, Any], **settings: str) -> Any:
-    async with connect(data.bridge(**settings)) as client:
+    async with connect(data.bridge(**settings), revision=CONTRACT) as client:
         return await client.error("tools/call", {"name": "record_speed", "arguments": arguments})
 
 
@@ -58,6 +64,8 @@ async def test_the_structured_answer_has_the_figures_of_this_llm_day_and_phase(d
         "llm": "gpt4",
         "speed_ms": 9,
         "timestamp": answer["timestamp"],
+        "measure": "solving",
+        "source": "claimed",
         "n": 3,
         "best": 4,
         "median": 5,
@@ -118,17 +126,17 @@ async def test_the_smallest_and_the_largest_time_are_kept(data: Data, time_ms: i
 
 
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\u2028\u2029")).filter(
-    lambda name: 0 < len(name.strip()) <= 200
+    lambda name: 0 < len(canonical_name(name)) <= 200
 )
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(name=NAMES)
-async def test_any_name_comes_back_intact(data: Data, name: str) -> None:
+async def test_any_name_comes_back_in_its_one_spelling(data: Data, name: str) -> None:
     text = (await recorded(data, {**RUN, "llm_name": name}))["content"][0]["text"]
 
-    assert text.startswith(f"Recorded {name.strip()} Day 1 Phase 1: 1250ms")
-    assert data.entries(1)[0]["llm"] == name.strip()
+    assert text.startswith(f"Recorded {canonical_name(name)} Day 1 Phase 1: 1250ms")
+    assert data.entries(1)[0]["llm"] == canonical_name(name)
 
 
 async def test_calls_that_wait_together_are_written_together(data: Data) -> None:
@@ -137,7 +145,7 @@ async def test_calls_that_wait_together_are_written_together(data: Data) -> None
     inodes: set[int] = set()
 
     async def record(number: int) -> int:
-        done = await recorder.record(1, 1, "gpt4", number)
+        done = await recorder.record(NewRun(1, 1, "gpt4", number))
         inodes.add(data.speeds_file(1).stat().st_ino)
         return done.figures.n
 
@@ -146,18 +154,6 @@ async def test_calls_that_wait_together_are_written_together(data: Data) -> None
     assert sorted(counts) == list(range(1, 201))
     assert sorted(e["speedMs"] for e in data.entries(1)) == list(range(200))
     assert len(inodes) < 10  # each write makes another file
-
-
-async def test_days_do_not_wait_for_each_other(data: Data) -> None:
-    data.speeds.mkdir()
-    async with connect(data.bridge()) as client:
-        with FileLock(data.speeds / ".day01.lock"):
-            _, held_up = client.start("tools/call", {"name": "record_speed", "arguments": RUN})
-            await client.call("record_speed", {**RUN, "day": 2})
-            assert (held_up.done(), len(data.entries(2))) == (False, 1)
-        await held_up
-
-    assert len(data.entries(1)) == 1
 
 
 async def test_a_record_sees_what_others_wrote_in_between(data: Data) -> None:
@@ -216,10 +212,11 @@ async def test_a_folder_in_the_place_of_the_file_is_refused(data: Data) -> None:
 
 async def test_a_lock_that_is_held_too_long_is_a_clear_error(data: Data) -> None:
     before = data.put_speeds(1, [entry("gpt4", 1)])
-    with FileLock(data.speeds / ".day01.lock"):
+    with locked(data.speeds):
         error = await refusal(data, RUN, AOC_LOCK_WAIT_MS="50")
 
     assert error["code"] == -1
+    assert error["message"].startswith(f"{data.speeds_file(1)} cannot be written: another process has locked")
     assert "Record again" in error["message"]
     assert data.speeds_file(1).read_bytes() == before
 
@@ -263,7 +260,7 @@ def test_a_full_disk_is_a_clear_error_and_leaves_the_file_as_it_was(data: Data) 
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
     with data.served(popen={"preexec_fn": small_disk}, is_cut_short=True) as peer:
-        peer.shake_hands()
+        peer.shake_hands("2024-11-05")
         error = answer(peer)["error"]
 
     assert error["code"] == -1
@@ -354,3 +351,160 @@ def test_a_reader_sees_a_whole_file_at_every_moment(data: Data) -> None:
             answer(peer)
 
     assert reader.wait(20) == 0
+
+
+@pytest.mark.parametrize("revision", REVISIONS.values(), ids=str)
+async def test_a_failure_has_the_contracts_code_for_its_revision_and_is_readable_for_newer_ones(
+    data: Data, revision: Revision
+) -> None:
+    data.put_speeds(1, b"{")
+    params = {"name": "record_speed", "arguments": RUN}
+    wrong = {"name": "record_speed", "arguments": {**RUN, "phase": 3}}
+    async with connect(data.bridge(), revision=revision) as client:
+        answers = [await client.answer_to("tools/call", one) for one in (params, wrong)]
+
+    messages = [
+        f"{data.speeds_file(1)} is corrupt and was left as it is: ",
+        "Invalid params for record_speed: phase must be 1 or 2 (got 3).",
+    ]
+    for answer, code, message in zip(answers, (-1, -32602), messages, strict=True):
+        if revision == CONTRACT:
+            assert answer["error"]["code"] == code
+            assert answer["error"]["message"].startswith(message)
+        else:
+            assert answer["result"]["isError"]
+            assert answer["result"]["content"][0]["text"].startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"phase": 3}, "phase must be 1 or 2 (got 3)."),
+        ({"day": 26}, "day must be between 1 and 25 (got 26)."),
+        ({"day": "1"}, "day must be an integer (got '1')."),
+        ({"speed_ms": 12.5}, "speed_ms must be an integer (got 12.5)."),
+    ],
+)
+async def test_arguments_that_do_not_fit_are_refused_in_words(data: Data, wrong: Any, words: str) -> None:
+    error = await refusal(data, {**RUN, **wrong})
+
+    assert (error["code"], error["message"]) == (-32602, f"Invalid params for record_speed: {words}")
+
+
+async def test_a_missing_argument_is_named(data: Data) -> None:
+    error = await refusal(data, {"day": 1, "llm_name": "a", "speed_ms": 1})
+
+    assert error["message"] == "Invalid params for record_speed: phase is required."
+    assert "llm_name is missing" in (await refusal(data, {"day": 1, "phase": 1, "speed_ms": 1}))["message"]
+
+
+async def test_a_whole_float_is_an_integer(data: Data) -> None:
+    await recorded(data, {**RUN, "day": 1.0, "speed_ms": 1250.0})
+
+    assert data.entries(1)[0]["speedMs"] == 1250
+
+
+async def test_llm_and_llm_name_are_both_understood_but_not_when_they_differ(data: Data) -> None:
+    run = {name: value for name, value in RUN.items() if name != "llm_name"}
+    await recorded(data, {**run, "llm": "gpt4"})
+    await recorded(data, {**RUN, "llm": "gpt4"})
+
+    assert [e["llm"] for e in data.entries(1)] == ["gpt4", "gpt4"]
+    assert "are different" in (await refusal(data, {**RUN, "llm": "other"}))["message"]
+
+
+async def test_a_record_says_what_was_timed_and_who_took_the_time(data: Data) -> None:
+    answer = await recorded(data, {**RUN, "measure": "execution", "source": "measured"})
+
+    assert {**data.entries(1)[0], "timestamp": ""} == entry(
+        "gpt4", 1250, 1, "", measure="execution", source="measured"
+    )
+    assert answer["structuredContent"]["measure"] == "execution"
+    assert answer["structuredContent"]["source"] == "measured"
+
+
+async def test_figures_and_the_average_are_of_one_measure(data: Data) -> None:
+    data.put_speeds(1, [entry("gpt4", 100_000), entry("gpt4", 3, measure="execution")])
+
+    answer = await recorded(data, {**RUN, "speed_ms": 5, "measure": "execution"})
+
+    assert answer["content"][0]["text"] == "Recorded gpt4 Day 1 Phase 1: 5ms (avg: 4ms)"
+    assert answer["structuredContent"]["n"] == 2
+
+
+async def test_the_original_programs_key_is_written_where_the_setting_says_so(data: Data) -> None:
+    await recorded(data, RUN, AOC_RECORD_KEYS="speed_ms")
+
+    assert list(data.entries(1)[0]) == ["llm", "phase", "speed_ms", "timestamp"]
+    assert (await recorded(data, RUN))["structuredContent"]["n"] == 2
+
+
+@pytest.mark.parametrize(
+    ("run", "doubt"),
+    [
+        ({"speed_ms": 0}, "0 ms is less than any solution takes"),
+        ({"day": 2}, "Day 2 has no puzzle here"),
+        ({"day": 13}, "The event of 2025 has 12 days"),
+    ],
+)
+async def test_what_looks_wrong_is_questioned_with_how_to_take_it_back(
+    data: Data, run: dict[str, int], doubt: str
+) -> None:
+    answer = await recorded(data, {**RUN, **run})
+    text = answer["content"][0]["text"]
+
+    assert f"Is this right? {doubt}." in text
+    assert f'timestamp="{answer["structuredContent"]["timestamp"]}"' in text
+
+
+async def test_a_client_of_the_contract_is_asked_nothing(data: Data) -> None:
+    async with connect(data.bridge(), revision=CONTRACT) as client:
+        text = await client.text("record_speed", {**RUN, "day": 9, "speed_ms": 0})
+
+    assert text == "Recorded gpt4 Day 9 Phase 1: 0ms (avg: 0ms)"
+
+
+async def test_a_wrong_record_can_be_taken_back_and_is_kept_marked_and_excluded(data: Data) -> None:
+    data.put_speeds(1, [entry("gpt4", 900, 1, "2025-12-01T00:00:00.000Z"), entry("other", 1000)])
+    async with connect(data.bridge()) as client:
+        made = (await client.call("record_speed", {**RUN, "speed_ms": 1}))["structuredContent"]
+        which = {"day": 1, "phase": 1, "llm_name": "gpt4", "timestamp": made["timestamp"]}
+        text = await client.text("withdraw_record", which)
+        again = await client.call("withdraw_record", which)
+        board = (await client.call("speed_leaderboard"))["structuredContent"]
+        history = (await client.call("speed_history"))["structuredContent"]
+
+    assert text == f"Withdrawn: gpt4 Day 1 Phase 1: 1ms of {made['timestamp']}"
+    assert again["isError"]
+    assert "has no record of gpt4" in again["content"][0]["text"]
+    assert [(row["llm"], row["n"], row["best"]) for row in board["rows"]] == [
+        ("gpt4", 1, 900),
+        ("other", 1, 1000),
+    ]
+    assert [run["withdrawn"] for run in history["runs"] if run["speed_ms"] == 1] == [True]
+    kept = data.entries(1)[0]
+    assert (kept["speedMs"], list(kept)[-1]) == (1, "withdrawn")
+    assert len(data.entries(1)) == 3
+
+
+def test_reads_and_writes_of_one_connection_are_sequential(data: Data) -> None:
+    with data.served() as peer:
+        peer.shake_hands("2024-11-05")
+        for number in range(20):
+            peer.send(
+                {
+                    "jsonrpc": "2.0",
+                    "id": f"w{number}",
+                    "method": "tools/call",
+                    "params": call("record_speed", RUN),
+                },
+                {
+                    "jsonrpc": "2.0",
+                    "id": f"r{number}",
+                    "method": "tools/call",
+                    "params": call("speed_history", {}),
+                },
+            )
+            peer.answer_to(f"w{number}")
+            text = peer.answer_to(f"r{number}")["result"]["content"][0]["text"]
+            assert len(text.splitlines()) == number + 1

@@ -131,7 +131,7 @@ async def test_faults_are_shown_beside_what_they_befall() -> None:
     ("arguments", "right"),
     [
         (["--url", "http://127.0.0.1"], "'http://127.0.0.1' is no address of a WebSocket. Usage:"),
-        (["--faults", "rain"], "Right would be late=0.3,delay=1,drop=0.05"),
+        (["--faults", "rain"], "Use a list such as late=0.3,delay=1,drop=0.05"),
         (["--files", "/no/such/folder"], "Name one that is there with --files."),
         (["--generation", "4"], "invalid choice: 4"),
     ],

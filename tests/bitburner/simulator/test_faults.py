@@ -169,5 +169,5 @@ def test_a_line_that_names_no_fault_is_refused_with_what_would_be_right(text: st
 
 
 def test_a_share_is_from_none_to_all() -> None:
-    with pytest.raises(InvalidArgument, match="share of drop is 2: it must be from 0 to 1"):
+    with pytest.raises(InvalidArgument, match="share of drop is 2: expected a number from 0 to 1"):
         Faults(drop=2)

@@ -1,13 +1,14 @@
 """Sessions: how a client of the handshake era gets one, keeps it, and loses it."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
 from bridgehead.mcp import Limits
+from bridgehead.mcp.http import Application
+from bridgehead.mcp.http.message import Handled, Handler, Request
 from tests.support.http_client import Headers
-from tests.support.http_server import App, Server, serving
+from tests.support.http_server import Server, serving
 from tests.support.messages import call, initialize, notification, request, text
 from tests.support.waiting import PATIENCE
 
@@ -93,7 +94,7 @@ async def test_an_idle_session_is_forgotten_and_one_in_use_is_not() -> None:
 
 
 async def test_the_session_of_another_principal_does_not_exist() -> None:
-    async with serving(wrap=by_header) as server:
+    async with serving(settings={"wrap": by_header}) as server:
         response = await server.post(initialize(), {"X-Caller": "ada"})
         await response.body()
         session: Headers = {"Mcp-Session-Id": response.headers["mcp-session-id"]}
@@ -107,14 +108,14 @@ async def test_the_session_of_another_principal_does_not_exist() -> None:
         assert (await server.post(ping, {**session, "X-Caller": "ada"})).status == 200
 
 
-def by_header(app: App) -> App:
-    """Take the caller's name from a header, as a middleware that knows it would do."""
+def by_header(app: Application) -> Handler:
+    """Take the caller's name from a header, as somebody in front who knows it would do."""
 
-    async def wrapped(scope: Any, receive: Any, send: Any) -> None:
-        caller = dict(scope.get("headers", ())).get(b"x-caller")
+    def wrapped(request: Request) -> Handled:
+        caller = request.headers.get(b"x-caller")
         if caller is not None:
-            scope.setdefault("state", {})["principal"] = caller.decode()
-        await app(scope, receive, send)
+            request.principal = caller.decode()
+        return app(request)
 
     return wrapped
 

@@ -1,1 +1,1 @@
-"""Tests of mercury's calling."""
+"""Tests of the mercury bridge: calling."""

@@ -1,5 +1,7 @@
 """Answers: they follow from the request alone, and keep to what it says about their length and form."""
 
+import runpy
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -203,3 +205,22 @@ async def test_another_catalogue_can_be_served() -> None:
 
     assert [model["id"] for model in listed["data"]] == ["mercury-3"]
     assert refused.status == 404
+
+
+@pytest.mark.parametrize(
+    ("prompt", "suffix"),
+    [
+        ("def weight(items):\n", "\n    return total\n"),
+        ("def weight(items):\n    ", "\n    return grams\n"),
+        ("class Scale:\n    pass\n\ndef weight(items: list[int]) -> int:\n", ""),
+    ],
+)
+async def test_what_is_filled_into_a_function_can_be_run(
+    raw: Raw, tmp_path: Path, prompt: str, suffix: str
+) -> None:
+    asked = {"model": "mercury-coder", "prompt": prompt, "suffix": suffix}
+    filled = (await answered(raw, asked, "/v1/fim/completions"))["choices"][0]["text"]
+    program = tmp_path / "program.py"
+    program.write_text(prompt + filled + suffix)
+
+    assert runpy.run_path(str(program))["weight"]([1, 2, 3]) == 6

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from inceptionai import AsyncInception
 from inceptionai.types import ChatCompletionChunk
+from openai import AsyncOpenAI
 
 from bridgehead.mercury.simulator import MODELS, Simulator
 
@@ -171,6 +172,15 @@ async def test_the_models_are_listed_with_prices_and_limits(sdk: AsyncInception,
     assert [model.id for model in listed.data] == [model.id for model in MODELS]
     assert all(float(model.pricing.prompt) > 0 for model in listed.data)
     assert all(model.context_length > model.max_output_length > 0 for model in listed.data)
+
+
+async def test_the_openai_sdk_takes_the_list_of_models_too(api: Simulator) -> None:
+    async with AsyncOpenAI(
+        api_key="sk_test", base_url=api.url, max_retries=0, _strict_response_validation=True
+    ) as client:
+        listed = await client.models.list()
+
+    assert [(model.object, model.owned_by) for model in listed.data] == [("model", "inception")] * len(MODELS)
 
 
 async def test_the_models_of_each_endpoint_are_listed_too(sdk: AsyncInception) -> None:

@@ -1,1 +1,1 @@
-"""Tests of mercury's tools."""
+"""Tests of the mercury bridge: tools."""

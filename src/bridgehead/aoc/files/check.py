@@ -15,9 +15,12 @@ from msgspec import Raw, Struct
 
 from bridgehead.runtime.errors import BridgeError
 
-from . import aliases, day_document, instructions, layout
-from .entries import Entry, is_control
+from . import day_document, instructions, layout
+from .aliases import read_aliases
+from .day_document import CorruptDay
+from .entries import Entry
 from .layout import Folders
+from .names import canonical_name, is_control
 from .snapshot import read_snapshot
 
 _MEANT = re.compile(r"day\W*\d+.*\.(md|json)", re.IGNORECASE)
@@ -68,14 +71,14 @@ def _instruction(folder: str, name: str) -> Iterator[str]:
     if name == layout.markdown_name(day, 2) and not os.path.lexists(os.path.join(folder, first)):
         yield f"is never read: {first} is missing"
     try:
-        instructions.read_file(folder, name, day)
+        instructions.check_file(folder, name, day)
     except BridgeError as error:
         yield str(error)
 
 
 def _aliases(path: str) -> Iterator[str]:
     try:
-        aliases.read(path)
+        read_aliases(path)
     except BridgeError as error:
         yield str(error)
 
@@ -91,25 +94,39 @@ def _speeds(folder: str, name: str) -> Iterator[str]:
         yield str(error)
         return
     if stored is not None:
-        yield from speed_problems(stored.data, day)
+        yield from find_problems(stored.data, day)
 
 
 class _Loose(Struct):
     entries: list[Raw]
 
 
-def speed_problems(data: bytes, day: int) -> Iterator[str]:
-    """Find everything that is wrong with a day's records, with its place."""
+def find_problems(data: bytes, day: int) -> Iterator[str]:
+    """Find everything that is wrong with a day's records, with its line and what to do."""
+    text = data.removeprefix(day_document.BYTE_ORDER_MARK)
     try:
-        entries = dict(enumerate(day_document.decode_entries(data, day)))
-    except day_document.CorruptDay as problem:
-        single, entries = _one_by_one(data)
-        yield from single or [str(problem)]
+        entries = dict(enumerate(day_document.decode_day(data, day).entries))
+    except CorruptDay as problem:
+        single, entries = _one_by_one(text, day)
+        yield from single or [f"{problem}. Fix or move the file: until then no record of this day counts"]
     for place, entry in entries.items():
-        if not _is_moment(entry.timestamp):
-            yield f"{entry.timestamp!r} is no ISO 8601 timestamp - at `$.entries[{place}].timestamp`"
-        if any(is_control(character) for character in entry.llm):
-            yield f"{entry.llm!r} has control characters in it - at `$.entries[{place}].llm`"
+        for wrong in _doubts(entry):
+            yield f"line {day_document.line_of_entry(text, place)}: {wrong}"
+
+
+def _doubts(entry: Entry) -> Iterator[str]:
+    """Find what can be read and is still not as it should be."""
+    if not entry.timestamp:
+        yield "the entry has no `timestamp` and counts as the oldest. Add one: 2025-12-01T10:30:00.000Z"
+    elif not _is_moment(entry.timestamp):
+        yield f"{entry.timestamp!r} is not an ISO 8601 timestamp. Write it as 2025-12-01T10:30:00.000Z"
+    if any(is_control(character) for character in entry.llm):
+        yield f"the name {entry.llm!r} has control characters. Remove them"
+    elif canonical_name(entry.llm) != entry.llm:
+        yield (
+            f"the name {entry.llm!r} looks like {canonical_name(entry.llm)!r} and counts as it. "
+            "Write it so, and nobody has to wonder"
+        )
 
 
 def _is_moment(timestamp: str) -> bool:
@@ -120,19 +137,19 @@ def _is_moment(timestamp: str) -> bool:
     return True
 
 
-def _one_by_one(data: bytes) -> tuple[list[str], dict[int, Entry]]:
+def _one_by_one(data: bytes, day: int) -> tuple[list[str], dict[int, Entry]]:
     """Look at each entry by itself, so that one that is wrong does not hide the next."""
     wrong: list[str] = []
-    right: dict[int, Entry] = {}
+    fine: dict[int, Entry] = {}
     try:
         raws = msgspec.json.decode(data, type=_Loose).entries
     except day_document.UNDECODABLE:
-        return wrong, right
+        return wrong, fine
     for place, raw in enumerate(raws):
+        alone = b'{"day": %d, "entries": [%b]}' % (day, bytes(raw))
         try:
-            entry = msgspec.json.decode(raw, type=Entry)
-            _ = entry.time
-            right[place] = entry
-        except (*day_document.UNDECODABLE, LookupError) as error:
-            wrong.append(f"{str(error).replace(' - at `$', f' - at `$.entries[{place}]')}")
-    return wrong, right
+            (fine[place],) = day_document.decode_day(alone, day).entries
+        except CorruptDay as problem:
+            line = day_document.line_of_entry(data, place)
+            wrong.append(f"line {line}: {str(problem).removeprefix('line 1: ')}. Fix or remove this entry")
+    return wrong, fine

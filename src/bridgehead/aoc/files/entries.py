@@ -1,84 +1,93 @@
-"""Entries: one speed record as it stands in a day's file, and the rules for what may be in it.
+"""Entries: one speed record as a day's file has it, read and written.
 
-Two keys for the time are read: `speedMs`, which is written, and the older `speed_ms`.
+Two keys for the time are read: `speedMs`, which the contract has, and `speed_ms`, which the original program
+writes. What a record was made with beyond the contract stands in keys of its own, which older readers ignore.
 """
 
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
-
-from bridgehead.runtime.errors import InvalidArgument
 
 from .layout import Phase
 
 MAX_MS = 2**63 - 1
-MAX_NAME = 200
-_DELETE, _LAST_CONTROL = 0x7F, 0x9F
 
 Milliseconds = Annotated[int, Meta(ge=0, le=MAX_MS)]
 Name = Annotated[str, Meta(min_length=1)]
+Measure = Literal["solving", "execution"]
+"""What was timed: a model until it had the solution, or its program while it ran."""
+Source = Literal["claimed", "measured"]
+"""Whether the time was told, or taken by this product."""
+RecordKey = Literal["speedMs", "speed_ms"]
+
+SOLVING: Measure = "solving"
+EXECUTION: Measure = "execution"
+CLAIMED: Source = "claimed"
+MEASURED: Source = "measured"
 
 
-class Entry(Struct, gc=False):
-    """One record as it is read."""
-
-    llm: Name
-    phase: Phase
-    timestamp: str
-    speed_ms: Milliseconds | UnsetType = field(default=UNSET, name="speedMs")
-    older_speed_ms: Milliseconds | UnsetType = field(default=UNSET, name="speed_ms")
-
-    @property
-    def time(self) -> int:
-        """The time that it took; raises LookupError where the entry has none."""
-        for found in (self.speed_ms, self.older_speed_ms):
-            if not isinstance(found, UnsetType):
-                return found
-        raise LookupError("neither `speedMs` nor the older `speed_ms` is there")
-
-
-class Run(Struct, gc=False):
-    """The part of a record that a ranking needs, read fast; names and times are checked in bulk."""
-
-    llm: str
-    phase: Phase
-    time: int = field(name="speedMs")
-
-
-class NewEntry(Struct, frozen=True):
-    """One record as it is written, its keys in the order of the contract."""
+class Group(NamedTuple):
+    """The runs that may be compared with each other: of one LLM, one phase, one measure."""
 
     llm: str
     phase: int
-    time: int = field(name="speedMs")
+    measure: Measure
+
+
+class Entry(Struct, gc=False):
+    """One record as it is read. Values of the newer keys that are not ours are ignored, not refused."""
+
+    llm: Name
+    phase: Phase
+    timestamp: str = ""
+    speed_ms: Milliseconds | UnsetType = field(default=UNSET, name="speedMs")
+    original_speed_ms: Milliseconds | UnsetType = field(default=UNSET, name="speed_ms")
+    measure_key: Any = field(default=None, name="measure")
+    source_key: Any = field(default=None, name="source")
+    withdrawn: Any = None
+
+    @property
+    def time(self) -> int:
+        """The time in milliseconds; a file is only decoded where each entry has one."""
+        found = self.original_speed_ms if isinstance(self.speed_ms, UnsetType) else self.speed_ms
+        return 0 if isinstance(found, UnsetType) else found
+
+    @property
+    def measure(self) -> Measure:
+        """What was timed. The contract's own word is "solving time", so that is what no word means."""
+        return EXECUTION if self.measure_key == EXECUTION else SOLVING
+
+    @property
+    def source(self) -> Source:
+        """Who took the time."""
+        return MEASURED if self.source_key == MEASURED else CLAIMED
+
+    @property
+    def is_withdrawn(self) -> bool:
+        """Whether it was taken back, and counts no more."""
+        return bool(self.withdrawn)
+
+
+class NewEntry(Struct, frozen=True):
+    """One record as it is written."""
+
+    llm: str
+    phase: int
+    time: int
     timestamp: str
+    measure: Measure | None = None
+    source: Source | None = None
+
+    @property
+    def group(self) -> Group:
+        """The runs that it counts among."""
+        return Group(self.llm, self.phase, self.measure or SOLVING)
 
 
-def clean_name(name: str) -> str:
-    """Give an LLM's name without the space around it; refuse one that no list could show."""
-    cleaned = name.strip()
-    if not cleaned:
-        raise InvalidArgument("llm_name is empty.", next_step="Give the name of the model that solved it.")
-    if len(cleaned) > MAX_NAME:
-        raise InvalidArgument(
-            f"llm_name has {len(cleaned)} characters.", next_step=f"At most {MAX_NAME} are kept."
-        )
-    if any(is_control(character) for character in cleaned):
-        raise InvalidArgument(
-            "llm_name has control characters in it.", next_step="Give the name as one line of plain text."
-        )
-    return cleaned
-
-
-def is_control(character: str) -> bool:
-    """Tell whether a character is a control character, which would break a line or a terminal."""
-    return character < " " or _DELETE <= ord(character) <= _LAST_CONTROL or character in "\u2028\u2029"
-
-
-def timestamp(seconds: float) -> str:
+def format_timestamp(seconds: float) -> str:
     """Write a moment as ISO 8601 in UTC, with milliseconds."""
     whole, thousandths = divmod(int(seconds * 1000), 1000)
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(whole))}.{thousandths:03}Z"

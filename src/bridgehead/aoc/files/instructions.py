@@ -1,4 +1,4 @@
-"""Instructions: a day's puzzle text, from its files to the text that a client gets.
+"""Instructions: a day's puzzle text and input, from their files to the text that a client gets.
 
 `DayXX_phase1.md` and `DayXX_phase2.md` come first, the older `dayXX.json` where there is no first phase in
 Markdown. Line endings become LF; nothing else of a text is touched.
@@ -14,13 +14,13 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Struct
 
-from bridgehead.runtime.errors import NotFound, StorageError
+from bridgehead.runtime.errors import BridgeError, NotFound, StorageError
 
 from . import layout
 from .snapshot import Identity, identify, read_snapshot
 
 MAX_BYTES = 4 * 1024 * 1024
-"""The longest puzzle text that is read."""
+"""The longest puzzle text or input that is read."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -30,13 +30,16 @@ class Instruction(Struct, frozen=True):
     day: int
     phase1: str
     phase2: str | None = None
+    problem: BridgeError | None = None
+    """Why the second phase, which is there, cannot be read. The first one can."""
 
     @property
     def text(self) -> str:
         """The whole puzzle as a client gets it."""
-        if self.phase2 is None:
+        second = self.phase2 if self.problem is None else f"(Phase 2 cannot be shown: {self.problem})"
+        if second is None:
             return f"# Day {self.day}\n\n{self.phase1}"
-        return f"# Day {self.day}\n\n## Phase 1\n{self.phase1}\n\n## Phase 2\n{self.phase2}"
+        return f"# Day {self.day}\n\n## Phase 1\n{self.phase1}\n\n## Phase 2\n{second}"
 
 
 class _Legacy(Struct):
@@ -47,37 +50,49 @@ class _Legacy(Struct):
     phase2: str | None = None
 
 
-def read_file(folder: str, name: str, day: int) -> None:
+def check_file(folder: str, name: str, day: int) -> None:
     """Read one file of a day only to see that it can be read."""
     path = os.path.join(folder, name)
     stored = read_snapshot(path, MAX_BYTES)
     if stored is None:
         return
     if name == layout.legacy_name(day):
-        _from_legacy(path, day, stored.data)
+        _decode_legacy(path, day, stored.data)
     else:
-        _decoded(path, stored.data)
+        _decode_text(path, stored.data)
 
 
-def read(folder: str, day: int) -> Instruction:
+def read_instruction(folder: str, day: int) -> Instruction:
     """Read a day's instructions; raises `NotFound` or `StorageError`, which name the file."""
-    phase1 = _markdown(folder, day, 1)
+    phase1 = _read_markdown(folder, day, 1)
     if phase1 is not None:
-        return Instruction(day, phase1, _markdown(folder, day, 2))
+        try:
+            return Instruction(day, phase1, _read_markdown(folder, day, 2))
+        except StorageError as problem:
+            return Instruction(day, phase1, problem=problem)
     path = os.path.join(folder, layout.legacy_name(day))
     stored = read_snapshot(path, MAX_BYTES)
     if stored is None:
-        raise _missing(folder, day)
-    return _from_legacy(path, day, stored.data)
+        raise _not_found(folder, day)
+    return _decode_legacy(path, day, stored.data)
 
 
-def _markdown(folder: str, day: int, phase: int) -> str | None:
+def read_input(folder: str, day: int) -> str:
+    """Read the puzzle input of a day; raises `NotFound` or `StorageError`."""
+    path = os.path.join(folder, layout.input_name(day))
+    stored = read_snapshot(path, MAX_BYTES)
+    if stored is None:
+        raise NotFound(f"There is no input for day {day}.", next_step=f"Put it into {path}.")
+    return _decode_text(path, stored.data)
+
+
+def _read_markdown(folder: str, day: int, phase: int) -> str | None:
     path = os.path.join(folder, layout.markdown_name(day, phase))
     stored = read_snapshot(path, MAX_BYTES)
-    return None if stored is None else _decoded(path, stored.data)
+    return None if stored is None else _decode_text(path, stored.data)
 
 
-def _decoded(path: str, data: bytes) -> str:
+def _decode_text(path: str, data: bytes) -> str:
     try:
         return with_line_feeds(data.removeprefix(_BYTE_ORDER_MARK).decode())
     except UnicodeDecodeError as error:
@@ -86,7 +101,7 @@ def _decoded(path: str, data: bytes) -> str:
         ) from error
 
 
-def _from_legacy(path: str, day: int, data: bytes) -> Instruction:
+def _decode_legacy(path: str, day: int, data: bytes) -> Instruction:
     try:
         found = msgspec.json.decode(data.removeprefix(_BYTE_ORDER_MARK), type=_Legacy)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -98,18 +113,20 @@ def _from_legacy(path: str, day: int, data: bytes) -> Instruction:
 
 
 def _broken(path: str, day: int, problem: str) -> StorageError:
-    right = f'{{"day": {day}, "phase1": "...", "phase2": "..."}}'
+    form = f'{{"day": {day}, "phase1": "...", "phase2": "..."}}'
     return StorageError(
         f"{path} is broken: {problem}.",
-        next_step=f"Make it {right}, or put the text into {layout.markdown_name(day, 1)} beside it.",
+        next_step=f"Write it as {form}, or put the text into {layout.markdown_name(day, 1)} beside it.",
     )
 
 
-def _missing(folder: str, day: int) -> NotFound:
+def _not_found(folder: str, day: int) -> NotFound:
     first, older = layout.markdown_name(day, 1), layout.legacy_name(day)
+    days = ", ".join(map(str, sorted(list_days(folder))))
     return NotFound(
         f"Instruction file not found for day {day} (tried {first} and {older}).",
-        next_step=f"Put the puzzle text into {os.path.join(folder, first)}.",
+        next_step=f"Put the puzzle text into {os.path.join(folder, first)}. "
+        + (f"Days with a text: {days}." if days else "No day has a text yet."),
     )
 
 
@@ -118,24 +135,34 @@ def with_line_feeds(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def available(folder: str) -> dict[int, frozenset[tuple[str, Identity]]]:
-    """Give the days that can be read, and for each which files it is made of right now."""
+def list_days(folder: str) -> dict[int, frozenset[tuple[str, Identity]]]:
+    """List the days that can be read, and for each which files it is made of right now."""
     found: dict[int, set[tuple[str, Identity]]] = {}
-    for day, name, identity in _files(folder):
+    for day, name, identity in _list_files(folder):
         found.setdefault(day, set()).add((name, identity))
     return {day: frozenset(files) for day, files in found.items() if _has_beginning(day, files)}
 
 
-def _files(folder: str) -> Iterator[tuple[int, str, Identity]]:
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return  # no folder, no puzzles; it may come later
-    for name in names:
+def list_inputs(folder: str) -> dict[int, Identity]:
+    """List the days that have an input, and which file that is right now."""
+    names = {layout.input_name(day): day for day in layout.DAYS}
+    found = {names[name]: identify(os.path.join(folder, name)) for name in _names(folder) if name in names}
+    return {day: identity for day, identity in sorted(found.items()) if identity is not None}
+
+
+def _list_files(folder: str) -> Iterator[tuple[int, str, Identity]]:
+    for name in _names(folder):
         day = layout.day_of_instruction_file(name)
         identity = None if day is None else identify(os.path.join(folder, name))
         if day is not None and identity is not None:
             yield day, name, identity
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []  # no folder, no puzzles; it may come later
 
 
 def _has_beginning(day: int, files: set[tuple[str, Identity]]) -> bool:

@@ -28,9 +28,14 @@ SHORTER_LAST = 12
 
 INSTRUCTIONS = "instructions"
 SPEEDS = "speeds"
+INPUTS = "inputs"
+ANSWERS = "answers"
+ATTEMPTS = "attempts"
 ALIASES = "aliases.json"
 
 URI_TEMPLATE = "aoc://day{day}"
+INPUT_TEMPLATE = "aoc://day{day}/input"
+LEADERBOARD_URI = "aoc://leaderboard"
 _NUMBER = re.compile(r"0[1-9]|1[0-9]|2[0-5]")
 _INSTRUCTION_FILE = re.compile(r"Day(\d\d)_phase([12])\.md|day(\d\d)\.json", re.ASCII)
 _SPEEDS_FILE = re.compile(r"day(\d\d)\.json", re.ASCII)
@@ -44,6 +49,11 @@ def two_digits(day: int) -> str:
 def day_uri(day: int) -> str:
     """Give the URI of a day's instructions."""
     return f"aoc://day{day:02}"
+
+
+def input_uri(day: int) -> str:
+    """Give the URI of a day's input."""
+    return f"aoc://day{day:02}/input"
 
 
 def parse_day(text: str) -> int | None:
@@ -64,6 +74,26 @@ def legacy_name(day: int) -> str:
 def speeds_name(day: int) -> str:
     """Name the file with the speed records of a day."""
     return f"day{day:02}.json"
+
+
+def journal_name(day: int) -> str:
+    """Name the file with the records of a large day that are not in its file yet."""
+    return f".day{day:02}.journal"
+
+
+def input_name(day: int) -> str:
+    """Name the file with the puzzle input of a day."""
+    return f"day{day:02}.txt"
+
+
+def answer_name(day: int, phase: int) -> str:
+    """Name the file with the right answer to a phase."""
+    return f"Day{day:02}_phase{phase}.txt"
+
+
+def attempts_name(day: int) -> str:
+    """Name the file with the attempts at a day."""
+    return f"day{day:02}.jsonl"
 
 
 def day_of_instruction_file(name: str) -> int | None:
@@ -88,25 +118,38 @@ class Folders(Struct, frozen=True):
 
     instructions: str
     speeds: str
+    inputs: str
+    answers: str
+    attempts: str
     aliases: str
     """The file with the aliases, which are the same for all years."""
 
 
 def find_folders(settings: AocSettings, current: str) -> Folders:
-    """Find the folders; a year that has one of its own in the data directory lives there."""
-    data = settings.data_dir or _default_data(current)
+    """Find the folders of the event.
+
+    The folders at the top of the data directory are those of the default year, unless that has a folder of
+    its own. Any other year lives in the folder of its name, also before that exists: it must never read or
+    write another's.
+    """
+    data = settings.data_dir or default_data_dir(current)
     of_year = os.path.join(data, str(settings.year))
-    event = of_year if os.path.isdir(of_year) else data
+    is_apart = settings.year != AocSettings.year.default or os.path.isdir(of_year)
+    event = of_year if is_apart else data
     return Folders(
         instructions=settings.instructions_dir or os.path.join(event, INSTRUCTIONS),
         speeds=settings.speeds_dir or os.path.join(event, SPEEDS),
+        inputs=os.path.join(event, INPUTS),
+        answers=os.path.join(event, ANSWERS),
+        attempts=os.path.join(event, ATTEMPTS),
         aliases=os.path.join(data, ALIASES),
     )
 
 
-def _default_data(current: str) -> str:
+def default_data_dir(current: str) -> str:
+    """Return the data directory where none is set: the current one if it looks like one, else the user's."""
     if any(os.path.isdir(os.path.join(current, name)) for name in (INSTRUCTIONS, SPEEDS)):
         return current
-    from bridgehead.runtime import places  # brings pathlib and platformdirs, which few starts need
+    from bridgehead.runtime import directories  # brings pathlib and platformdirs, which few starts need
 
-    return str(places.user_data("aoc"))
+    return str(directories.user_data("aoc"))

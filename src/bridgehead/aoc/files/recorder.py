@@ -1,8 +1,8 @@
 """Recorder: takes speed records from many calls at once and answers each when it is on the disk.
 
-All records of a day that wait together are written together: one lock, one new file, one flush to the disk,
-however many they are. While one batch is written (in a thread, so that the loop is free), the next one
-gathers.
+All records of a day that wait together are written together: one lock, one write, one flush, however many
+they are. While one batch is written (in a thread, so that the loop is free), the next one gathers. A day
+whose records went to its journal is folded when nobody has recorded for a moment.
 """
 
 from __future__ import annotations
@@ -10,10 +10,26 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Clock
 
+from . import layout
 from .day_file import DayFile, Recorded
-from .entries import NewEntry, timestamp
+from .entries import Entry, Group, Measure, NewEntry, RecordKey, Source, format_timestamp
+from .locking import FolderLock
+
+IDLE_SECONDS = 1.0
+"""How long nobody records before a journal is folded in."""
+
+
+class NewRun(NamedTuple):
+    """A time to record."""
+
+    day: int
+    phase: int
+    llm: str
+    time: int
+    measure: Measure | None = None
+    source: Source | None = None
 
 
 class _Waiting(NamedTuple):
@@ -24,44 +40,89 @@ class _Waiting(NamedTuple):
 class Recorder:
     """The records of one event, open for writing."""
 
-    def __init__(self, folder: str, lock_wait: float, clock: Clock) -> None:
-        self._folder = folder
+    def __init__(self, folder: str, lock_wait: float, clock: Clock, key: RecordKey = "speedMs") -> None:
+        self._lock = FolderLock(folder, lock_wait)
         self._lock_wait = lock_wait
         self._clock = clock
-        self._writers: dict[int, _Writer] = {}
+        self._key: RecordKey = key
+        self._days: dict[int, _DayQueue] = {}
+        self._unanswered: dict[int, set[asyncio.Future[Recorded]]] = {}
 
-    async def record(self, day: int, phase: int, llm: str, time: int) -> Recorded:
+    async def record(self, run: NewRun, by: int | None = None) -> Recorded:
         """Record a time; when this returns, it is on the disk. Raises `StorageError` or `Unavailable`."""
-        writer = self._writers.get(day)
-        if writer is None:
-            writer = self._writers[day] = _Writer(DayFile(self._folder, day, self._lock_wait, self._clock))
-        return await writer.add(NewEntry(llm, phase, time, timestamp(self._clock.now())))
+        answer = self._queue(run.day).add(self._entry(run))
+        if by is not None:
+            self._unanswered.setdefault(by, set()).add(answer)
+            answer.add_done_callback(lambda done: self._forget(by, done))
+        return await answer
+
+    def _forget(self, by: int, answer: asyncio.Future[Recorded]) -> None:
+        waiting = self._unanswered.get(by, set())
+        waiting.discard(answer)
+        if not waiting:
+            self._unanswered.pop(by, None)
+
+    async def settled(self, by: int) -> None:
+        """Wait for what somebody recorded before asking: the contract has one request after the other."""
+        waiting = self._unanswered.get(by)
+        if waiting:
+            await asyncio.wait(set(waiting))
+
+    def record_now(self, runs: list[NewRun]) -> list[Recorded]:
+        """Record times of one day for somebody who is not in an event loop. Blocks."""
+        file = self._queue(runs[0].day).file
+        entries = [self._entry(run) for run in runs]
+        recorded = file.append(entries)
+        file.fold()
+        return recorded
+
+    def _entry(self, run: NewRun) -> NewEntry:
+        moment = format_timestamp(self._clock.now())
+        return NewEntry(run.llm, run.phase, run.time, moment, run.measure, run.source)
+
+    async def withdraw(self, day: int, group: Group, timestamp: str) -> Entry:
+        """Take a record back: it stays, marked, and counts no more."""
+        return await asyncio.to_thread(self._queue(day).file.withdraw, group, timestamp)
+
+    def fold_leftovers(self) -> None:
+        """Fold journals in that a killed process left. Blocks."""
+        for day in layout.DAYS:
+            self._queue(day).file.fold(IDLE_SECONDS)
+
+    def _queue(self, day: int) -> _DayQueue:
+        if day not in self._days:
+            self._days[day] = _DayQueue(DayFile(self._lock, day, self._clock, self._key))
+        return self._days[day]
 
     async def close(self) -> None:
-        """Wait for what is being written."""
-        busy = [writer.task for writer in self._writers.values() if writer.task is not None]
+        """Wait for what is being written, and fold the journals in."""
+        busy = [queue.task for queue in self._days.values() if queue.task is not None]
         if busy:
             await asyncio.wait(busy, timeout=self._lock_wait)
+        for queue in self._days.values():
+            await queue.close()
 
 
-class _Writer:
+class _DayQueue:
     """Takes the records of a day as they come, and writes those that wait whenever it can."""
 
     def __init__(self, file: DayFile) -> None:
-        self._file = file
+        self.file = file
         self._waiting: list[_Waiting] = []
         self.task: asyncio.Task[None] | None = None
+        self._folding: asyncio.TimerHandle | None = None
 
-    async def add(self, entry: NewEntry) -> Recorded:
-        """Hand in a record and wait until it is written; it may be written even if nobody waits any more."""
+    def add(self, entry: NewEntry) -> asyncio.Future[Recorded]:
+        """Hand in a record; it may be written even if nobody waits for the answer any more."""
         loop = asyncio.get_running_loop()
         waiting = _Waiting(entry, loop.create_future())
         self._waiting.append(waiting)
         if self.task is None:
             self.task = loop.create_task(self._write())
-        return await waiting.answer
+        return waiting.answer
 
     async def _write(self) -> None:
+        self._fold_later(None)
         try:
             while self._waiting:
                 batch = [one for one in self._waiting if not one.answer.cancelled()]
@@ -70,10 +131,12 @@ class _Writer:
                     await self._write_batch(batch)
         finally:
             self.task = None
+            if self.file.has_journal:
+                self._fold_later(IDLE_SECONDS)
 
     async def _write_batch(self, batch: list[_Waiting]) -> None:
         try:
-            written = await asyncio.to_thread(self._file.append, [one.entry for one in batch])
+            written = await asyncio.to_thread(self.file.append, [one.entry for one in batch])
         except Exception as failure:  # noqa: BLE001 - each one who waits hears of it
             for one in batch:
                 if not one.answer.done():
@@ -82,3 +145,42 @@ class _Writer:
         for one, recorded in zip(batch, written, strict=True):
             if not one.answer.done():
                 one.answer.set_result(recorded)
+
+    def _fold_later(self, seconds: float | None) -> None:
+        if self._folding is not None:
+            self._folding.cancel()
+            self._folding = None
+        if seconds is not None:
+            self._folding = asyncio.get_running_loop().call_later(seconds, self._fold_now)
+
+    def _fold_now(self) -> None:
+        self._folding = None
+        if self.task is None:
+            self.task = asyncio.get_running_loop().create_task(self._fold())
+
+    async def _fold(self) -> None:
+        """Fold, as a task of its own that records wait behind."""
+        try:
+            await asyncio.to_thread(self._fold_quietly, IDLE_SECONDS / 2)
+        finally:
+            self.task = None
+            if self._waiting:
+                self.task = asyncio.get_running_loop().create_task(self._write())
+
+    def _fold_quietly(self, idle_seconds: float) -> None:
+        """Fold; where that cannot be done now, the journal stays and is read as it is."""
+        from bridgehead.runtime.errors import BridgeError
+
+        try:
+            self.file.fold(idle_seconds)
+        except BridgeError as failure:
+            import logging
+
+            logging.getLogger("bridgehead.aoc").warning("a journal was not folded in: %s", failure)
+
+    async def close(self) -> None:
+        """Fold the journal in, if there is one."""
+        is_due = self._folding is not None
+        self._fold_later(None)
+        if is_due:
+            await asyncio.to_thread(self._fold_quietly, 0.0)

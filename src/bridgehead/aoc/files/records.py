@@ -1,24 +1,88 @@
-"""Records: every run of every day, read again only for the days whose files have changed. May block."""
+"""Records: every run of every day, read again only for the days whose files have changed. Blocks."""
 
 # ruff: noqa: PTH118 - one way to write a path in this package
 
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Iterable
 from typing import NamedTuple
 
+from bridgehead.runtime.errors import StorageError
+
+from ..ranking.board import Skipped
 from ..ranking.figures import Runs
-from . import day_document, layout
+from . import day_document, journal, layout
 from .day_document import MAX_BYTES, CorruptDay, corrupt_file
-from .entries import Entry
+from .entries import CLAIMED, Entry, Group
+from .names import canonical_name
 from .snapshot import Identity, identify, read_snapshot
 
 
-class DayRuns(NamedTuple):
-    """The runs of one day by phase and LLM, and of which file."""
+class DayRead(NamedTuple):
+    """A day's file and its journal as they were at one moment."""
 
-    runs: dict[int, dict[str, Runs]]
+    data: bytes
+    entries: list[Entry]
+    """What is in the file; empty where it was not decoded."""
+    inside: int
     identity: Identity
+    pending: list[Entry]
+    """What is only in the journal, from the oldest to the newest."""
+    journal_identity: Identity | None
+
+    @property
+    def all_entries(self) -> list[Entry]:
+        """The entries of both, the newest first."""
+        return self.pending[::-1] + self.entries if self.pending else self.entries
+
+
+def read_day(folder: str, day: int, *, is_decoded: bool = True) -> DayRead | None:
+    """Read a day; None where it has no file. Raises `StorageError` where the file is corrupt.
+
+    The journal is read first. Where it is folded in between, the file has its entries already, and is found
+    not to be the one that the journal goes on from. The other way round a reader could miss them in both.
+    """
+    path = os.path.join(folder, layout.speeds_name(day))
+    stored_journal = read_snapshot(os.path.join(folder, layout.journal_name(day)), MAX_BYTES)
+    stored = read_snapshot(path, MAX_BYTES)
+    if stored is None:
+        return None
+    waiting = None if stored_journal is None else journal.decode_journal(stored_journal.data)
+    identity = None if waiting is None or stored_journal is None else stored_journal.identity
+    if not is_decoded and waiting is not None and waiting.base.matches(stored.data):
+        return DayRead(stored.data, [], waiting.base.inside, stored.identity, waiting.entries, identity)
+    try:
+        decoded = day_document.decode_day(stored.data, day)
+    except CorruptDay as problem:
+        raise corrupt_file(path, problem) from problem
+    pending = [] if waiting is None else waiting.pending(stored.data, decoded.entries)
+    return DayRead(stored.data, decoded.entries, decoded.inside, stored.identity, pending, identity)
+
+
+def read_journal_tail(path: str, before: Identity | None) -> tuple[list[Entry], Identity] | None:
+    """Read what was appended to a journal since it was this one (or not there yet) and its file the same.
+
+    None where the journal has not just grown.
+    """
+    stored = read_snapshot(path, MAX_BYTES)
+    if stored is None:
+        return None
+    if before is None:
+        whole = journal.decode_journal(stored.data)
+        return None if whole is None else (whole.entries, stored.identity)
+    if before.inode != stored.identity.inode or len(stored.data) < before.size:
+        return None
+    tail = stored.data[before.size : stored.data.rfind(b"\n") + 1]
+    return journal.decode_lines(tail.split(b"\n")), stored.identity
+
+
+class DayRuns(NamedTuple):
+    """The runs of one day, and of which files."""
+
+    groups: dict[Group, Runs]
+    identity: tuple[Identity | None, Identity | None]
 
 
 class Records:
@@ -27,39 +91,87 @@ class Records:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._read: dict[int, DayRuns] = {}
+        # Boards are made in threads; what is known of a day is read and added to by one of them at a time.
+        self._lock = threading.Lock()
 
-    def runs(self) -> dict[int, DayRuns]:
-        """Give the runs of the days that have any; a corrupt file is corrupt_file."""
-        found = {day: self._of_day(day) for day in layout.DAYS}
-        return {day: runs for day, runs in found.items() if runs is not None}
+    def runs(self, day: int | None, skipped: list[Skipped]) -> dict[int, DayRuns]:
+        """Return the runs of the days that have any, or of one day.
+
+        A corrupt file is refused where it is asked for by its day; else it is skipped and named.
+        """
+        if day is not None:
+            found = self._of_day(day)
+            return {} if found is None else {day: found}
+        read: dict[int, DayRuns] = {}
+        for number in layout.DAYS:
+            try:
+                of_day = self._of_day(number)
+            except StorageError as problem:
+                skipped.append(Skipped(self.path(number), problem.message))
+                continue
+            if of_day is not None:
+                read[number] = of_day
+        return read
 
     def _of_day(self, day: int) -> DayRuns | None:
-        path = self.path(day)
-        identity = identify(path)
-        known = self._read.get(day)
-        if known is not None and known.identity == identity:
+        with self._lock:
+            identity = self._identity(day)
+            known = self._read.get(day)
+            if known is not None and known.identity == identity:
+                return known
+            if known is not None and known.identity[0] == identity[0]:
+                grown = self._read_on(day, known)
+                if grown is not None:
+                    return grown
+            found = read_day(self._folder, day)
+            if found is None:
+                self._read.pop(day, None)
+                return None
+            groups = day_document.group_entries(found.all_entries)
+            known = self._read[day] = DayRuns(groups, (found.identity, found.journal_identity))
             return known
-        stored = read_snapshot(path, MAX_BYTES)
-        if stored is None:
-            return None
-        try:
-            times = day_document.decode_times(stored.data, day)
-        except CorruptDay as problem:
-            raise corrupt_file(path, problem) from problem
-        runs = {phase: {llm: Runs(of) for llm, of in by_llm.items()} for phase, by_llm in times.items()}
-        known = self._read[day] = DayRuns(runs, stored.identity)
-        return known
 
-    def entries(self, day: int) -> list[Entry]:
-        """Give the entries of a day, the newest first; a corrupt file is corrupt_file."""
-        stored = read_snapshot(self.path(day), MAX_BYTES)
-        if stored is None:
-            return []
-        try:
-            return day_document.decode_entries(stored.data, day)
-        except CorruptDay as problem:
-            raise corrupt_file(self.path(day), problem) from problem
+    def _read_on(self, day: int, known: DayRuns) -> DayRuns | None:
+        """Add what the journal has gained.
+
+        A board of a large day need not decode it again for each record.
+        """
+        path = os.path.join(self._folder, layout.journal_name(day))
+        tail = read_journal_tail(path, known.identity[1])
+        if tail is None:
+            return None
+        entries, identity = tail
+        for entry in entries:
+            group = Group(canonical_name(entry.llm), entry.phase, entry.measure)
+            known.groups.setdefault(group, Runs([])).add(entry.time, is_claimed=entry.source == CLAIMED)
+        grown = self._read[day] = DayRuns(known.groups, (known.identity[0], identity))
+        return grown
+
+    def _identity(self, day: int) -> tuple[Identity | None, Identity | None]:
+        return identify(self.path(day)), identify(os.path.join(self._folder, layout.journal_name(day)))
+
+    def entries(self, days: Iterable[int], skipped: list[Skipped] | None = None) -> dict[int, list[Entry]]:
+        """Return the entries of some days, the newest first.
+
+        Without a list for skipped files one is refused.
+        """
+        read: dict[int, list[Entry]] = {}
+        for day in days:
+            try:
+                found = read_day(self._folder, day)
+            except StorageError as problem:
+                if skipped is None:
+                    raise
+                skipped.append(Skipped(self.path(day), problem.message))
+                continue
+            if found is not None:
+                read[day] = found.all_entries
+        return read
+
+    def has_file(self, day: int) -> bool:
+        """Tell whether a day has records."""
+        return identify(self.path(day)) is not None
 
     def path(self, day: int) -> str:
-        """Tell where the records of a day are."""
+        """Return where the records of a day are."""
         return os.path.join(self._folder, layout.speeds_name(day))

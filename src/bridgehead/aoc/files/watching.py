@@ -1,31 +1,69 @@
-"""Watching: looks for changed puzzle files while the bridge serves, and tells the clients that listen.
+"""Watching: looks for changed puzzles, inputs and records while the bridge serves, and tells who listens.
 
 It asks the file system again and again, which works on every disk and costs a fraction of a millisecond.
 """
 
+# ruff: noqa: PTH118 - pathlib would delay the server's first answer
+
 from __future__ import annotations
 
+import os
 from typing import Any
+
+from msgspec import Struct
 
 from bridgehead.mcp import Bridge
 from bridgehead.mcp.lazy_imports import asyncio
 
 from . import instructions, layout
+from .layout import Folders
+from .snapshot import Identity, identify
 
 EVERY_SECONDS = 1.0
 
 
-async def watch(bridge: Bridge[Any], folder: str, every: float) -> None:
-    """Announce every change of the puzzles in a folder, until cancelled."""
-    before = instructions.available(folder)
+class Seen(Struct, frozen=True):
+    """What the folders hold at one moment."""
+
+    resources: dict[str, object]
+    """Each listed resource, and what changes with it."""
+    records: dict[str, Identity]
+    """Each file that a board is made of."""
+
+
+async def watch(bridge: Bridge[Any], folders: Folders, every: float) -> None:
+    """Announce every change in the folders, until cancelled."""
+    before = look(folders)
     while True:
         await asyncio.sleep(every)
-        now = instructions.available(folder)
-        if now == before:
-            continue
-        for day in sorted(before.keys() | now.keys()):
-            if before.get(day) != now.get(day):
-                bridge.changed.resource(layout.day_uri(day))
-        if before.keys() != now.keys():
+        now = look(folders)
+        for uri in sorted(before.resources.keys() | now.resources.keys()):
+            if before.resources.get(uri) != now.resources.get(uri):
+                bridge.changed.resource(uri)
+        if before.resources.keys() != now.resources.keys():
             bridge.changed.resources()
+        if before.records != now.records:
+            bridge.changed.resource(layout.LEADERBOARD_URI)
         before = now
+
+
+def look(folders: Folders) -> Seen:
+    """Look at everything that can change."""
+    resources: dict[str, object] = {
+        layout.day_uri(day): files for day, files in instructions.list_days(folders.instructions).items()
+    }
+    inputs = instructions.list_inputs(folders.inputs)
+    resources |= {layout.input_uri(day): identity for day, identity in inputs.items()}
+    records: dict[str, Identity] = {}
+    paths = [folders.aliases]
+    for day in layout.DAYS:
+        paths += [
+            os.path.join(folders.speeds, layout.speeds_name(day)),
+            os.path.join(folders.speeds, layout.journal_name(day)),
+            os.path.join(folders.attempts, layout.attempts_name(day)),
+        ]
+    for path in paths:
+        identity = identify(path)
+        if identity is not None:
+            records[path] = identity
+    return Seen(resources, records)

@@ -35,19 +35,26 @@ class Figures(Struct, frozen=True):
 class Runs:
     """Times in order, and their sums."""
 
-    __slots__ = ("ordered", "squares", "total")
+    __slots__ = ("claimed", "ordered", "squares", "total")
 
-    def __init__(self, ordered: list[int]) -> None:
+    def __init__(self, ordered: list[int], claimed: int = 0) -> None:
         """Take over a list of times that are in order."""
         self.ordered = ordered
+        self.claimed = claimed
+        """How many of them were told and not measured."""
         self.total = sum(ordered)
         self.squares = squares(ordered)
 
-    def add(self, time: int) -> None:
+    def add(self, time: int, *, is_claimed: bool = False) -> None:
         """Take one more in."""
         insort(self.ordered, time)
         self.total += time
         self.squares += time * time
+        self.claimed += is_claimed
+
+    def merged(self, other: Runs) -> Runs:
+        """Return these runs and others as one."""
+        return Runs(sorted(self.ordered + other.ordered), self.claimed + other.claimed)
 
 
 def squares(ordered: list[int]) -> int:
@@ -73,6 +80,11 @@ def figures(parts: Sequence[Runs]) -> Figures:
     p95 = at_rank(ordered, -(-n * 95 // 100) - 1) if n >= ENOUGH_FOR_P95 else None
     best = min(times[0] for times in ordered)
     return Figures(n, best, _median(ordered, n), total / n, stdev, p95)
+
+
+def median_of(ordered: list[int]) -> float:
+    """Return the median of times that are in order."""
+    return _median([ordered], len(ordered))
 
 
 def _median(ordered: list[list[int]], n: int) -> float:

@@ -6,11 +6,12 @@ runs come in at the front.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from msgspec import Struct
 
-from ..files.entries import Entry
+from ..files.entries import Entry, Measure, Source
+from ..files.names import canonical_name
 from .board import Filters
 
 
@@ -22,6 +23,9 @@ class Run(Struct, frozen=True):
     llm: str
     speed_ms: int
     timestamp: str
+    measure: Measure
+    source: Source
+    withdrawn: bool
 
 
 class Page(Struct, frozen=True):
@@ -33,33 +37,50 @@ class Page(Struct, frozen=True):
     """How many older ones there are, to ask for next; None on the last page."""
 
 
-def page(
+def find_runs(
     records: Mapping[int, list[Entry]],
     filters: Filters,
     name_of: Callable[[str], str],
-    *,
-    limit: int,
-    older: int | None,
-) -> Page:
-    """Give the newest runs that fit, or those among the `older` oldest ones."""
-    llm = None if filters.llm is None else name_of(filters.llm)
+    llms: Collection[str] | None,
+) -> list[tuple[int, Entry]]:
+    """Find every run that fits, withdrawn ones too, the newest first; `llms` are the names that may count."""
     fitting = [
         (day, entry)
         for day, entries in records.items()
         for entry in entries
-        if (filters.phase is None or entry.phase == filters.phase)
-        and (llm is None or name_of(entry.llm) == llm)
+        if filters.phase in {None, entry.phase}
+        and filters.measure in {None, entry.measure}
+        and (llms is None or name_of(canonical_name(entry.llm)) in llms)
     ]
-    fitting.sort(key=lambda pair: moment(pair[1].timestamp), reverse=True)
-    total = len(fitting)
+    fitting.sort(key=lambda pair: sortable_moment(pair[1].timestamp), reverse=True)
+    return fitting
+
+
+def as_run(day: int, entry: Entry) -> Run:
+    """Return a run as it is shown."""
+    return Run(
+        day,
+        entry.phase,
+        entry.llm,
+        entry.time,
+        entry.timestamp,
+        entry.measure,
+        entry.source,
+        entry.is_withdrawn,
+    )
+
+
+def cut_page(found: list[tuple[int, Entry]], limit: int, older: int | None) -> Page:
+    """Cut out the newest runs, or the newest of the `older` oldest ones."""
+    total = len(found)
     start = 0 if older is None else max(0, total - older)
-    runs = [Run(day, e.phase, e.llm, e.time, e.timestamp) for day, e in fitting[start : start + limit]]
-    left = total - start - len(runs)
-    return Page(runs, total, left or None)
+    page = [as_run(day, entry) for day, entry in found[start : start + limit]]
+    left = total - start - len(page)
+    return Page(page, total, left or None)
 
 
-def moment(timestamp: str) -> str:
-    """Give a text that sorts as the moment does, however many decimals it was written with."""
+def sortable_moment(timestamp: str) -> str:
+    """Return a text that sorts as the moment does, however many decimals it was written with."""
     if timestamp.endswith("Z"):
         return timestamp[:-1]
     from datetime import UTC, datetime

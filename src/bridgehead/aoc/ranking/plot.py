@@ -1,72 +1,154 @@
-"""Plot: a picture of each model's times, on a logarithmic axis, the fastest on top.
+"""Plot: a picture of a board, the fastest on top, with every run behind the figures.
 
-Every run is a dot, the box holds the middle half of them, the line in it is the median. Drawn with
-matplotlib, which is an optional extra.
+On the board of one puzzle the axis is time. Over several puzzles times cannot share an axis: there each run
+stands at how many times the leader's median on the same puzzle it took. Drawn with matplotlib, an optional
+extra.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, StorageError, Unavailable
 
-from .board import Filters, Row
-from .rendering import NO_RUNS, UNEVEN, times
+from .board import Board, Filters, Row
+from .plot_text import Fonts, find_fonts
+from .wording import duration, interval, measure_name, no_runs_text, notes, ratio, solved
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from ..event import Event
 
-SUFFIXES = (".svg", ".png")
+SUFFIXES = (".svg", ".png", ".pdf")
 MAX_MODELS = 25
 """More rows cannot be told apart at a glance."""
 MAX_DOTS = 400
 """Dots of one model; of more runs as many are drawn, evenly chosen from the fastest to the slowest."""
-MAX_NAME = 36
-MAX_TICKS = 12
-_BEST, _OTHER, _INK, _FAINT = "#0f766e", "#64748b", "#0f172a", "#94a3b8"
+MAX_TICKS = 9
+ENOUGH_FOR_BOX = 5
+
+WIDTH, ROW, HEAD, AXIS, NOTE = 11.0, 0.52, 1.34, 0.72, 0.2
+"""In inches: the picture, a row, what is above the rows, the axis below them, a line of notes."""
+MARGIN, GAP, MAX_LABEL = 0.32, 0.26, 3.1
 
 
-def draw(event: Event, filters: Filters, path: str) -> str:
-    """Draw the models' times into a file, and return what to tell the person who asked."""
-    if not path.endswith(SUFFIXES):
-        raise InvalidArgument(f"{path} is no picture.", next_step="Name a file that ends with .svg or .png.")
-    board = event.board_now(filters)
-    if not board.rows:
-        raise Unavailable(NO_RUNS)
-    rows = board.rows[:MAX_MODELS]
-    times_of = event.times_now(filters)
-    notes = [] if board.is_even else [UNEVEN]
-    if len(board.rows) > len(rows):
-        notes.append(f"The fastest {len(rows)} of {len(board.rows)} models.")
-    _save(rows, [times_of[row.llm] for row in rows], _title(event.year, filters), notes, path)
-    return f"{path}: {len(rows)} models, {sum(row.n for row in rows)} runs"
+class Theme(Struct, frozen=True):
+    """The colours of a picture."""
+
+    paper: str
+    ink: str
+    faint: str
+    grid: str
+    leader: str
+    other: str
+    unsure: str
 
 
-def _title(year: int, filters: Filters) -> str:
+THEMES = {
+    "light": Theme("#ffffff", "#17202c", "#566273", "#e3e7ed", "#0b7a6f", "#3f68b5", "#8b95a5"),
+    "dark": Theme("#10161f", "#e8eef6", "#a3b0c2", "#263243", "#34d3bf", "#86aef0", "#7d899b"),
+}
+
+
+class Line(Struct, frozen=True):
+    """One model as it is drawn: where its runs are on the axis, and the interval of its median there."""
+
+    row: Row
+    places: list[float]
+    middle: float
+    low: float
+    high: float
+
+
+def draw(event: Event, filters: Filters, path: str, theme: str = "light") -> str:
+    """Draw a board into a file, and return what to tell the person who asked."""
+    suffix = path[path.rfind(".") :].lower()
+    if suffix not in SUFFIXES:
+        raise InvalidArgument(
+            f"{path} is not a picture.", next_step="Name a file that ends with .svg, .png or .pdf."
+        )
+    view = event.board_now(filters)
+    rows = [row for row in view.rows if row.n and row.slower is not None]
+    if not rows:
+        known = [row.llm for row in view.board.rows]
+        raise Unavailable(no_runs_text(filters.llm, known, filters.day, view.days))
+    shown = rows[:MAX_MODELS]
+    lines, is_relative = _lines(event, filters, view.board, shown)
+    said = notes(view.board)
+    if len(rows) > len(shown):
+        said.append(f"The first {len(shown)} of {len(rows)} models.")
+    title = _title(event.year, filters, view.board)
+    _save(lines, title, said, path, suffix, THEMES[theme], is_relative=is_relative)
+    return f"{path}: {len(shown)} models, {sum(row.n for row in shown)} runs"
+
+
+def _title(year: int, filters: Filters, board: Board) -> str:
     day = "" if filters.day is None else f", day {filters.day}"
     phase = "" if filters.phase is None else f", phase {filters.phase}"
-    return f"Solving times, Advent of Code {year}{day}{phase}"
+    return f"Advent of Code {year}{day}{phase}: {measure_name(board.measure)}"
 
 
-def _save(rows: list[Row], runs: list[list[int]], title: str, notes: list[str], path: str) -> None:
+def _lines(event: Event, filters: Filters, board: Board, rows: list[Row]) -> tuple[list[Line], bool]:
+    """Work out where everything is on the axis, and whether that is relative to the leader."""
+    found = event.tallies_now(filters, board)
+    leader = found[next(row for row in board.rows if row.slower == row.low == row.high).llm]
+    medians = {puzzle: max(_median(runs), 0.5) for puzzle, runs in leader.items()}
+    is_relative = len({puzzle for row in rows for puzzle in found[row.llm]}) > 1
+    unit = 1.0 if is_relative else next(iter(medians.values()))
+    lines = []
+    for row in rows:
+        places = sorted(
+            max(time, 0.5) / (medians[puzzle] if is_relative else 1.0)
+            for puzzle, runs in found[row.llm].items()
+            if puzzle in medians
+            for time in runs
+        )
+        slower, low, high = (value or 1.0 for value in (row.slower, row.low, row.high))
+        lines.append(Line(row, places, slower * unit, low * unit, high * unit))
+    return lines, is_relative
+
+
+def _median(ordered: list[int]) -> float:
+    return (ordered[len(ordered) // 2] + ordered[(len(ordered) - 1) // 2]) / 2
+
+
+# --- drawing -----------------------------------------------------------------------------------------------
+
+
+def _save(
+    lines: list[Line],
+    title: str,
+    said: list[str],
+    path: str,
+    suffix: str,
+    theme: Theme,
+    *,
+    is_relative: bool,
+) -> None:
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError as missing:
         raise _not_installed() from missing
-    height = 1.5 + 0.5 * len(rows)
-    with rc_context({"font.family": "DejaVu Sans", "svg.fonttype": "path"}):
-        figure = Figure(figsize=(10, height), layout="constrained")
-        axes = figure.subplots()
-        for place, (row, ordered) in enumerate(zip(rows, runs, strict=True)):
-            _draw_model(axes, place, row, ordered)
-        _draw_axes(axes, rows, title)
-        if notes:
-            figure.supxlabel("  ".join(notes), fontsize=8, color=_FAINT, ha="left", x=0.01)
+    fonts = find_fonts("".join(line.row.llm for line in lines))
+    settings: dict[Any, Any] = {
+        "font.family": fonts.families,
+        "svg.fonttype": "path",
+        "text.parse_math": False,  # a name with two dollar signs is not a formula
+        "svg.hashsalt": "bridgehead",  # the same board gives the same bytes
+    }
+    with rc_context(settings):
+        figure = Figure(facecolor=theme.paper)
+        _compose(figure, lines, title, [*said, *fonts.notes], theme, fonts, is_relative=is_relative)
+        metadata = (
+            {"Date": None} if suffix == ".svg" else {"CreationDate": None} if suffix == ".pdf" else None
+        )
         try:
-            figure.savefig(path, dpi=160, bbox_inches="tight", pad_inches=0.2)
+            figure.savefig(path, format=suffix[1:], dpi=160, facecolor=theme.paper, metadata=metadata)
         except OSError as failure:
             raise StorageError(f"{path} cannot be written: {failure.strerror or failure}.") from failure
 
@@ -78,58 +160,165 @@ def _not_installed() -> BridgeError:
     )
 
 
-def _draw_model(axes: Axes, place: int, row: Row, ordered: list[int]) -> None:
-    colour = _BEST if row.rank == 1 else _OTHER
-    shown = [max(time, 1) for time in ordered]  # zero has no place on a logarithmic axis
-    step = max(1, -(-len(shown) // MAX_DOTS))
-    dots = shown[::step]
-    # Dots one above the other in a fixed rhythm, so that the same runs always give the same picture.
-    rows = [place + 0.3 * ((number * 0.618) % 1 - 0.5) * 2 for number in range(len(dots))]
-    axes.scatter(dots, rows, s=9, color=colour, alpha=0.35, linewidths=0, zorder=2)
-    quarter, three_quarters = shown[len(shown) // 4], shown[-(len(shown) // 4) - 1]
-    axes.plot(
-        [quarter, three_quarters],
-        [place, place],
-        color=colour,
-        linewidth=9,
-        alpha=0.35,
-        zorder=3,
-        solid_capstyle="butt",
-    )
-    axes.plot([max(row.median, 1)] * 2, [place - 0.3, place + 0.3], color=colour, linewidth=2.5, zorder=4)
+def _compose(
+    figure: Figure,
+    lines: list[Line],
+    title: str,
+    said: list[str],
+    theme: Theme,
+    fonts: Fonts,
+    *,
+    is_relative: bool,
+) -> None:
+    """Lay the picture out in inches, from measured texts, so that nothing can stand on anything else."""
+    labels = [fonts.fit(line.row.llm, MAX_LABEL, 10) for line in lines]
+    left = MARGIN + 0.42 + max(fonts.width(label, 10) for label in labels) + GAP
+    columns = _columns([line.row for line in lines])
+    widths = {
+        heading: max(fonts.width(text, 9.5) for text in (heading, *cells))
+        for heading, cells in columns.items()
+    }
+    right = MARGIN + sum(width + GAP for width in widths.values())
+    wrapped = [part for note in said for part in fonts.wrap(note, WIDTH - 2 * MARGIN, 8.5)]
+    body = ROW * len(lines)
+    height = HEAD + body + AXIS + NOTE * len(wrapped) + 0.25
+    figure.set_size_inches(WIDTH, height)
+    bottom = height - HEAD - body
+    axes = figure.add_axes((left / WIDTH, bottom / height, (WIDTH - left - right) / WIDTH, body / height))
+    for place, line in enumerate(lines):
+        _draw_model(axes, place, line, theme)
+    _draw_axis(axes, lines, theme, is_relative=is_relative)
 
+    def write(x: float, y: float, text: str, **options: Any) -> None:
+        figure.text(x / WIDTH, y / height, text, **{"va": "center", "color": theme.ink, **options})
 
-def _draw_axes(axes: Axes, rows: list[Row], title: str) -> None:
-    axes.set_xscale("log")
-    low, high = axes.get_xlim()
-    ticks = round_times(low, high)
-    axes.set_xticks(ticks, [duration(tick) for tick in ticks], color=_INK)
-    axes.set_xticks([], minor=True)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_yticks(range(len(rows)), [_named(row) for row in rows], color=_INK)
-    axes.tick_params(axis="y", length=0)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
-    axes.grid(axis="x", color="#e2e8f0", zorder=0)
-    for x, (heading, cells) in zip((1.1, 1.2, 1.28), _columns(rows).items(), strict=True):
-        beside: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "ha": "right", "va": "center"}
-        axes.text(x, -0.55, heading, color=_FAINT, fontsize=8, **beside)
+    write(MARGIN, height - 0.36, title, fontsize=14, fontweight="bold")
+    _draw_key(figure, height, theme)
+    for place, (line, label) in enumerate(zip(lines, labels, strict=True)):
+        y = height - HEAD - ROW * (place + 0.5)
+        faint = theme.faint if line.row.provisional else theme.ink
+        write(MARGIN + 0.24, y, str(line.row.rank), ha="right", color=theme.faint, fontsize=10)
+        write(MARGIN + 0.42, y, label, color=faint, fontsize=10, linespacing=1.15)
+        if line.row.provisional:
+            write(left - GAP / 2, y - 0.2, "provisional", ha="right", color=theme.faint, fontsize=7)
+    x = WIDTH - right
+    for heading, cells in columns.items():
+        x += GAP + widths[heading]
+        write(x, height - HEAD + 0.14, heading, ha="right", color=theme.faint, fontsize=9.5)
         for place, cell in enumerate(cells):
-            axes.text(x, place, cell, color=_INK, fontsize=9, **beside)
-    axes.set_title(title, loc="left", color=_INK, fontsize=13, fontweight="bold", pad=12)
-
-
-def _named(row: Row) -> str:
-    name = row.llm if len(row.llm) <= MAX_NAME else row.llm[: MAX_NAME - 1] + "…"
-    return f"{row.rank}. {name}".replace("$", r"\$")  # matplotlib would take two of them for a formula
+            write(x, height - HEAD - ROW * (place + 0.5), cell, ha="right", fontsize=9.5)
+    for number, part in enumerate(wrapped):
+        write(MARGIN, bottom - AXIS - NOTE * (number + 0.5), part, color=theme.faint, fontsize=8.5)
 
 
 def _columns(rows: list[Row]) -> dict[str, list[str]]:
-    return {
-        "median": [duration(row.median) for row in rows],
-        "of best": [times(row.slower) for row in rows],
+    columns = {
+        "median": [duration(row.median or 0) for row in rows],
+        "slower": [ratio(row.slower) for row in rows],
+        "95 %": [interval(row) or "–" for row in rows],
         "runs": [f"{row.n:,}" for row in rows],
+        "solved": [solved(row) for row in rows],
     }
+    return {heading: cells for heading, cells in columns.items() if any(cells)}
+
+
+def _draw_model(axes: Axes, place: int, line: Line, theme: Theme) -> None:
+    row = line.row
+    colour = theme.unsure if row.provisional else theme.leader if row.rank == 1 else theme.other
+    dots = line.places[:: max(1, -(-len(line.places) // MAX_DOTS))]
+    # One above the other in a fixed rhythm, so that the same runs always give the same picture.
+    heights = [place + 0.24 * ((number * 0.618) % 1 - 0.5) * 2 for number in range(len(dots))]
+    is_few = len(line.places) < ENOUGH_FOR_BOX
+    axes.scatter(
+        dots,
+        heights,
+        s=22 if is_few else 10,
+        color=colour,
+        alpha=0.75 if is_few else 0.4,
+        linewidths=0,
+        zorder=2,
+    )
+    if not is_few:
+        quarter = len(line.places) // 4
+        low, high = line.places[quarter], line.places[-quarter - 1]
+        axes.fill_betweenx(
+            [place - 0.24, place + 0.24],
+            low,
+            high,
+            facecolor=colour,
+            alpha=0.22,
+            edgecolor=colour,
+            linewidth=1,
+            zorder=3,
+        )
+    if line.low < line.high:
+        axes.plot([line.low, line.high], [place + 0.36] * 2, color=theme.ink, linewidth=1.1, zorder=4)
+        for end in (line.low, line.high):
+            axes.plot([end] * 2, [place + 0.3, place + 0.42], color=theme.ink, linewidth=1.1, zorder=4)
+    axes.plot([line.middle] * 2, [place - 0.3, place + 0.3], color=colour, linewidth=2.6, zorder=5)
+
+
+def _draw_axis(axes: Axes, lines: list[Line], theme: Theme, *, is_relative: bool) -> None:
+    axes.set_facecolor(theme.paper)
+    axes.set_xscale("log")
+    least = min(min(line.low, line.places[0]) for line in lines)
+    most = max(max(line.high, line.places[-1]) for line in lines)
+    room = max((most / least) ** 0.04, 1.15)
+    axes.set_xlim(least / room, most * room)
+    ticks = round_ratios(least / room, most * room) if is_relative else round_times(least / room, most * room)
+    axes.set_xticks(ticks, [_tick(tick) if is_relative else duration(tick) for tick in ticks])
+    axes.set_xticks([], minor=True)
+    axes.tick_params(axis="x", length=0, pad=5, labelcolor=theme.ink, labelsize=9)
+    axes.set_ylim(len(lines) - 0.5, -0.5)
+    axes.set_yticks([])
+    for side, spine in axes.spines.items():
+        spine.set_visible(side == "bottom")
+        spine.set_color(theme.grid)
+    axes.grid(axis="x", color=theme.grid, linewidth=0.9, zorder=0)
+    axes.set_axisbelow(True)
+    what = "Times the leader's median on the same puzzle" if is_relative else "Time of a run"
+    axes.set_xlabel(f"{what} (logarithmic)", color=theme.faint, fontsize=9.5, labelpad=6)
+
+
+def _tick(value: float) -> str:
+    return f"{value:,.10g}×"
+
+
+def _draw_key(figure: Figure, height: float, theme: Theme) -> None:
+    """Explain the marks, in one line under the title."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    colour = theme.other
+    handles: list[Any] = [
+        Line2D([], [], marker="o", markersize=4.5, color=colour, alpha=0.7, linewidth=0, label="one run"),
+        Patch(facecolor=colour, alpha=0.3, edgecolor=colour, label="middle half, from 5 runs"),
+        Line2D(
+            [], [], marker="|", markersize=12, markeredgewidth=2.6, color=colour, linewidth=0, label="median"
+        ),
+        Line2D(
+            [],
+            [],
+            marker="|",
+            markersize=6,
+            color=theme.ink,
+            linewidth=1.1,
+            label="95 % interval of the median",
+        ),
+    ]
+    figure.legend(
+        handles=handles,
+        loc="center left",
+        bbox_to_anchor=(MARGIN / WIDTH, (height - 0.74) / height),
+        borderaxespad=0,
+        borderpad=0,
+        ncols=len(handles),
+        frameon=False,
+        fontsize=9,
+        labelcolor=theme.faint,
+        handlelength=1.6,
+        columnspacing=2.2,
+    )
 
 
 def round_times(low: float, high: float) -> list[float]:
@@ -137,13 +326,19 @@ def round_times(low: float, high: float) -> list[float]:
     small = [digit * 10.0**power for power in range(5) for digit in (1, 2, 5)][:-1]  # 50 s is next to 1 min
     minutes = [60_000.0 * number for number in (1, 2, 5, 10, 30)]
     hours = [3_600_000.0 * digit * 10**power for power in range(13) for digit in (1, 2, 5)]
-    within = [time for time in (*small, *minutes, *hours) if low <= time <= high]
-    return within[:: -(-len(within) // MAX_TICKS) or 1]
+    return _thin([time for time in (0.5, *small, *minutes, *hours) if low <= time <= high])
 
 
-def duration(milliseconds: float) -> str:
-    """Write a time in the unit that suits its size."""
-    for unit, size in (("h", 3_600_000), ("min", 60_000), ("s", 1000)):
-        if milliseconds >= size:
-            return f"{milliseconds / size:.3g} {unit}"
-    return f"{milliseconds:.3g} ms"
+def round_ratios(low: float, high: float) -> list[float]:
+    """Choose a few ratios between two that people find round, 1 among them."""
+    round_ones = [digit * 10.0**power for power in range(-6, 13) for digit in (1, 2, 5)]
+    within = [round(value, 9) for value in round_ones if low <= value <= high]
+    fine = [value for value in (0.6, 0.8, 1.0, 1.25, 1.5, 1.75, 2.0) if low <= value <= high]
+    return _thin(within if len(within) > 2 else fine)  # noqa: PLR2004 - fewer say nothing of the scale
+
+
+def _thin(ticks: list[float]) -> list[float]:
+    """Leave some out where there are too many, but not 1."""
+    step = -(-len(ticks) // MAX_TICKS) or 1
+    first = ticks.index(1.0) % step if 1.0 in ticks else 0
+    return ticks[first::step]

@@ -1,118 +1,158 @@
-"""Rendering: boards and histories as text for a model, a terminal table, CSV, JSON or Markdown. Pure."""
+"""Rendering.
+
+A whole board as a table for the terminal, or a board or every run as CSV, JSON or Markdown. Pure.
+"""
 
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from .board import Board, Row
-from .history import Page
+from .history import Run
+from .wording import duration, interval, ratio, solved
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-NO_RUNS = "No runs are recorded for this yet. Record one with record_speed."
-UNEVEN = "Not every LLM ran the same puzzles: filter by day and phase to compare like with like."
-COLUMNS = ("rank", "llm", "puzzles", "n", "best", "median", "mean", "stdev", "p95", "slower")
+COLUMNS = tuple(Row.__struct_fields__)
+RUN_COLUMNS = tuple(Run.__struct_fields__)
+
+_HEADINGS = (
+    "rank",
+    "model",
+    "slower",
+    "95 %",
+    "median",
+    "runs",
+    "puzzles",
+    "best",
+    "solved",
+    "claimed",
+    "mean",
+    "stdev",
+    "p95",
+    "tokens",
+    "cost",
+)
+_ESSENTIAL = ("rank", "model", "slower", "median")
+_DROPPED_FIRST = (
+    "p95",
+    "stdev",
+    "mean",
+    "claimed",
+    "tokens",
+    "cost",
+    "best",
+    "puzzles",
+    "95 %",
+    "solved",
+    "runs",
+)
+_GAP = 2
 
 
-def ms(value: float) -> str:
-    """Write a time in milliseconds, with a fraction only where it says something."""
-    return f"{value:.1f}ms" if value < 100 and value % 1 else f"{value:.0f}ms"  # noqa: PLR2004 - three digits
+def _cells(row: Row) -> dict[str, str]:
+    """Write a row for people, by heading."""
+    return {
+        "rank": f"{row.rank}{'*' if row.provisional else ''}",
+        "model": row.llm,
+        "slower": ratio(row.slower),
+        "95 %": interval(row),
+        "median": _time(row.median),
+        "runs": f"{row.n:,}",
+        "puzzles": f"{row.puzzles:,}",
+        "best": _time(row.best),
+        "solved": solved(row),
+        "claimed": f"{row.claimed:,}" if row.claimed else "",
+        "mean": _time(row.mean),
+        "stdev": _time(row.stdev),
+        "p95": _time(row.p95),
+        "tokens": "" if row.tokens is None else f"{row.tokens:,.0f}",
+        "cost": "" if row.cost_usd is None else f"${row.cost_usd:.4g}",
+    }
 
 
-def times(ratio: float | None) -> str:
-    """Write how many times slower something is than the best."""
-    return "–" if ratio is None else f"{ratio:.2f}×"
+def _time(milliseconds: float | None) -> str:
+    return "" if milliseconds is None else duration(milliseconds)
 
 
-def board_text(rows: list[Row], total: int, *, is_even: bool, next_offset: int | None) -> str:
-    """Write one page of a board."""
-    if not total:
-        return NO_RUNS
-    lines = [_row(row) for row in rows]
-    if not is_even:
-        lines.append(UNEVEN)
-    if next_offset is not None:
-        lines.append(f"{total} in all; for more: offset {next_offset}")
-    return "\n".join(lines) or f"There are only {total} rows."
+def table(board: Board, width: int | None) -> Table:
+    """Make the table that a terminal of this width shows, or one as wide as it needs where there is none.
 
-
-def _row(row: Row) -> str:
-    spread = "" if row.stdev is None else f", stdev {ms(row.stdev)}"
-    slowest = "" if row.p95 is None else f", p95 {ms(row.p95)}"
-    return (
-        f"{row.rank}. {row.llm}: median {ms(row.median)}, {times(row.slower)} the best "
-        f"(n {row.n} on {row.puzzles}, best {ms(row.best)}, mean {ms(row.mean)}{spread}{slowest})"
-    )
-
-
-def history_text(page: Page) -> str:
-    """Write one page of a history."""
-    if not page.total:
-        return NO_RUNS
-    lines = [
-        f"{run.timestamp} Day {run.day} Phase {run.phase} {run.llm}: {run.speed_ms}ms" for run in page.runs
-    ]
-    if page.older is not None:
-        lines.append(f"{page.total} in all; for the next page: older {page.older}")
-    return "\n".join(lines)
-
-
-def _shown(row: Row) -> list[str]:
-    """Write a row for people."""
-    numbers = (row.best, row.median, row.mean, row.stdev, row.p95)
-    return [
-        str(row.rank),
-        row.llm,
-        str(row.puzzles),
-        str(row.n),
-        *("" if number is None else f"{number:,.0f}" for number in numbers),
-        times(row.slower),
-    ]
-
-
-def table(board: Board) -> Table:
-    """Make the table that a terminal shows."""
-    from rich.box import SIMPLE_HEAD
+    Columns about the spread go first where there is little room; a model's name is never cut.
+    """
     from rich.table import Table
     from rich.text import Text
 
-    made = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), caption="times in ms", caption_justify="left")
-    for column in COLUMNS:
-        if column == "llm":
-            made.add_column(column, overflow="fold", min_width=8)
+    rows = [_cells(row) for row in board.rows]
+    made = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="dim")
+    headings = _fitting(rows, width)
+    for heading in headings:
+        if heading == "model":
+            made.add_column(heading, overflow="fold")
         else:
-            made.add_column(column, justify="right", no_wrap=True)
-    for row in board.rows:
-        made.add_row(*(Text(cell) for cell in _shown(row)), style="bold green" if row.rank == 1 else None)
+            made.add_column(heading, justify="right", no_wrap=True)
+    for row, cells in zip(board.rows, rows, strict=True):
+        style = "bold green" if row.rank == 1 and not row.provisional else None
+        made.add_row(*(Text(cells[heading]) for heading in headings), style=style)
     return made
 
 
-def csv(board: Board) -> str:
-    """Write the board as CSV, numbers in full."""
+def _fitting(rows: list[dict[str, str]], width: int | None) -> list[str]:
+    """Choose the columns that have something in them and fit."""
+    chosen = [name for name in _HEADINGS if name in _ESSENTIAL or any(cells[name] for cells in rows)]
+    if width is None:
+        return chosen
+    for name in _DROPPED_FIRST:
+        if table_width(rows, chosen) <= width:
+            break
+        if name in chosen:
+            chosen.remove(name)
+    return chosen
+
+
+def table_width(rows: list[dict[str, str]], headings: Iterable[str]) -> int:
+    """Return how wide a table of these columns is."""
+    from rich.cells import cell_len
+
+    widths = [max(cell_len(text) for text in (name, *(cells[name] for cells in rows))) for name in headings]
+    return sum(widths) + _GAP * (len(widths) - 1)
+
+
+def natural_width(board: Board) -> int:
+    """Return how wide the table is with every column."""
+    rows = [_cells(row) for row in board.rows]
+    return table_width(rows, _fitting(rows, None))
+
+
+def csv(items: Iterable[Any], columns: tuple[str, ...] = COLUMNS) -> str:
+    """Write rows of a board, or runs, as CSV, numbers in full."""
     from csv import writer
 
     out = io.StringIO()
     lines = writer(out, lineterminator="\n")
-    lines.writerow(COLUMNS)
-    lines.writerows([getattr(row, column) for column in COLUMNS] for row in board.rows)
+    lines.writerow(columns)
+    lines.writerows([getattr(item, column) for column in columns] for item in items)
     return out.getvalue()
 
 
-def json(board: Board) -> str:
-    """Write the board as JSON, numbers in full."""
-    return msgspec.json.format(msgspec.json.encode(board), indent=2).decode() + "\n"
+def json(value: object) -> str:
+    """Write a board, or runs, as JSON, numbers in full."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
 
 
 def markdown(board: Board) -> str:
-    """Write the board as a Markdown table, times in milliseconds."""
-    rules = ("---" if column == "llm" else "---:" for column in COLUMNS)
-    rows = [COLUMNS, rules, *(map(_cell, _shown(row)) for row in board.rows)]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    """Write the board as a Markdown table."""
+    rows = [_cells(row) for row in board.rows]
+    headings = _fitting(rows, None)
+    rules = ("---" if heading == "model" else "---:" for heading in headings)
+    lines = [headings, rules, *([_escaped(cells[heading]) for heading in headings] for cells in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _cell(text: str) -> str:
+def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("|", "\\|")

@@ -1,4 +1,7 @@
-"""Ranking: the tools that compare recorded times, `speed_leaderboard` and `speed_history`."""
+"""Leaderboard.
+
+The tools that compare recorded times, `speed_leaderboard` and `speed_history`, and the resource.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,14 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from bridgehead.mcp import Answer, Arguments, Bridge, Context
 
-from ..event import Event
-from ..files.entries import Name
+from ..errors import contract_errors
+from ..event import BoardView, Event, HistoryView
+from ..files import layout
+from ..files.entries import Measure
 from ..files.layout import Day, Phase
-from ..ranking.board import Row, filters
+from ..ranking.board import Order, Row, Skipped, make_filters
 from ..ranking.history import Run
-from ..ranking.rendering import board_text, history_text
-
-Llm = Annotated[Name, Meta(description="LLM name or alias")]
+from .arguments import Llm, MeasureFilter, choose_name
 
 
 class SpeedLeaderboard(Arguments):
@@ -24,6 +27,9 @@ class SpeedLeaderboard(Arguments):
     day: Day | UnsetType = UNSET
     phase: Phase | UnsetType = UNSET
     llm: Llm | UnsetType = UNSET
+    llm_name: Annotated[str, Meta(min_length=1, description="The same as llm")] | UnsetType = UNSET
+    measure: MeasureFilter | UnsetType = UNSET
+    order: Annotated[Order, Meta(description="What is ranked first")] = "speed"
     limit: Annotated[int, Meta(ge=1, le=100)] = 20
     offset: Annotated[int, Meta(ge=0, le=2**31, description="Rows to skip")] = 0
 
@@ -33,8 +39,11 @@ class Leaderboard(Struct, frozen=True):
 
     rows: list[Row]
     total: int
+    measure: Measure
     even: Annotated[bool, Meta(description="Whether all LLMs ran the same puzzles")]
+    method: str
     next_offset: int | None
+    skipped: list[Skipped]
 
 
 class SpeedHistory(Arguments):
@@ -43,6 +52,8 @@ class SpeedHistory(Arguments):
     day: Day | UnsetType = UNSET
     phase: Phase | UnsetType = UNSET
     llm: Llm | UnsetType = UNSET
+    llm_name: Annotated[str, Meta(min_length=1, description="The same as llm")] | UnsetType = UNSET
+    measure: MeasureFilter | UnsetType = UNSET
     limit: Annotated[int, Meta(ge=1, le=200)] = 50
     older: Annotated[int, Meta(ge=1, le=2**31, description="`older` of the page before")] | UnsetType = UNSET
 
@@ -53,13 +64,14 @@ class History(Struct, frozen=True):
     runs: list[Run]
     total: int
     older: Annotated[int | None, Meta(description="Give this back for the next page")]
+    skipped: list[Skipped]
 
 
 def declare(bridge: Bridge[Event]) -> None:
     """Let a bridge compare records."""
     bridge.tool(
-        "Rank LLMs by their median solving time over all recorded runs, or those of one day, phase or LLM. "
-        "Answers with runs, best, median, mean, spread and how many times slower than the best.",
+        "Rank LLMs by how many times slower they are than the leader on the puzzles that both ran: medians, "
+        "ratios with intervals, runs, and how often the answer was right. One measure at a time.",
         read_only=True,
         idempotent=True,
         open_world=False,
@@ -70,20 +82,74 @@ def declare(bridge: Bridge[Event]) -> None:
         idempotent=True,
         open_world=False,
     )(speed_history)
+    bridge.resource(
+        layout.LEADERBOARD_URI,
+        name="Leaderboard",
+        description="The ranking of all models over all recorded runs",
+        mime_type="text/plain",
+    )(read_leaderboard)
 
 
 async def speed_leaderboard(args: SpeedLeaderboard, ctx: Context[Event]) -> Answer[Leaderboard]:
     """Rank the LLMs."""
-    board = await ctx.state.board(filters(args.day, args.phase, args.llm))
-    total, end = len(board.rows), args.offset + args.limit
-    page = board.rows[args.offset : end]
+    llm = choose_name(args.llm_name, args.llm)
+    filters = make_filters(args.day, args.phase, llm, args.measure, args.order)
+    view = await ctx.state.board(filters, id(ctx.connection))
+    total, end = len(view.rows), args.offset + args.limit
+    rows = view.rows[args.offset : end]
     next_offset = end if end < total else None
-    structured = Leaderboard(page, total, board.is_even, next_offset)
-    return Answer(board_text(page, total, is_even=board.is_even, next_offset=next_offset), structured)
+    return Answer(
+        _board_text(view, rows, filters.llm, filters.day, next_offset), _page(view, rows, next_offset)
+    )
+
+
+def _page(view: BoardView, rows: list[Row], next_offset: int | None) -> Leaderboard:
+    from ..ranking.wording import METHOD
+
+    return Leaderboard(
+        rows=rows,
+        total=len(view.rows),
+        measure=view.board.measure,
+        even=view.board.is_even,
+        method=METHOD,
+        next_offset=next_offset,
+        skipped=view.skipped,
+    )
+
+
+def _board_text(
+    view: BoardView, rows: list[Row], llm: str | None, day: int | None, next_offset: int | None
+) -> str:
+    from ..ranking.wording import board_text, count, no_runs_text, skipped_text
+
+    skipped = skipped_text(view.skipped)
+    if not view.rows:
+        known = [row.llm for row in view.board.rows]
+        return no_runs_text(llm, known, day, view.days) + skipped
+    if not rows:
+        return f"There is no row at this offset: the board has {count(len(view.rows), 'row')}."
+    return board_text(view.board, rows, len(view.rows), next_offset) + skipped
 
 
 async def speed_history(args: SpeedHistory, ctx: Context[Event]) -> Answer[History]:
     """List single runs."""
-    wanted = filters(args.day, args.phase, args.llm)
-    page = await ctx.state.history(wanted, args.limit, args.older or None)
-    return Answer(history_text(page), History(page.runs, page.total, page.older))
+    llm = choose_name(args.llm_name, args.llm)
+    filters = make_filters(args.day, args.phase, llm, args.measure)
+    view = await ctx.state.history(filters, args.limit, args.older or None, id(ctx.connection))
+    page = view.page
+    structured = History(page.runs, page.total, page.older, view.skipped)
+    return Answer(_history_text(view, filters.llm, filters.day), structured)
+
+
+def _history_text(view: HistoryView, llm: str | None, day: int | None) -> str:
+    from ..ranking.wording import history_text, no_runs_text, skipped_text
+
+    said = history_text(view.page) if view.page.total else no_runs_text(llm, view.known, day, view.days)
+    return said + skipped_text(view.skipped)
+
+
+async def read_leaderboard(ctx: Context[Event]) -> str:
+    """Return the whole board as text."""
+    with contract_errors():
+        view = await ctx.state.board(make_filters(), id(ctx.connection))
+        return _board_text(view, view.rows, None, None, None)

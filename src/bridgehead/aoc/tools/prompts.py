@@ -9,13 +9,14 @@ from msgspec import UNSET, Meta, UnsetType
 from bridgehead.mcp import Arguments, Bridge, Context
 from bridgehead.runtime.errors import NotFound
 
+from ..errors import contract_errors
 from ..event import Event
 from ..files import layout
 from ..files.entries import Name
 from ..files.instructions import Instruction
 from ..files.layout import Day, Phase
-from ..ranking.board import filters
-from ..ranking.rendering import board_text
+from ..ranking.board import make_filters
+from ..ranking.wording import board_text, skipped_text
 
 LANGUAGES = (
     "C",
@@ -50,25 +51,27 @@ Solve this puzzle in {language}. {what}
 {text}
 
 How to time it honestly:
-1. Read the whole text first. The clock runs from the moment you begin to work on the solution until your
-   program has printed the right answer on the full input. Take the time from a real clock, never estimate it.
-2. Check your program on the example in the text. A wrong answer is not a solution: correct it, and let the
-   clock run on.
-3. Do not look up an existing solution, and do not leave out failed attempts.
-4. Record it once, when the answer is right, under the name you are known by:
-   record_speed(day={day}, phase={phase}, llm_name=<your name>, speed_ms=<whole milliseconds>)
-If you could not solve it, say so and record nothing."""
+1. If start_attempt is offered, call start_attempt(day={day}, phase={phase}, llm_name=<your name>) before you
+   begin, and hand in what your program printed with finish_attempt. The server takes the time; record nothing
+   yourself.
+2. Otherwise take the time from a real clock, never estimate it: from the moment you begin to work on the
+   solution until your program has printed the right answer on the full input. Record it once, when the answer
+   is right: record_speed(day={day}, phase={phase}, llm_name=<your name>, speed_ms=<whole milliseconds>)
+3. Check your program on the example in the text. A wrong answer is not a solution: correct it, and let the
+   clock run on. Do not look up an existing solution, and do not leave out failed attempts.
+4. How long the program itself runs is another measure, "execution"; `bridgehead aoc run` takes it.
+If you could not solve it, say so: finish_attempt with give_up, and record nothing."""
 
 _COMPARE = """\
-Compare these models by their recorded solving times{scope}.
+Compare these models by their recorded times{scope}.
 
 {board}
 
-1. Say first whether the runs can be compared at all: the same puzzles, and enough runs of each model (fewer
-   than five say little).
-2. Rank by the median. Name the spread beside it, and how many times slower each model is than the best.
-3. Where the gap between two medians is smaller than their spread, call it a tie.
-4. These are times of runs that were recorded as solved: they do not say how often a model failed.{focus}
+1. Say first what was timed, and whether the runs can be compared: the same puzzles, enough runs (provisional
+   rows say little), measured or only claimed.
+2. Rank by the ratio to the leader, with its interval. Models that share a rank are a tie; do not break it.
+3. Say how often each model's answer was right, where that is known: a fast model that fails is not better.
+4. Never compare solving time with execution time.{focus}
 speed_history gives single runs, speed_leaderboard with a day and a phase the ranking of one puzzle."""
 
 
@@ -101,11 +104,18 @@ def declare(bridge: Bridge[Event]) -> None:
 
 def solve_day(args: SolveDay, ctx: Context[Event]) -> str:
     """Give a model the text of a phase, and how to time and record it."""
-    instruction = ctx.state.instruction(args.day)
+    with contract_errors():
+        return _solve_text(args, ctx.state)
+
+
+def _solve_text(args: SolveDay, event: Event) -> str:
+    instruction = event.instruction(args.day)
     if args.phase == 1:
         text, what = Instruction(args.day, instruction.phase1).text, "Only its first phase counts."
+    elif instruction.problem is not None:
+        raise instruction.problem
     elif instruction.phase2 is None:
-        raise _no_second_phase(ctx.state.year, args.day)
+        raise _no_second_phase(event.year, args.day)
     else:
         text, what = (
             instruction.text,
@@ -125,11 +135,17 @@ def _no_second_phase(year: int, day: int) -> NotFound:
 
 async def compare_models(args: CompareModels, ctx: Context[Event]) -> str:
     """Give a model the ranking, and how to read it."""
-    board = await ctx.state.board(filters(args.day, args.phase))
-    total = len(board.rows)
-    rows = board_text(board.rows[:MAX_ROWS], total, is_even=board.is_even, next_offset=None)
-    if total > MAX_ROWS:
-        rows += f"\n{total - MAX_ROWS} more are slower than these."
+    with contract_errors():
+        view = await ctx.state.board(make_filters(args.day, args.phase), id(ctx.connection))
+    board = view.board
+    rows = (
+        board_text(board, board.rows[:MAX_ROWS], len(board.rows))
+        if board.rows
+        else "No runs are recorded yet."
+    )
+    if len(board.rows) > MAX_ROWS:
+        rows += f"\n{len(board.rows) - MAX_ROWS} more are slower than these."
+    rows += skipped_text(view.skipped)
     day = "" if args.day is UNSET else f" on day {args.day}"
     phase = "" if args.phase is UNSET else f" in phase {args.phase}"
     focus = "" if args.llm_name is UNSET else f"\n5. Look closely at {args.llm_name}."

@@ -1,13 +1,13 @@
-"""Puzzles: the tool and the resources that give a client the instructions of a day."""
+"""Puzzles: the tool and the resources that give a client the instructions and the input of a day."""
 
 from __future__ import annotations
 
 from bridgehead.mcp import Arguments, Bridge, Context, ResourceItem
 from bridgehead.runtime.errors import BridgeError, NotFound
 
-from ..errors import not_loaded
+from ..errors import CONTRACT_REVISION, not_loaded
 from ..event import Event
-from ..files import layout
+from ..files import instructions, layout
 from ..files.layout import Day
 
 TEXT = "text/plain"
@@ -24,7 +24,7 @@ FETCH_SCHEMA = {
     "properties": {"day": {"type": "integer", "description": "Day number (1-25)"}},
     "required": ["day"],
 }
-"""As the contract has it, for clients that know it by heart; `FetchInstruction` is what is held to."""
+"""As the contract has it, for clients of its revision; `FetchInstruction` is what is held to."""
 
 
 def declare(bridge: Bridge[Event], year: int) -> None:
@@ -34,46 +34,75 @@ def declare(bridge: Bridge[Event], year: int) -> None:
         read_only=True,
         idempotent=True,
         open_world=False,
-        input_schema=FETCH_SCHEMA,
+        contract_schema=FETCH_SCHEMA,
     )(fetch_instruction)
-    bridge.resource_list(list_days)
+    bridge.resource_list(list_resources)
+    bridge.template(
+        layout.INPUT_TEMPLATE,
+        name="Day Input",
+        description=f"Puzzle input of a day of Advent of Code {year}, 01 to 25",
+        mime_type=TEXT,
+    )(read_input)
     bridge.template(
         layout.URI_TEMPLATE,
         name="Day Instructions",
         description=f"Full puzzle instructions for a day of Advent of Code {year}, 01 to 25",
         mime_type=TEXT,
     )(read_day)
-    bridge.complete_template(layout.URI_TEMPLATE, "day")(complete_number)
+    bridge.complete_template(layout.URI_TEMPLATE, "day")(complete_day_number)
+    bridge.complete_template(layout.INPUT_TEMPLATE, "day")(complete_input_number)
 
 
 def fetch_instruction(args: FetchInstruction, ctx: Context[Event]) -> str:
-    """Give the puzzle of a day."""
+    """Return the puzzle of a day."""
     return ctx.state.instruction(args.day).text
 
 
-def list_days(ctx: Context[Event]) -> list[ResourceItem]:
-    """List the days that have a puzzle, the newest first."""
-    return [_item(ctx.state.year, day) for day in ctx.state.days()]
+def list_resources(ctx: Context[Event]) -> list[ResourceItem]:
+    """List the days that have a puzzle, the newest first.
 
-
-def _item(year: int, day: int) -> ResourceItem:
-    return ResourceItem(
-        layout.day_uri(day),
-        f"Day {day} Instructions",
-        description=f"Full puzzle instructions for Advent of Code {year} Day {day}",
-        mime_type=TEXT,
-    )
+    To clients newer than the contract the inputs too.
+    """
+    year = ctx.state.year
+    days = [
+        ResourceItem(
+            layout.day_uri(day),
+            f"Day {day} Instructions",
+            description=f"Full puzzle instructions for Advent of Code {year} Day {day}",
+            mime_type=TEXT,
+        )
+        for day in ctx.state.days()
+    ]
+    if ctx.revision.name == CONTRACT_REVISION:
+        return days
+    return days + [
+        ResourceItem(
+            layout.input_uri(day),
+            f"Day {day} Input",
+            description=f"Puzzle input for Advent of Code {year} Day {day}",
+            mime_type=TEXT,
+        )
+        for day in sorted(instructions.list_inputs(ctx.state.folders.inputs), reverse=True)
+    ]
 
 
 def read_day(variables: dict[str, str], ctx: Context[Event]) -> str:
     """Read the puzzle of the day that a URI names."""
     try:
-        return ctx.state.instruction(_day(variables["day"])).text
+        return ctx.state.instruction(_parse_day(variables["day"])).text
     except BridgeError as error:
         raise not_loaded(error) from error
 
 
-def _day(number: str) -> int:
+def read_input(variables: dict[str, str], ctx: Context[Event]) -> str:
+    """Read the input of the day that a URI names."""
+    try:
+        return instructions.read_input(ctx.state.folders.inputs, _parse_day(variables["day"]))
+    except BridgeError as error:
+        raise not_loaded(error) from error
+
+
+def _parse_day(number: str) -> int:
     day = layout.parse_day(number)
     if day is None:
         raise NotFound(
@@ -82,7 +111,16 @@ def _day(number: str) -> int:
     return day
 
 
-def complete_number(value: str, given: dict[str, str], ctx: Context[Event]) -> list[str]:
+def complete_day_number(value: str, given: dict[str, str], ctx: Context[Event]) -> list[str]:
     """Complete the number in a URI with the days that there are."""
-    numbers = (layout.two_digits(day) for day in sorted(ctx.state.days()))
+    return _complete(value, ctx.state.days())
+
+
+def complete_input_number(value: str, given: dict[str, str], ctx: Context[Event]) -> list[str]:
+    """Complete the number in a URI with the days that have an input."""
+    return _complete(value, list(instructions.list_inputs(ctx.state.folders.inputs)))
+
+
+def _complete(value: str, days: list[int]) -> list[str]:
+    numbers = (layout.two_digits(day) for day in sorted(days))
     return [number for number in numbers if number.startswith(value)]

@@ -1,28 +1,38 @@
-"""Recording: the tool that keeps a solving time."""
+"""Records: the tools that keep a time and that take one back."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from bridgehead.mcp import Answer, Arguments, Bridge, Context
+from bridgehead.runtime.errors import InvalidArgument
 
+from ..errors import CONTRACT_REVISION
 from ..event import Event
-from ..files.entries import Milliseconds, clean_name
-from ..files.layout import Day, Phase
+from ..files.entries import Group, Measure, Milliseconds, Source
+from ..files.layout import Day, Phase, last_day
+from ..files.names import clean_name
+from .arguments import choose_name
 
 
 class RecordSpeed(Arguments):
-    """What `record_speed` takes."""
+    """What `record_speed` takes. Only the first four are in the contract.
+
+    `llm` is understood, not published.
+    """
 
     day: Day
     phase: Phase
-    llm_name: str
     speed_ms: Milliseconds
+    llm_name: str | UnsetType = UNSET
+    llm: str | UnsetType = UNSET
+    measure: Measure | UnsetType = UNSET
+    source: Source | UnsetType = UNSET
 
 
-RECORD_SCHEMA = {
+CONTRACT_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
         "day": {"type": "integer", "description": "Day number"},
@@ -32,17 +42,41 @@ RECORD_SCHEMA = {
     },
     "required": ["day", "phase", "llm_name", "speed_ms"],
 }
-"""As the contract has it, for clients that know it by heart; `RecordSpeed` is what is held to."""
+"""As the contract has it, for clients of its revision; `RecordSpeed` is what is held to."""
+
+RECORD_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "day": {"type": "integer", "minimum": 1, "maximum": 25, "description": "Day number"},
+        "phase": {"type": "integer", "minimum": 1, "maximum": 2, "description": "Phase (1 or 2)"},
+        "llm_name": {"type": "string", "minLength": 1, "maxLength": 200, "description": "LLM name"},
+        "speed_ms": {"type": "integer", "minimum": 0, "description": "Time in whole milliseconds"},
+        "measure": {
+            "type": "string",
+            "enum": ["solving", "execution"],
+            "description": "solving: until the answer was right; execution: one run of the program",
+        },
+        "source": {
+            "type": "string",
+            "enum": ["claimed", "measured"],
+            "description": "measured only where a clock took it",
+        },
+    },
+    "required": ["day", "phase", "llm_name", "speed_ms"],
+    "additionalProperties": False,
+}
 
 
 class RecordedSpeed(Struct, frozen=True):
-    """A record on disk, and what all runs of this LLM on this day and phase come to, in milliseconds."""
+    """A record on disk, and what this LLM's runs of the same day, phase and measure come to, in ms."""
 
     day: int
     phase: int
     llm: str
     speed_ms: int
     timestamp: str
+    measure: Measure
+    source: Source
     n: int
     best: int
     median: float
@@ -50,33 +84,115 @@ class RecordedSpeed(Struct, frozen=True):
     stdev: Annotated[float | None, Meta(description="null for a single run")]
 
 
+class WithdrawRecord(Arguments):
+    """Which record is taken back."""
+
+    day: Day
+    phase: Phase
+    timestamp: Annotated[str, Meta(min_length=1, description="As record_speed and speed_history give it")]
+    llm_name: str | UnsetType = UNSET
+    llm: str | UnsetType = UNSET
+
+
+WITHDRAW_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        **{name: RECORD_SCHEMA["properties"][name] for name in ("day", "phase", "llm_name")},
+        "timestamp": {
+            "type": "string",
+            "minLength": 1,
+            "description": "As record_speed and speed_history give it",
+        },
+    },
+    "required": ["day", "phase", "llm_name", "timestamp"],
+    "additionalProperties": False,
+}
+
+
+class Withdrawn(Struct, frozen=True):
+    """A record that counts no more."""
+
+    day: int
+    phase: int
+    llm: str
+    speed_ms: int
+    timestamp: str
+
+
 def declare(bridge: Bridge[Event]) -> None:
-    """Let a bridge take records."""
+    """Let a bridge take records, and take them back."""
     bridge.tool(
         "Record the solving speed for an LLM on a specific day and phase",
         read_only=False,
         destructive=False,
         idempotent=False,
         open_world=False,
+        contract_schema=CONTRACT_SCHEMA,
         input_schema=RECORD_SCHEMA,
     )(record_speed)
+    bridge.tool(
+        "Take back a record that was wrong. It stays in the file, marked, and no ranking counts it.",
+        read_only=False,
+        destructive=True,
+        idempotent=False,
+        open_world=False,
+        input_schema=WITHDRAW_SCHEMA,
+    )(withdraw_record)
 
 
 async def record_speed(args: RecordSpeed, ctx: Context[Event]) -> Answer[RecordedSpeed]:
     """Record a time, and answer when it is on the disk."""
-    llm = clean_name(args.llm_name)
-    entry, figures, average = await ctx.state.record(args.day, args.phase, llm, args.speed_ms)
+    from ..files.recorder import NewRun
+
+    llm = _name(args.llm_name, args.llm)
+    run = NewRun(args.day, args.phase, llm, args.speed_ms, args.measure or None, args.source or None)
+    entry, figures, average = await ctx.state.record(run, id(ctx.connection))
     text = f"Recorded {llm} Day {args.day} Phase {args.phase}: {args.speed_ms}ms (avg: {average}ms)"
+    if ctx.revision.name != CONTRACT_REVISION:
+        text += _question(args, ctx.state, llm, entry.timestamp)
     structured = RecordedSpeed(
-        args.day,
-        args.phase,
-        llm,
-        args.speed_ms,
-        entry.timestamp,
-        figures.n,
-        figures.best,
-        figures.median,
-        figures.mean,
-        figures.stdev,
+        day=args.day,
+        phase=args.phase,
+        llm=llm,
+        speed_ms=args.speed_ms,
+        timestamp=entry.timestamp,
+        measure=entry.group.measure,
+        source=entry.source or "claimed",
+        n=figures.n,
+        best=figures.best,
+        median=figures.median,
+        mean=figures.mean,
+        stdev=figures.stdev,
     )
     return Answer(text, structured)
+
+
+def _question(args: RecordSpeed, event: Event, llm: str, timestamp: str) -> str:
+    """Ask whether a record that looks wrong is meant, and say how to take it back."""
+    doubts = []
+    if args.speed_ms == 0:
+        doubts.append("0 ms is less than any solution takes")
+    if args.day > last_day(event.year):
+        doubts.append(f"the event of {event.year} has {last_day(event.year)} days")
+    elif args.day not in event.days():
+        doubts.append(f"day {args.day} has no puzzle here")
+    if not doubts:
+        return ""
+    call = f'withdraw_record(day={args.day}, phase={args.phase}, llm_name="{llm}", timestamp="{timestamp}")'
+    return f"\nIs this right? {'; '.join(doubts).capitalize()}. If not, take it back: {call}"
+
+
+async def withdraw_record(args: WithdrawRecord, ctx: Context[Event]) -> Answer[Withdrawn]:
+    """Mark a record as withdrawn."""
+    llm = _name(args.llm_name, args.llm)
+    await ctx.state.settled(id(ctx.connection))
+    entry = await ctx.state.withdraw(args.day, Group(llm, args.phase, "solving"), args.timestamp)
+    text = f"Withdrawn: {llm} Day {args.day} Phase {args.phase}: {entry.time}ms of {entry.timestamp}"
+    return Answer(text, Withdrawn(args.day, args.phase, llm, entry.time, entry.timestamp))
+
+
+def _name(llm_name: str | UnsetType, llm: str | UnsetType) -> str:
+    name = choose_name(llm_name, llm)
+    if isinstance(name, UnsetType):
+        raise InvalidArgument("llm_name is missing.", next_step="Give the name of the model that solved it.")
+    return clean_name(name)

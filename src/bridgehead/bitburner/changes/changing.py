@@ -27,7 +27,7 @@ from .history import Version
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bridgehead.runtime.clock import Clock
+    from bridgehead.runtime.timing import Clock
 
     from ..game.remote import Remote
     from .history import History

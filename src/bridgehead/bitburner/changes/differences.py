@@ -21,7 +21,7 @@ from .changing import Step, digest
 from .history import Version
 
 if TYPE_CHECKING:
-    from bridgehead.runtime.clock import Clock
+    from bridgehead.runtime.timing import Clock
 
     from ..game.remote import Remote
     from .history import History

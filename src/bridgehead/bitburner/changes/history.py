@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec import Struct
 
-from bridgehead.runtime import durable, places
+from bridgehead.runtime import directories, durable
 from bridgehead.runtime.errors import NotFound, StorageError
 
 from ..errors import BackupFailed
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from bridgehead.runtime.clock import Clock
+    from bridgehead.runtime.timing import Clock
 
     from ..settings import BitburnerSettings
 
@@ -89,8 +89,8 @@ class History:
         """Where versions are kept, made if need be."""
         chosen = self._settings.backup_dir
         if chosen is None or isinstance(chosen, str):
-            return places.state(self._settings, "bitburner/backups")
-        return places.private_folder(chosen)
+            return directories.open_state(self._settings, "bitburner/backups")
+        return directories.make_private(chosen)
 
     def record(self, version: Version) -> str:
         """Keep a version and return its name; raises `BackupFailed` where that is not possible."""

@@ -19,7 +19,7 @@ from .sharing.relay import join_shared_game
 from .sockets import RELAY_PATH
 
 if TYPE_CHECKING:
-    from bridgehead.runtime.backoff import Backoff
+    from bridgehead.runtime.timing import Backoff
 
     from ..settings import BitburnerSettings
     from .sharing.peer_auth import Prover

@@ -19,7 +19,7 @@ from . import wire
 from .link import CallFailed, Link
 
 if TYPE_CHECKING:
-    from bridgehead.runtime.clock import Clock
+    from bridgehead.runtime.timing import Clock
 
     from .switchboard import Switchboard
 

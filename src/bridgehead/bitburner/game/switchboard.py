@@ -22,7 +22,7 @@ from .link import Link, Notice
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bridgehead.runtime.clock import Clock
+    from bridgehead.runtime.timing import Clock
 
     from ..settings import BitburnerSettings
     from .counters import GameCounters

@@ -45,7 +45,7 @@ class Faults(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         for name in SHARES:
             share = getattr(self, name)
             if not 0 <= share <= 1:
-                raise InvalidArgument(f"The share of {name} is {share}: it must be from 0 to 1.")
+                raise InvalidArgument(f"The share of {name} is {share}: expected a number from 0 to 1.")
 
 
 def parse(text: str) -> Faults:
@@ -60,7 +60,7 @@ def parse(text: str) -> Faults:
         known = ", ".join((*SHARES, "delay", "padding", "times"))
         raise InvalidArgument(
             f"The faults {text!r} cannot be read: {failure}.",
-            next_step=f"Right would be late=0.3,delay=1,drop=0.05; there are {known}.",
+            next_step=f"Use a list such as late=0.3,delay=1,drop=0.05. Available: {known}.",
         ) from failure
 
 

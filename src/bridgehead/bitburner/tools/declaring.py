@@ -12,8 +12,17 @@ from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta
 
-from bridgehead.mcp import Answer, Bridge, CallResult, Invocation, Outcome, Text, observe_calls
-from bridgehead.mcp.features.tools import Tool, ToolHints
+from bridgehead.mcp import (
+    Answer,
+    Bridge,
+    CallResult,
+    Invocation,
+    Outcome,
+    Text,
+    Tool,
+    ToolHints,
+    observe_calls,
+)
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.metrics import Metrics
@@ -42,7 +51,10 @@ class FailureAwareTool(Tool):
         schema = super().output_schema
         if schema is None or not schema.get("required"):
             return schema
-        either = [{"required": schema["required"]}, {"required": ["code", "message"]}]
+        # Each branch with its type: Anthropic's converter refuses one without.
+        either = [
+            {"type": "object", "required": required} for required in (schema["required"], ["code", "message"])
+        ]
         return {name: value for name, value in schema.items() if name != "required"} | {"anyOf": either}
 
 

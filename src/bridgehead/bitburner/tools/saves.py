@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from bridgehead.mcp import Answer, Context, NoArguments
 from bridgehead.mcp.lazy_imports import asyncio
-from bridgehead.runtime import durable, places
+from bridgehead.runtime import directories, durable
 from bridgehead.runtime.errors import StorageError
 
 from ..errors import InvalidReply
@@ -80,8 +80,8 @@ def folder(settings: BitburnerSettings) -> Path:
     """Return where saves are kept, beside the backups where these have a folder of their own."""
     chosen = settings.backup_dir
     if chosen is None or chosen == OFF or isinstance(chosen, str):
-        return places.state(settings, "bitburner/saves")
-    return places.private_folder(chosen / "saves")
+        return directories.open_state(settings, "bitburner/saves")
+    return directories.make_private(chosen / "saves")
 
 
 def _stored(settings: BitburnerSettings, name: str, data: bytes) -> Path:

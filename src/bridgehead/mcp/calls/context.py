@@ -14,25 +14,17 @@ from msgspec import UNSET, Struct
 
 from .. import jsonrpc
 from ..connection import Client, Connection, Outlet
-from ..errors import INVALID_PARAMS, MISSING_CAPABILITY, ProtocolError, ToolError
-from ..features.dialect import Dialect
+from ..errors import INVALID_PARAMS, MISSING_CAPABILITY, Dialect, ProtocolError, ToolError
 from ..lazy_imports import asyncio
 from ..lifespan import Lifespan
 from ..revisions import Revision
-from .input_requests import (
-    Elicited,
-    InputRequest,
-    Root,
-    Sampled,
-    SamplingMessage,
-    elicitation,
-    list_roots,
-    sampling,
-)
 from .params import EMPTY, RequestMeta
 
 if TYPE_CHECKING:
+    # At run time each is imported by the method that asks: a server that asks nothing starts without them.
     from typing_extensions import TypeVar
+
+    from .input_requests import Elicited, InputRequest, Root, Sampled, SamplingMessage
 
     State = TypeVar("State", default=Any)
 else:
@@ -212,6 +204,8 @@ class Context(Generic[State]):
         self, message: str, form: type[Struct] | dict[str, Any], *, key: str = "elicitation"
     ) -> Elicited:
         """Ask the user to fill in a form."""
+        from .input_requests import elicitation
+
         answer: Elicited = (await self.ask({key: elicitation(message, form)}))[key]
         return answer
 
@@ -219,11 +213,15 @@ class Context(Generic[State]):
         self, messages: Sequence[SamplingMessage], *, max_tokens: int, key: str = "sampling", **options: Any
     ) -> Sampled:
         """Ask the client's model for a completion."""
+        from .input_requests import sampling
+
         answer: Sampled = (await self.ask({key: sampling(messages, max_tokens=max_tokens, **options)}))[key]
         return answer
 
     async def roots(self, *, key: str = "roots") -> list[Root]:
         """Ask which folders and files the client has opened."""
+        from .input_requests import list_roots
+
         answer: list[Root] = (await self.ask({key: list_roots()}))[key]
         return answer
 

@@ -1,64 +1,254 @@
-"""Argument errors: what is wrong with arguments, and arguments that only look wrong to a strict decoder."""
+"""Argument errors: says what is wrong with arguments, in one sentence that a model can act on.
+
+The decoder refuses arguments; this finds out why, by walking the value along the JSON Schema of its type. It
+runs only after a refusal. The walk is as deep as the schema, so no input can make it deeper, and each value
+is looked at once for each alternative that the schema has for it.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
-from msgspec import Raw
+Schema = dict[str, Any]
 
-from .. import jsonrpc
-
-_PATH = re.compile(r" - at `(.*)`$")
-_EXACT = 2**53
-"""Above this a float stands for more than one whole number."""
-_STEP = re.compile(r"\.([^.\[]+)|\[")
-
-
-def describe(problem: str, schema: dict[str, Any]) -> str:
-    """Add to a problem the values or the properties that the schema has at its place."""
-    place = _PATH.search(problem)
-    options = _options(schema, place[1] if place else "$")
-    if "unknown field" in problem:
-        known = [name for option in options for name in option.get("properties", {})]
-        return f"{problem} (known: {', '.join(known) or 'none'})"
-    if "Invalid enum value" in problem:
-        allowed = [str(value) for option in options for value in option.get("enum", ()) if value is not None]
-        return f"{problem} (allowed: {', '.join(allowed)})" if allowed else problem
-    return problem
-
-
-def with_whole_numbers(raw: Raw) -> Raw | None:
-    """Write numbers like `1.0` as `1`: JSON Schema counts both as integers. None where there are none."""
-    found = False
-
-    def whole(value: Any) -> Any:
-        nonlocal found
-        if isinstance(value, dict):
-            return {name: whole(member) for name, member in value.items()}
-        if isinstance(value, list):
-            return [whole(item) for item in value]
-        if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
-            found = True
-            return int(value)
-        return value
-
-    try:
-        rewritten = whole(jsonrpc.decode_value(raw))
-    except jsonrpc.UNDECODABLE:
-        return None
-    return Raw(jsonrpc.encode(rewritten)) if found else None
+_LONGEST_SHOWN = 60
+_WHOLE = "the arguments"
+_PATH = re.compile(r" - at `\$\.?(.*)`$")
+_MISSING = re.compile(r"Object missing required field `(.*)`")
+_EXPECTED = re.compile(r"Expected `([^`]*)`(?:, got `([^`]*)`)?")
+_DECODER_KINDS = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
+_NAMES = {
+    "string": "a string",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "a boolean",
+    "array": "an array",
+    "object": "an object",
+    "null": "null",
+}
+_KINDS: dict[type, str] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    list: "array",
+    dict: "object",
+    type(None): "null",
+}
 
 
-def _options(schema: dict[str, Any], path: str) -> list[dict[str, Any]]:
-    """Give what may stand at a path like `$.messages[0].role`, of which there can be several."""
-    found = _alternatives(schema)
-    for name in _STEP.findall(path):
-        under = [option.get("properties", {}).get(name) if name else option.get("items") for option in found]
-        found = [option for one in under if isinstance(one, dict) for option in _alternatives(one)]
+def describe(value: Any, schema: Schema, refusal: str) -> str:
+    """Say what is wrong with a value; `refusal` is what the decoder said, in case the schema cannot tell."""
+    return next(_problems(value, schema, ""), None) or reword(refusal)
+
+
+def describe_strings(value: Any, schema: Schema, refusal: str) -> str:
+    """Say what is wrong with a prompt's arguments, each of which is a string, whatever its type."""
+    strings = {"type": "object", "additionalProperties": {"type": "string"}}
+    problem = next(_problems(value, strings, ""), None)
+    if problem is not None:
+        return problem
+    converted = {name: _from_string(text, schema["properties"].get(name, {})) for name, text in value.items()}
+    return describe(converted, schema, refusal)
+
+
+def _from_string(text: str, schema: Schema) -> Any:
+    """Read a string as the decoder does where the type is not a string; what cannot be read stays one."""
+    kinds = {kind for option in alternatives(schema) for kind in _kinds(option)}
+    for kind, read in (("integer", int), ("number", float)):
+        if kind in kinds:
+            with suppress(ValueError):
+                return read(text)
+    return text
+
+
+def reword(refusal: str) -> str:
+    """Put the decoder's words into ours: "Expected `int` - at `$.x`" becomes "x must be an integer"."""
+    place = _PATH.search(refusal)
+    path = place[1] if place else ""
+    text = refusal[: place.start()] if place else refusal
+    if missing := _MISSING.fullmatch(text):
+        return _missing(path, missing[1])
+    if expected := _EXPECTED.fullmatch(text):
+        got = f" (got {_in_words(expected[2])})" if expected[2] else ""
+        return f"{path or _WHOLE} must be {_in_words(expected[1])}{got}"
+    return f"{path}: {text}" if path else text
+
+
+def _in_words(kinds: str) -> str:
+    return " or ".join(_NAMES.get(_DECODER_KINDS.get(kind, kind), kind) for kind in kinds.split(" | "))
+
+
+def kind_of(value: Any) -> str:
+    """Name a decoded value's JSON type; a whole float is an integer, as JSON Schema has it."""
+    if isinstance(value, float) and value.is_integer():
+        return "integer"
+    return _KINDS.get(type(value), "object")
+
+
+def choose(value: Any, schema: Schema) -> list[Schema]:
+    """Return the alternatives of a schema that can hold a value, by its type and its tag."""
+    options = [option for option in alternatives(schema) if _has_kind(value, option)]
+    tag = schema.get("discriminator", {}).get("propertyName")
+    if tag is None or not isinstance(value, dict):
+        return options
+    return [option for option in options if value.get(tag) in option["properties"][tag].get("enum", ())]
+
+
+def alternatives(schema: Schema) -> list[Schema]:
+    """Return what a schema lets a value be: its `anyOf`, or itself."""
+    found: list[Schema] = schema.get("anyOf", [schema])
     return found
 
 
-def _alternatives(schema: dict[str, Any]) -> list[dict[str, Any]]:
-    alternatives: list[dict[str, Any]] = schema.get("anyOf", [schema])
-    return alternatives
+def _has_kind(value: Any, schema: Schema) -> bool:
+    kinds = _kinds(schema)
+    kind = kind_of(value)
+    return not kinds or kind in kinds or (kind == "integer" and "number" in kinds)
+
+
+def _kinds(schema: Schema) -> tuple[str, ...]:
+    """Name the types a schema allows; none where it allows any."""
+    kind = schema.get("type", ())
+    if not kind and "enum" in schema:
+        return tuple(dict.fromkeys(kind_of(value) for value in schema["enum"]))
+    return (kind,) if isinstance(kind, str) else tuple(kind)
+
+
+def _problems(value: Any, schema: Schema, path: str) -> Iterator[str]:
+    options = choose(value, schema)
+    if not options:
+        yield _wrong_kind(value, schema, path)
+        return
+    found = [next(_problems_with(value, option, path), None) for option in options]
+    if found[0] is not None and all(found):
+        yield found[0]
+
+
+def _wrong_kind(value: Any, schema: Schema, path: str) -> str:
+    options = alternatives(schema)
+    allowed = [item for option in options for item in option.get("enum", ()) if item is not None]
+    if allowed and all("enum" in option or option.get("type") == "null" for option in options):
+        return _not_allowed(value, allowed, path)
+    tag = schema.get("discriminator", {}).get("propertyName")
+    if tag is not None and isinstance(value, dict):
+        tags = [item for option in options for item in option["properties"][tag]["enum"]]
+        return _not_allowed(value[tag], tags, _join(path, tag)) if tag in value else _missing(path, tag)
+    names = [_NAMES[kind] for option in options for kind in _kinds(option) if kind != "null"]
+    return f"{path or _WHOLE} must be {' or '.join(dict.fromkeys(names))} (got {_shown(value)})"
+
+
+def _problems_with(value: Any, schema: Schema, path: str) -> Iterator[str]:
+    allowed = schema.get("enum")
+    if allowed is not None and value not in allowed:
+        yield _not_allowed(value, [item for item in allowed if item is not None], path)
+    elif isinstance(value, dict):
+        yield from _object_problems(value, schema, path)
+    elif isinstance(value, list):
+        yield from _array_problems(value, schema, path)
+    elif isinstance(value, str):
+        yield from _size_problems(len(value), schema, path, "Length", "character")
+        pattern = schema.get("pattern")
+        if pattern is not None and not re.search(pattern, value):
+            yield f"{path} must match the pattern {pattern} (got {_shown(value)})"
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield from _number_problems(value, schema, path)
+
+
+def _object_problems(value: dict[str, Any], schema: Schema, path: str) -> Iterator[str]:
+    properties = schema.get("properties", {})
+    others = schema.get("additionalProperties", True)
+    for name, member in value.items():
+        inner = properties.get(name, others)
+        if inner is False:
+            yield _unknown(path, name, properties)
+        elif isinstance(inner, dict):
+            yield from _problems(member, inner, _join(path, name))
+    for name in schema.get("required", ()):
+        if name not in value:
+            yield _missing(path, name)
+    yield from _size_problems(len(value), schema, path, "Properties", "property")
+
+
+def _array_problems(value: list[Any], schema: Schema, path: str) -> Iterator[str]:
+    yield from _size_problems(len(value), schema, path, "Items", "item")
+    first = schema.get("prefixItems", ())
+    rest = schema.get("items", True)
+    for place, item in enumerate(value):
+        inner = first[place] if place < len(first) else rest
+        if isinstance(inner, dict):
+            yield from _problems(item, inner, f"{path}[{place}]")
+
+
+def _size_problems(size: int, schema: Schema, path: str, word: str, unit: str) -> Iterator[str]:
+    least, most = schema.get(f"min{word}"), schema.get(f"max{word}")
+    if least is not None and size < least:
+        yield f"{path or _WHOLE} must have at least {_counted(least, unit)} (got {size})"
+    if most is not None and size > most:
+        yield f"{path or _WHOLE} must have at most {_counted(most, unit)} (got {size})"
+
+
+def _counted(number: int, unit: str) -> str:
+    if number == 1:
+        return f"1 {unit}"
+    return f"{number} {unit.removesuffix('y') + 'ies' if unit.endswith('y') else unit + 's'}"
+
+
+_BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
+    "minimum": ("at least", lambda value, bound: value >= bound),
+    "maximum": ("at most", lambda value, bound: value <= bound),
+    "exclusiveMinimum": ("greater than", lambda value, bound: value > bound),
+    "exclusiveMaximum": ("less than", lambda value, bound: value < bound),
+}
+
+
+def _number_problems(value: float, schema: Schema, path: str) -> Iterator[str]:
+    broken = [
+        word for word, (_, holds) in _BOUNDS.items() if word in schema and not holds(value, schema[word])
+    ]
+    if broken and "minimum" in schema and "maximum" in schema:
+        yield f"{path} must be between {schema['minimum']} and {schema['maximum']} (got {_shown(value)})"
+    elif broken:
+        yield f"{path} must be {_BOUNDS[broken[0]][0]} {schema[broken[0]]} (got {_shown(value)})"
+    step = schema.get("multipleOf")
+    if step is not None and value % step:
+        yield f"{path} must be a multiple of {step} (got {_shown(value)})"
+
+
+def _not_allowed(value: Any, allowed: list[Any], path: str) -> str:
+    if len(allowed) == 1:
+        return f"{path} must be {allowed[0]} (got {_shown(value)})"
+    return f"{path} must be one of {', '.join(map(str, allowed))} (got {_shown(value)})"
+
+
+def _missing(path: str, name: str) -> str:
+    return f"{_join(path, name)} is required"
+
+
+def _unknown(path: str, name: str, properties: dict[str, Any]) -> str:
+    place = _join(path, _short(name))
+    if not properties:
+        return f"{place} is not a known property; there are none"
+    return f"{place} is not a known property; valid properties are {', '.join(properties)}"
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
+
+
+def _shown(value: Any) -> str:
+    """Show a value as it stands in JSON; of a large one only what it is."""
+    if isinstance(value, str):
+        return repr(_short(value))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict | list) or value is None:
+        return _NAMES[kind_of(value)]
+    return _short(str(value))

@@ -13,9 +13,9 @@ from msgspec import field
 from msgspec.structs import replace
 
 from ..calls.call_hook import CallHook, wrap_hook
+from ..errors import Dialect
 from ..revisions import Revision
 from .content import Icon, Wire, fit
-from .dialect import Dialect
 
 
 class Implementation(Wire, frozen=True):
@@ -49,8 +49,8 @@ class Home:
         self.lifespan = lifespan
         self.dialect = dialect or Dialect()
         self.contract_revision = contract_revision
-        """The revision whose clients get what a published contract says to the letter: no instructions, and
-        the input schemas that were written by hand. Newer ones get the instructions and generated schemas."""
+        """The revision whose clients get what a published contract says to the letter: no instructions, the
+        contract's schemas, and of the resources only those that the bridge lists itself."""
         self.call_hook: CallHook | None = None
         """What goes around every call of a part that was declared here."""
 

@@ -17,7 +17,7 @@ from ..revisions import Revision
 from .content import Content, Icon, PromptMessage, Text, Wire, fit, fit_block
 from .handlers import input_type, settle
 from .home import Home
-from .schema import describe_fields
+from .schema import describe_fields, flat_schema
 
 Messages = str | list[PromptMessage]
 
@@ -85,12 +85,21 @@ class Prompt:
         )
 
     def arguments(self, raw: Raw) -> Any:
-        """Decode the arguments, which are all strings on the wire, into the handler's struct."""
+        """Decode the arguments, which are all strings on the wire, into the handler's struct.
+
+        Null stands for an argument that is left out, as it does for tools.
+        """
+        given: Any = None
         try:
-            given = msgspec.json.decode(EMPTY if bytes(raw) == NULL else raw, type=dict[str, str])
-            return msgspec.convert(given, self.input_type, strict=False)
+            given = msgspec.json.decode(EMPTY if bytes(raw) == NULL else raw)
+            strings = msgspec.convert(given, dict[str, str | None])
+            left = {name: value for name, value in strings.items() if value is not None}
+            return msgspec.convert(left, self.input_type, strict=False)
         except jsonrpc.UNDECODABLE as error:
-            message = f"Invalid arguments for prompt {self.name}: {error}"
+            from .argument_errors import describe_strings  # which only a call that fails needs
+
+            problem = describe_strings(given, flat_schema(self.input_type), str(error))
+            message = f"Invalid arguments for prompt {self.name}: {problem}"
             raise ProtocolError(INVALID_PARAMS, message) from error
 
     async def messages(self, arguments: Any, context: Context[Any]) -> PromptResult:

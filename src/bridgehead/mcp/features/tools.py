@@ -22,7 +22,7 @@ from ..revisions import Revision
 from .content import Content, Icon, Text, Wire, fit, fit_block, json_text
 from .handlers import input_type, is_async
 from .home import Home
-from .schema import flat_schema, mirrored_headers
+from .schema import flat_schema, input_schema, mirrored_headers, output_schema
 
 
 class Arguments(Struct, forbid_unknown_fields=True):
@@ -88,7 +88,7 @@ class CallResult(Wire, frozen=True):
 Returned = str | Struct | list[Content]
 Handler = Callable[[Any, Any], Returned | Awaitable[Returned]]
 Recall = Callable[[Any], Encoded | None]
-"""Gives the answer to a call that was made before with the very same `ctx.arguments`, where it is known."""
+"""Gives the answer to a call that was made before with the same `ctx.arguments`, where it is known."""
 
 
 class Tool:
@@ -105,6 +105,8 @@ class Tool:
         hints: ToolHints,
         icons: tuple[Icon, ...] = (),
         input_schema: dict[str, Any] | None = None,
+        contract_schema: dict[str, Any] | None = None,
+        defaults: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
         recall: Recall | None = None,
     ) -> None:
@@ -119,6 +121,8 @@ class Tool:
         self._hints = hints
         self._icons = icons
         self._input_schema = input_schema
+        self._contract_schema = contract_schema
+        self._defaults = defaults or {}
         self._meta = meta
 
     @property
@@ -145,13 +149,14 @@ class Tool:
     @cached_property
     def input_schema(self) -> dict[str, Any]:
         """The JSON Schema of the input, as listed."""
-        if self._input_schema is None or self.home.contract_revision is not None:
-            return flat_schema(self.input_type)
-        return self._input_schema
+        schema = self._input_schema or input_schema(self.input_type)
+        for name, value in self._defaults.items():
+            schema["properties"][name]["default"] = value
+        return schema
 
     def _input_schema_for(self, revision: Revision) -> dict[str, Any]:
-        if self._input_schema is not None and revision.name == self.home.contract_revision:
-            return self._input_schema
+        if self._contract_schema is not None and revision.name == self.home.contract_revision:
+            return self._contract_schema
         return self.input_schema
 
     @cached_property
@@ -162,7 +167,7 @@ class Tool:
             (kind,) = get_args(kind)
         if not (isinstance(kind, type) and issubclass(kind, Struct)) or issubclass(kind, Wire):
             return None
-        return flat_schema(kind)
+        return output_schema(kind)
 
     @cached_property
     def headers(self) -> dict[str, tuple[str, ...]]:
@@ -193,20 +198,31 @@ class Tool:
         return None if hints == ToolHints() else hints
 
     def arguments(self, raw: Raw) -> Any:
-        """Decode a call's arguments; raises `InvalidArguments` with the path and what was expected."""
+        """Decode a call's arguments; raises `InvalidArguments`, which says what is wrong with them."""
         try:
             return self.decode(raw)
         except jsonrpc.UNDECODABLE as error:
-            if bytes(raw) == NULL:
-                return self.arguments(EMPTY)
-            from . import argument_errors  # which only a call that fails needs
+            return self._arguments_after(error, raw)
 
-            whole = argument_errors.with_whole_numbers(raw)
-            if whole is not None:
-                return self.arguments(whole)
-            raise InvalidArguments(
-                self.name, argument_errors.describe(str(error), self.input_schema)
-            ) from error
+    def _arguments_after(self, refusal: Exception, raw: Raw) -> Any:
+        """Decode arguments that were refused as they stand: as they were meant, or say what is wrong."""
+        from .argument_errors import describe, reword  # which only a call that fails needs
+        from .leniency import normalize
+
+        try:
+            value = jsonrpc.decode_value(EMPTY if bytes(raw) == NULL else raw)
+        except jsonrpc.UNDECODABLE as error:
+            raise InvalidArguments(self.name, reword(str(error))) from refusal
+        value = normalize(value, self._argument_schema)
+        try:
+            return msgspec.convert(value, self.input_type)
+        except msgspec.ValidationError as error:
+            raise InvalidArguments(self.name, describe(value, self._argument_schema, str(error))) from error
+
+    @cached_property
+    def _argument_schema(self) -> dict[str, Any]:
+        """The schema of what is decoded; the listed one may be a contract's, to the letter."""
+        return flat_schema(self.input_type)
 
 
 def _find_output_type(kind: Any) -> Any:

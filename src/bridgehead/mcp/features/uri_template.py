@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-_VARIABLE = re.compile(r"\{(\+?)([A-Za-z_]\w*)\}")
+_VARIABLE = r"\{(\+?)([A-Za-z_]\w*)\}"  # compiled with the first template, of which a server may have none
 
 
 class UriTemplate:
@@ -17,7 +17,7 @@ class UriTemplate:
 
     def __init__(self, template: str) -> None:
         self.template = template
-        pieces = _VARIABLE.split(template)
+        pieces = re.split(_VARIABLE, template)
         self._literals, pluses, names = pieces[0::3], pieces[1::3], pieces[2::3]
         self.variables = tuple(names)
         if (

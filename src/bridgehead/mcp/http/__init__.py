@@ -1,17 +1,21 @@
-"""HTTP: a bridge served as an ASGI application, to any number of clients of every revision.
+"""HTTP: a bridge served to any number of clients of every revision.
 
 `application` makes it: Streamable HTTP at `/mcp`, and beside it the older HTTP+SSE transport at `/sse` and
-`/messages`. `run` serves it until the process is told to end; any other ASGI server can do so too. Importing
+`/messages`. `run` serves it until the process is told to end; `asgi` gives it to any other server. Importing
 this package does not import a server.
 """
 
 from .application import Application, application
+from .asgi import asgi
+from .guard import LOOPBACK
 
-__all__ = ["Application", "application", "run"]
+__all__ = ["LOOPBACK", "Application", "application", "asgi", "run"]
 
 
 def run(app: Application, host: str = "127.0.0.1", port: int = 3000) -> None:
     """Serve the application until the process is told to end."""
-    from .server import run as serve
+    from ..process import run_to_end, socket_loop
+    from .server import listen, serve
 
-    serve(app, host, port)
+    within = app.dispatcher.limits.shutdown_seconds
+    run_to_end(serve(app, listen(host, port), shutdown_seconds=within), socket_loop, within)

@@ -1,57 +1,66 @@
 """Endpoint: Streamable HTTP at one URL, for the clients of both eras at once.
 
-What is posted goes to `posting.py`. GET and DELETE exist only in the handshake era: the stream of what
-belongs to no request, the resuming of a broken one, the end of a session.
+A POST carries one message; its headers and its body say which era it belongs to. As in the dispatcher, what
+can be answered at once is, and only what has to wait becomes a coroutine. GET and DELETE exist only in the
+handshake era: the stream of what belongs to no request, and the end of a session.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any, cast
+from collections.abc import Callable, Coroutine
+from typing import Any
 
+from msgspec import UNSET
+
+from .. import jsonrpc
+from ..batches import take_batch
+from ..connection import Connection, Nowhere, overload
 from ..dispatch import Dispatcher
-from .events import KEEP_ALIVE, EventStream
-from .exchange import NO_CONTENT, Exchange, Outcome, Refused, Whole, within
-from .guard import Guard, accepted
-from .posting import STATELESS_NAMES, Posting, check_version
+from ..errors import ProtocolError
+from ..methods.request import read
+from ..revisions import HANDSHAKE, STATELESS, V2026_07_28
+from .answer import Answer
+from .get_stream import GetStreams
+from .guard import Guard, accepted, check_json, check_length, read_body, whole_body
+from .message import NO_CONTENT, Handled, HeaderPairs, Request, Response, ResponseStream
+from .mirrored_headers import check_mirrored
+from .rejection import Rejection, reject_busy, reject_method, status_of
 from .sessions import Session, Sessions
+
+STATELESS_NAMES = {name.encode() for name in STATELESS}
+HANDSHAKE_NAMES = {name.encode() for name in HANDSHAKE}
+ACCEPTED = Response(202)
+
+Work = Coroutine[Any, Any, bytes | None]
+Fail = Callable[[ProtocolError], Handled]
 
 
 class Endpoint:
     """Serves one dispatcher at one URL."""
 
-    def __init__(self, dispatcher: Dispatcher, guard: Guard, *, retry_ms: int = 1000) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, guard: Guard, *, retry_ms: int = 1000, session_prefix: str = ""
+    ) -> None:
         self._dispatcher = dispatcher
         self._limits = dispatcher.limits
         self._guard = guard
-        self.sessions = Sessions(self._limits, lambda session: dispatcher.disconnect(session.connection))
-        self._posting = Posting(dispatcher, self.sessions, retry_ms)
+        self._retry_ms = retry_ms
+        self._in_flight = 0
+        self._streams = GetStreams(dispatcher)
+        self.sessions = Sessions(
+            self._limits, lambda session: dispatcher.disconnect(session.connection), session_prefix
+        )
 
-    async def serve(self, exchange: Exchange) -> Whole | None:
-        """Serve one HTTP request."""
-        method = exchange.scope["method"]
-        self._guard.check(exchange.headers)
-        if method == "POST":
-            return await self._post(exchange)
-        if method == "GET":
-            await self._get(exchange)
-            return None
-        if method == "DELETE":
-            return self._delete(exchange)
-        raise _not_allowed(f"{method} is not used here", b"GET, POST, DELETE")
-
-    def at_once(self, exchange: Exchange, body: bytes) -> Outcome:
-        """Serve a POST whose body is there, without waiting where there is nothing to wait for."""
-        self._guard.check(exchange.headers)
-        self._posting.admit(exchange)
-        return self._posting.take(exchange, within(self._limits, body))
-
-    async def _post(self, exchange: Exchange) -> Whole | None:
-        self._posting.admit(exchange)
-        outcome = self._posting.take(exchange, await self._posting.body(exchange))
-        return outcome if isinstance(outcome, Whole) else await outcome
+    def __call__(self, request: Request) -> Handled:
+        """Serve one request. Raises Rejection where that takes no waiting to find out."""
+        self._guard.check(request.headers)
+        if request.method == "POST":
+            return self._post(request)
+        if request.method == "GET":
+            return self._get(request)
+        if request.method == "DELETE":
+            return self._delete(request)
+        raise reject_method(f"{request.method} is not used here", b"GET, POST, DELETE")
 
     def end_streams(self) -> None:
         """End the streams that would never end by themselves, because the server is going."""
@@ -62,100 +71,178 @@ class Endpoint:
         """End every session and everything done for it."""
         self.sessions.close_all()
 
-    # --- GET -----------------------------------------------------------------------------------------------
+    # --- GET and DELETE ------------------------------------------------------------------------------------
 
-    async def _get(self, exchange: Exchange) -> None:
-        if exchange.headers.get(b"mcp-protocol-version") in STATELESS_NAMES:
-            raise _not_allowed("There is no GET stream in this revision; use subscriptions/listen", b"POST")
-        if not accepted(exchange.headers.get(b"accept")).events:
-            raise Refused(406, "Accept must list text/event-stream")
-        check_version(exchange)
-        session = self.sessions.of(exchange)
-        last = exchange.headers.get(b"last-event-id")
-        stream, position = (
-            (session.general, None) if last is None else session.position(last.decode("latin-1"))
+    def _get(self, request: Request) -> Handled:
+        if request.headers.get(b"mcp-protocol-version") in STATELESS_NAMES:
+            raise reject_method("There is no GET stream in this revision; use subscriptions/listen", b"POST")
+        if not accepted(request.headers.get(b"accept")).events:
+            raise Rejection(406, "Accept must list text/event-stream")
+        _check_version(request)
+        return self._streams.open(request, self.sessions.find(request))
+
+    def _delete(self, request: Request) -> Response:
+        if request.headers.get(b"mcp-protocol-version") in STATELESS_NAMES:
+            raise reject_method("There are no sessions in this revision", b"POST")
+        self.sessions.close(self.sessions.find(request))
+        return Response(NO_CONTENT)
+
+    # --- POST ----------------------------------------------------------------------------------------------
+
+    def _post(self, request: Request) -> Handled:
+        check_json(request.headers)
+        check_length(request.headers, self._limits)
+        if self._in_flight >= self._limits.http_requests_in_flight:
+            raise reject_busy()
+        if request.is_complete:
+            return self._take(request, whole_body(request, self._limits))
+        return self._read_and_take(request)
+
+    async def _read_and_take(self, request: Request) -> Response | ResponseStream:
+        try:
+            self._in_flight += 1
+            try:
+                body = await read_body(request, self._limits)
+            finally:
+                self._in_flight -= 1
+            outcome = self._take(request, body)
+        except Rejection as rejection:
+            return rejection.response
+        return outcome if isinstance(outcome, Response) else await outcome
+
+    def _take(self, request: Request, body: bytes) -> Handled:
+        message = jsonrpc.decode(body)
+        if isinstance(message, jsonrpc.Message):
+            if self._is_stateless(request, message):
+                return self._take_stateless(request, message)
+            return self._take_in_session(request, message)
+        if isinstance(message, jsonrpc.Malformed):
+            return Response.json(jsonrpc.error(message.id, message.error), 400)
+        return self._take_batch(request, message)
+
+    def _is_stateless(self, request: Request, message: jsonrpc.Message) -> bool:
+        """Tell the era of a message: by its header, or by what its body declares."""
+        version = request.headers.get(b"mcp-protocol-version")
+        if version in STATELESS_NAMES:
+            return True
+        if message.id is UNSET or message.method is UNSET:
+            return False
+        if version is not None and version not in HANDSHAKE_NAMES:
+            return True
+        if message.params is UNSET or b"io.modelcontextprotocol/protocolVersion" not in bytes(message.params):
+            return False
+        meta = read(message.id, message.method, message.params).params.meta
+        return meta is not None and meta.protocol_version is not UNSET
+
+    # --- the stateless era ---------------------------------------------------------------------------------
+
+    def _take_stateless(self, request: Request, message: jsonrpc.Message) -> Handled:
+        if message.method is UNSET:
+            raise Rejection(
+                400, "A response cannot be posted: there are no requests from this server to answer"
+            )
+        if message.id is UNSET:
+            return ACCEPTED
+        connection = Connection(self._limits, request.principal)
+        answer = Answer(request, connection)
+        asked = read(message.id, message.method, message.params)
+
+        def fail(failure: ProtocolError) -> Handled:
+            return answer.finish(jsonrpc.error(asked.id, failure), status_of(failure, stateless=True))
+
+        try:
+            check_mirrored(asked, request.headers, self._dispatcher.bridge)
+            work = self._dispatcher.serve(asked, connection, answer, V2026_07_28)
+        except ProtocolError as failure:
+            return fail(failure)
+        return answer.finish(work) if isinstance(work, bytes) else self._finish(answer, work, fail)
+
+    # --- the handshake era ---------------------------------------------------------------------------------
+
+    def _take_in_session(self, request: Request, message: jsonrpc.Message) -> Handled:
+        _check_version(request)
+        headers: HeaderPairs = ()
+        if message.method == "initialize" and message.id is not UNSET:
+            session = self.sessions.open(request.principal)
+            headers = ((b"mcp-session-id", session.id.encode()),)
+        else:
+            session = self.sessions.find(request)
+        if message.method is UNSET or message.id is UNSET:
+            self._dispatcher.take(message, session.connection, Nowhere())
+            return ACCEPTED
+        return self._serve_in_session(request, session, message, headers)
+
+    def _serve_in_session(
+        self, request: Request, session: Session, message: Any, headers: HeaderPairs
+    ) -> Handled:
+        asked = read(message.id, message.method, message.params)
+        answer = self._answer(request, session, headers)
+
+        def fail(failure: ProtocolError) -> Handled:
+            told, status = jsonrpc.error(asked.id, failure), status_of(failure, stateless=False)
+            if asked.name == "initialize":
+                self.sessions.close(session)
+                return Response.json(told, status)
+            return answer.finish(told, status)
+
+        try:
+            if session.connection.is_busy:
+                raise overload()
+            work = self._dispatcher.serve(asked, session.connection, answer)
+        except ProtocolError as failure:
+            return fail(failure)
+        return answer.finish(work) if isinstance(work, bytes) else self._finish(answer, work, fail, session)
+
+    def _answer(self, request: Request, session: Session, headers: HeaderPairs = ()) -> Answer:
+        return Answer(
+            request,
+            session.connection,
+            headers=headers,
+            open_kept=session.open_stream,
+            retry_ms=self._retry_ms,
         )
-        delivery = self._follow(exchange, session, stream, stream.last if position is None else position)
-        await self.sessions.during(session, delivery)
 
-    async def _follow(self, exchange: Exchange, session: Session, stream: EventStream, position: int) -> None:
-        """Deliver a stream from a position on, until it ends, its client hangs up, or another takes over."""
-        stream.reader = reader = object()
-        async with self._while_connected(exchange) as connected, self._announcing(session, stream):
-            await exchange.open_events()
-            while connected() and stream.reader is reader:
-                for number, data in stream.after(position):
-                    await exchange.event(data)
-                    position = number
-                if stream.has_ended:
-                    break
-                if not await stream.more(self._limits.keep_alive_seconds):
-                    await exchange.event(KEEP_ALIVE)
-            await exchange.close_events()
-        if stream.reader is reader:
-            stream.reader = None
+    def _take_batch(self, request: Request, batch: jsonrpc.Batch) -> Handled:
+        if request.headers.get(b"mcp-session-id") is None:
+            raise Rejection(400, "Batches exist only in protocol revision 2025-03-26, within a session")
+        session = self.sessions.find(request)
+        if session.connection.is_busy:
+            raise reject_busy()
+        answer = self._answer(request, session)
+        reply = take_batch(self._dispatcher, batch, session.connection, answer)
+        if reply is None:
+            return ACCEPTED
+        if isinstance(reply, bytes):
+            return answer.finish(reply, 400)
+        return self._finish(answer, reply, session=session)
 
-    @asynccontextmanager
-    async def _while_connected(self, exchange: Exchange) -> AsyncIterator[Any]:
-        """Cancel what is inside when the client hangs up, and go on after it."""
-        task = cast("asyncio.Task[Any]", asyncio.current_task())
-        hung_up = False
-
-        async def watch() -> None:
-            nonlocal hung_up
-            await exchange.gone()
-            hung_up = True
-            task.cancel()
-
-        watcher = asyncio.get_running_loop().create_task(watch())
+    async def _finish(
+        self, answer: Answer, work: Work, fail: Fail | None = None, session: Session | None = None
+    ) -> Response | ResponseStream:
+        """Do the work, and make a response of its answer or of its failure."""
+        # One coroutine for everything that surrounds the work: each frame more is paid at every wake-up.
+        self._in_flight += 1
+        if session is not None:
+            session.in_use += 1
+        answer.watch_client()
         try:
-            yield lambda: not hung_up
-        except asyncio.CancelledError:
-            if not hung_up:
-                raise
-            task.uncancel()
+            try:
+                outcome = answer.finish(await work)
+            except ProtocolError as failure:
+                if fail is None:
+                    raise
+                outcome = fail(failure)
+            return outcome if isinstance(outcome, Response) else await outcome
         finally:
-            watcher.cancel()
-
-    @asynccontextmanager
-    async def _announcing(self, session: Session, stream: EventStream) -> AsyncIterator[None]:
-        """While the general stream is being delivered, let the changes for its client flow into it."""
-        listener = session.connection.listener
-        if stream is not session.general or listener is None:
-            yield
-            return
-        if session.announcer is not None:  # only one may listen, or the other would take its changes
-            session.announcer.cancel()
-        announcing = self._dispatcher.announce(listener, _Into(stream))
-        session.announcer = announcer = asyncio.get_running_loop().create_task(announcing)
-        try:
-            yield
-        finally:
-            announcer.cancel()
-            if session.announcer is announcer:
-                session.announcer = None
-
-    # --- DELETE --------------------------------------------------------------------------------------------
-
-    def _delete(self, exchange: Exchange) -> Whole:
-        if exchange.headers.get(b"mcp-protocol-version") in STATELESS_NAMES:
-            raise _not_allowed("There are no sessions in this revision", b"POST")
-        self.sessions.close(self.sessions.of(exchange))
-        return Whole(NO_CONTENT)
+            answer.stop()
+            self._in_flight -= 1
+            if session is not None:
+                session.release()
 
 
-def _not_allowed(message: str, allowed: bytes) -> Refused:
-    return Refused(405, message, headers=((b"allow", allowed),))
-
-
-class _Into:
-    """An outlet that writes into an event stream."""
-
-    def __init__(self, stream: EventStream) -> None:
-        self._stream = stream
-
-    async def send(self, message: bytes) -> None:
-        self._stream.append(message)
-
-    async def close_stream(self) -> None:
-        """Nothing to let go of."""
+def _check_version(request: Request) -> None:
+    """Reject a version header that names no revision of the handshake era."""
+    version = request.headers.get(b"mcp-protocol-version")
+    if version is not None and version not in HANDSHAKE_NAMES:
+        known = ", ".join([*HANDSHAKE, *STATELESS])
+        raise Rejection(400, f"MCP-Protocol-Version {version.decode('latin-1')!r} is not one of {known}")

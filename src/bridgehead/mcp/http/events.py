@@ -12,6 +12,12 @@ from collections import deque
 from ..limits import Limits
 
 KEEP_ALIVE = b": keep-alive\n\n"
+HEADERS = (
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+)
+"""The headers of a response that is an event stream; no proxy may hold it back or change it."""
 
 
 def event(message: bytes, event_id: str | None = None, name: bytes = b"message") -> bytes:
@@ -60,6 +66,10 @@ class EventStream:
     def end(self) -> None:
         """Say that nothing more will come."""
         self.has_ended = True
+        self._more.set()
+
+    def wake(self) -> None:
+        """Let whoever waits for more look around: its client may be gone."""
         self._more.set()
 
     def after(self, number: int) -> list[tuple[int, bytes]]:

@@ -1,15 +1,22 @@
-"""Guard: who may talk to the endpoint at all. Host and Origin (DNS rebinding), Accept and Content-Type."""
+"""Guard: what a request must satisfy before it is taken.
+
+Host and Origin (DNS rebinding), Accept and Content-Type, and the size and the time of its body.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from .exchange import Refused
+from ..limits import Limits
+from .message import Request
+from .rejection import Rejection
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _MOST_REMEMBERED = 256
+_MOST_DIGITS = 20
 
 
 class Guard:
@@ -25,15 +32,16 @@ class Guard:
         self._passed: set[tuple[bytes | None, bytes | None]] = set()
 
     def check(self, headers: dict[bytes, bytes]) -> None:
-        """Refuse a request that a page of some other site could have caused."""
+        """Reject a request that a page of some other site could have caused."""
         pair = (headers.get(b"host"), headers.get(b"origin"))
         if pair in self._passed:
             return
         host, origin = pair
         if host is None or not self._is_allowed_host(host.decode("latin-1")):
-            raise Refused(421, f"Host {(host or b'').decode('latin-1')!r} is not one this server answers for")
+            name = (host or b"").decode("latin-1")
+            raise Rejection(421, f"Host {name!r} is not one this server answers for")
         if origin is not None and not self._is_allowed_origin(origin.decode("latin-1")):
-            raise Refused(403, f"Origin {origin.decode('latin-1')!r} is not allowed")
+            raise Rejection(403, f"Origin {origin.decode('latin-1')!r} is not allowed")
         if len(self._passed) < _MOST_REMEMBERED:
             self._passed.add(pair)
 
@@ -88,11 +96,43 @@ def _weight(parameters: list[bytes]) -> float:
 
 
 def check_json(headers: dict[bytes, bytes]) -> Accepted:
-    """Refuse a body that is not declared as JSON, and a client that cannot read both kinds of answer."""
+    """Reject a body that is not declared as JSON, and a client that cannot read both kinds of answer."""
     kind = headers.get(b"content-type", b"")
     if kind != b"application/json" and kind.split(b";")[0].strip().lower() != b"application/json":
-        raise Refused(415, "Content-Type must be application/json")
+        raise Rejection(415, "Content-Type must be application/json")
     answers = accepted(headers.get(b"accept"))
     if not (answers.json and answers.events):
-        raise Refused(406, "Accept must list application/json and text/event-stream")
+        raise Rejection(406, "Accept must list application/json and text/event-stream")
     return answers
+
+
+def check_length(headers: dict[bytes, bytes], limits: Limits) -> None:
+    """Reject a body that says beforehand that it is too large."""
+    declared = headers.get(b"content-length", b"")
+    if declared.isdigit() and int(declared[:_MOST_DIGITS]) > limits.message_bytes:
+        raise _too_large(limits)
+
+
+def whole_body(request: Request, limits: Limits) -> bytes:
+    """Return the body of a request of which all has arrived."""
+    if len(request.body) > limits.message_bytes:
+        raise _too_large(limits)
+    return bytes(request.body)
+
+
+async def read_body(request: Request, limits: Limits) -> bytes:
+    """Read the rest of a body, up to a size and within a time."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(limits.body_seconds):
+            while piece := await request.read():
+                body += piece
+                if len(body) > limits.message_bytes:
+                    raise _too_large(limits)
+    except TimeoutError:
+        raise Rejection(408, f"The body did not arrive within {limits.body_seconds:g} s") from None
+    return bytes(body)
+
+
+def _too_large(limits: Limits) -> Rejection:
+    return Rejection(413, f"A message may have {limits.message_bytes} bytes")

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from time import monotonic
-from typing import Any, TypeVar
 
 from ..connection import Connection
 from ..limits import Limits
 from .events import EventStream
-from .exchange import Exchange, Refused
-
-T = TypeVar("T")
+from .message import Request
+from .rejection import Rejection, reject_session
 
 GENERAL = "general"
 _NUMBER = re.compile("[0-9]{1,12}")
@@ -24,8 +22,8 @@ _MOST_ENDED_STREAMS = 32
 class Session:
     """One client: its connection, and the streams on which it is told things."""
 
-    def __init__(self, limits: Limits, principal: str | None) -> None:
-        self.id = secrets.token_urlsafe(24)
+    def __init__(self, session_id: str, limits: Limits, principal: str | None) -> None:
+        self.id = session_id
         self.connection = Connection(limits, principal)
         self.general = EventStream(GENERAL, limits)
         """What belongs to no request: delivered on the client's GET stream."""
@@ -33,7 +31,8 @@ class Session:
         self.announcer: asyncio.Task[None] | None = None
         """Feeds the general stream with changes, while somebody delivers it."""
         self.in_use = 0
-        self.idle_since = 0.0
+        """How much is being done for it: while that is something, it is not idle."""
+        self.idle_since = monotonic()
         self._limits = limits
         self._last_stream = 0
 
@@ -46,20 +45,27 @@ class Session:
         stream = self.streams[str(self._last_stream)] = EventStream(str(self._last_stream), self._limits)
         return stream
 
+    def release(self) -> None:
+        """Note that something done for it is over."""
+        self.in_use -= 1
+        self.idle_since = monotonic()
+
     def position(self, last_event_id: str) -> tuple[EventStream, int]:
         """Find the stream and the place in it that a client wants to go on from."""
         name, _, number = last_event_id.rpartition("/")
         stream = self.streams.get(name)
         if stream is None or _NUMBER.fullmatch(number) is None or int(number) > stream.last:
-            raise Refused(400, f"Event {last_event_id!r} is not known, or no longer")
+            raise Rejection(400, f"Event {last_event_id!r} is not known, or no longer")
         return stream, int(number)
 
 
 class Sessions:
     """The sessions of one endpoint."""
 
-    def __init__(self, limits: Limits, ended: Callable[[Session], None]) -> None:
+    def __init__(self, limits: Limits, ended: Callable[[Session], None], prefix: str = "") -> None:
         self._limits = limits
+        self._prefix = prefix
+        """What every id begins with: where there are several processes, it says in which one a session is."""
         self._ended = ended
         self._sessions: dict[str, Session] = {}
         self._sweep: asyncio.TimerHandle | None = None
@@ -71,35 +77,23 @@ class Sessions:
         """Begin a session, if there is room for one."""
         self._sweep_idle()
         if len(self._sessions) >= self._limits.sessions:
-            raise Refused(
-                503, "Too many sessions are open; try again later", headers=((b"retry-after", b"30"),)
-            )
-        session = Session(self._limits, principal)
-        session.idle_since = monotonic()
+            raise reject_session()
+        session = Session(self._prefix + secrets.token_urlsafe(24), self._limits, principal)
         self._sessions[session.id] = session
         return session
 
-    def of(self, exchange: Exchange) -> Session:
+    def find(self, request: Request) -> Session:
         """Find the session that a request belongs to; another principal's session does not exist for it."""
-        session_id = exchange.headers.get(b"mcp-session-id")
+        session_id = request.headers.get(b"mcp-session-id")
         if session_id is None:
-            raise Refused(
+            raise Rejection(
                 400, "Mcp-Session-Id is missing: send initialize first and use the id it answers with"
             )
         session = self._sessions.get(session_id.decode("latin-1"))
-        if session is None or session.connection.principal != exchange.principal:
-            raise Refused(404, "The session is not known, or no longer: start again with initialize")
+        if session is None or session.connection.principal != request.principal:
+            raise Rejection(404, "The session is not known, or no longer: start again with initialize")
         session.idle_since = monotonic()
         return session
-
-    async def during(self, session: Session, work: Coroutine[Any, Any, T]) -> T:
-        """Keep a session from being idle while something is done for it."""
-        session.in_use += 1
-        try:
-            return await work
-        finally:
-            session.in_use -= 1
-            session.idle_since = monotonic()
 
     def close(self, session: Session) -> None:
         """End a session and everything done for it."""

@@ -14,7 +14,7 @@ from ..features.handlers import settle
 from ..lazy_imports import logging
 from ..server import Body, Server
 
-_CURSOR = re.compile("p([0-9a-f]{1,8})")
+_CURSOR = "p([0-9a-f]{1,8})"  # compiled when a cursor first comes, not before the first answer
 
 
 def cache_hints(server: Server, ttl_ms: int) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def page(server: Server, context: Context[Any], name: str, items: list[Any], cur
 
 
 def _offset(cursor: str, length: int, page_size: int) -> int:
-    found = _CURSOR.fullmatch(cursor)
+    found = re.fullmatch(_CURSOR, cursor)
     offset = int(found[1], 16) if found else length
     if offset >= length or offset % page_size:
         message = f"Unknown cursor {cursor!r}: use the nextCursor of the page before, or none"
@@ -71,7 +71,8 @@ def list_templates(server: Server, context: Context[Any], params: PageParams) ->
 
 async def list_resources(server: Server, context: Context[Any], params: PageParams) -> Body:
     """List the declared resources, and those that the bridge finds."""
-    items = [resource.item for resource in server.bridge.resources.values()]
+    declared = server.bridge.resources.values()
+    items = [one.item for one in declared if context.revision.name != one.home.contract_revision]
     for home, lister in server.bridge.listers.items():
         try:
             await server.enter_home(context, home).entered()

@@ -56,7 +56,9 @@ def _decoder(kind: type[Params]) -> Callable[[Raw], Params]:
 def _broken(
     request_id: jsonrpc.RequestId, name: str, method: Method | None, raw: Raw, error: Exception
 ) -> Request:
-    problem = f"Invalid params for {name}: {error}"
+    from ..features.argument_errors import reword  # which only a request that is refused needs
+
+    problem = f"Invalid params for {name}: {reword(str(error))}"
     try:
         params = _decoder(Params)(raw)
     except jsonrpc.UNDECODABLE:

@@ -25,12 +25,10 @@ from ..calls.params import (
     SubscribeParams,
 )
 from ..server import EventualBody, Server
+from .features import call_tool, complete, get_prompt, read_resource
 from .handshake import discover, initialize, ping, set_level
 from .listing import list_prompts, list_resources, list_templates, list_tools
-from .prompts import complete, get_prompt
-from .resources import read_resource
 from .subscriptions import listen, subscribe, unsubscribe
-from .tools import call_tool
 
 
 class Method(Struct, frozen=True):

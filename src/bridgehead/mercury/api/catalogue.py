@@ -7,15 +7,15 @@ anywhere else.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from typing import Protocol
 
-import msgspec
-
+from bridgehead.mcp import UNDECODABLE
 from bridgehead.runtime import logs
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Clock
 
-from ..completion import Usage
-from ..errors import ApiFailed, MercuryError
+from ..completion import Metadata, Tokens
+from ..errors import MercuryError
+from ..settings import MercurySettings
 from . import wire
 
 TTL_SECONDS = 3600.0
@@ -23,53 +23,81 @@ EDITING = "edit"
 _log = logs.logger("mercury.catalogue")
 
 
+class Lister(Protocol):
+    """Fetches the list of models."""
+
+    async def fetch_models(self, key: str, seconds: float, *, endpoint: str = "") -> bytes:
+        """Return the list as it came, of all models or of an endpoint's; raises `MercuryError`."""
+
+
+class KeyRing(Protocol):
+    """Knows which key to use."""
+
+    def pick(self) -> str:
+        """Return a key; raises `MercuryError` where there is none."""
+
+
 class Catalogue:
     """The models of the API."""
 
-    def __init__(self, fetch: Callable[[], Awaitable[bytes]], clock: Clock, *, keep: bool = True) -> None:
-        self._fetch = fetch
+    def __init__(self, api: Lister, keys: KeyRing, clock: Clock, settings: MercurySettings) -> None:
+        self._api = api
+        self._keys = keys
         self._clock = clock
-        self._keep = keep
+        self._seconds = settings.request_timeout / 1000
+        self._is_kept = settings.cache_enabled
         self._models: dict[str, wire.Model] = {}
+        self._by_endpoint: dict[str, tuple[str, ...]] = {}
+        """The names in the list of an endpoint of its own, where there is one."""
+        self._asked: set[str] = set()
+        """Endpoints that were asked for such a list."""
         self._fetched_at: float | None = None
         self._fetching: asyncio.Task[None] | None = None
 
     @property
-    def age(self) -> float | None:
-        """How many seconds ago the list was fetched; None when it never was."""
-        return None if self._fetched_at is None else self._clock.monotonic() - self._fetched_at
-
-    @property
-    def is_fresh(self) -> bool:
-        """Tell whether what is kept can be used."""
-        age = self.age
-        return age is not None and self._keep and age < TTL_SECONDS
-
-    def find(self, model: str) -> wire.Model | None:
-        """Give what is known of a model, without asking."""
-        return self._models.get(model)
+    def _is_fresh(self) -> bool:
+        fetched = self._fetched_at
+        return self._is_kept and fetched is not None and self._clock.monotonic() - fetched < TTL_SECONDS
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names that are known, without asking."""
         return tuple(self._models)
 
-    def able(self, endpoint: str, preferred: str, allowed: tuple[str, ...]) -> str:
-        """Give the preferred model if it can be used with an endpoint, else the first that can."""
-        best = self._models.get(preferred)
-        candidates = [model for model in self._models.values() if not allowed or model.id in allowed]
-        if best is not None:
-            candidates.insert(0, best)
-        return next((model.id for model in candidates if _can(model, endpoint)), preferred)
+    def find(self, model: str) -> wire.Model | None:
+        """Return what is known of a model, without asking."""
+        return self._models.get(model)
 
-    async def models(self) -> list[wire.Model]:
-        """Give the models, asking the API where the list is not there or too old."""
-        if not self.is_fresh:
+    async def list_able(self, endpoint: str) -> tuple[str, ...]:
+        """Return the models that can be used with an endpoint; nothing where that is not known."""
+        await self.load()
+        if all(model.supported_endpoints is None for model in self._models.values()):
+            await self._load_endpoint(endpoint)
+            if endpoint in self._by_endpoint:
+                return self._by_endpoint[endpoint]
+        return tuple(model.id for model in self._models.values() if _serves(model, endpoint))
+
+    async def _load_endpoint(self, endpoint: str) -> None:
+        """Ask for the endpoint's own list, once for each list of all models; not every API has one."""
+        if not self._models or endpoint in self._asked:
+            return
+        self._asked.add(endpoint)
+        try:
+            body = await self._api.fetch_models(self._keys.pick(), self._seconds, endpoint=endpoint)
+            self._by_endpoint[endpoint] = tuple(model.id for model in wire.read_models(body).data)
+        except (MercuryError, *UNDECODABLE) as error:
+            _log.info("no model list of the endpoint", endpoint=endpoint, reason=str(error))
+
+    # --- fetching ------------------------------------------------------------------------------------------
+
+    async def fetch(self) -> list[wire.Model]:
+        """Return the models, asking the API where the list is missing or too old."""
+        if not self._is_fresh:
             await self.refresh()
         return list(self._models.values())
 
-    async def known(self) -> None:
-        """See to it that there is a list, if there can be one."""
+    async def load(self) -> None:
+        """Fetch the list if there is none yet; without one the catalogue just knows nothing."""
         if not self._models:
             try:
                 await self.refresh()
@@ -80,28 +108,37 @@ class Catalogue:
         """Fetch the list; whoever asks meanwhile waits for the same answer."""
         if self._fetching is None:
             self._fetching = asyncio.create_task(self._refresh())
-            self._fetching.add_done_callback(self._fetched)
+            self._fetching.add_done_callback(self._forget_task)
         await asyncio.shield(self._fetching)
 
-    def _fetched(self, task: asyncio.Task[None]) -> None:
+    def _forget_task(self, task: asyncio.Task[None]) -> None:
         self._fetching = None
         if not task.cancelled():
             task.exception()  # whoever waited has heard of it
 
     async def _refresh(self) -> None:
-        body = await self._fetch()
+        body = await self._api.fetch_models(self._keys.pick(), self._seconds)
         try:
             listed = wire.read_models(body)
-        except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-            raise ApiFailed(
-                "The API's list of models cannot be read.", "BAD_RESPONSE", next_step="Try again later."
+        except UNDECODABLE as problem:
+            raise MercuryError(
+                "BAD_RESPONSE", "The API's list of models cannot be read.", next_step="Try again later."
             ) from problem
         self._models = {model.id: model for model in listed.data}
+        self._by_endpoint, self._asked = {}, set()
         self._fetched_at = self._clock.monotonic()
 
-    def cost(self, model: str, used: Usage) -> float | None:
-        """Give what a call cost in US dollars; None where the prices are not known."""
-        prices = self._prices(model)
+    # --- prices --------------------------------------------------------------------------------------------
+
+    def price(self, metadata: Metadata, asked: str) -> float | None:
+        """Return what an answer cost, by the model that answered, or else by the one that was asked for."""
+        name = metadata.model if metadata.model in self._models else asked
+        cost = self.cost(name, metadata.usage)
+        return None if cost is None else round(cost, 12)
+
+    def cost(self, model: str, used: Tokens) -> float | None:
+        """Return what tokens of a model cost in US dollars; None where its prices are not known."""
+        prices = self._find_prices(model)
         if prices is None:
             return None
         prompt, completion, cached_price = prices
@@ -110,30 +147,33 @@ class Catalogue:
         return full * prompt + cached * cached_price + used.completion_tokens * completion
 
     def worst_cost(self, model: str, input_tokens: int, output_tokens: int) -> float | None:
-        """Give the most that a call can cost; None where the prices are not known."""
-        prices = self._prices(model)
+        """Return the most that a call can cost; None where the prices are not known."""
+        prices = self._find_prices(model)
         if prices is None:
             return None
         return input_tokens * max(prices[0], prices[2]) + output_tokens * prices[1]
 
-    def most_output(self, model: str) -> int | None:
-        """Give how many tokens an answer of a model can have at most."""
+    def max_output(self, model: str) -> int | None:
+        """Return how many tokens an answer of a model can have; None where that is not known."""
         found = self._models.get(model)
         return None if found is None else found.max_output_length
 
-    def _prices(self, model: str) -> tuple[float, float, float] | None:
+    def _find_prices(self, model: str) -> tuple[float, float, float] | None:
+        """Return the prices of a token: of a prompt, of an answer, of a prompt that the API has cached."""
         found = self._models.get(model)
         if found is None or found.pricing is None:
             return None
-        prompt, completion = wire.price(found.pricing.prompt), wire.price(found.pricing.completion)
+        prompt = wire.read_price(found.pricing.prompt)
+        completion = wire.read_price(found.pricing.completion)
         if prompt is None or completion is None:
             return None
-        cached = wire.price(found.pricing.input_cache_reads)
+        cached = wire.read_price(found.pricing.input_cache_reads)
         return prompt, completion, prompt if cached is None else cached
 
 
-def _can(model: wire.Model, endpoint: str) -> bool:
+def _serves(model: wire.Model, endpoint: str) -> bool:
     """Tell whether a model can be used with an endpoint; where the list does not say, its name does."""
+    kind = endpoint.split("/")[1]
     if model.supported_endpoints is not None:
-        return any(endpoint in place for place in model.supported_endpoints)
-    return (endpoint == EDITING) == (EDITING in model.id)
+        return any(kind in place for place in model.supported_endpoints)
+    return (kind == EDITING) == (EDITING in model.id)

@@ -1,19 +1,17 @@
-"""Api: the one way to the Mercury API. Bounded in size and time, on a pool that keeps its connections.
+"""Client: the one way to the Mercury API. Bounded in size and time, on a pool that keeps its connections.
 
 Everything that can go wrong on the way becomes a `MercuryError` here and nowhere else. Retries, keys and
-limits are not its business: a request is made once, with the key that it is given.
+limits are not its business: a request is sent once, with the key that it is given.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
-from msgspec import Struct
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
 
 from bridgehead import __version__
-from bridgehead.runtime.clock import Clock
 from bridgehead.runtime.http import (
     BodyTooLarge,
     ConnectFailed,
@@ -23,11 +21,17 @@ from bridgehead.runtime.http import (
     Proxies,
     Response,
 )
+from bridgehead.runtime.timing import Clock
 
-from .. import failures
-from ..calling.retries import retry_after
-from ..errors import ApiFailed, MercuryError
+from ..completion import Completion
+from ..errors import MercuryError, refused
 from ..settings import MercurySettings
+from .completions import read_response, read_stream
+from .stream import StreamedAnswer
+from .wire import MODELS, Request
+
+Report = Callable[[StreamedAnswer], Awaitable[None] | None]
+"""Hears that an answer has grown; what it returns is waited for, so that a slow client slows the stream."""
 
 _OK = 200
 _HEADERS = (
@@ -36,121 +40,142 @@ _HEADERS = (
     ("User-Agent", f"bridgehead/{__version__}"),
 )
 _LOST = (ConnectFailed, ConnectionBroken, TimeoutError)
+_CLOSING_SECONDS = 0.05
+"""How long a stream that is complete may take to end, so that its connection can be used again."""
 
 
-class Request(Struct, frozen=True):
-    """One request: where to, with what, for which model, with which key, and how long it may take."""
-
-    path: str
-    model: str
-    body: bytes
-    key: str
-    seconds: float
-    first_byte_seconds: float | None = None
-
-
-class Api:
-    """A client of the API; open while the server serves."""
+class ApiClient:
+    """Sends requests to one API; open while the server serves."""
 
     def __init__(self, settings: MercurySettings, clock: Clock) -> None:
         self._url = settings.api_url
         self._clock = clock
-        self._most_bytes = settings.max_response_size
+        self._max_bytes = settings.max_response_size
+        self._first_byte_seconds = settings.first_byte_timeout / 1000
         self._idle_seconds = settings.idle_timeout / 1000
-        self._pool = make_pool(settings)
+        self._pool = _make_pool(settings)
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         await self._pool.close()
 
-    async def get(self, path: str, key: str, seconds: float) -> bytes:
-        """Fetch something; raises `MercuryError`."""
-        return await self._whole("GET", Request(path, "", b"", key, seconds))
+    async def fetch_models(self, key: str, seconds: float, *, endpoint: str = "") -> bytes:
+        """Return the list of models as it came: of all, or of those that an endpoint takes."""
+        return await self._fetch("GET", endpoint + MODELS, b"", key, seconds)
 
-    async def post(self, request: Request) -> bytes:
-        """Send a request and return the whole answer; raises `MercuryError`."""
-        return await self._whole("POST", request)
+    async def complete(self, request: Request, key: str, seconds: float) -> Completion:
+        """Send a request once and return the whole answer."""
+        started = self._clock.monotonic()
+        body = await self._fetch("POST", request.path, request.payload, key, seconds, model=request.model)
+        return read_response(body, request, self._clock.monotonic() - started)
 
-    async def _whole(self, method: str, request: Request) -> bytes:
+    async def stream(self, request: Request, key: str, seconds: float, report: Report) -> Completion:
+        """Send a request once, report the answer as it grows, and return the whole of it.
+
+        Once the answer has begun, a failure carries what had come and is never retried.
+        """
+        started = self._clock.monotonic()
+        answer = StreamedAnswer(is_diffusing=request.is_diffusing, max_bytes=self._max_bytes)
+        exchange = self._exchange("POST", request.path, request.payload, key)
+        has_begun = False
         try:
-            async with asyncio.timeout(request.seconds):
-                async with self._exchange(method, request) as response:
-                    body = await self._body(response, request.seconds)
-        except _LOST as problem:
-            raise self._lost(problem, request.seconds) from problem
-        if response.status != _OK:
-            raise self._refused(response, body, request.model)
-        return body
-
-    @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Send a request and give the answer piece by piece; leaving early ends it at the other end."""
-        exchange = self._exchange("POST", request)
-        first_byte = request.first_byte_seconds or request.seconds
-        try:
-            async with asyncio.timeout(request.seconds):
-                response = await _begun(exchange, first_byte)
+            async with asyncio.timeout(seconds):
+                response = await _begin(exchange, min(self._first_byte_seconds, seconds))
                 try:
                     if response.status != _OK:
-                        body = await self._body(response, first_byte)
-                        raise self._refused(response, body, request.model)
-                    yield self._pieces(response)
+                        raise await self._read_refusal(response, request.path, request.model)
+                    has_begun = True
+                    await self._read_answer(response, answer, report)
                 finally:
                     await exchange.__aexit__(None, None, None)
+        except MercuryError as error:
+            if has_begun:
+                error.stop_retries(answer.text)
+            raise
         except _LOST as problem:
-            raise self._lost(problem, request.seconds) from problem
+            lost = self._lost(problem, seconds)
+            if has_begun:
+                lost.stop_retries(answer.text)
+            raise lost from problem
+        return read_stream(answer, request, started, self._clock.monotonic())
 
-    async def _pieces(self, response: Response) -> AsyncIterator[bytes]:
+    async def _read_answer(self, response: Response, answer: StreamedAnswer, report: Report) -> None:
+        # A piece is read when the client has taken what came before: nothing piles up here.
+        monotonic = self._clock.monotonic
         try:
             while piece := await response.read(self._idle_seconds):
-                yield piece
+                if answer.feed(piece, monotonic()):
+                    waiting = report(answer)
+                    if waiting is not None:
+                        await waiting
+                if answer.is_done:
+                    await _drain(response)
+                    break
         except TimeoutError as problem:
-            raise too_slow(f"nothing more came for {self._idle_seconds:.3g} s") from problem
+            raise _too_slow(f"nothing more came for {self._idle_seconds:.3g} s") from problem
+        answer.end(monotonic())
 
-    async def _body(self, response: Response, seconds: float) -> bytes:
-        """Read a body, but never more than the limit."""
+    async def _fetch(
+        self, method: str, path: str, body: bytes, key: str, seconds: float, *, model: str = ""
+    ) -> bytes:
         try:
-            return await response.read_body(self._most_bytes, seconds)
+            async with asyncio.timeout(seconds):
+                async with self._exchange(method, path, body, key) as response:
+                    if response.status != _OK:
+                        raise await self._read_refusal(response, path, model)
+                    return await self._read_body(response, seconds)
+        except _LOST as problem:
+            raise self._lost(problem, seconds) from problem
+
+    def _exchange(self, method: str, path: str, body: bytes, key: str) -> Exchange:
+        return self._pool.request(method, path, (*_HEADERS, ("Authorization", f"Bearer {key}")), body)
+
+    async def _read_body(self, response: Response, seconds: float) -> bytes:
+        try:
+            return await response.read_body(self._max_bytes, seconds)
         except BodyTooLarge as problem:
-            raise too_large(self._most_bytes) from problem
+            message = f"The answer has more than the {self._max_bytes:,} bytes that this server takes."
+            raise MercuryError("RESPONSE_TOO_LARGE", message) from problem
 
-    def _exchange(self, method: str, request: Request) -> Exchange:
-        headers = (*_HEADERS, ("Authorization", f"Bearer {request.key}"))
-        return self._pool.request(method, request.path, headers, request.body)
-
-    def _refused(self, response: Response, body: bytes, model: str) -> MercuryError:
-        wait = retry_after(
+    async def _read_refusal(self, response: Response, path: str, model: str) -> MercuryError:
+        body = await self._read_body(response, self._first_byte_seconds)
+        wait = read_retry_after(
             response.header("retry-after-ms"), response.header("retry-after"), self._clock.now()
         )
-        return failures.refused(response.status, body, wait, model)
+        return refused(response.status, body, wait, path=path, model=model)
 
     def _lost(self, problem: Exception, seconds: float) -> MercuryError:
-        """Give the error for a request that got no answer, or not all of it."""
+        """Return the error for a request that got no answer, or not all of it."""
         if isinstance(problem, TimeoutError):
-            return too_slow(f"it did not answer in whole within its time of {seconds:.3g} s")
+            return _too_slow(f"it did not answer in whole within its time of {seconds:.3g} s")
         if isinstance(problem, ConnectFailed):
-            return unreachable(self._url, str(problem))
-        return ApiFailed(
-            f"The connection to the Mercury API broke: {problem}.",
-            "CONNECTION_LOST",
-            is_transient=True,
-            is_outage=True,
-            is_charge_possible=True,
-            next_step="Try again; if it stays like this, check the network and MERCURY_API_URL.",
-        )
+            message = f"The Mercury API at {self._url} cannot be reached: {problem}."
+            return MercuryError("CONNECTION_FAILED", message)
+        return MercuryError("CONNECTION_LOST", f"The connection to the Mercury API broke: {problem}.")
 
 
-async def _begun(exchange: Exchange, seconds: float) -> Response:
-    """Send a request and wait for the head of its answer."""
+def _too_slow(what: str) -> MercuryError:
+    return MercuryError("TIMEOUT", f"The Mercury API was too slow: {what}.")
+
+
+async def _begin(exchange: Exchange, seconds: float) -> Response:
+    """Send a request and wait for the head of its response."""
     try:
         async with asyncio.timeout(seconds):
             return await exchange.__aenter__()
     except TimeoutError as problem:
-        raise too_slow(f"it did not begin to answer within {seconds:.3g} s") from problem
+        raise _too_slow(f"it did not begin to answer within {seconds:.3g} s") from problem
 
 
-def make_pool(settings: MercurySettings) -> Pool:
-    """Make the pool of connections that the settings ask for."""
+async def _drain(response: Response) -> None:
+    """Let a complete stream end by itself, so that its connection can be kept."""
+    with suppress(TimeoutError, ConnectionBroken):
+        async with asyncio.timeout(_CLOSING_SECONDS):
+            while await response.read(_CLOSING_SECONDS):
+                pass
+
+
+def _make_pool(settings: MercurySettings) -> Pool:
     proxies = Proxies(
         https=settings.https_proxy,
         http=settings.http_proxy,
@@ -165,33 +190,16 @@ def make_pool(settings: MercurySettings) -> Pool:
     )
 
 
-def too_slow(what: str) -> MercuryError:
-    """Say that the API took too long."""
-    return ApiFailed(
-        f"The Mercury API was too slow: {what}.",
-        "TIMEOUT",
-        is_transient=True,
-        is_charge_possible=True,
-        next_step="Try again, ask for less (max_tokens), or allow more with timeout_ms.",
-    )
-
-
-def too_large(most: int) -> MercuryError:
-    """Say that an answer has more bytes than this server takes."""
-    return ApiFailed(
-        f"The answer has more than {most:,} bytes, which is more than this server takes.",
-        "RESPONSE_TOO_LARGE",
-        is_charge_possible=True,
-        next_step="Ask for less (max_tokens), or raise MERCURY_MAX_RESPONSE_SIZE.",
-    )
-
-
-def unreachable(url: str, why: str) -> MercuryError:
-    """Say that there is no connection to the API."""
-    return ApiFailed(
-        f"The Mercury API at {url} cannot be reached: {why}.",
-        "CONNECTION_FAILED",
-        is_transient=True,
-        is_outage=True,
-        next_step="Check the network, the proxy settings and MERCURY_API_URL, then try again.",
-    )
+def read_retry_after(milliseconds: str | None, value: str | None, now: float) -> float | None:
+    """Read `retry-after-ms` and `Retry-After` (seconds or a date) as seconds from now, if they can be."""
+    for text, unit in ((milliseconds, 1000.0), (value, 1.0)):
+        try:
+            seconds = float(text or "") / unit
+        except ValueError:
+            continue
+        if 0 <= seconds < float("inf"):
+            return seconds
+    try:
+        return max(0.0, parsedate_to_datetime(value or "").timestamp() - now)
+    except ValueError:
+        return None

@@ -1,37 +1,86 @@
-"""Streams: puts the chunks of a streamed answer together. Pure; the time is an argument.
+"""Stream: finds the events in the bytes of a streamed answer and puts the answer together. Pure.
 
-Normally each chunk adds to the text. While diffusing, each one replaces the whole text so far.
+Normally each chunk adds to the text. While diffusing, each one replaces the whole text so far. Of an event
+only `data` matters; names, ids, comments and retry hints are skipped. The time is an argument.
 """
 
 from __future__ import annotations
 
-import msgspec
+from bridgehead.mcp import UNDECODABLE
+from bridgehead.runtime import logs
 
-from .. import failures
-from ..errors import ApiFailed
+from ..errors import MercuryError, broken_off
 from . import wire
-from .sse import Events, EventTooLong
+from .redaction import count_held
 
+_DATA = b"data:"
 _DONE = b"[DONE]"
 
 
-class Gathered:
+class EventTooLong(Exception):
+    """An event has more bytes than may be kept."""
+
+
+class Events:
+    """The server-sent events of one stream, in the order in which they become complete."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._rest = b""
+
+    def feed(self, piece: bytes) -> list[bytes]:
+        """Take bytes and return the data of each event that they complete."""
+        data = self._rest + piece if self._rest else piece
+        if b"\r" in data:
+            data = _unify_line_ends(data)
+        *events, rest = data.split(b"\n\n")
+        if len(rest) > self._max_bytes:
+            raise EventTooLong
+        self._rest = rest
+        return [found for event in events if (found := _read_data(event))]
+
+    def end(self) -> list[bytes]:
+        """Return what is left when the stream ended without an empty line."""
+        rest, self._rest = self._rest, b""
+        found = _read_data(rest.rstrip(b"\r\n"))
+        return [found] if found else []
+
+
+def _unify_line_ends(data: bytes) -> bytes:
+    """Make every line end with a line feed; a carriage return at the very end may be half of one."""
+    if not data.endswith(b"\r"):
+        return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return _unify_line_ends(data[:-1]) + b"\r" if len(data) > 1 else data
+
+
+def _read_data(event: bytes) -> bytes:
+    if event.startswith(b"data: ") and b"\n" not in event:  # nearly every event is one line
+        return event[6:]
+    found = [line[5:].removeprefix(b" ") for line in event.split(b"\n") if line.startswith(_DATA)]
+    return b"\n".join(found)
+
+
+class StreamedAnswer:
     """A streamed answer as far as it has come."""
 
-    def __init__(self, *, diffusing: bool, most_bytes: int) -> None:
-        self.diffusing = diffusing
+    def __init__(self, *, is_diffusing: bool, max_bytes: int) -> None:
         self.model = ""
         self.finish_reason: str | None = None
         self.usage: wire.ApiUsage | None = None
         self.warnings: list[str] = []
         self.is_done = False
+        """Whether the last event has come."""
         self.first_token_at: float | None = None
-        self.chunks = 0
+        self._is_diffusing = is_diffusing
+        self._chunks = 0
         self._pieces: list[str] = []
-        self._sent = 0
-        self._calls: dict[int, wire.ToolCall] = {}
-        self._events = Events(most_bytes)
-        self._most_bytes = most_bytes
+        self._held = ""
+        """The end of the text so far, where it may be the beginning of a secret."""
+        self._taken = 0
+        """How many of the pieces `take_news` has given."""
+        self._tool_calls: dict[int, wire.ToolCall] = {}
+        self._events = Events(max_bytes)
+        self._max_bytes = max_bytes
         self._size = 0
 
     @property
@@ -42,85 +91,92 @@ class Gathered:
     @property
     def tool_calls(self) -> list[wire.ToolCall]:
         """The tool calls so far."""
-        return [self._calls[index] for index in sorted(self._calls)]
+        return [self._tool_calls[index] for index in sorted(self._tool_calls)]
 
     def feed(self, piece: bytes, now: float) -> bool:
-        """Take bytes in; tells whether there is news of the text."""
+        """Take bytes; returns whether they changed the text."""
         try:
             events = self._events.feed(piece)
         except EventTooLong:
-            raise self.broken("one event of it is too long") from None
-        before = self.chunks
+            raise self._broken("one event of it is too long") from None
+        before = self._chunks
         for data in events:
-            self._take(data, now)
-        return self.chunks != before
+            self._read_event(data, now)
+        return self._chunks != before
 
     def end(self, now: float) -> None:
-        """Take in that no more bytes come."""
+        """Take in that no more bytes come; raises where the answer is not whole."""
         for data in self._events.end():
-            self._take(data, now)
+            self._read_event(data, now)
+        self._pieces.append(self._held)
+        self._held = ""
+        # Common clients take a stream that just stops for a short answer; here it is an error.
+        if self.finish_reason is None:
+            raise self._broken("it ended without a finish reason")
+        if not self.is_done:
+            raise self._broken("it ended without its last event")
 
-    def unsent(self) -> str:
-        """Give what came since this was last asked; while diffusing, the whole text as it is."""
-        if self.diffusing:
+    def take_news(self) -> str:
+        """Return what came since this was last called; while diffusing, the whole text as it is."""
+        if self._is_diffusing:
             return self.text
-        pieces = self._pieces[self._sent :]
-        self._sent = len(self._pieces)
+        pieces = self._pieces[self._taken :]
+        self._taken = len(self._pieces)
         return "".join(pieces)
 
-    def broken(self, why: str) -> ApiFailed:
-        """Give the error for a stream that cannot be trusted to be whole, with what has come."""
-        return ApiFailed(
-            f"The stream broke: {why}.",
-            "STREAM_INCOMPLETE",
-            next_step=failures.CONTENT_SO_FAR,
-            is_charge_possible=True,
-            content=self.text,
-        )
+    def _broken(self, why: str) -> MercuryError:
+        return MercuryError("STREAM_INCOMPLETE", f"The stream broke: {why}.", content=self.text)
 
-    def _take(self, data: bytes, now: float) -> None:
+    def _read_event(self, data: bytes, now: float) -> None:
         if data == _DONE:
             self.is_done = True
             return
         try:
             chunk = wire.read_chunk(data)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            raise self.broken("a chunk of it cannot be read") from None
-        self._note(chunk)
+        except UNDECODABLE:
+            raise self._broken("a chunk of it cannot be read") from None
+        self._add_metadata(chunk)
         if chunk.choices:
             choice = chunk.choices[0]
             self.finish_reason = choice.finish_reason or self.finish_reason
             if choice.delta is not None:
-                self._add(choice.delta, now)
+                self._add_delta(choice.delta, now)
 
-    def _note(self, chunk: wire.Chunk) -> None:
+    def _add_metadata(self, chunk: wire.Chunk) -> None:
         if chunk.error is not None:
-            raise failures.in_stream(chunk.error, self.text)
+            raise broken_off(chunk.error, self.text)
         self.model = chunk.model or self.model
         self.usage = chunk.usage or self.usage
         if chunk.warning:
-            self.warnings += wire.warnings_of(chunk.warning)
+            self.warnings += [chunk.warning] if isinstance(chunk.warning, str) else chunk.warning
 
-    def _add(self, delta: wire.Delta, now: float) -> None:
+    def _add_delta(self, delta: wire.Delta, now: float) -> None:
         if delta.tool_calls:
             for call in delta.tool_calls:
-                self._add_call(call)
+                self._add_tool_call(call)
         text = delta.content
         if not text:
             return
-        self.chunks += 1
+        self._chunks += 1
         if self.first_token_at is None:
             self.first_token_at = now
-        if self.diffusing:
+        if self._is_diffusing:
             self._pieces, self._size = [text], len(text)
         else:
-            self._pieces.append(text)
-            self._size += len(text)
-        if self._size > self._most_bytes:
-            raise self.broken(f"it has more than the {self._most_bytes:,} bytes that this server takes")
+            self._add_text(text)
+        if self._size > self._max_bytes:
+            raise self._broken(f"it has more than the {self._max_bytes:,} bytes that this server takes")
 
-    def _add_call(self, delta: wire.ToolCallDelta) -> None:
-        call = self._calls.setdefault(delta.index or 0, wire.ToolCall(function=wire.FunctionCall()))
+    def _add_text(self, text: str) -> None:
+        self._size += len(text)
+        if self._held:
+            text = logs.scrubbed(self._held + text)
+        held = count_held(text)
+        self._held = text[len(text) - held :]
+        self._pieces.append(text[: len(text) - held] if held else text)
+
+    def _add_tool_call(self, delta: wire.ToolCallDelta) -> None:
+        call = self._tool_calls.setdefault(delta.index or 0, wire.ToolCall(function=wire.FunctionCall()))
         call.id = delta.id or call.id
         function = call.function
         if delta.function is not None and function is not None:

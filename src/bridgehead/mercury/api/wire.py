@@ -1,14 +1,17 @@
-"""Wire: the shapes of the Mercury API as it answers, read tolerantly.
+"""Wire: the shapes of the Mercury API, read tolerantly, and what a request to it consists of.
 
-Both forms of `usage` are accepted, a field that is not known is passed over, one that may be missing is.
-Nothing here does I/O; what a shape means is decided by who reads it.
+Both forms of `usage` are accepted, unknown fields are ignored, and nearly every field may be missing. Nothing
+here does I/O. What a response means for a call is decided in `completions`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from msgspec import Struct, json
+
+from .redaction import redact_json
 
 CHAT = "/chat/completions"
 FIM = "/fim/completions"
@@ -16,6 +19,22 @@ EDIT = "/edit/completions"
 MODELS = "/models"
 
 _STREAMED = b',"stream":true,"stream_options":{"include_usage":true}}'
+
+
+class Request(Struct):
+    """A request to be completed: where it goes, and everything it says."""
+
+    path: str
+    model: str
+    body: bytes
+    is_streamed: bool = False
+    is_diffusing: bool = False
+    """Whether each piece of a stream replaces the whole text so far."""
+
+    @property
+    def payload(self) -> bytes:
+        """The body as it is sent; a stream ends with what it used."""
+        return self.body[:-1] + _STREAMED if self.is_streamed else self.body
 
 
 class TokenDetails(Struct):
@@ -75,7 +94,7 @@ class Choice(Struct):
 
 
 class ApiError(Struct):
-    """What the API says when it refuses."""
+    """What the API says when it refuses a request."""
 
     message: str = ""
     type: str | None = None
@@ -83,7 +102,7 @@ class ApiError(Struct):
     code: str | int | None = None
 
 
-class Completion(Struct):
+class CompletionResponse(Struct):
     """A whole answer."""
 
     choices: list[Choice] | None = None
@@ -160,40 +179,38 @@ class ModelList(Struct):
 
 
 class Refusal(Struct):
-    """The body of an answer that is no success."""
+    """The body of a response whose status is not a success."""
 
     error: ApiError | str | None = None
     message: str | None = None
+    detail: Any = None
+    """Where servers made with FastAPI say it."""
 
 
-read_completion = json.Decoder(Completion).decode
-read_chunk = json.Decoder(Chunk).decode
-read_models = json.Decoder(ModelList).decode
-read_refusal = json.Decoder(Refusal).decode
+T = TypeVar("T")
+
+
+def _make_reader(kind: type[T]) -> Callable[[bytes], T]:
+    decode = json.Decoder(kind).decode
+
+    def read(body: bytes) -> T:
+        return decode(redact_json(body))
+
+    return read
+
+
+# All that the API says passes one of these, and none of them lets a secret through.
+read_completion = _make_reader(CompletionResponse)
+read_chunk = _make_reader(Chunk)
+read_models = _make_reader(ModelList)
+read_refusal = _make_reader(Refusal)
 write = json.Encoder().encode
 
 
-def streamed(body: bytes) -> bytes:
-    """Give the same request as one whose answer is streamed, with what it used at its end."""
-    return body[:-1] + _STREAMED
-
-
-def warnings_of(warning: str | list[str] | None) -> list[str]:
-    """Give the warnings of an answer as a list."""
-    if not warning:
-        return []
-    return [warning] if isinstance(warning, str) else warning
-
-
-def price(text: str | float | None) -> float | None:
-    """Read a price; None where there is none that can be counted with."""
+def read_price(text: str | float | None) -> float | None:
+    """Read a price; None where it is missing or not a number that can be counted with."""
     try:
         value = -1.0 if text is None else float(text)
     except ValueError:
         return None
     return value if 0 <= value < float("inf") else None
-
-
-def known(value: Any, otherwise: Any) -> Any:
-    """Give the first of two values that is there."""
-    return otherwise if value is None else value

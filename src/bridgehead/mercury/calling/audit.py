@@ -1,7 +1,8 @@
 """Audit: one line in the log for each call. Who, which tool and model, tokens, cost, time, outcome.
 
-Lines are written a little after the call, several at once, so that no answer waits for the log. They hold no
-prompt and no completion, unless the settings say so.
+The bridge's call hook says when a tool call has ended; calls to the model add what only they know. A tool
+that asks the model several times leaves a line for each. Lines are written a little later, several at once,
+so that no answer waits for the log. They hold no prompt and no completion, unless the settings say so.
 """
 
 from __future__ import annotations
@@ -11,37 +12,49 @@ from typing import Any
 
 from msgspec import Struct
 
+from bridgehead.mcp import Bridge, Context, InvalidArguments, Invocation, Outcome, observe_calls
 from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime import logs
+from bridgehead.runtime.errors import BridgeError
 
-from ..completion import Completed
-from .call import Call
+from ..completion import Completion
+from .call import Call, identify_client
 
 _log = logs.logger("mercury.audit")
 
 DELAY_SECONDS = 0.1
-AT_ONCE = 8
+LINES_AT_ONCE = 8
 """Lines that are written in one go; calls are served in between."""
+_TO_MS = 1000
 
 
-class Entry(Struct, frozen=True):
-    """What became of one call."""
+class Entry(Struct):
+    """What becomes of one call."""
 
-    call: Call
-    outcome: str
-    seconds: float
-    completed: Completed | None
-    further: dict[str, object]
+    tool: str
+    client: str
+    call: Call | None = None
+    """None where nothing was asked of the model."""
+    outcome: str = ""
+    seconds: float = 0.0
+    completion: Completion | None = None
+    fields: dict[str, object] = {}
     """What every line about this call has; the line itself is written when others are under way."""
 
+    def end(self, outcome: str, seconds: float, completion: Completion | None = None) -> None:
+        """Note what came of the call."""
+        self.outcome, self.seconds, self.completion = outcome, seconds, completion
 
-def brief(tool: str, client: str, outcome: str, seconds: float = 0.0) -> None:
-    """Write the line of a call that asks nothing of a model, or was refused before it could."""
-    _log.info("call", client=client, tool=tool, outcome=outcome, ms=_ms(seconds))
 
+def audit_calls(bridge: Bridge[Any]) -> None:
+    """Let the calls of a bridge be audited by the `audit` that its lifespan holds open."""
 
-def _ms(seconds: float) -> float:
-    return round(seconds * 1000, 3)
+    def ended(invocation: Invocation, outcome: Outcome, seconds: float) -> None:
+        service = invocation.context.state
+        if invocation.kind == "tool" and service is not None:  # None where it could not be opened
+            service.audit.end(invocation, outcome, seconds)
+
+    bridge.around_calls(observe_calls(ended))
 
 
 class Audit:
@@ -49,12 +62,27 @@ class Audit:
 
     def __init__(self, *, with_content: bool) -> None:
         self._with_content = with_content
+        self._open: dict[Context[Any], list[Entry]] = {}
+        """Of the tool calls under way, what they asked of the model."""
         self._waiting: deque[Entry] = deque()
         self._timer: asyncio.TimerHandle | None = None
 
-    def note(self, call: Call, outcome: str, seconds: float, completed: Completed | None) -> None:
-        """Take one call's line in."""
-        self._waiting.append(Entry(call, outcome, seconds, completed, logs.further()))
+    def begin(self, context: Context[Any], tool: str, call: Call | None = None) -> Entry:
+        """Return the entry of something that a tool call asks of the model."""
+        client = identify_client(context) if call is None else call.client
+        entry = Entry(tool, client, call, fields=logs.further())
+        self._open.setdefault(context, []).append(entry)
+        return entry
+
+    def end(self, invocation: Invocation, outcome: Outcome, seconds: float) -> None:
+        """Take the lines of a tool call that has ended."""
+        context = invocation.context
+        entries = self._open.pop(context, None)
+        if entries is None:
+            entry = Entry(invocation.name, identify_client(context), fields=logs.further())
+            entry.end(_read_outcome(outcome), seconds)
+            entries = [entry]
+        self._waiting.extend(entries)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(DELAY_SECONDS, self._write_some)
 
@@ -65,35 +93,42 @@ class Audit:
         self._write(len(self._waiting))
 
     def _write_some(self) -> None:
-        self._write(min(AT_ONCE, len(self._waiting)))
+        self._write(min(LINES_AT_ONCE, len(self._waiting)))
         self._timer = None
         if self._waiting:
             self._timer = asyncio.get_running_loop().call_later(0, self._write_some)
 
     def _write(self, count: int) -> None:
-        if not count:
-            return
-        entries = [self._waiting.popleft() for _ in range(count)]
-        _log.info_each("call", map(self._line, entries))
+        if count:
+            _log.info_each("call", map(self._line, [self._waiting.popleft() for _ in range(count)]))
 
     def _line(self, entry: Entry) -> dict[str, Any]:
-        call, completed = entry.call, entry.completed
-        line: dict[str, Any] = {
-            **entry.further,
-            "client": call.client,
-            "tool": call.tool,
-            "model": call.model,
-            "outcome": entry.outcome,
-            "ms": _ms(entry.seconds),
-            "tries": call.tries,
-        }
-        if completed is not None:
-            used = completed.metadata.usage
+        call, completion = entry.call, entry.completion
+        line: dict[str, Any] = {**entry.fields, "client": entry.client, "tool": entry.tool}
+        if call is not None:
+            line["model"] = call.model
+        line["outcome"] = entry.outcome
+        line["ms"] = round(entry.seconds * _TO_MS, 3)
+        if call is not None:
+            line["tries"] = call.tries
+        if completion is not None:
+            used = completion.metadata.usage
             line["prompt_tokens"] = used.prompt_tokens
             line["completion_tokens"] = used.completion_tokens
-            line["cost_usd"] = completed.metadata.cost_usd
-            line["from_cache"] = completed.metadata.from_cache
-        if self._with_content:
+            line["cost_usd"] = completion.metadata.cost_usd
+            line["from_cache"] = completion.metadata.from_cache
+        if self._with_content and call is not None:
             line["request"] = call.body.decode()
-            line["content"] = None if completed is None else completed.content
+            line["content"] = None if completion is None else completion.content
         return line
+
+
+def _read_outcome(outcome: Outcome) -> str:
+    error = outcome.error
+    if isinstance(error, BridgeError):
+        return error.code.upper()
+    if isinstance(error, InvalidArguments):
+        return "INVALID_ARGUMENTS"
+    if outcome.status == "error":
+        return "INTERNAL_ERROR"
+    return outcome.status if outcome.status in ("ok", "asked") else "CANCELLED"

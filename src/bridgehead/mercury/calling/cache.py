@@ -1,7 +1,7 @@
-"""Cache: completions that are kept in memory for a while, and calls under way that others may share.
+"""Cache: completions kept in memory for a while, and requests under way that equal calls share.
 
-Bounded in entries, bytes and age; the one that was not used for longest goes first. What is kept is only ever
-a whole answer; who asks decides whether a kept one will do.
+Bounded in entries, bytes and age; the entry that was not used for longest goes first. Only whole answers are
+kept. Whether a cached answer will do is for the caller to decide.
 """
 
 from __future__ import annotations
@@ -11,25 +11,52 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from bridgehead.runtime.clock import Clock
+from msgspec import Struct
+from msgspec.structs import replace
 
-from ..completion import COMPLETE, Completed
+from bridgehead.mcp import NEWEST_HANDSHAKE, Encoded, Revision
+from bridgehead.runtime.timing import Clock
+
+from ..completion import Completion
 from ..settings import MercurySettings
-from .kept import Kept, keep
+from .call import CacheKey, Call
 
-_OVERHEAD = 512
+MAX_ARGUMENT_BYTES = 1024 * 1024
+"""Above this all remembered arguments are forgotten; whoever asks again is remembered again."""
+_ENTRY_OVERHEAD = 512
 """Bytes that an entry takes beside its texts, roughly."""
-_BYTES_A_CHARACTER = 4
+_BYTES_PER_CHARACTER = 4
 """At most."""
+_AGE = b'"cache_age_seconds":'
+"""What stands before an age; inside of a text its quotes would be escaped."""
 
-Key = tuple[str, bytes]
-"""Where a request goes, and everything that it asks."""
+
+class CachedCompletion(Struct, frozen=True):
+    """A kept answer, encoded when it was stored: a hit only puts its age between the parts."""
+
+    completion: Completion
+    since: float
+    parts: list[bytes]
+    size: int
+
+    def at(self, now: float) -> Completion:
+        """Return the completion with its age."""
+        age = round(now - self.since, 3)
+        return replace(self.completion, metadata=replace(self.completion.metadata, cache_age_seconds=age))
+
+    def to_result(self, now: float, revision: Revision) -> Encoded:
+        """Return it as what a tool's handler returns."""
+        return self.encode(now) if revision.structured_output else self.at(now).to_result(revision)
+
+    def encode(self, now: float) -> Encoded:
+        """Return it as the result for clients that take structured content."""
+        return Encoded((b"%b%.3f" % (_AGE, now - self.since)).join(self.parts))
 
 
-class Shared:
-    """A call under way, and how many wait for it."""
+class SharedRequest:
+    """A request under way, and how many calls wait for it."""
 
-    def __init__(self, task: asyncio.Task[Completed]) -> None:
+    def __init__(self, task: asyncio.Task[Completion]) -> None:
         self.task = task
         self.waiting = 0
 
@@ -40,64 +67,84 @@ class Cache:
     def __init__(self, settings: MercurySettings, clock: Clock) -> None:
         self.is_enabled = settings.cache_enabled
         self._clock = clock
-        self._seconds = settings.cache_ttl
-        self._most_entries = settings.cache_max_size
-        self._most_bytes = settings.cache_max_bytes
-        self._kept: OrderedDict[Key, Kept] = OrderedDict()
-        self._shared: dict[Key, Shared] = {}
+        self._ttl = settings.cache_ttl
+        self._max_entries = settings.cache_max_size
+        self._max_bytes = settings.cache_max_bytes
+        self._entries: OrderedDict[CacheKey, CachedCompletion] = OrderedDict()
+        self._shared: dict[CacheKey, SharedRequest] = {}
+        self._calls: dict[tuple[str, bytes], Call] = {}
+        """Calls by their client and the bytes of their arguments."""
+        self._argument_bytes = 0
         self.size = 0
         """How many bytes are kept."""
         self.hits = 0
         self.misses = 0
-        """Counted by who asks, since a call may ask twice."""
         self.joined = 0
-        """Calls that shared the upstream request of another one."""
+        """Calls that shared the request of another one."""
 
     @property
     def entries(self) -> int:
         """How many completions are kept."""
-        return len(self._kept)
+        return len(self._entries)
 
-    def get(self, key: Key, now: float) -> Kept | None:
-        """Give the kept answer to a request."""
-        kept = self._kept.get(key)
-        if kept is not None:
-            if now - kept.since < self._seconds:
-                self._kept.move_to_end(key)
-                self.hits += 1
-                return kept
+    def lookup(self, key: CacheKey, now: float) -> CachedCompletion | None:
+        """Return the cached answer to a request, which is then the one most recently used."""
+        cached = self._entries.get(key)
+        if cached is None:
+            return None
+        if now - cached.since >= self._ttl:
             self._drop(key)
-        return None
+            return None
+        self._entries.move_to_end(key)
+        self.hits += 1
+        return cached
 
-    def put(self, key: Key, completed: Completed) -> None:
+    def store(self, key: CacheKey, completion: Completion) -> None:
         """Keep an answer, if it is whole and not too large."""
-        if completed.metadata.finish_reason not in COMPLETE:
+        if not completion.is_whole:
             return
-        kept = keep(completed, self._clock.monotonic())
-        if _size(key, kept) > self._most_bytes:
+        cached = _encode(key, completion, self._clock.monotonic())
+        if cached.size > self._max_bytes:
             return
         self._drop(key)
-        self._kept[key] = kept
-        self.size += _size(key, kept)
-        while len(self._kept) > self._most_entries or self.size > self._most_bytes:
-            self._drop(next(iter(self._kept)))
+        self._entries[key] = cached
+        self.size += cached.size
+        while len(self._entries) > self._max_entries or self.size > self._max_bytes:
+            self._drop(next(iter(self._entries)))
 
-    def _drop(self, key: Key) -> None:
-        kept = self._kept.pop(key, None)
-        if kept is not None:
-            self.size -= _size(key, kept)
+    def _drop(self, key: CacheKey) -> None:
+        cached = self._entries.pop(key, None)
+        if cached is not None:
+            self.size -= cached.size
+
+    # --- calls whose arguments came before -----------------------------------------------------------------
+
+    def remember(self, call: Call, arguments: bytes) -> None:
+        """Know a call by the bytes of its arguments: the same bytes need not be decoded and checked again."""
+        self._argument_bytes += len(arguments) + len(call.body)
+        if self._argument_bytes > MAX_ARGUMENT_BYTES:
+            self._calls.clear()
+            self._argument_bytes = 0
+            return
+        self._calls[call.client, arguments] = call
+
+    def recognize(self, client: str, arguments: bytes) -> Call | None:
+        """Return the call that a client made before with the same bytes."""
+        return self._calls.get((client, arguments))
+
+    # --- requests under way --------------------------------------------------------------------------------
 
     async def share(
-        self, key: Key, make: Callable[[], Coroutine[Any, Any, Completed]]
-    ) -> tuple[Completed, bool]:
-        """Give the answer to a request, from the same one if it is under way; tells whether it was.
+        self, key: CacheKey, send: Callable[[], Coroutine[Any, Any, Completion]]
+    ) -> tuple[Completion, bool]:
+        """Return the answer to a request, joining an equal one under way; tells whether it joined.
 
         The request goes on as long as somebody waits for it, and is cancelled with the last one.
         """
         shared = self._shared.get(key)
         is_joined = shared is not None
         if shared is None:
-            shared = self._shared[key] = Shared(asyncio.create_task(make()))
+            shared = self._shared[key] = SharedRequest(asyncio.create_task(send()))
             shared.task.add_done_callback(lambda _: self._shared.pop(key, None))
         else:
             self.joined += 1
@@ -111,8 +158,13 @@ class Cache:
                 shared.task.cancel()
 
 
-def _size(key: Key, kept: Kept) -> int:
-    """Give the bytes that an entry takes: what was asked, the answer, and its result, which has it too."""
-    calls = kept.completed.tool_calls or ()
-    characters = len(kept.completed.content) + sum(len(call.function.arguments) for call in calls)
-    return _OVERHEAD + len(key[1]) + kept.size + _BYTES_A_CHARACTER * characters
+def _encode(key: CacheKey, completion: Completion, now: float) -> CachedCompletion:
+    """Encode an answer to be given again, at no cost."""
+    metadata = replace(completion.metadata, from_cache=True, cache_age_seconds=0.0, cost_usd=0.0)
+    completion = replace(completion, metadata=metadata)
+    result = completion.to_json(NEWEST_HANDSHAKE)
+    # Counted: what was asked, the answer, and its result, which holds the answer once more.
+    calls = completion.tool_calls or ()
+    characters = len(completion.content) + sum(len(call.function.arguments) for call in calls)
+    size = _ENTRY_OVERHEAD + len(key[1]) + len(result) + _BYTES_PER_CHARACTER * characters
+    return CachedCompletion(completion, now, result.split(_AGE + b"0.0"), size)

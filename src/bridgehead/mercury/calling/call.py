@@ -1,118 +1,138 @@
-"""Calls: what one call asks of the API, made from its arguments. Pure.
+"""Call: one request on its way to the API, made from a tool's arguments. Pure.
 
-A call is checked here for what can be known without asking: its size, its model, whether there is a key.
+What can be known without asking the API is checked here: the size, the model, the form of the answer.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 
 from bridgehead.mcp import Context
 
 from ..api import wire
-from ..errors import InvalidCall
+from ..errors import MercuryError
 from ..settings import MercurySettings
-from ..tools.arguments import Chat, Completing, ResponseFormat
+from ..tools.arguments import Chat, CompletionArguments, ResponseFormat
+
+ANONYMOUS = "(no token)"
+"""Stands for everybody who comes without a token."""
+CacheKey = tuple[str, bytes]
+"""Where a request goes, and everything that it asks."""
+CacheUse = Literal["use", "bypass", "refresh"]
 
 
-class Call(Struct):
-    """One call, ready to be sent."""
+class Call(wire.Request, kw_only=True):
+    """A request, and how it is to be treated."""
 
     tool: str
-    path: str
-    model: str
-    body: bytes
     client: str
+    """Who calls, for people to read: it may be what the client calls itself."""
+    account: str = ANONYMOUS
+    """Whose rate limits it counts against: never what a client calls itself."""
+    principal: str | None = None
+    """Whose token it came with."""
     seconds: float
-    """How long it may take, all its tries included."""
+    """How long it may take, retries included."""
     request_seconds: float
-    """How long one try may take."""
-    keep: str
-    """What the cache may do: use, bypass or refresh."""
-    most_tokens: int | None
-    expected: ResponseFormat | None = None
-    diffusing: bool = False
+    """How long one request may take."""
+    cache: CacheUse
+    max_tokens: int | None = None
+    response_format: ResponseFormat | None = None
     tries: int = 0
-    """How many requests went out for it so far."""
+    """How many requests were sent for it so far."""
 
     @property
-    def key(self) -> tuple[str, bytes]:
-        """What the cache knows it by: everything that is asked, and where."""
+    def cache_key(self) -> CacheKey:
+        """Everything that is asked, and where."""
         return self.path, self.body
 
 
-def client_of(context: Context[Any]) -> str:
+def identify_client(context: Context[Any]) -> str:
     """Name who calls: as the transport knows it, or else as the client calls itself."""
     return context.connection.principal or str(context.client.info.get("name") or "unknown")
 
 
-class Calls:
+def identify_account(context: Context[Any]) -> str:
+    """Return whose rate limits a call counts against: those of its token, or else of its connection.
+
+    A client can give itself another name with every call. Requests over HTTP that belong to no session have a
+    connection each; without a token they count together.
+    """
+    connection = context.connection
+    if connection.principal is not None:
+        return connection.principal
+    return ANONYMOUS if connection.listener is None else f"connection {id(connection):x}"
+
+
+class CallFactory:
     """Makes calls as the settings allow and complete them."""
 
     def __init__(self, settings: MercurySettings) -> None:
         self._model = settings.model
         self._allowed_models = settings.allowed_models
-        self._most_bytes = settings.max_request_size
+        self._max_bytes = settings.max_request_size
         self._total_timeout = settings.total_timeout
         self._request_timeout = settings.request_timeout
-        self._keep = "use" if settings.cache_completions else "bypass"
+        self._cache: CacheUse = "use" if settings.cache_completions else "bypass"
 
-    def make(self, tool: str, path: str, args: Completing, context: Context[Any]) -> Call:
+    def make(
+        self,
+        tool: str,
+        path: str,
+        args: CompletionArguments,
+        context: Context[Any],
+        *,
+        stream: bool = False,
+    ) -> Call:
         """Make a call from its arguments, which become the body of the request."""
-        keep, timeout = args.cache, args.timeout_ms
+        cache, timeout = args.cache, args.timeout_ms
         args.cache = args.timeout_ms = UNSET
-        model = args.model
-        if model is UNSET:
-            model = args.model = self._model
-        if self._allowed_models and model not in self._allowed_models:
-            raise _not_allowed(model, self._allowed_models)
-        body = wire.write(args.body())
-        if len(body) > self._most_bytes:
-            raise _too_large(len(body), self._most_bytes)
-        expected, diffusing, most = None, False, args.max_tokens or None
-        if isinstance(args, Chat):
-            most = args.max_completion_tokens or most
-            diffusing = args.diffusing or False
-            expected = args.response_format or None
-            if expected is not None:
-                _check_format(expected)
-        return Call(
-            tool,
+        if args.model is UNSET:
+            args.model = self._model
+        if self._allowed_models and args.model not in self._allowed_models:
+            raise _not_allowed(args.model, self._allowed_models)
+        body = wire.write(args.to_body())
+        if len(body) > self._max_bytes:
+            message = f"The arguments have {len(body):,} bytes, and this server takes {self._max_bytes:,}."
+            raise MercuryError("REQUEST_TOO_LARGE", message)
+        seconds = (timeout or self._total_timeout) / 1000
+        call = Call(
             path,
-            model,
+            args.model,
             body,
-            client_of(context),
-            (timeout or self._total_timeout) / 1000,
-            (timeout or self._request_timeout) / 1000,
-            keep or self._keep,
-            most,
-            expected,
-            diffusing,
+            stream,
+            tool=tool,
+            client=identify_client(context),
+            account=identify_account(context),
+            principal=context.connection.principal,
+            seconds=seconds,
+            # A stream that goes on is not too slow: it has limits of its own.
+            request_seconds=seconds if stream else (timeout or self._request_timeout) / 1000,
+            cache=cache or self._cache,
+            max_tokens=args.max_tokens or None,
         )
+        if isinstance(args, Chat):
+            _add_chat_options(call, args)
+        return call
 
 
-def _not_allowed(model: str, allowed: tuple[str, ...]) -> InvalidCall:
-    return InvalidCall(
-        f"The model {model!r} is not allowed on this server.",
-        "MODEL_NOT_ALLOWED",
-        next_step=f"Use one of: {', '.join(allowed)}.",
-    )
-
-
-def _check_format(expected: ResponseFormat) -> None:
-    if (expected.type == "json_schema") != bool(expected.json_schema):
-        raise InvalidCall(
-            "response_format.json_schema goes with the type json_schema, and only with it.",
+def _add_chat_options(call: Call, args: Chat) -> None:
+    call.max_tokens = args.max_completion_tokens or call.max_tokens
+    call.is_diffusing = args.diffusing or False
+    wanted = call.response_format = args.response_format or None
+    if wanted is not None and (wanted.type == "json_schema") != bool(wanted.json_schema):
+        raise MercuryError(
             "INVALID_ARGUMENTS",
+            "response_format.json_schema goes with the type json_schema, and only with it.",
             next_step="Give both or neither.",
         )
 
 
-def _too_large(size: int, most: int) -> InvalidCall:
-    return InvalidCall(
-        f"The arguments have {size:,} bytes, and this server takes {most:,}.",
-        "REQUEST_TOO_LARGE",
-        next_step="Send less, or raise MAX_REQUEST_SIZE.",
+def _not_allowed(model: str, allowed: tuple[str, ...]) -> MercuryError:
+    return MercuryError(
+        "MODEL_NOT_ALLOWED",
+        f"The model {model!r} is not allowed on this server.",
+        next_step=f"Use one of: {', '.join(allowed)}.",
     )

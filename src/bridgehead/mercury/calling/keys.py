@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bridgehead.runtime import logs
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Clock
 
-from ..errors import NotAuthorised
+from ..errors import MercuryError
 from ..settings import KEYS, MercurySettings
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 ASIDE_SECONDS = {401: 3600.0, 402: 600.0, 429: 60.0}
 """For how long a key is put aside after each status, where the service does not say."""
 
+SHORTEST_SECRET = 8
+"""Characters from which on a key is hidden wherever it stands; a shorter one may be part of any text."""
 _NEVER_READ = (-1, -1)
 _log = logs.logger("mercury.keys")
 
@@ -43,15 +45,15 @@ class Keys:
         return len(self._aside)
 
     def pick(self) -> str:
-        """Give the key to use: the first that is not put aside, else the one that is back soonest."""
+        """Return the first usable key, or the one whose cool-down ends first."""
         self._refresh()
         if not self._aside:
-            raise missing(self._file)
+            raise _missing(self._file)
         now = self._clock.monotonic()
         return min(self._aside, key=lambda key: max(0.0, self._aside[key] - now))
 
-    def another(self, tried: set[str]) -> str | None:
-        """Give a key that was not tried and is not put aside, if there is one."""
+    def find_other(self, tried: set[str]) -> str | None:
+        """Return a key that was not tried and is not put aside, if there is one."""
         now = self._clock.monotonic()
         return next((key for key, until in self._aside.items() if key not in tried and until <= now), None)
 
@@ -63,8 +65,16 @@ class Keys:
             _log.warn("key put aside", key=list(self._aside).index(key) + 1, status=status, seconds=wait)
 
     def _take(self, keys: tuple[str, ...]) -> None:
-        for key in keys:
-            logs.hide(key)
+        for number, key in enumerate(keys, 1):
+            if len(key) >= SHORTEST_SECRET:
+                logs.hide(key)
+            else:
+                logs.hide_credential(key)
+                _log.warn(
+                    "short API key: it is hidden only where it stands as a credential",
+                    key=number,
+                    next_step="use a longer one unless the server takes any key",
+                )
         self._aside = {key: self._aside.get(key, 0.0) for key in keys}
 
     def _refresh(self) -> None:
@@ -93,12 +103,11 @@ def _stamp(file: Path) -> tuple[int, int]:
     return found.st_mtime_ns, found.st_size
 
 
-def missing(file: Path | None) -> NotAuthorised:
-    """Say how to set a key."""
+def _missing(file: Path | None) -> MercuryError:
     where = f"into the file {file}" if file is not None else "in the server's environment as MERCURY_API_KEY"
-    return NotAuthorised(
-        "There is no API key for Mercury.",
+    return MercuryError(
         "MISSING_API_KEY",
+        "There is no API key for Mercury.",
         next_step=f"Put a key {where} (keys are made at platform.inceptionlabs.ai), restart the server if it "
         "is in the environment, and check it with `bridgehead mercury doctor`.",
     )

@@ -12,9 +12,9 @@ from collections import deque
 
 from msgspec import Struct
 
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Clock
 
-from ..errors import LimitReached
+from ..errors import MercuryError
 from ..settings import MercurySettings
 
 MOST_CLIENTS = 10_000
@@ -33,12 +33,12 @@ class Window:
         self._used = 0.0
 
     def left(self, now: float) -> float:
-        """Give how much room there is."""
+        """Return how much room there is."""
         self._forget(now)
         return max(0.0, self.most - self._used)
 
     def delay(self, amount: float, now: float) -> float:
-        """Give the seconds until there is room for an amount; 0 where there is some now."""
+        """Return the seconds until there is room for an amount; 0 where there is some now."""
         self._forget(now)
         excess = self._used + amount - self.most
         if excess <= 0:
@@ -102,7 +102,7 @@ class Scope:
         }
 
     def left(self, now: float) -> dict[str, int]:
-        """Give what is left of each limit there is."""
+        """Return what is left of each limit there is."""
         return {what: int(window.left(now)) for what, window in self._windows.items()}
 
     def is_idle(self, now: float) -> bool:
@@ -110,7 +110,7 @@ class Scope:
         return all(window.is_idle(now) for window in self._windows.values())
 
     def delay(self, asked: Amounts, now: float) -> float:
-        """Give the seconds until there is room; raises where there never is."""
+        """Return the seconds until there is room; raises where there never is."""
         delay = 0.0
         for what, window in self._windows.items():
             amount = getattr(asked, what)
@@ -151,7 +151,7 @@ class Limits:
         return self._enabled and bool(self._each.output_tokens or self._everyone.output_tokens)
 
     def left(self, client: str) -> dict[str, dict[str, int]]:
-        """Give what is left for a client and for the whole server."""
+        """Return what is left for a client and for the whole server."""
         if not self._enabled:
             return {}
         now = self._clock.monotonic()
@@ -205,20 +205,19 @@ class Limits:
         return found
 
 
-def _reached(scope: Scope, delay: float, now: float) -> LimitReached:
+def _reached(scope: Scope, delay: float, now: float) -> MercuryError:
     left = ", ".join(f"{amount} {what.replace('_', ' ')}" for what, amount in scope.left(now).items())
-    return LimitReached(
-        f"A rate limit of {scope.name} is reached; left now: {left}.",
+    return MercuryError(
         "LOCAL_RATE_LIMIT",
+        f"A rate limit of {scope.name} is reached; left now: {left}.",
         retry_after=delay,
         next_step=f"Try again in {delay:.3g} s, or raise the RATE_LIMIT settings.",
     )
 
 
-def _impossible(name: str, what: str, amount: int, most: int) -> LimitReached:
+def _impossible(name: str, what: str, amount: int, most: int) -> MercuryError:
     need = "any number of" if amount >= UNKNOWN else f"{amount:,}"
-    return LimitReached(
-        f"This call can need {need} {what.replace('_', ' ')}, and {name} may use {most:,} in a window.",
+    return MercuryError(
         "OVER_RATE_LIMIT",
-        next_step="Give a smaller max_tokens or a shorter prompt, or raise the RATE_LIMIT settings.",
+        f"This call can need {need} {what.replace('_', ' ')}, and {name} may use {most:,} in a window.",
     )

@@ -1,71 +1,81 @@
-"""Retrying: tries again what failed in passing, a few times, within a deadline.
+"""Retries: when a failed request is sent again, and when a failing service is left alone.
 
-How long to wait is what the service says, in any of the forms of Retry-After, or else a growing delay. What
-can be tried again is the error's to say.
+Pure: the time is an argument. Whether a failure can pass is the error's to say.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
-from email.utils import parsedate_to_datetime
-from typing import TypeVar
+from collections.abc import Callable
 
 from msgspec import Struct
 
-from bridgehead.runtime.backoff import Backoff
-from bridgehead.runtime.clock import Clock
+from bridgehead.runtime.timing import Backoff
 
 from ..errors import MercuryError
 
-T = TypeVar("T")
-
 
 class Retries(Struct, frozen=True):
-    """How often, and how long to wait in between."""
+    """How often a request is sent again, and how long to wait before."""
 
     most: int
     backoff: Backoff
-    clock: Clock
     draw: Callable[[], float]
+    """Returns a random number below 1, so that clients that failed together do not come back together."""
 
-    async def run(
-        self,
-        attempt: Callable[[], Awaitable[T]],
-        deadline: float,
-        on_retry: Callable[[MercuryError, float], None],
-    ) -> T:
-        """Try until it succeeds, cannot succeed, was tried often enough, or would end after the deadline."""
-        tries = 0
-        while True:
-            try:
-                return await attempt()
-            except MercuryError as error:
-                wait = self._wait(error, tries)
-                if wait is None or self.clock.monotonic() + wait >= deadline:
-                    raise
-                on_retry(error, wait)
-            tries += 1
-            await asyncio.sleep(wait)
+    def delay(self, error: MercuryError, tries: int, seconds_left: float) -> float | None:
+        """Return how long to wait before the next try; None where there is none.
 
-    def _wait(self, error: MercuryError, tries: int) -> float | None:
+        As long as the service says, in any form of Retry-After, or else longer each time.
+        """
         if not error.is_transient or tries >= self.most:
             return None
-        if error.retry_after is not None:
-            return error.retry_after
-        return min(self.backoff.delay(tries, self.draw), self.backoff.most)
+        delay = error.retry_after
+        if delay is None:
+            delay = min(self.backoff.delay(tries, self.draw), self.backoff.most)
+        return delay if delay < seconds_left else None
 
 
-def retry_after(milliseconds: str | None, value: str | None, now: float) -> float | None:
-    """Read `retry-after-ms` and `Retry-After` (seconds or a date) as seconds from now, if they can be."""
-    for text, unit in ((milliseconds, 1000.0), (value, 1.0)):
-        try:
-            seconds = float(text or "") / unit
-        except ValueError:
-            continue
-        if 0 <= seconds < float("inf"):
-            return seconds
-    try:
-        return max(0.0, parsedate_to_datetime(value or "").timestamp() - now)
-    except ValueError:
-        return None
+class Breaker:
+    """Counts failures in a row; from a number of them on, nothing is sent for a while, and then one probe.
+
+    Only failures of the service count; what is wrong with a request does not.
+    """
+
+    def __init__(self, failures: int, wait: float) -> None:
+        self._allowed = failures
+        self._wait = wait
+        self._failures = 0
+        self._probe_at = 0.0
+        self._is_probing = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the service counts as down."""
+        return self._failures >= self._allowed
+
+    def delay(self, now: float) -> float:
+        """Return the seconds until a request may be sent; 0 lets it through, as a probe if need be."""
+        if not self.is_open:
+            return 0.0
+        if now < self._probe_at:
+            return self._probe_at - now
+        if self._is_probing:
+            return self._wait
+        self._is_probing = True
+        return 0.0
+
+    def record_success(self) -> None:
+        """Note that the service answered, whatever it said."""
+        self._failures = 0
+        self._is_probing = False
+
+    def record_failure(self, now: float) -> None:
+        """Note that the service is down."""
+        self._failures += 1
+        self._is_probing = False
+        if self.is_open:
+            self._probe_at = now + self._wait
+
+    def record_nothing(self) -> None:
+        """Note that a request ended without telling anything; another one may find out."""
+        self._is_probing = False

@@ -1,223 +1,113 @@
-"""Service: everything that the mercury bridge holds open, and what its tools ask of it.
+"""Service: everything that the mercury bridge holds open while it serves.
 
-Knows no protocol beyond a call's context: tools turn arguments into a `Call`, and a `Completed` into an
-answer. Cheap to import, because a server's first answer waits for it; `open_service` loads the rest.
+Cheap to import, because a server's first answer waits for it; opening loads the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from bridgehead.mcp import Context
 from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime import logs
-from bridgehead.runtime.errors import BridgeError
 
-from ..errors import InvalidCall, MercuryError
+from ..errors import MercuryError
 from ..settings import MercurySettings
-from ..tools.arguments import Completing
-from .audit import Audit, brief
-from .call import Call, Calls, client_of
-from .recall import Recall
-from .usage import UsageCounts, counts_of
+from ..tools.arguments import CompletionArguments
+from .call import Call, CallFactory
 
 if TYPE_CHECKING:
-    from bridgehead.runtime.clock import Clock
+    from bridgehead.runtime.timing import Clock
 
-    from ..api.catalogue import Catalogue
-    from ..api.client import Api
-    from ..api.completing import Completer
-    from ..completion import Completed
-    from .breaker import Breaker
-    from .budget import Budget
-    from .cache import Cache
-    from .kept import Kept
-    from .keys import Keys
-    from .limits import Limits
-    from .sending import Send, Sender
-    from .usage import Usage
-    from .usage_store import UsageStore
-
-UNKNOWN_MODEL = "(unknown)"
-T = TypeVar("T")
+_JITTER = 0.2
 _log = logs.logger("mercury")
 
 
 class Service:
-    """What is open while the bridge serves."""
+    """What is open while the bridge serves. Making it asks nothing of the API yet."""
 
-    def __init__(
-        self,
-        settings: MercurySettings,
-        clock: Clock,
-        *,
-        keys: Keys,
-        api: Api,
-        catalogue: Catalogue,
-        cache: Cache,
-        limits: Limits,
-        usage: Usage,
-        budget: Budget,
-        usage_store: UsageStore,
-        audit: Audit,
-        breaker: Breaker,
-        sender: Sender,
-        completer: Completer,
-    ) -> None:
+    def __init__(self, settings: MercurySettings, clock: Clock | None = None) -> None:
+        import random
+
+        from bridgehead.runtime import directories
+        from bridgehead.runtime.timing import Backoff, SystemClock
+
+        from ..api.catalogue import Catalogue
+        from ..api.client import ApiClient
+        from .audit import Audit
+        from .budget import Amounts, Budget, BudgetLimits
+        from .cache import Cache
+        from .completer import Completer
+        from .keys import Keys
+        from .ledger_import import import_ledger
+        from .limits import Limits
+        from .retries import Breaker, Retries
+        from .usage import Usage
+        from .usage_store import UsageStore
+
         self.settings = settings
-        self.clock = clock
-        self._calls = Calls(settings)
-        self.recall = Recall()
-        self.keys = keys
-        self.api = api
-        self.catalogue = catalogue
-        self.cache = cache
-        self.limits = limits
-        self.usage = usage
-        self.budget = budget
-        self.usage_store = usage_store
-        self.audit = audit
-        self.breaker = breaker
-        self._sender = sender
-        self._completer = completer
+        self.clock = clock = clock or SystemClock()
+        self.calls = CallFactory(settings)
+        self.keys = Keys(settings, clock)
+        self.api = ApiClient(settings, clock)
+        self.catalogue = Catalogue(self.api, self.keys, clock, settings)
+        self.cache = Cache(settings, clock)
+        self.limits = Limits(settings, clock)
+        self.usage_store = UsageStore(
+            lambda: directories.open_state(settings, "mercury"),
+            clock,
+            keep_days=settings.usage_days,
+            on_open=import_ledger,
+        )
+        self.usage = Usage(self.usage_store)
+        budgets = BudgetLimits(
+            Amounts(settings.budget_usd, settings.month_budget_usd),
+            Amounts(settings.client_budget_usd, settings.client_month_budget_usd),
+            {name: Amounts(day, month) for name, day, month in settings.client_budgets},
+        )
+        self.budget = Budget(self.usage_store, clock, budgets)
+        self.audit = Audit(with_content=settings.log_content)
+        self.breaker = Breaker(settings.breaker_failures, settings.breaker_wait / 1000)
+        backoff = Backoff(settings.retry_delay / 1000, settings.max_retry_delay / 1000, jitter=_JITTER)
+        self.completer = Completer(
+            clock,
+            cache=self.cache,
+            limits=self.limits,
+            budget=self.budget,
+            usage=self.usage,
+            keys=self.keys,
+            retries=Retries(settings.max_retries, backoff, random.random),
+            breaker=self.breaker,
+            api=self.api,
+            catalogue=self.catalogue,
+            audit=self.audit,
+            default_model=settings.model,
+        )
 
-    # --- what is asked -------------------------------------------------------------------------------------
+    async def list_able_models(self, path: str) -> tuple[str, ...]:
+        """Return the models that this server allows and that can be used with an endpoint, where known."""
+        allowed = self.settings.allowed_models
+        return tuple(name for name in await self.catalogue.list_able(path) if not allowed or name in allowed)
 
-    def call_of(self, tool: str, path: str, args: Completing, context: Context[Any]) -> Call:
-        """Make a call from its arguments; raises `InvalidCall`, and notes it."""
+    def make_call(
+        self, tool: str, path: str, args: CompletionArguments, context: Context[Any], *, stream: bool = False
+    ) -> Call:
+        """Make a call from its arguments; raises `MercuryError`, which the audit has a line for."""
         try:
-            return self._calls.make(tool, path, args, context)
-        except InvalidCall as refusal:
-            brief(tool, client_of(context), refusal.code)
-            raise
-
-    async def audited(self, tool: str, context: Context[Any], work: Awaitable[T]) -> T:
-        """Do something that asks nothing of a model, and note what came of it."""
-        begun, outcome = self.clock.monotonic(), "ok"
-        try:
-            return await work
-        except BridgeError as error:
-            outcome = error.code.upper()
-            raise
-        finally:
-            brief(tool, client_of(context), outcome, self.clock.monotonic() - begun)
-
-    # --- answers that are kept -----------------------------------------------------------------------------
-
-    def kept(self, call: Call, now: float) -> Kept | None:
-        """Give a kept answer to a call, where it takes one and there is one. Does not wait."""
-        if call.keep != "use" or not self.cache.is_enabled:
-            return None
-        kept = self._given_again(call, now)
-        if kept is None:
-            self.cache.misses += 1
-        return kept
-
-    def recalled(self, arguments: bytes, client: str, now: float) -> Kept | None:
-        """Give the kept answer to a call that this client made before in the very same words."""
-        call = self.recall.get((client, arguments))
-        return None if call is None else self._given_again(call, now)
-
-    def _given_again(self, call: Call, now: float) -> Kept | None:
-        kept = self.cache.get(call.key, now)
-        if kept is not None:
-            self.usage.count_hit(call.model, call.client)
-            self.audit.note(call, "ok", 0.0, kept.completed)
-        return kept
-
-    def kept_completed(self, call: Call) -> Completed | None:
-        """Give the same with its age."""
-        now = self.clock.monotonic()
-        kept = self.kept(call, now)
-        return None if kept is None else kept.completed_at(now)
-
-    # --- asking --------------------------------------------------------------------------------------------
-
-    async def complete(self, call: Call, context: Context[Any]) -> Completed:
-        """Give the answer to a call; raises `MercuryError`."""
-        from ..tools.progress import Progress
-
-        async with Progress(context, self.settings.heartbeat / 1000):
-            return await self._answered(call, self._completer.complete)
-
-    async def complete_quietly(self, call: Call) -> Completed:
-        """Give the answer to a call that is one of many, and of which nobody is told alone."""
-        return await self._answered(call, self._completer.complete)
-
-    async def stream(self, call: Call, context: Context[Any]) -> Completed:
-        """Give the answer to a call, telling the client of it as it comes."""
-        from ..api.streaming import Streamer
-
-        streamer = Streamer(self.settings, self.api, self.catalogue, self.clock, context)
-        return await self._answered(call, streamer.stream)
-
-    async def _answered(self, call: Call, send: Send) -> Completed:
-        """Ask, and note what came of it."""
-        from .. import failures
-
-        begun = self.clock.monotonic()
-        try:
-            completed = await self._asked(call, send)
+            return self.calls.make(tool, path, args, context, stream=stream)
         except MercuryError as error:
-            self._failed(call, error.code, begun)
-            if error.code != failures.MODEL_NOT_FOUND:
-                raise
-            await self.catalogue.known()
-            raise failures.unknown_model(call.model, self.catalogue.names) from error
-        except asyncio.CancelledError:
-            self._failed(call, "CANCELLED", begun)
+            self.audit.begin(context, tool).end(error.code, 0.0)
             raise
-        self.audit.note(call, "ok", self.clock.monotonic() - begun, completed)
-        return completed
-
-    async def _asked(self, call: Call, send: Send) -> Completed:
-        self.keys.pick()  # a call without a key is refused before anything else
-        if call.expected is not None:
-            from ..api import formats
-
-            formats.check_schema(call.expected)
-        if call.keep == "bypass" or not self.cache.is_enabled:
-            return await self._sent(call, send)
-        if call.keep == "use" and send == self._completer.complete:
-            completed, is_joined = await self.cache.share(call.key, lambda: self._sent(call, send))
-            if is_joined:
-                self.usage.count_hit(call.model, call.client)
-        else:
-            completed = await self._sent(call, send)
-        self.cache.put(call.key, completed)
-        return completed
-
-    async def _sent(self, call: Call, send: Send) -> Completed:
-        completed = await self._sender.send(call, send)
-        self.usage.count(call.model, call.client, counts_of(completed.metadata))
-        if call.expected is not None and completed.tool_calls is None:
-            from ..api import formats
-
-            formats.check(call.expected, completed.content)
-        return completed
-
-    # --- noting --------------------------------------------------------------------------------------------
-
-    def _failed(self, call: Call, code: str, begun: float) -> None:
-        self.usage.count(self._counted_as(call.model), call.client, UsageCounts(calls=1, errors=1))
-        self.audit.note(call, code, self.clock.monotonic() - begun, None)
-
-    def _counted_as(self, model: str) -> str:
-        """Give the name that a failure is counted under: what clients make up is not counted one by one."""
-        is_known = model == self.settings.model or self.catalogue.find(model) is not None
-        return model if is_known else UNKNOWN_MODEL
 
 
 @asynccontextmanager
 async def open_service(settings: MercurySettings, clock: Clock | None = None) -> AsyncIterator[Service]:
-    """Open everything, warm the connection in the background, and close it all in the end."""
-    from .opening import opened, warm
-
-    service = opened(settings, clock)
+    """Open everything, connect to the API in the background, and close it all in the end."""
+    service = Service(settings, clock)
     _log.info("mercury bridge open", **dict(settings.summary()))
-    warming = asyncio.create_task(warm(service))
+    warming = asyncio.create_task(_warm(service))
     try:
         yield service
     finally:
@@ -225,3 +115,16 @@ async def open_service(settings: MercurySettings, clock: Clock | None = None) ->
         service.audit.close()
         await service.usage_store.close()
         await service.api.close()
+
+
+async def _warm(service: Service) -> None:
+    """Connect to the API, and learn its models and prices, before the first call needs them."""
+    if service.settings.http2:
+        _log.warn("MERCURY_HTTP2 no longer has an effect: HTTP/2 was removed, the bridge uses HTTP/1.1")
+    if not service.keys.count:
+        _log.warn("no API key", next_step="set MERCURY_API_KEY or MERCURY_API_KEY_FILE")
+        return
+    try:
+        await service.catalogue.refresh()
+    except MercuryError as error:
+        _log.warn("API not reached yet", code=error.code, reason=str(error))

@@ -23,8 +23,8 @@ from typing import Any, Protocol, TypeVar
 from msgspec import Struct
 
 from bridgehead.runtime import logs
-from bridgehead.runtime.clock import Clock
 from bridgehead.runtime.errors import StorageError
+from bridgehead.runtime.timing import Clock
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]

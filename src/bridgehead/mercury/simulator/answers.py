@@ -85,10 +85,15 @@ def chat(request: ChatRequest, model: Model) -> Answer:
 def fim(request: FimRequest, model: Model) -> Answer:
     """Fill the gap between two pieces of code."""
     prompt_tokens = _fitting(words.count(request.prompt) + words.count(request.suffix), model)
-    seed = crc32(f"{model.id} {request.prompt} {request.suffix}".encode())
     if request.stop is None:
         request.stop = FIM_STOP
-    return _limited(request, model, words.code(seed), prompt_tokens, request.max_tokens or FIM_TOKENS)
+    return _limited(
+        request,
+        model,
+        words.code(request.prompt, request.suffix),
+        prompt_tokens,
+        request.max_tokens or FIM_TOKENS,
+    )
 
 
 def edit(request: EditRequest, model: Model) -> Answer:

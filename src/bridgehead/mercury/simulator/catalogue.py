@@ -38,6 +38,8 @@ class Model(Struct, frozen=True):
     supported_features: tuple[str, ...] = ()
     supported_endpoints: tuple[str, ...] | UnsetType = (CHAT,)
     supported_sampling_parameters: tuple[str, ...] = _SAMPLING
+    object: str = "model"
+    owned_by: str = "inception"
     input_modalities: tuple[str, ...] = ("text",)
     output_modalities: tuple[str, ...] = ("text",)
 

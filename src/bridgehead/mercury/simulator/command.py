@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Mapping
 
-from bridgehead.mcp.process import socket_loop, told_to_end
+from bridgehead.mcp import socket_loop, told_to_end
 from bridgehead.runtime.command_line import Parser
 
 from .faults import NAMED, Fault, Faults

@@ -6,6 +6,7 @@ streaming agree with each other. Nothing here knows the API.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import chain, islice
 
@@ -30,18 +31,8 @@ _SENTENCES = tuple(
         "In the end the simplest of the four ideas worked at once.",
     )
 )
-_LINES = (
-    ("    total", " =", " 0\n"),
-    ("    for", " item", " in", " items", ":\n"),
-    ("        total", " +=", " item", ".weight\n"),
-    ("    if", " not", " items", ":\n"),
-    ("        return", " None\n"),
-    ("    seen", " =", " set", "()\n"),
-    ("    seen", ".add", "(item", ".name", ")\n"),
-    ("    result", " =", " sorted", "(seen", ")\n"),
-    ("    return", " result\n"),
-    ("    return", " total\n"),
-)
+_DEFINITION = re.compile(r"^([ \t]*)(?:async )?def (\w+)\(\s*(?:(?:self|cls)\s*,\s*)?(\w*)", re.MULTILINE)
+_RETURNED = re.compile(r"^\s*return (\w+)", re.MULTILINE)
 _MULTIPLIER = 1_103_515_245
 _INCREMENT = 12_345
 _PIECE = 4
@@ -67,10 +58,32 @@ def sentences(seed: int, count: int) -> list[str]:
     return list(chain.from_iterable(chosen))
 
 
-def code(seed: int) -> list[str]:
-    """Return the tokens of a few lines of code, a blank line, and a few more."""
-    chosen = [_LINES[number % len(_LINES)] for number in islice(numbers(seed), 6)]
-    return [*chain.from_iterable(chosen[:3]), "\n", *chain.from_iterable(chosen[3:])]
+def code(prompt: str, suffix: str) -> list[str]:
+    """Return the tokens of Python that fits between two pieces: a function's body, a blank line, and a test.
+
+    The sum over the function's first argument ends up in the name that the suffix returns; so what was filled
+    in can be run.
+    """
+    found = list(_DEFINITION.finditer(prompt))
+    indent, name, argument = found[-1].groups() if found else ("", "run", "")
+    inner = f"{indent}    " if found else indent
+    returned = _RETURNED.search(suffix)
+    total = returned[1] if returned else "total"
+    lines = [
+        f"{inner}{total} = 0",
+        f"{inner}for item in {argument or 'range(10)'}:",
+        f"{inner}    {total} += item",
+    ]
+    if found and not returned:
+        lines.append(f"{inner}return {total}")
+    lines += [
+        "",
+        f"{indent}def test_{name}():",
+        f"{indent}    assert {name}({'[1, 2, 3]' if argument else ''})",
+    ]
+    begun = prompt.rpartition("\n")[2]  # the line that the cursor stands on
+    lines[0] = lines[0].removeprefix(begun if begun.isspace() else "")
+    return split("\n".join(lines) + "\n")
 
 
 def split(text: str) -> list[str]:

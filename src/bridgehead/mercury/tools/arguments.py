@@ -16,7 +16,7 @@ LONGEST_TIMEOUT_MS = 3_600_000
 
 Model = Annotated[str, Meta(min_length=1, description="Model id; mercury_list_models lists them")]
 Temperature = Annotated[float, Meta(ge=0, le=2)]
-Tokens = Annotated[int, Meta(ge=1, description="Most tokens of the answer")]
+MaxTokens = Annotated[int, Meta(ge=1, description="Most tokens of the answer")]
 Stop = Annotated[list[str], Meta(description="Texts that end the answer")]
 Penalty = Annotated[float, Meta(ge=-2, le=2)]
 Probability = Annotated[float, Meta(ge=0, le=1)]
@@ -98,21 +98,27 @@ class ResponseFormat(Struct, forbid_unknown_fields=True):
     json_schema: NamedSchema | UnsetType = UNSET
 
 
-class Completing(Arguments):
+class CompletionArguments(Arguments):
     """What every completion can be told."""
 
     model: Model | UnsetType = UNSET
     temperature: Temperature | UnsetType = UNSET
-    max_tokens: Tokens | UnsetType = UNSET
+    max_tokens: MaxTokens | UnsetType = UNSET
     cache: CacheUse | UnsetType = UNSET
     timeout_ms: Timeout | UnsetType = UNSET
 
-    def body(self) -> Any:
-        """Give what is sent to the API."""
+    def to_body(self) -> Any:
+        """Return what is sent to the API."""
         return self
 
+    def to_message(self, content: str) -> Any:
+        """Return the options that every completion has, with one message, as the API takes an edit."""
+        given = {name: getattr(self, name) for name in CompletionArguments.__struct_fields__}
+        sent = {name: value for name, value in given.items() if value is not UNSET}
+        return {**sent, "messages": [{"role": "user", "content": content}]}
 
-class ChatOptions(Completing):
+
+class ChatOptions(CompletionArguments):
     """How a chat is to be answered."""
 
     top_p: Probability | UnsetType = UNSET
@@ -147,7 +153,7 @@ class Chat(ChatOptions, kw_only=True):
     ) = UNSET
 
 
-class Fim(Completing, kw_only=True):
+class Fim(CompletionArguments, kw_only=True):
     """A gap to be filled."""
 
     prompt: Annotated[str, Meta(description="Code before the cursor")]
@@ -155,22 +161,20 @@ class Fim(Completing, kw_only=True):
     stop: Stop | UnsetType = UNSET
 
 
-class Edit(Completing, kw_only=True):
+class Edit(CompletionArguments, kw_only=True):
     """An edit to be made."""
 
     prompt: Annotated[
         str,
         Meta(
             min_length=1,
-            description="The prompt with its tags: <|code_to_edit|>…<|/code_to_edit|> for the next edit; "
-            "<|original_code|>…<|/original_code|> and <|update_snippet|>…<|/update_snippet|> to apply one",
+            description="The prompt with the API's tags, such as <|code_to_edit|>…<|/code_to_edit|>",
         ),
     ]
     top_p: Probability | UnsetType = UNSET
     presence_penalty: Penalty | UnsetType = UNSET
 
-    def body(self) -> Any:
-        """Give the prompt as the one message that the API takes."""
-        given = {name: getattr(self, name) for name in self.__struct_fields__ if name != "prompt"}
-        sent = {name: value for name, value in given.items() if value is not UNSET}
-        return {**sent, "messages": [{"role": "user", "content": self.prompt}]}
+    def to_body(self) -> Any:
+        """Return the prompt as the one message that the API takes."""
+        more = {"top_p": self.top_p, "presence_penalty": self.presence_penalty}
+        return self.to_message(self.prompt) | {k: value for k, value in more.items() if value is not UNSET}

@@ -13,8 +13,9 @@ from bridgehead.runtime.errors import BridgeError
 
 from ..api.wire import CHAT
 from ..calling.service import Service
-from ..completion import Completed, Metadata
-from ..dialect import ErrorBody, body_of
+from ..completion import Metadata
+from ..errors import ErrorBody, describe
+from ..settings import MercurySettings
 from .arguments import Chat, ChatMessage, ChatOptions
 
 BATCH = "mercury_batch"
@@ -51,7 +52,7 @@ class BatchResult(Struct):
     cost_usd: float
 
 
-def declare(bridge: Bridge[Service]) -> None:
+def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
     """Declare the tool."""
     bridge.tool(
         "Answer many independent prompts in one call, several at once. The results are in the order of the "
@@ -60,6 +61,7 @@ def declare(bridge: Bridge[Service]) -> None:
         title="Mercury batch",
         read_only=True,
         open_world=True,
+        defaults={"model": settings.model},
     )(run)
 
 
@@ -70,28 +72,28 @@ async def run(args: Batch, ctx: Context[Service]) -> BatchResult:
 
     async def work() -> None:
         for index in waiting:
-            items[index] = await _item(index, args, ctx)
+            items[index] = await _complete_prompt(index, args, ctx)
             await ctx.progress(len(items), total=len(args.prompts))
 
     async with asyncio.TaskGroup() as group:
         for _ in range(min(args.concurrency, len(args.prompts))):
             group.create_task(work())
-    return _result([items[index] for index in range(len(args.prompts))])
+    return _summarize([items[index] for index in range(len(args.prompts))])
 
 
-async def _item(index: int, args: Batch, ctx: Context[Service]) -> BatchItem:
+async def _complete_prompt(index: int, args: Batch, ctx: Context[Service]) -> BatchItem:
     service = ctx.state
     try:
-        call = service.call_of(BATCH, CHAT, _chat(args, args.prompts[index]), ctx)
-        completed: Completed | None = service.kept_completed(call)
-        if completed is None:
-            completed = await service.complete_quietly(call)
+        call = service.make_call(BATCH, CHAT, _make_chat(args, args.prompts[index]), ctx)
+        now = service.clock.monotonic()
+        cached = service.completer.lookup(call, ctx, now)
+        completion = await service.completer.complete(call, ctx) if cached is None else cached.at(now)
     except BridgeError as error:
-        return BatchItem(index, error=body_of(error))
-    return BatchItem(index, completed.content, completed.metadata)
+        return BatchItem(index, error=describe(error))
+    return BatchItem(index, completion.content, completion.metadata)
 
 
-def _chat(args: Batch, prompt: str) -> Chat:
+def _make_chat(args: Batch, prompt: str) -> Chat:
     messages = [ChatMessage("user", prompt)]
     if args.system is not UNSET:
         messages.insert(0, ChatMessage("system", args.system))
@@ -99,7 +101,7 @@ def _chat(args: Batch, prompt: str) -> Chat:
     return Chat(messages=messages, **options)
 
 
-def _result(items: list[BatchItem]) -> BatchResult:
+def _summarize(items: list[BatchItem]) -> BatchResult:
     done = [item.metadata for item in items if item.metadata is not None]
     return BatchResult(
         items,

@@ -8,16 +8,17 @@ from typing import Any
 from bridgehead.mcp import Answer, Bridge, Context, Encoded
 
 from ..api.wire import CHAT
-from ..calling.call import Call, client_of
+from ..calling.call import Call, identify_client
 from ..calling.service import Service
-from ..completion import Completed, answer
+from ..completion import Completion
+from ..settings import MercurySettings
 from .arguments import Chat
 
 COMPLETION = "mercury_chat_completion"
 STREAM = "mercury_chat_stream"
 
 
-def declare(bridge: Bridge[Service]) -> None:
+def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
     """Declare the chat tools."""
     bridge.tool(
         "Ask the Mercury diffusion LLM, which answers very fast, to continue a conversation. Gives the "
@@ -27,6 +28,7 @@ def declare(bridge: Bridge[Service]) -> None:
         title="Mercury chat",
         read_only=True,
         open_world=True,
+        defaults={"model": settings.model},
         recall=recall,
     )(complete)
     bridge.tool(
@@ -37,45 +39,68 @@ def declare(bridge: Bridge[Service]) -> None:
         title="Mercury chat, streamed",
         read_only=True,
         open_world=True,
+        defaults={"model": settings.model},
     )(stream)
 
 
 def complete(
     args: Chat, ctx: Context[Service]
-) -> Encoded | Answer[Completed] | Coroutine[Any, Any, Answer[Completed]]:
-    """Answer a conversation as a whole: at once where the answer is kept."""
+) -> Encoded | Answer[Completion] | Coroutine[Any, Any, Encoded]:
+    """Answer a conversation as a whole: at once where the answer is in the cache."""
     service = ctx.state
-    call = service.call_of(COMPLETION, CHAT, args, ctx)
+    call = service.make_call(COMPLETION, CHAT, args, ctx)
     now = service.clock.monotonic()
-    kept = service.kept(call, now)
-    if kept is None:
-        return _completed(call, ctx)
-    service.recall.note(call, bytes(ctx.arguments))
-    return kept.answer_at(now, ctx.revision)
+    cached = service.completer.lookup(call, ctx, now)
+    if cached is None:
+        return _complete(call, ctx)
+    service.cache.remember(call, bytes(ctx.arguments))
+    return cached.to_result(now, ctx.revision)
 
 
 def recall(ctx: Context[Service]) -> Encoded | None:
-    """Answer a conversation that came before in the very same words, where the answer is kept."""
+    """Answer a conversation whose arguments came before in the same bytes, where the answer is cached."""
     if not ctx.revision.structured_output:
         return None
     service = ctx.state
     now = service.clock.monotonic()
-    kept = service.recalled(bytes(ctx.arguments), client_of(ctx), now)
-    return None if kept is None else kept.encoded_at(now)
+    cached = service.completer.recognize(ctx, identify_client(ctx), now)
+    return None if cached is None else cached.encode(now)
 
 
-async def _completed(call: Call, ctx: Context[Service]) -> Answer[Completed]:
-    return answer(await ctx.state.complete(call, ctx), ctx.revision)
+async def _complete(call: Call, ctx: Context[Service]) -> Encoded:
+    return (await ask_model(call, ctx)).to_result(ctx.revision)
 
 
-async def stream(args: Chat, ctx: Context[Service]) -> Answer[Completed]:
-    """Answer a conversation piece by piece; where the answer is kept, in one piece."""
+async def complete_call(call: Call, ctx: Context[Service]) -> Completion:
+    """Return a whole answer, from the cache or from the model."""
     service = ctx.state
-    call = service.call_of(STREAM, CHAT, args, ctx)
-    call.request_seconds = call.seconds  # a stream that goes on is not too slow
-    completed = service.kept_completed(call)
-    if completed is None:
-        completed = await service.stream(call, ctx)
+    now = service.clock.monotonic()
+    cached = service.completer.lookup(call, ctx, now)
+    return await ask_model(call, ctx) if cached is None else cached.at(now)
+
+
+async def ask_model(call: Call, ctx: Context[Service]) -> Completion:
+    """Ask for a whole answer, with signs of life while it is worked on."""
+    from .progress import Progress
+
+    service = ctx.state
+    async with Progress(ctx, service.settings.heartbeat / 1000):
+        return await service.completer.complete(call, ctx)
+
+
+async def stream(args: Chat, ctx: Context[Service]) -> Encoded | Answer[Completion]:
+    """Answer a conversation piece by piece; where the answer is in the cache, in one piece."""
+    from .progress import Progress
+
+    service = ctx.state
+    call = service.make_call(STREAM, CHAT, args, ctx, stream=True)
+    now = service.clock.monotonic()
+    cached = service.completer.lookup(call, ctx, now)
+    if cached is not None:
+        completion = cached.at(now)
+        await ctx.progress(1, message=completion.content)
     else:
-        await ctx.progress(1, message=completed.content)
-    return answer(completed, ctx.revision)
+        async with Progress(ctx, service.settings.heartbeat / 1000) as progress:
+            completion = await service.completer.complete(call, ctx, progress.report)
+            await progress.send_rest()
+    return completion.to_result(ctx.revision)

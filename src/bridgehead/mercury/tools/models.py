@@ -61,24 +61,24 @@ def declare(bridge: Bridge[Service]) -> None:
 
 async def list_models(args: NoArguments, ctx: Context[Service]) -> ListedModels:
     """List the models."""
-    return await ctx.state.audited(LIST_MODELS, ctx, _listed(ctx.state))
+    return await _fetch_list(ctx.state)
 
 
 async def read_models(ctx: Context[Service]) -> str:
-    """Give the list as a resource."""
-    return json.encode(await _listed(ctx.state)).decode()
+    """Return the list as a resource."""
+    return json.encode(await _fetch_list(ctx.state)).decode()
 
 
-async def _listed(service: Service) -> ListedModels:
+async def _fetch_list(service: Service) -> ListedModels:
     service.keys.pick()
     allowed = service.settings.allowed_models
-    models = await service.catalogue.models()
+    models = await service.catalogue.fetch()
     return ListedModels(
-        [_model(model, service.settings.model) for model in models if not allowed or model.id in allowed]
+        [_describe(model, service.settings.model) for model in models if not allowed or model.id in allowed]
     )
 
 
-def _model(model: wire.Model, default: str) -> ListedModel:
+def _describe(model: wire.Model, default: str) -> ListedModel:
     return ListedModel(
         model.id,
         model.owned_by or "inception",
@@ -86,14 +86,16 @@ def _model(model: wire.Model, default: str) -> ListedModel:
         sorted({*(model.supported_features or ()), *(model.supported_endpoints or ())}),
         model.context_length,
         model.max_output_length,
-        _price(model.pricing),
+        _read_prices(model.pricing),
         model.id == default,
     )
 
 
-def _price(pricing: wire.Pricing | None) -> ListedPrice | None:
+def _read_prices(pricing: wire.Pricing | None) -> ListedPrice | None:
     if pricing is None:
         return None
     return ListedPrice(
-        wire.price(pricing.prompt), wire.price(pricing.completion), wire.price(pricing.input_cache_reads)
+        wire.read_price(pricing.prompt),
+        wire.read_price(pricing.completion),
+        wire.read_price(pricing.input_cache_reads),
     )

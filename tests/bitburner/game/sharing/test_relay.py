@@ -15,7 +15,7 @@ from websockets.exceptions import InvalidStatus
 from bridgehead.bitburner.game.sharing.peer_auth import Prover, load_key
 from bridgehead.bitburner.game.sockets import RELAY_PATH, TIMEOUT
 from bridgehead.bitburner.simulator import Faults, Game
-from bridgehead.runtime.clock import SystemClock
+from bridgehead.runtime.timing import SystemClock
 from tests.bitburner.playing import FILES, Play, bridged, played, settings
 from tests.bitburner.serving import HOST, environment, free_port, serving
 from tests.support.waiting import until

@@ -18,7 +18,7 @@ from .port_probe import ForeignListener, connect_as_guest, relay_url
 from .relay import join_shared_game
 
 if TYPE_CHECKING:
-    from bridgehead.runtime.backoff import Backoff
+    from bridgehead.runtime.timing import Backoff
 
     from ...settings import BitburnerSettings
     from ..listener import Listener

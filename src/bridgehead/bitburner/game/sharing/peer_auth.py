@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
-from bridgehead.runtime import durable, places
+from bridgehead.runtime import directories, durable
 from bridgehead.runtime.errors import StorageError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bridgehead.runtime.clock import Clock
-    from bridgehead.runtime.places import PlaceSettings
+    from bridgehead.runtime.directories import StateSettings
+    from bridgehead.runtime.timing import Clock
 
 NONCE, TIME, PROOF = "Bridgehead-Nonce", "Bridgehead-Time", "Bridgehead-Proof"
 _KEY_BYTES = 32
@@ -30,7 +30,7 @@ _VALID_SECONDS = 60.0
 _LOCK_SECONDS = 5.0
 
 
-def load_key(settings: PlaceSettings) -> bytes:
+def load_key(settings: StateSettings) -> bytes:
     """Return this user's key, made where there is none yet."""
     path = key_path(settings)
     try:
@@ -45,9 +45,9 @@ def load_key(settings: PlaceSettings) -> bytes:
         ) from failure
 
 
-def key_path(settings: PlaceSettings) -> Path:
+def key_path(settings: StateSettings) -> Path:
     """Return where the key lies."""
-    return places.state(settings, "bitburner") / "relay.key"
+    return directories.open_state(settings, "bitburner") / "relay.key"
 
 
 class Prover:

@@ -1,0 +1,157 @@
+"""Attempts: who tried what, how it ended and how long it took, appended to a file a day. Blocks.
+
+Records say how fast a solution was; attempts say how often there was one. They stand in files of their own,
+`attempts/ day01.jsonl`, one step a line, so that the original program never takes a failure for a time.
+"""
+
+# ruff: noqa: PTH118 - one way to write a path in this package
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from bridgehead.runtime.errors import StorageError
+
+from ..ranking.board import AttemptCounts, Filters
+from . import layout
+from .entries import SOLVING, Measure, Name
+from .layout import Phase
+from .locking import FolderLock
+from .names import canonical_name
+from .snapshot import Identity, identify, read_snapshot
+
+MAX_BYTES = 64 * 1024 * 1024
+OPEN_SECONDS = 24 * 3600.0
+"""An attempt that nobody finished within a day was given up."""
+
+Outcome = Literal["started", "wrong", "solved", "unchecked", "failed"]
+"""`wrong` is an answer on the way, after which the attempt goes on; the last three end it."""
+ENDED = frozenset({"solved", "unchecked", "failed"})
+
+
+class Step(Struct, omit_defaults=True):
+    """One line: an attempt began, got a wrong answer, or ended."""
+
+    attempt: str
+    outcome: Outcome
+    llm: Name
+    phase: Phase
+    timestamp: str
+    seconds: float
+    """When, in seconds of the epoch, for reckoning."""
+    measure: Measure = SOLVING
+    time: int | None = None
+    """How long the attempt took, in milliseconds."""
+    tokens: int | None = None
+    cost_usd: float | None = None
+
+
+_decode = msgspec.json.Decoder(Step).decode
+
+
+class Attempts:
+    """The attempts of one event."""
+
+    def __init__(self, folder: str, lock_wait: float) -> None:
+        self._folder = folder
+        self._lock = FolderLock(folder, lock_wait)
+        self._read: dict[int, tuple[Identity, list[Step]]] = {}
+
+    def append(self, day: int, steps: list[Step]) -> None:
+        """Write steps to the disk."""
+        path = os.path.join(self._folder, layout.attempts_name(day))
+        data = b"".join(msgspec.json.encode(step) + b"\n" for step in steps)
+        try:
+            with self._lock.held(path), Path(path).open("ab+") as file:
+                if file.tell():
+                    file.seek(-1, os.SEEK_END)
+                    data = data if file.read(1) == b"\n" else b"\n" + data
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as failure:
+            raise StorageError(
+                f"{path} cannot be written: {failure.strerror or failure}.",
+                next_step="Make room or give this user the right to write there, then try again.",
+            ) from failure
+
+    def steps(self, day: int) -> list[Step]:
+        """Return the steps of a day, the oldest first; a line that is not one is left out."""
+        path = os.path.join(self._folder, layout.attempts_name(day))
+        identity = identify(path)
+        if identity is None:
+            return []
+        known = self._read.get(day)
+        if known is not None and known[0] == identity:
+            return known[1]
+        stored = read_snapshot(path, MAX_BYTES)
+        if stored is None:
+            return []
+        steps = list(_decode_lines(stored.data))
+        self._read[day] = stored.identity, steps
+        return steps
+
+    def find(self, attempt: str) -> tuple[int, list[Step]]:
+        """Return the day and the steps of one attempt; no steps where there is no such attempt."""
+        for day in layout.DAYS:
+            found = [step for step in self.steps(day) if step.attempt == attempt]
+            if found:
+                return day, found
+        return 0, []
+
+    def identity(self) -> tuple[Identity | None, ...]:
+        """Return what changes when any attempt does."""
+        names = map(layout.attempts_name, layout.DAYS)
+        return tuple(identify(os.path.join(self._folder, name)) for name in names)
+
+    def counts(
+        self, filters: Filters, name_of: Callable[[str], str], now: float
+    ) -> dict[Measure, dict[str, AttemptCounts]]:
+        """Count attempts by measure and model, on the day and phase that the filters name."""
+        days = layout.DAYS if filters.day is None else (filters.day,)
+        steps = [step for day in days for step in self.steps(day) if filters.phase in {None, step.phase}]
+        by_measure: dict[Measure, dict[str, AttemptCounts]] = {}
+        for (measure, llm), of_model in _group(steps, name_of).items():
+            counted = _count(of_model, now)
+            if counted.attempts:
+                by_measure.setdefault(measure, {})[llm] = counted
+        return by_measure
+
+
+def _decode_lines(data: bytes) -> Iterable[Step]:
+    for line in data.split(b"\n"):
+        try:
+            yield _decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            continue  # the half line of a writer that was killed
+
+
+def _group(
+    steps: list[Step], name_of: Callable[[str], str]
+) -> Mapping[tuple[Measure, str], dict[str, list[Step]]]:
+    found: dict[tuple[Measure, str], dict[str, list[Step]]] = {}
+    for step in steps:
+        of_model = found.setdefault((step.measure, name_of(canonical_name(step.llm))), {})
+        of_model.setdefault(step.attempt, []).append(step)
+    return found
+
+
+def _count(attempts: Mapping[str, list[Step]], now: float) -> AttemptCounts:
+    lasts = [steps[-1] for steps in attempts.values()]
+    ended = [last for last in lasts if last.outcome in ENDED]
+    abandoned = sum(last.outcome not in ENDED and now - last.seconds > OPEN_SECONDS for last in lasts)
+    tokens = [last.tokens for last in ended if last.tokens is not None]
+    costs = [last.cost_usd for last in ended if last.cost_usd is not None]
+    return AttemptCounts(
+        attempts=len(ended) + abandoned,
+        solved=sum(last.outcome == "solved" for last in ended),
+        failed=sum(last.outcome == "failed" for last in ended) + abandoned,
+        tokens=sum(tokens) / len(tokens) if tokens else None,
+        cost_usd=sum(costs) / len(costs) if costs else None,
+    )

@@ -1,0 +1,174 @@
+"""Measuring: runs somebody's program on a day's input, times it, checks its answer and records it. Blocks.
+
+The clock is monotonic and runs from just before the program is started until it has ended. A program that
+does not end in time is ended with everything that it started.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Literal, NamedTuple
+
+from msgspec import Struct
+
+from bridgehead.runtime.errors import InvalidArgument, NotFound
+
+from .event import Event
+from .files import layout
+from .files.answers import Verdict
+from .files.entries import EXECUTION, MEASURED
+from .files.recorder import NewRun
+
+MAX_OUTPUT = 1024 * 1024
+MAX_SHOWN = 2000
+_VERDICTS = {
+    "wrong": "wrong",
+    "too_high": "wrong: too high",
+    "too_low": "wrong: too low",
+    "right": "right",
+    "unknown": "not checked: no answer is known",
+}
+
+Report = Callable[[str], None]
+
+
+class Measurement(Struct, frozen=True):
+    """What to run, how often, and for whom."""
+
+    llm: str
+    day: int
+    phase: int
+    command: list[str]
+    runs: int = 5
+    warm_up: int = 1
+    timeout: float = 60.0
+
+
+class _Ended(NamedTuple):
+    milliseconds: int
+    output: bytes
+    errors: bytes
+    status: int
+    is_late: bool
+
+
+class Outcome(Struct, frozen=True):
+    """What came of a measurement."""
+
+    outcome: Literal["solved", "unchecked", "failed"]
+    times: list[int]
+    says: str
+
+
+def measure(event: Event, wanted: Measurement, report: Report) -> Outcome:
+    """Run the program as often as wanted.
+
+    Record its times if every run ended well, and the attempt in any case.
+    """
+    path = Path(event.folders.inputs) / layout.input_name(wanted.day)
+    if not path.is_file():
+        raise NotFound(f"There is no input for day {wanted.day}.", next_step=f"Put it into {path}.")
+    times: list[int] = []
+    verdict: Verdict = "unknown"
+    for number in range(-wanted.warm_up, wanted.runs):
+        ended = _run(wanted.command, path, wanted.timeout)
+        what = (
+            f"warm-up {number + wanted.warm_up + 1}" if number < 0 else f"run {number + 1} of {wanted.runs}"
+        )
+        problem = _problem(ended, wanted)
+        if not problem:
+            verdict = event.check_answer(wanted.day, wanted.phase, _answer(ended.output))
+            problem = "" if verdict in {"right", "unknown"} else f"The answer is {_VERDICTS[verdict]}."
+        report(f"{what}: {ended.milliseconds} ms, {problem or _VERDICTS[verdict]}")
+        if problem:
+            return _fail(event, wanted, ended.milliseconds, problem)
+        if number >= 0:
+            times.append(ended.milliseconds)
+    return _keep(event, wanted, times, verdict)
+
+
+def _fail(event: Event, wanted: Measurement, milliseconds: int, problem: str) -> Outcome:
+    event.stopwatch.note_run(wanted.day, wanted.phase, wanted.llm, "failed", milliseconds, EXECUTION)
+    return Outcome("failed", [], f"{problem} No time was recorded; the attempt counts as not solved.")
+
+
+def _keep(event: Event, wanted: Measurement, times: list[int], verdict: Verdict) -> Outcome:
+    new = [NewRun(wanted.day, wanted.phase, wanted.llm, one, EXECUTION, MEASURED) for one in times]
+    event.recorder.record_now(new)
+    outcome: Literal["solved", "unchecked"] = "solved" if verdict == "right" else "unchecked"
+    typical = sorted(times)[len(times) // 2]
+    event.stopwatch.note_run(wanted.day, wanted.phase, wanted.llm, outcome, typical, EXECUTION)
+    return Outcome(
+        outcome, times, f"Recorded {len(times)} runs of {wanted.llm}, median {typical} ms, measured."
+    )
+
+
+def _problem(ended: _Ended, wanted: Measurement) -> str:
+    if ended.is_late:
+        return f"The program did not end within {wanted.timeout:g} s and was ended."
+    if ended.status:
+        said = ended.errors[-MAX_SHOWN:].decode(errors="replace").strip()
+        return f"The program ended with status {ended.status}.{f' It said: {said}' if said else ''}"
+    return "" if _answer(ended.output) else "The program printed no answer."
+
+
+def _answer(output: bytes) -> str:
+    """Return the last line that is not empty: programs like to say more before it."""
+    lines = [line.strip() for line in output.decode(errors="replace").splitlines()]
+    return next((line for line in reversed(lines) if line), "")
+
+
+def _run(command: list[str], path: Path, timeout: float) -> _Ended:
+    """Run a program once, its input on standard input."""
+    with path.open("rb") as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        begin = time.perf_counter()
+        try:
+            # Its own session, so that everything it starts can be ended with it.
+            process = subprocess.Popen(  # noqa: S603 - what the person typed
+                command, stdin=given, stdout=out, stderr=err, start_new_session=True
+            )
+        except OSError as failure:
+            raise InvalidArgument(
+                f"{command[0]} cannot be run: {failure.strerror or failure}.",
+                next_step="Write the program and its arguments behind --.",
+            ) from failure
+        is_late = threading.Event()
+        late = threading.Timer(timeout, _end_late, (process, is_late))
+        late.start()
+        try:
+            # Without a limit: waiting with one looks only every few milliseconds, and would be measured too.
+            status = process.wait()
+            spent = time.perf_counter() - begin
+        finally:
+            late.cancel()
+            _end_group(process)
+        return _Ended(max(1, round(spent * 1000)), _read(out), _read(err), status, is_late.is_set())
+
+
+def _end_late(process: subprocess.Popen[bytes], is_late: threading.Event) -> None:
+    is_late.set()
+    _end_group(process)
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """End a program and everything that it started."""
+    if sys.platform == "win32":
+        process.kill()
+        return
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _read(file: IO[bytes]) -> bytes:
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - MAX_OUTPUT))
+    return file.read()

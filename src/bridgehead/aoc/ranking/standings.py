@@ -1,0 +1,211 @@
+"""Standings: ranks models by how many times slower they are than the leader on shared puzzles. Pure.
+
+Runs of different measures never meet on one board. A model with few runs, or few puzzles in common with the
+leader, is provisional, and stands behind those that are not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from statistics import median as middle
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..files.entries import EXECUTION, SOLVING, Group, Measure
+from .board import AttemptCounts, Board, Filters, Order, Row
+from .comparison import ZERO_MS, Model, Puzzle, Ratio, compare, draws_for, find_leader
+from .figures import Runs, figures, median_of
+
+ENOUGH_RUNS = 5
+MAX_CHANGES = 5
+"""How often a faster leader is looked for; three models that each beat the next would go round for ever."""
+
+RunsByDay = Mapping[int, Mapping[Group, Runs]]
+"""The runs of each day, by the name that they were recorded under."""
+Tally = dict[Puzzle, Runs]
+"""The runs of one model, which may have several names, by puzzle."""
+
+
+def rank(
+    records: RunsByDay,
+    filters: Filters,
+    name_of: Callable[[str], str],
+    attempts: Mapping[Measure, Mapping[str, AttemptCounts]],
+) -> Board:
+    """Rank the models of all records that pass the filters; `name_of` gives the name that one counts under.
+
+    A filter for one model is up to whoever shows the board: ranks are those among all.
+    """
+    tallies = {measure: tally(records, filters, name_of, measure) for measure in (SOLVING, EXECUTION)}
+    measure = filters.measure or _likely_measure(tallies, attempts)
+    chosen = tallies[measure]
+    other = tallies[EXECUTION if measure == SOLVING else SOLVING]
+    counts = attempts.get(measure, {})
+    rows = [*_rank_runs(chosen, counts), *_unsolved(counts.keys() - chosen.keys(), counts)]
+    if filters.order == "solve_rate":
+        rows.sort(key=_by_solve_rate)
+    is_even = len({frozenset(one) for one in chosen.values()}) <= 1
+    other_runs = sum(len(runs.ordered) for one in other.values() for runs in one.values())
+    return Board(_number(rows, filters.order), measure, is_even, other_runs)
+
+
+def _by_solve_rate(row: Row) -> tuple[bool, float, bool, int, str]:
+    rate = row.solve_rate
+    return rate is None, -(rate or 0.0), not row.n, row.rank, row.llm
+
+
+def _likely_measure(
+    tallies: Mapping[Measure, dict[str, Tally]], attempts: Mapping[Measure, Mapping[str, AttemptCounts]]
+) -> Measure:
+    """Choose solving time, as the contract means it, unless there is nothing but execution time."""
+    is_there = tallies[SOLVING] or attempts.get(SOLVING)
+    return SOLVING if is_there or not (tallies[EXECUTION] or attempts.get(EXECUTION)) else EXECUTION
+
+
+def tally(
+    records: RunsByDay, filters: Filters, name_of: Callable[[str], str], measure: Measure
+) -> dict[str, Tally]:
+    """Gather each model's runs of a measure on the day and phase that the filters name."""
+    found: dict[str, Tally] = {}
+    for day, groups in records.items():
+        if filters.day not in {None, day}:
+            continue
+        for group, runs in groups.items():
+            if group.measure == measure and filters.phase in {None, group.phase}:
+                of_model = found.setdefault(name_of(group.llm), {})
+                puzzle = (day, group.phase)
+                of_model[puzzle] = of_model[puzzle].merged(runs) if puzzle in of_model else runs
+    return found
+
+
+# --- ranking -----------------------------------------------------------------------------------------------
+
+
+class _Place(Struct, frozen=True):
+    """Where a model stands before ranks are given."""
+
+    model: Model
+    ratio: Ratio | None
+    shared: int
+    provisional: bool
+
+
+def _rank_runs(tallies: dict[str, Tally], counts: Mapping[str, AttemptCounts]) -> list[Row]:
+    if not tallies:
+        return []
+    draws = draws_for(sum(len(puzzles) for puzzles in tallies.values()))
+    models = [Model(llm, puzzles, draws) for llm, puzzles in sorted(tallies.items())]
+    places = _places(models)
+    rows: list[Row] = []
+    rank, first_high = 0, -1.0
+    for place, standing in enumerate(places, start=1):
+        ratio = standing.ratio
+        # A rank is shared with the first of its group, not with the neighbour: else a chain of small steps
+        # would put the fastest and the slowest on one rank.
+        starts_group = ratio is None or ratio.low > first_high
+        starts_group = starts_group or standing.provisional != places[place - 2].provisional
+        if starts_group:
+            rank, first_high = place, ratio.high if ratio is not None else math.inf
+        rows.append(_row(standing, rank, counts.get(standing.model.llm, AttemptCounts())))
+    return rows
+
+
+def _places(models: list[Model]) -> list[_Place]:
+    """Compare all models with the leader, and with a faster one if that shows one."""
+    leader = find_leader(models, _candidates(models))
+    seen = {leader.llm}
+    for _ in range(MAX_CHANGES):
+        places = sorted((_place(model, leader) for model in models), key=_order)
+        first = places[0].model
+        if first.llm in seen:
+            break
+        leader = first
+        seen.add(leader.llm)
+    else:
+        places = sorted((_place(model, leader) for model in models), key=_order)
+    return places
+
+
+def _order(place: _Place) -> tuple[bool, float, int, str]:
+    ratio = math.inf if place.ratio is None else place.ratio.value
+    return place.provisional, ratio, -place.model.n, place.model.llm
+
+
+def _candidates(models: list[Model]) -> list[Model]:
+    """Choose who may lead: enough runs, and at least half as many puzzles as is usual on this board."""
+    tried = [model for model in models if model.n >= ENOUGH_RUNS] or models
+    usual = middle(len(model.puzzles) for model in tried)
+    return [model for model in tried if 2 * len(model.puzzles) >= usual]
+
+
+def _place(model: Model, leader: Model) -> _Place:
+    shared = len(model.puzzles.keys() & leader.puzzles.keys())
+    is_thin = 2 * shared < max(len(model.puzzles), len(leader.puzzles))
+    return _Place(model, compare(model, leader), shared, is_thin or model.n < ENOUGH_RUNS)
+
+
+def _row(place: _Place, rank: int, counts: AttemptCounts) -> Row:
+    puzzles = list(place.model.puzzles.values())
+    of_one = figures(puzzles) if len(puzzles) == 1 else None
+    ratio = place.ratio
+    return Row(
+        rank=rank,
+        llm=place.model.llm,
+        slower=None if ratio is None else ratio.value,
+        low=None if ratio is None else ratio.low,
+        high=None if ratio is None else ratio.high,
+        provisional=place.provisional,
+        puzzles=len(puzzles),
+        shared=place.shared,
+        n=place.model.n,
+        claimed=sum(runs.claimed for runs in puzzles),
+        best=min(runs.ordered[0] for runs in puzzles),
+        median=_typical(puzzles),
+        mean=None if of_one is None else of_one.mean,
+        stdev=None if of_one is None else of_one.stdev,
+        p95=None if of_one is None else of_one.p95,
+        **_correctness(counts),
+    )
+
+
+def _typical(puzzles: list[Runs]) -> float:
+    medians = [median_of(runs.ordered) for runs in puzzles]
+    if len(medians) == 1:
+        return medians[0]
+    return round(math.exp(sum(math.log(one or ZERO_MS) for one in medians) / len(medians)), 1)
+
+
+def _correctness(counts: AttemptCounts) -> dict[str, Any]:
+    return {
+        "attempts": counts.attempts,
+        "solved": counts.solved,
+        "solve_rate": counts.solve_rate,
+        "tokens": counts.tokens,
+        "cost_usd": counts.cost_usd,
+    }
+
+
+def _unsolved(llms: set[str], counts: Mapping[str, AttemptCounts]) -> list[Row]:
+    """Make rows for models that tried and have no run: they come last, and are not left out."""
+    empty: dict[str, Any] = dict.fromkeys(("slower", "low", "high", "best", "median", "mean", "stdev", "p95"))
+    zero: dict[str, Any] = dict.fromkeys(("rank", "puzzles", "shared", "n", "claimed"), 0)
+    return [
+        Row(llm=llm, provisional=True, **zero, **empty, **_correctness(counts[llm])) for llm in sorted(llms)
+    ]
+
+
+def _number(rows: list[Row], order: Order) -> list[Row]:
+    """Give ranks to rows that have none yet, or that were put into another order."""
+    if order == "speed":
+        last = sum(row.n > 0 for row in rows) + 1
+        return [row if row.n else replace(row, rank=last) for row in rows]
+    numbered: list[Row] = []
+    before: tuple[float | None, int] | None = None
+    for place, row in enumerate(rows, start=1):
+        same = (row.solve_rate, row.rank)
+        numbered.append(replace(row, rank=numbered[-1].rank if same == before else place))
+        before = same
+    return numbered

@@ -1,0 +1,154 @@
+"""Wording: times, ratios, boards and histories as short lines for whoever reads text. Pure.
+
+Every view of a board (a tool's text, the terminal, exports, the picture, the prompt) takes its words from
+here, so that all of them show the same figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..files.entries import CLAIMED, EXECUTION, Measure
+from .board import Board, Row, Skipped
+from .history import Page, Run
+
+METHOD = (
+    "Ranked by the geometric mean of the ratios to the leader's medians on shared puzzles; "
+    "models whose 95 % intervals overlap share a rank."
+)
+PROVISIONAL = "Provisional: fewer than 5 runs, or fewer than half of the puzzles shared with the leader."
+_UNITS = (("h", 3_600_000), ("min", 60_000), ("s", 1000))
+_MEASURES = {"solving": "solving time", "execution": "execution time"}
+
+
+def duration(milliseconds: float) -> str:
+    """Write a time in the unit that suits its size, with three digits."""
+    for unit, size in _UNITS:
+        if milliseconds >= size * 0.9995:  # which three digits would round up to a whole one
+            return f"{_three_digits(milliseconds / size)} {unit}"
+    return f"{_three_digits(milliseconds)} ms"
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004 - more are no more exact
+
+
+def ratio(value: float | None) -> str:
+    """Write how many times slower something is than the leader."""
+    if value is None:
+        return "–"
+    if value < 0.01:  # noqa: PLR2004 - two digits have no less
+        return "<0.01×"
+    return f"{value:,.0f}×" if value >= 100 else f"{value:.2f}×"  # noqa: PLR2004 - more are no more exact
+
+
+def interval(row: Row) -> str:
+    """Write between what a ratio is; nothing for the leader, which is not compared with itself."""
+    if row.low is None or row.high is None or row.low == row.high:
+        return ""
+    return f"{ratio(row.low).removesuffix('×')}–{ratio(row.high)}"
+
+
+def count(number: int, noun: str) -> str:
+    """Write a number of things."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def measure_name(measure: Measure) -> str:
+    """Name what a board is about."""
+    return _MEASURES[measure]
+
+
+def board_text(board: Board, rows: list[Row], total: int, next_offset: int | None = None) -> str:
+    """Write one page of a board, with how it came about underneath."""
+    lines = [f"{measure_name(board.measure).capitalize()}:", *map(_row_text, rows), *notes(board)]
+    if next_offset is not None:
+        lines.append(f"{total} in all; for more: offset {next_offset}")
+    return "\n".join(lines)
+
+
+def _row_text(row: Row) -> str:
+    mark = " (provisional)" if row.provisional else ""
+    if row.best is None or row.median is None:
+        return f"{row.rank}. {row.llm}{mark}: no solved runs{_correctness(row)}"
+    between = f" ({interval(row)})" if interval(row) else ""
+    spread = "" if row.stdev is None else f", stdev {duration(row.stdev)}"
+    slowest = "" if row.p95 is None else f", p95 {duration(row.p95)}"
+    return (
+        f"{row.rank}. {row.llm}{mark}: "
+        f"median {duration(row.median)}, {ratio(row.slower)} the leader{between}; "
+        f"{count(row.n, 'run')} on {count(row.puzzles, 'puzzle')}, best {duration(row.best)}{spread}{slowest}"
+        f"{claims(row)}{_correctness(row)}"
+    )
+
+
+def claims(row: Row) -> str:
+    """Say how many of the runs nobody measured."""
+    if not row.claimed:
+        return ""
+    return "; claimed" if row.claimed == row.n else f"; {row.claimed:,} of them claimed"
+
+
+def solved(row: Row) -> str:
+    """Write how often the answer was right, of the attempts that were made."""
+    return f"{row.solved} of {row.attempts}" if row.attempts else ""
+
+
+def _correctness(row: Row) -> str:
+    said = [f"; solved {solved(row)}"] if row.attempts else []
+    if row.tokens is not None:
+        said.append(f", {row.tokens:,.0f} tokens")
+    if row.cost_usd is not None:
+        said.append(f", ${row.cost_usd:.4g}")
+    return "".join(said)
+
+
+def notes(board: Board) -> list[str]:
+    """Say how the board came about, and what it does not show."""
+    said = [METHOD] if board.rows else []
+    if any(row.provisional for row in board.rows):
+        said.append(PROVISIONAL)
+    if not board.is_even:
+        said.append(
+            "Not every model ran the same puzzles: filter by day and phase to compare like with like."
+        )
+    if board.other_runs:
+        other: Measure = "solving" if board.measure == EXECUTION else EXECUTION
+        said.append(f"{count(board.other_runs, 'run')} of {measure_name(other)} not shown: measure={other}.")
+    return said
+
+
+def skipped_text(skipped: Iterable[Skipped]) -> str:
+    """Name the files that were left out, on lines of their own."""
+    return "".join(f"\nSkipped: {one.problem} Run `bridgehead aoc check`." for one in skipped)
+
+
+def history_text(page: Page) -> str:
+    """Write one page of a history."""
+    lines = [_run_text(run) for run in page.runs]
+    if page.older is not None:
+        lines.append(f"{page.total} in all; for the next page: older {page.older}")
+    return "\n".join(lines)
+
+
+def _run_text(run: Run) -> str:
+    marks: list[str] = [EXECUTION] if run.measure == EXECUTION else []
+    marks += [run.source] if run.source != CLAIMED else []
+    marks += ["withdrawn"] if run.withdrawn else []
+    said = f" ({', '.join(marks)})" if marks else ""
+    return f"{run.timestamp} Day {run.day} Phase {run.phase} {run.llm}: {run.speed_ms}ms{said}"
+
+
+def no_runs_text(llm: str | None, known: Iterable[str], day: int | None, days: Iterable[int]) -> str:
+    """Say that there is nothing to show, and what there is.
+
+    Never asks for a record: that invites inventing one.
+    """
+    names, numbers = sorted(known), sorted(days)
+    if llm is not None and names and llm not in names:
+        return f"No runs of {llm!r} are recorded. Known models: {', '.join(names)}."
+    if day is not None and numbers:
+        return f"No runs are recorded for day {day}. Days with runs: {', '.join(map(str, numbers))}."
+    if numbers:
+        return f"No runs are recorded for this. Days with runs: {', '.join(map(str, numbers))}."
+    return "No runs are recorded yet."

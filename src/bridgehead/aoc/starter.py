@@ -1,0 +1,71 @@
+"""Starter: a puzzle of our own, with its input and answers, to begin with or to show the bridge with.
+
+No text of the site is in this distribution; this one is invented.
+"""
+
+from __future__ import annotations
+
+from math import isqrt
+from pathlib import Path
+
+LANTERNS = 200_000
+PHASE1 = """\
+# Lanterns on the quay
+
+Lanterns hang in a row, numbered from 1, all of them dark; your input is how many there are. The keeper walks
+along the row again and again. On walk k she turns every k-th lantern: a dark one is lit, a lit one goes out.
+
+With 10 lanterns, 3 are lit after 10 walks: the lanterns 1, 4 and 9.
+
+After as many walks as there are lanterns, how many are lit?
+"""
+PHASE2 = """\
+The keeper writes down the numbers of the lit lanterns. With 10 lanterns they add up to 14. What is their sum?
+"""
+ANSWER1 = isqrt(LANTERNS)
+ANSWER2 = sum(number * number for number in range(1, ANSWER1 + 1))
+
+GITIGNORE = """\
+# Puzzle texts, inputs and answers are not yours to publish.
+instructions/
+inputs/
+answers/
+"""
+
+
+def make_starter(folder: Path) -> list[Path]:
+    """Put the puzzle into a folder; what is there already stays as it is. Return the files that were made."""
+    files = {
+        "instructions/Day01_phase1.md": PHASE1,
+        "instructions/Day01_phase2.md": PHASE2,
+        "inputs/day01.txt": f"{LANTERNS}\n",
+        "answers/Day01_phase1.txt": f"{ANSWER1}\n",
+        "answers/Day01_phase2.txt": f"{ANSWER2}\n",
+    }
+    made = [path for name, text in files.items() if _write_new(path := folder / name, text)]
+    if ignore_puzzles(folder):
+        made.append(folder / ".gitignore")
+    return made
+
+
+def _write_new(path: Path, text: str) -> bool:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except FileExistsError:
+        return False
+    return True
+
+
+def ignore_puzzles(folder: Path) -> bool:
+    """Keep puzzle texts, inputs and answers out of Git; tell whether anything had to be written."""
+    path = folder / ".gitignore"
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    missing = [line for line in GITIGNORE.splitlines() if line not in before.splitlines()]
+    if not [line for line in missing if not line.startswith("#")]:
+        return False
+    folder.mkdir(parents=True, exist_ok=True)
+    separator = "" if not before or before.endswith("\n") else "\n"
+    path.write_text(before + separator + "\n".join(missing) + "\n", encoding="utf-8")
+    return True

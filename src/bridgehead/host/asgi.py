@@ -1,0 +1,43 @@
+"""ASGI factory: the host as an ASGI application, for those who run another server.
+
+    uvicorn --factory bridgehead.host.asgi:create_app
+    granian --interface asgi --factory bridgehead.host.asgi:create_app
+
+The settings are those of `bridgehead serve`, from the environment. What the server itself does (where it
+listens, TLS, how many connections it takes, how many processes there are) is that server's to be told. A
+session lives in the process that opened it, so run one process, or route by `Mcp-Session-Id`.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Collection, Mapping
+
+from bridgehead.mcp.http.asgi import AsgiApplication, asgi
+from bridgehead.runtime.manifest import Manifest
+from bridgehead.runtime.timing import SystemClock
+
+from .factory import make_application
+from .registry import installed
+from .settings import HostSettings
+from .tracing import open_tracer
+
+
+def create_app(
+    environment: Mapping[str, str] | None = None,
+    manifests: Callable[[Collection[str]], Mapping[str, Manifest]] = installed,
+) -> AsgiApplication:
+    """Make the application; raises BridgeError where the settings do not let it serve."""
+    env = os.environ if environment is None else environment
+    settings = HostSettings(env)
+    settings.configure_logs()
+    app = make_application(
+        settings,
+        manifests(settings.bridges),
+        env,
+        SystemClock(),
+        state_key=secrets.token_bytes(32),
+        tracer=open_tracer(settings.otel_endpoint),
+    )
+    return asgi(app)

@@ -1,0 +1,102 @@
+"""Admission: where a request wants to go, who makes it, and whether that caller may."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from bridgehead.mcp.http.guard import Guard
+from bridgehead.mcp.http.rejection import Rejection
+
+from ..routes import Route
+from .authenticator import Authenticator
+from .grants import Grant, needed_scope
+from .rejection import HostRejection, challenge, reject_path, reject_rate
+from .throttle import Throttle
+
+if TYPE_CHECKING:
+    from ..request import HostRequest
+
+
+class Admission:
+    """The rules that every request passes, in their order."""
+
+    def __init__(
+        self,
+        routes: Mapping[str, Route],
+        guard: Guard,
+        authenticator: Authenticator,
+        throttle: Throttle,
+        challenge_details: Callable[[HostRequest], str] = lambda _request: "",
+    ) -> None:
+        self._routes = routes
+        self._guard = guard
+        self._authenticator = authenticator
+        self._throttle = throttle
+        self._challenge_details = challenge_details
+        """What a caller without a token is told beyond that it needs one."""
+
+    def route(self, request: HostRequest) -> Route:
+        """Find where a request goes. Raises Rejection where it may not even ask."""
+        route = self._routes.get(request.path)
+        if route is not None:
+            request.route = route.name
+            if route.access == "probe":
+                return route
+        self._guard.check(request.headers)
+        request.allow_origin()
+        if route is None:
+            raise reject_path(request.path)
+        return route
+
+    def authenticate(self, request: HostRequest) -> Grant | None:
+        """Find who makes a request that needs a token; None where that takes waiting. Raises Rejection."""
+        return self._authenticator.check(request.headers, request.address, lambda: self._explain(request))
+
+    async def authenticate_later(self, request: HostRequest) -> Grant:
+        """Do the same, with waiting."""
+        return await self._authenticator.check_later(
+            request.headers, request.address, lambda: self._explain(request)
+        )
+
+    def _explain(self, request: HostRequest) -> str:
+        """Say where a token is to be had and which scope it needs: a client asks for everything otherwise."""
+        details, route = self._challenge_details(request), self._routes.get(request.path)
+        if not details or route is None:
+            return details
+        return f'{details}, scope="{needed_scope(route.bridge, is_mcp=route.is_mcp)}"'
+
+    def is_anonymous(self, request: HostRequest) -> bool:
+        """Tell whether a request that needs no token comes without one, or by a name we do not have."""
+        try:
+            self._guard.check(request.headers)
+        except Rejection:
+            return True
+        return self._authenticator.needs_token and b"authorization" not in request.headers
+
+    def authorize(self, request: HostRequest, route: Route, grant: Grant) -> None:
+        """Note who makes a request, and reject what this caller may not, or not so often."""
+        request.grant = grant
+        if grant.per_minute:
+            wait = self._throttle.take(grant.name or "", grant.per_minute)
+            if wait:
+                message = f"{grant.name} may make {grant.per_minute} requests a minute"
+                raise reject_rate(message, wait, "limit")
+        if not _opens(grant, route):
+            raise self._reject_scope(request, route)
+        request.http.principal = grant.name
+
+    def _reject_scope(self, request: HostRequest, route: Route) -> HostRejection:
+        what = (route.bridge or "any bridge") if route.is_mcp else "metrics"
+        wanted = needed_scope(route.bridge, is_mcp=route.is_mcp)
+        details = f', error="insufficient_scope", scope="{wanted}"{self._challenge_details(request)}'
+        message = f"This token does not open {what}"
+        return HostRejection(403, message, "grant", headers=(challenge(details),))
+
+
+def _opens(grant: Grant, route: Route) -> bool:
+    if not route.is_mcp:
+        return grant.metrics
+    if route.bridge is None:
+        return bool(grant.full or grant.reading)
+    return grant.may_read(route.bridge)

@@ -1,0 +1,79 @@
+"""Grants: what a caller may use, whoever said so, a file of tokens or an authorisation server.
+
+An authorisation server says it in scopes: `bridgehead` opens everything, `bridgehead:read` what only reads,
+`bridgehead:aoc` one bridge, and `bridgehead:aoc:read` what only reads of it; `bridgehead:metrics` opens the
+metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from msgspec import Struct
+
+EVERYTHING = "*"
+SCOPE = "bridgehead"
+METRICS_SCOPE = f"{SCOPE}:metrics"
+
+
+class Grant(Struct, frozen=True):
+    """One caller: its name, and what is open to it."""
+
+    name: str | None
+    """The caller's name in limits, logs and usage; None where nobody is asked."""
+    full: frozenset[str] = frozenset()
+    """Bridges of which it may use everything; `*` stands for all of them."""
+    reading: frozenset[str] = frozenset()
+    """Bridges of which it may use what only reads."""
+    metrics: bool = False
+    per_minute: int = 0
+    """Requests that it may make in a minute; 0 is no limit."""
+    expires: float | None = None
+    """When it ends, in seconds since 1970."""
+    token_id: str = ""
+    """What tells this grant from an earlier one under the same name."""
+
+    def may_write(self, bridge: str) -> bool:
+        """Tell whether all tools of a bridge are open."""
+        return bridge in self.full or EVERYTHING in self.full
+
+    def may_read(self, bridge: str) -> bool:
+        """Tell whether at least the reading tools of a bridge are open."""
+        return self.may_write(bridge) or bridge in self.reading or EVERYTHING in self.reading
+
+
+ANYONE = Grant(None, frozenset({EVERYTHING}), metrics=True)
+"""What everybody may where nobody is asked."""
+
+
+class Opened(NamedTuple):
+    """What scopes open."""
+
+    full: frozenset[str]
+    reading: frozenset[str]
+    metrics: bool
+
+
+def read_scopes(scopes: Iterable[str], bridges: Iterable[str]) -> Opened:
+    """Read scopes; what is not ours opens nothing."""
+    given = set(scopes)
+    every = {EVERYTHING: SCOPE, **{bridge: f"{SCOPE}:{bridge}" for bridge in bridges}}
+    return Opened(
+        frozenset(name for name, scope in every.items() if scope in given),
+        frozenset(name for name, scope in every.items() if f"{scope}:read" in given),
+        METRICS_SCOPE in given,
+    )
+
+
+def supported_scopes(bridges: Iterable[str], of: str | None = None) -> list[str]:
+    """List the scopes that mean something for the whole host, or for one bridge."""
+    words = [*(() if of else (SCOPE,)), *(f"{SCOPE}:{bridge}" for bridge in bridges)]
+    return [scope for word in words for scope in (word, f"{word}:read")] + ([] if of else [METRICS_SCOPE])
+
+
+def needed_scope(bridge: str | None, *, is_mcp: bool) -> str:
+    """Name the scope that opens a bridge, all of them, or the metrics."""
+    if not is_mcp:
+        return METRICS_SCOPE
+    return f"{SCOPE}:{bridge}" if bridge else SCOPE

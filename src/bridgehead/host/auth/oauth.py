@@ -1,0 +1,225 @@
+"""OAuth: the host as a resource server. Accepts the access tokens (JWT) of one authorisation server.
+
+Checks signature, issuer, audience and expiry; scopes say what is open. Says, as RFC 9728 has it, where a
+client gets a token. Needs the extra `oauth` (PyJWT with cryptography), which nothing else imports.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from bridgehead.mcp.http.message import Response
+from bridgehead.runtime.errors import BridgeError, Unavailable
+from bridgehead.runtime.timing import Clock
+
+from ..routes import RESOURCE
+from .authenticator import EXPIRED, InvalidToken
+from .grants import EVERYTHING, Grant, read_scopes, supported_scopes
+from .jwks import Fetch, SigningKeys
+from .rejection import HostRejection
+
+if TYPE_CHECKING:
+    from ..request import HostRequest
+
+ALGORITHMS = frozenset(
+    {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"}
+)
+"""What a signature may be made with: never a shared secret, never nothing."""
+_TYPES = ("jwt", "at+jwt")
+"""What the header of an access token may call itself; others are for other uses, such as a logout."""
+_ODD = (TypeError, ValueError, OverflowError, RecursionError, AttributeError)
+"""What claims raise that no issuer should make, such as an expiry of 400 digits."""
+INVALID = "token_invalid"
+LEEWAY_SECONDS = 30.0
+REMEMBER_SECONDS = 60.0
+_EXPIRED = "The token has expired. Get a new one from its issuer."
+_MOST_REMEMBERED = 1024
+_MOST_TOKEN = 16 * 1024
+_PLAIN = re.compile(r"[\x21-\x7e]{1,100}")
+_HOST = re.compile(r"[A-Za-z0-9.:\[\]-]{1,255}")
+
+
+class OAuthIssuer:
+    """One issuer of access tokens."""
+
+    def __init__(
+        self,
+        issuer: str,
+        audience: str,
+        jwks_url: str | None,
+        *,
+        bridges: Iterable[str],
+        public_url: str | None,
+        clock: Clock,
+        fetch: Fetch,
+    ) -> None:
+        try:
+            import jwt
+            import jwt.algorithms
+        except ImportError as missing:
+            raise _not_installed() from missing
+        if not jwt.algorithms.has_crypto:
+            raise _not_installed()
+        self._decode = jwt.decode
+        self._header = jwt.get_unverified_header
+        self._wrong = jwt.exceptions.PyJWTError
+        self._expired = jwt.exceptions.ExpiredSignatureError
+        self._issuer = issuer
+        self._audience = audience
+        self._audiences = _accepted_audiences(audience, public_url, tuple(bridges))
+        """What a token may be issued for, each with the bridge that it is limited to, if any."""
+        self._bridges = tuple(bridges)
+        self._public_url = public_url
+        self._clock = clock
+        self._keys = SigningKeys(issuer, jwks_url, clock, fetch)
+        self._remembered: OrderedDict[bytes, tuple[Grant, float]] = OrderedDict()
+        """Tokens that were checked a moment ago: a signature takes longer than a call."""
+
+    # --- tokens --------------------------------------------------------------------------------------------
+
+    def recognizes(self, token: str) -> bool:
+        """Everything that has the form of a JWT."""
+        return token.count(".") == 2  # noqa: PLR2004 - header, claims, signature
+
+    def check(self, token: str) -> Grant | None:
+        """Check a token, if its key is known."""
+        digest = sha256(token.encode()).digest()
+        remembered = self._remembered.get(digest)
+        if remembered is not None and self._clock.monotonic() < remembered[1]:
+            self._reject_expired(remembered[0])
+            return remembered[0]
+        key = self._keys.known(*self._read_header(token))
+        return None if key is None else self._verify(token, key, digest)
+
+    async def check_later(self, token: str) -> Grant:
+        """Check a token, with its key asked for."""
+        try:
+            key = await self._keys.find(*self._read_header(token))
+        except Unavailable as away:
+            raise HostRejection(503, str(away), "oauth", headers=((b"retry-after", b"30"),)) from away
+        if key is None:
+            raise InvalidToken("The token is signed with a key that its issuer does not have.", INVALID)
+        return self._verify(token, key, sha256(token.encode()).digest())
+
+    def _read_header(self, token: str) -> tuple[str, str]:
+        """Return the id of the key, empty where the token names none, and the algorithm."""
+        if len(token) > _MOST_TOKEN:
+            raise InvalidToken("The token is too long.", INVALID)
+        try:
+            header = self._header(token)
+        except (self._wrong, *_ODD):
+            raise InvalidToken("The token cannot be read.", INVALID) from None
+        key_id, algorithm, kind = header.get("kid", ""), header.get("alg"), header.get("typ", "JWT")
+        if algorithm not in ALGORITHMS:
+            raise InvalidToken("The token is signed in a way that is not accepted.", INVALID)
+        if not isinstance(kind, str) or kind.lower().removeprefix("application/") not in _TYPES:
+            raise InvalidToken("The token is not an access token.", INVALID)
+        return str(key_id), algorithm
+
+    def _verify(self, token: str, key: Any, digest: bytes) -> Grant:
+        try:
+            claims = self._decode(
+                token,
+                key,
+                algorithms=[key.algorithm_name],
+                audience=list(self._audiences),
+                issuer=self._issuer,
+                leeway=LEEWAY_SECONDS,
+                options={"require": ["exp", "iss", "aud", "sub"]},
+            )
+            grant = self._grant(claims)
+        except self._expired:
+            raise InvalidToken(_EXPIRED, EXPIRED) from None
+        except self._wrong as problem:
+            raise InvalidToken(f"The token is not accepted: {problem}.", INVALID) from None
+        except _ODD:  # a claim of a type or size that nobody expects
+            raise InvalidToken("The token has claims that cannot be read.", INVALID) from None
+        self._remembered[digest] = (grant, self._clock.monotonic() + REMEMBER_SECONDS)
+        if len(self._remembered) > _MOST_REMEMBERED:
+            self._remembered.popitem(last=False)
+        return grant
+
+    def _grant(self, claims: dict[str, Any]) -> Grant:
+        said = claims.get("scope", claims.get("scp", ""))
+        given = said.split() if isinstance(said, str) else [str(scope) for scope in said]
+        opened = read_scopes(given, self._bridges)
+        full, reading = opened.full, opened.reading
+        only = self._bridges_of(claims["aud"])
+        if only is not None:  # issued for the address of one bridge, whatever its scopes say
+            full = only if EVERYTHING in full else full & only
+            reading = only if EVERYTHING in reading else reading & only
+        expires = float(claims["exp"]) + LEEWAY_SECONDS
+        metrics = opened.metrics and only is None
+        return Grant(_name(str(claims["sub"])), full, reading, metrics, expires=expires)
+
+    def _bridges_of(self, audience: str | list[str]) -> frozenset[str] | None:
+        """Return the bridges that a token was issued for; None where it was issued for the whole host."""
+        named = [audience] if isinstance(audience, str) else audience
+        found = [self._audiences[one] for one in named if one in self._audiences]
+        return None if None in found else frozenset(bridge for bridge in found if bridge is not None)
+
+    def _reject_expired(self, grant: Grant) -> None:
+        if grant.expires is not None and grant.expires <= self._clock.now():
+            raise InvalidToken(_EXPIRED, EXPIRED)
+
+    # --- where a client gets one ---------------------------------------------------------------------------
+
+    def challenge_details(self, request: HostRequest) -> str:
+        """Give what a refusal says beyond that a token is needed: where to read on."""
+        base = self._base(request)
+        return f', resource_metadata="{base}{RESOURCE}{request.path}"' if base and request.path else ""
+
+    def describe_resource(self, request: HostRequest, bridge: str | None) -> Response:
+        """Say what the resource of a path is and who issues tokens for it (RFC 9728, section 3.3)."""
+        path = request.path.removeprefix(RESOURCE)
+        base = self._base(request)
+        is_whole = not path and "://" in self._audience
+        about = {
+            "resource": self._audience if is_whole else base + path,
+            "authorization_servers": [self._issuer],
+            "scopes_supported": supported_scopes(self._bridges if bridge is None else (bridge,), bridge),
+            "bearer_methods_supported": ["header"],
+            "resource_name": "Bridgehead",
+        }
+        return Response.json(msgspec.json.encode(about))
+
+    def _base(self, request: HostRequest) -> str:
+        if self._public_url:
+            return self._public_url.rstrip("/")
+        host = request.headers.get(b"host", b"").decode("latin-1")
+        return f"{request.scheme}://{host}" if _HOST.fullmatch(host) else ""
+
+
+def _accepted_audiences(
+    audience: str, public_url: str | None, bridges: tuple[str, ...]
+) -> dict[str, str | None]:
+    """List the audience that is set, and the addresses of ours that the metadata name as resources."""
+    accepted: dict[str, str | None] = {}
+    for url in (public_url, audience):
+        parts = urlsplit(url or "")
+        if parts.scheme and parts.netloc:
+            base = (url or "").rstrip("/") if url == public_url else f"{parts.scheme}://{parts.netloc}"
+            accepted |= {f"{base}/{bridge}/mcp": bridge for bridge in bridges}
+            accepted[f"{base}/mcp"] = None
+    return {**accepted, audience: None}
+
+
+def _name(subject: str) -> str:
+    """Name a caller so that it cannot be taken for one of the file of tokens, nor break a line of a log."""
+    if _PLAIN.fullmatch(subject):
+        return f"oauth:{subject}"
+    return f"oauth:{sha256(subject.encode(errors='replace')).hexdigest()[:32]}"
+
+
+def _not_installed() -> BridgeError:
+    return BridgeError(
+        "BRIDGEHEAD_OAUTH_ISSUER is set, but the packages that check its tokens are not installed.",
+        next_step='Install it with pip install "bridgehead[oauth]", or unset the variable.',
+    )

@@ -1,0 +1,143 @@
+"""Token command: `bridgehead token add|list|revoke`. A running host takes changes over by itself."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from bridgehead.runtime import plugins
+from bridgehead.runtime.command_line import Parser, completed_by
+from bridgehead.runtime.errors import BridgeError, InvalidArgument
+from bridgehead.runtime.timing import Clock, SystemClock
+
+from ..factory import tokens_path
+from ..settings import HostSettings
+from .tokens import NO_BRIDGE, Token, TokenFile, create_token
+
+if TYPE_CHECKING:
+    import argparse
+
+_EXAMPLES = """\
+examples:
+  bridgehead token add alice
+  bridgehead token add ci --bridges aoc --read-only --per-minute 600 --days 90
+  bridgehead token add prometheus --bridges none --metrics
+  bridgehead token list
+  bridgehead token revoke alice
+"""
+_DAY = timedelta(days=1).total_seconds()
+
+
+def main(arguments: list[str], environment: Mapping[str, str], clock: Clock | None = None) -> int:
+    """Do what is asked for with the file of tokens, and return the exit status."""
+    given = parser().parse_args(arguments)
+    file = TokenFile(tokens_path(HostSettings(environment)))
+    if given.act == "add":
+        _add(file, given, (clock or SystemClock()).now())
+    elif given.act == "revoke":
+        revoked = file.revoke(given.name)
+        _say(f"The token of {revoked.name} is revoked; a running host takes that over within a second.")
+    else:
+        _list(file.read().tokens, (clock or SystemClock()).now(), as_json=given.json)
+    return 0
+
+
+def parser() -> Parser:
+    """Make what reads the command line."""
+    found = Parser(prog="bridgehead token", description="Who may use bridgehead serve.", epilog=_EXAMPLES)
+    acts = found.add_subparsers(dest="act", required=True, metavar="add|list|revoke")
+    add = acts.add_parser("add", help="make a token; it is shown once")
+    add.add_argument("name", help="whose it is: the client's name in limits, logs and usage")
+    about = "only these bridges, separated by commas (default: all)"
+    completed_by(add.add_argument("--bridges", metavar="NAMES", help=about), lambda *_: plugins.names())
+    add.add_argument("--read-only", action="store_true", help="only tools that change nothing")
+    add.add_argument("--metrics", action="store_true", help="opens /metrics too")
+    add.add_argument("--per-minute", type=int, default=0, metavar="N", help="requests a minute (no limit)")
+    add.add_argument("--days", type=float, metavar="N", help="days until it expires (never)")
+    listing = acts.add_parser("list", help="show all tokens, without their secrets")
+    listing.add_argument("--json", action="store_true", help="as JSON")
+    revoke = acts.add_parser("revoke", help="end a token")
+    completed_by(revoke.add_argument("name", help="whose it is"), _names)
+    return found
+
+
+def _names(_before: list[str], environment: Mapping[str, str]) -> list[str]:
+    try:
+        return [token.name for token in TokenFile(tokens_path(HostSettings(environment))).read().tokens]
+    except BridgeError:
+        return []
+
+
+def _add(file: TokenFile, given: argparse.Namespace, now: float) -> None:
+    token, secret = create_token(
+        given.name,
+        now,
+        bridges=_bridges(given.bridges),
+        read_only=given.read_only,
+        metrics=given.metrics,
+        per_minute=_at_least(given.per_minute, 0, "--per-minute"),
+        expires=None if given.days is None else now + _at_least(given.days, 0, "--days") * _DAY,
+    )
+    file.add(token)
+    # Only the token goes to standard output, so that a script can take it.
+    sys.stderr.write(f"The token of {token.name}, shown this once; the file holds only its hash:\n")
+    _say(secret)
+
+
+def _bridges(text: str | None) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in (text or "").split(",") if name.strip())
+    known = (*plugins.names(), NO_BRIDGE)
+    for name in names:
+        if name not in known:
+            raise InvalidArgument(f"Unknown bridge {name!r}.", next_step=f"Available: {', '.join(known)}.")
+    return names
+
+
+def _at_least(value: float, least: float, option: str) -> float:
+    if not value >= least:
+        raise InvalidArgument(f"{option} is {value:g}.", next_step=f"It must be {least:g} or more.")
+    return value
+
+
+def _list(tokens: tuple[Token, ...], now: float, *, as_json: bool) -> None:
+    if as_json:
+        import msgspec
+
+        shown = [
+            {k: v for k, v in msgspec.to_builtins(token).items() if k not in {"hash", "id"}}
+            for token in tokens
+        ]
+        _say(msgspec.json.format(msgspec.json.encode(shown)).decode())
+        return
+    if not tokens:
+        _say("There are no tokens. Make one with bridgehead token add NAME.")
+        return
+    rows = [("NAME", "BRIDGES", "MAY", "A MINUTE", "CREATED", "EXPIRES"), *(_row(t, now) for t in tokens)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        _say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _row(token: Token, now: float) -> tuple[str, ...]:
+    may = "read" if token.read_only else "everything"
+    expires = "never" if token.expires is None else _day(token.expires)
+    if token.expires is not None and token.expires <= now:
+        expires += " (expired)"
+    return (
+        token.name,
+        ",".join(token.bridges) or "all",
+        f"{may}, metrics" if token.metrics else may,
+        str(token.per_minute or "no limit"),
+        _day(token.created),
+        expires,
+    )
+
+
+def _day(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")

@@ -1,0 +1,239 @@
+"""Tokens: the file that says who may use the host. Owns its format, its changes, and the check of a token.
+
+A token is `bh_ID_SECRET`. The id finds the entry; of the secret, which is random and long, the file holds a
+hash only. Whoever changes the file locks it, and replaces it as a whole, so that a host may read it any time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from bridgehead.runtime import durable, logs
+from bridgehead.runtime.errors import InvalidArgument, NotFound, StorageError
+from bridgehead.runtime.timing import Clock
+
+from .grants import EVERYTHING, Grant
+
+PREFIX = "bh"
+NO_BRIDGE = "none"
+NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
+WATCH_SECONDS = 0.5
+_LOCK_SECONDS = 10.0
+_NOBODY = sha256(b"nobody").hexdigest()
+"""What a token without an entry is compared with, so that it takes as long."""
+
+log = logs.logger("host.auth")
+
+Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+
+
+class Token(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """One entry: everything about a token but its secret."""
+
+    id: str
+    name: str
+    hash: Hash
+    created: float
+    bridges: tuple[str, ...] = ()
+    """None given means all of them; `none` stands for no bridge."""
+    read_only: bool = False
+    metrics: bool = False
+    per_minute: Annotated[int, Meta(ge=0)] = 0
+    expires: float | None = None
+
+    def grant(self) -> Grant:
+        """Give what it opens."""
+        bridges = frozenset(self.bridges or (EVERYTHING,)) - {NO_BRIDGE}
+        return Grant(
+            self.name,
+            frozenset() if self.read_only else bridges,
+            bridges if self.read_only else frozenset(),
+            self.metrics,
+            self.per_minute,
+            self.expires,
+            self.id,
+        )
+
+
+class TokenList(Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything that the file says."""
+
+    tokens: tuple[Token, ...] = ()
+    version: Annotated[int, Meta(ge=1, le=1)] = 1
+
+
+def create_token(name: str, now: float, **options: object) -> tuple[Token, str]:
+    """Make a token, and return its entry and, for the one time that it is shown, the token itself."""
+    if NAME.fullmatch(name) is None:
+        raise InvalidArgument(
+            f"{name!r} cannot be a token's name.",
+            next_step="Take up to 64 letters, digits and . _ @ -, beginning with a letter or digit.",
+        )
+    own_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+    entry = Token(id=own_id, name=name, hash=_hash(secret), created=now, **options)  # type: ignore[arg-type]
+    return entry, f"{PREFIX}_{own_id}_{secret}"
+
+
+def _hash(secret: str) -> str:
+    # A fast hash is right here: the secret has 256 random bits, which nobody can try out.
+    return sha256(secret.encode()).hexdigest()
+
+
+class TokenFile:
+    """The file, as commands change it and a host reads it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self) -> TokenList:
+        """Return what the file says; a file that is not there says nothing."""
+        try:
+            return msgspec.json.decode(self.path.read_bytes(), type=TokenList)
+        except FileNotFoundError:
+            return TokenList()
+        except OSError as failure:
+            raise StorageError(
+                f"The tokens in {self.path} cannot be read: {failure.strerror}.",
+                next_step="Let this user read the file, or name another one in BRIDGEHEAD_TOKENS_FILE.",
+            ) from failure
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as failure:
+            raise StorageError(
+                f"{self.path} is not a file of tokens: {failure}.",
+                next_step="Fix or move the file, then add the tokens again with bridgehead token add.",
+            ) from failure
+
+    def add(self, token: Token) -> None:
+        """Add an entry. A name is used once."""
+        with self._changing() as tokens:
+            if any(other.name == token.name for other in tokens):
+                raise InvalidArgument(
+                    f"There is a token for {token.name} already.",
+                    next_step=f"Revoke it with bridgehead token revoke {token.name}, or take another name.",
+                )
+            tokens.append(token)
+
+    def revoke(self, name: str) -> Token:
+        """Take an entry out, and return it."""
+        with self._changing() as tokens:
+            found = [token for token in tokens if token.name == name]
+            if not found:
+                known = ", ".join(token.name for token in tokens) or "none"
+                raise NotFound(f"There is no token for {name}.", next_step=f"There are: {known}.")
+            tokens.remove(found[0])
+        return found[0]
+
+    @contextmanager
+    def _changing(self) -> Iterator[list[Token]]:
+        """Hold the file's lock, give its entries, and write what has become of them."""
+        from filelock import FileLock, Timeout
+
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with FileLock(f"{self.path}.lock", timeout=_LOCK_SECONDS, mode=0o600):
+                found = self.read()
+                tokens = list(found.tokens)
+                yield tokens
+                data = msgspec.json.format(msgspec.json.encode(replace(found, tokens=tuple(tokens))))
+                durable.replace(self.path, data + b"\n")
+        except Timeout:
+            raise StorageError(
+                f"{self.path} is being changed by another process.", next_step="Try again in a moment."
+            ) from None
+        except OSError as failure:
+            raise StorageError(
+                f"The tokens cannot be written to {self.path}: {failure.strerror}.",
+                next_step="Name a file that can be written to in BRIDGEHEAD_TOKENS_FILE.",
+            ) from failure
+
+
+class Tokens:
+    """The tokens as they are now: the file is looked at again when it may have changed."""
+
+    def __init__(self, file: TokenFile) -> None:
+        self._file = file
+        self._by_id: dict[str, tuple[str, Grant]] = {}
+        self._seen: tuple[int, ...] | None = None
+        self.problem = ""
+        """Why the file cannot be read any more; what it said before stays valid."""
+
+    def read(self) -> None:
+        """Read the file, if it has changed."""
+        seen = _signature(self._file.path)
+        if seen == self._seen:
+            return
+        self._seen = seen
+        try:
+            found = self._file.read()
+        except StorageError as failure:
+            self.problem = str(failure)
+            return
+        self.problem = ""
+        self._by_id = {token.id: (token.hash, token.grant()) for token in found.tokens}
+
+    def refresh(self) -> None:
+        """Do the same while serving, and say so."""
+        before = self._seen
+        self.read()
+        if self._seen == before:
+            return
+        if self.problem:
+            log.error("the tokens cannot be read; the last ones stay valid", problem=self.problem)
+        else:
+            log.info("the tokens were read again", tokens=len(self))
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def grant_of(self, token: str) -> Grant | None:
+        """Return what a token opens; nothing where it is not one. It may have expired."""
+        prefix, _, rest = token.partition("_")
+        own_id, _, secret = rest.partition("_")
+        expected, grant = self._by_id.get(own_id, (_NOBODY, None))
+        is_right = hmac.compare_digest(_hash(secret), expected)
+        return grant if is_right and prefix == PREFIX else None
+
+    def has(self, grant: Grant) -> bool:
+        """Tell whether a grant that was given is still in the file as it was."""
+        return self._by_id.get(grant.token_id, ("", None))[1] == grant
+
+
+class TokenWatch:
+    """Ends what is being answered to callers whose tokens were revoked or have expired meanwhile."""
+
+    def __init__(self, tokens: Tokens | None, clock: Clock) -> None:
+        self._tokens = tokens
+        self._clock = clock
+
+    async def run(self, revoke_where: Callable[[Callable[[Grant], bool]], None]) -> None:
+        """Look, as long as the host lives."""
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            if self._tokens is not None:
+                self._tokens.refresh()
+            revoke_where(self._has_ended)
+
+    def _has_ended(self, grant: Grant) -> bool:
+        if grant.expires is not None and grant.expires <= self._clock.now():
+            return True
+        return bool(grant.token_id) and self._tokens is not None and not self._tokens.has(grant)
+
+
+def _signature(path: Path) -> tuple[int, ...] | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - on the way of every request; a path object makes it dearer
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size

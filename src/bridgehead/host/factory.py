@@ -1,0 +1,134 @@
+"""Factory: puts the host's application together from settings, and says what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from bridgehead.mcp import Limits
+from bridgehead.mcp.http.guard import Guard
+from bridgehead.runtime import directories, logs
+from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.manifest import Manifest
+from bridgehead.runtime.timing import Clock
+
+from .access_log import AccessLog
+from .app import HostApplication
+from .auth.admission import Admission
+from .auth.authenticator import Authenticator, FileIssuer, Issuer
+from .auth.throttle import Throttle
+from .auth.tokens import TokenFile, Tokens, TokenWatch
+from .metrics import HostMetrics
+from .pages import Pages
+from .proxies import Proxies
+from .registry import Registry
+from .request import log_fields
+from .routes import make_table
+from .settings import HostSettings
+from .tracing import Tracer
+from .views import Views
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .auth.oauth import OAuthIssuer
+    from .workers.forwarding import Workers
+
+
+def tokens_path(settings: HostSettings) -> Path:
+    """Return where the file of tokens is."""
+    return settings.tokens_file or directories.open_state(settings, "host") / "tokens.json"
+
+
+def open_tokens(settings: HostSettings) -> Tokens | None:
+    """Read the tokens that let callers in; None where nobody is asked. Raises BridgeError where none is."""
+    if not settings.needs_auth:
+        return None
+    file = TokenFile(tokens_path(settings))
+    if not file.read().tokens and not settings.oauth_issuer:
+        raise BridgeError(
+            f"Callers of this server (MCP_SERVER_HOST is {settings.host!r}) need a token, and there is none.",
+            next_step="Make one with bridgehead token add NAME, or set BRIDGEHEAD_OAUTH_ISSUER. Without "
+            "either, the server can only listen on localhost.",
+        )
+    tokens = Tokens(file)
+    tokens.read()
+    return tokens
+
+
+def limits_of(settings: HostSettings) -> Limits:
+    """Return the engine's limits as the settings have them."""
+    return Limits(
+        message_bytes=settings.body_limit,
+        body_seconds=settings.body_seconds,
+        shutdown_seconds=settings.shutdown_seconds,
+    )
+
+
+def make_application(
+    settings: HostSettings,
+    manifests: Mapping[str, Manifest],
+    environment: Mapping[str, str],
+    clock: Clock,
+    *,
+    state_key: bytes,
+    tracer: Tracer | None = None,
+    workers: Workers | None = None,
+) -> HostApplication:
+    """Make the application of one process."""
+    logs.also(log_fields)
+    tokens = open_tokens(settings)
+    oauth = _oauth_issuer(settings, manifests, environment, clock)
+    issuers: list[Issuer] = [] if tokens is None else [FileIssuer(tokens, clock)]
+    if oauth is not None:
+        issuers.append(oauth)
+    registry = Registry(manifests, environment, tracer=tracer)
+    guard = Guard(settings.hosts, settings.allowed_origins)
+    metrics = HostMetrics()
+    return HostApplication(
+        registry,
+        Views(
+            registry,
+            settings.tool_filter,
+            guard,
+            limits_of(settings),
+            state_key=state_key,
+            session_prefix="" if workers is None else workers.session_prefix,
+        ),
+        Admission(
+            make_table(manifests, with_oauth=oauth is not None),
+            guard,
+            Authenticator(issuers, clock, metrics.auth_failures.add),
+            Throttle(clock.monotonic),
+            *([] if oauth is None else [oauth.challenge_details]),
+        ),
+        Pages(registry, metrics, None if oauth is None else oauth.describe_resource, workers),
+        proxies=Proxies(settings.trusted_proxies),
+        metrics=metrics,
+        access_log=AccessLog(settings.access_log, clock),
+        clock=clock,
+        watch=TokenWatch(tokens, clock),
+        shutdown_seconds=settings.shutdown_seconds,
+    )
+
+
+def _oauth_issuer(
+    settings: HostSettings, bridges: Iterable[str], environment: Mapping[str, str], clock: Clock
+) -> OAuthIssuer | None:
+    if not settings.oauth_issuer or not settings.oauth_audience:
+        return None
+    from bridgehead.runtime.http import Proxies
+
+    from .auth.jwks import fetch
+    from .auth.oauth import OAuthIssuer
+
+    return OAuthIssuer(
+        settings.oauth_issuer,
+        settings.oauth_audience,
+        settings.oauth_jwks_url,
+        bridges=bridges,
+        public_url=settings.public_url,
+        clock=clock,
+        fetch=partial(fetch, proxies=Proxies.from_environment(environment)),
+    )

@@ -1,0 +1,137 @@
+"""Forwarding: how the workers of one host reach each other, on loopback and with a secret of their own.
+
+A session lives in the worker that opened it; whoever else gets a request of it forwards it. The metrics of
+all workers are gathered by the one that is asked. Nobody else knows the secret, which the parent makes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from bridgehead.mcp.http.message import ClientGone, Handled, Handler, Request, Response, ResponseStream
+from bridgehead.mcp.http.server.connections import OnReject, log_rejection
+from bridgehead.runtime.http import BodyTooLarge, ConnectFailed, ConnectionBroken, Pool
+
+SECRET = b"x-bridgehead-sibling"
+CLIENT = b"x-bridgehead-client"
+HOST = b"x-bridgehead-host"
+OWN_METRICS = "/own-metrics"
+_HOP_BY_HOP = {b"connection", b"keep-alive", b"transfer-encoding", b"expect", b"upgrade", b"te"}
+_NOT_FORWARDED = frozenset({*_HOP_BY_HOP, b"host", b"content-length", SECRET, CLIENT, HOST})
+_NOT_RETURNED = frozenset({b"connection", b"transfer-encoding", b"date"})
+CONNECT_SECONDS = 2.0
+GATHER_SECONDS = 2.0
+_MOST_METRICS_BYTES = 16 * 1024 * 1024
+
+
+class WorkerGone(Exception):
+    """A worker that cannot be reached."""
+
+
+class Workers:
+    """All workers, as one of them sees them."""
+
+    def __init__(self, index: int, ports: tuple[int, ...], secret: bytes) -> None:
+        self.index = index
+        self.ports = ports
+        self._secret = secret
+        self._pools: dict[int, Pool] = {}
+
+    @property
+    def others(self) -> list[int]:
+        """The numbers of all other workers."""
+        return [number for number in range(len(self.ports)) if number != self.index]
+
+    @property
+    def session_prefix(self) -> str:
+        """What the ids of our sessions begin with, so that every worker knows whose they are."""
+        return f"{self.index}~"
+
+    def _pool(self, number: int) -> Pool:
+        if number not in self._pools:
+            url = f"http://127.0.0.1:{self.ports[number]}"
+            self._pools[number] = Pool(url, connect_seconds=CONNECT_SECONDS)
+        return self._pools[number]
+
+    async def forward(self, number: int, request: Request, body: bytes) -> ResponseStream:
+        """Let another worker answer a request, piece by piece, until it or the client ends."""
+        headers = [pair for pair in request.header_pairs if pair[0] not in _NOT_FORWARDED]
+        headers.append((CLIENT, f"{request.scheme} {request.address}".encode()))
+        headers.append((HOST, request.headers.get(b"host", b"")))
+        target = request.raw_path + (b"?" + request.query if request.query else b"")
+        task = asyncio.current_task()
+        if task is not None:  # cancelling ends the request to the other worker as well
+            request.when_gone(partial(_cancel, task))
+        try:
+            return await self._copy(number, request, target.decode("latin-1"), headers, body)
+        except asyncio.CancelledError:
+            if not request.is_gone or task is None:
+                raise
+            task.uncancel()
+            raise ClientGone from None
+        except ConnectFailed as failure:
+            raise WorkerGone from failure
+
+    async def _copy(
+        self, number: int, request: Request, target: str, headers: list[tuple[bytes, bytes]], body: bytes
+    ) -> ResponseStream:
+        asking = self._pool(number).request(request.method, target, self._texts(headers), body)
+        async with asking as response:
+            returned = [pair for pair in response.headers if pair[0] not in _NOT_RETURNED]
+            stream = await request.open_stream(response.status, returned)
+            while piece := await response.read():
+                await stream.write(piece)
+            return stream
+
+    def _texts(self, headers: list[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
+        pairs = [*headers, (SECRET, self._secret)]
+        return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in pairs]
+
+    async def fetch_metrics(self, number: int) -> bytes:
+        """Return what another worker counts; nothing where it does not answer."""
+        asking = self._pool(number).request("GET", OWN_METRICS, self._texts([]))
+        try:
+            async with asyncio.timeout(GATHER_SECONDS), asking as response:
+                return await response.read_body(_MOST_METRICS_BYTES)
+        except (BodyTooLarge, ConnectFailed, ConnectionBroken, TimeoutError):
+            return b""
+
+    def is_worker(self, request: Request) -> bool:
+        """Tell whether a request comes from one of them."""
+        return hmac.compare_digest(request.headers.get(SECRET, b""), self._secret)
+
+
+def _cancel(task: asyncio.Task[Any]) -> None:
+    task.cancel()
+
+
+class WorkerEntrance:
+    """The application as other workers reach it: on behalf of the client they speak for."""
+
+    def __init__(
+        self,
+        workers: Workers,
+        handler: Handler,
+        own_metrics: Callable[[], bytes],
+        on_reject: OnReject = log_rejection,
+    ) -> None:
+        self._workers = workers
+        self._handler = handler
+        self._own_metrics = own_metrics
+        self._on_reject = on_reject
+
+    def __call__(self, request: Request) -> Handled:
+        """Answer another worker."""
+        if not self._workers.is_worker(request):
+            self._on_reject("sibling", request.address, 403)
+            return Response(403)
+        if request.path == OWN_METRICS:
+            return Response(200, self._own_metrics())
+        client = request.headers.get(CLIENT, b"http ").decode("latin-1")
+        request.scheme, _, request.address = client.partition(" ")
+        request.headers[b"host"] = request.headers.get(HOST, b"")
+        return self._handler(request)

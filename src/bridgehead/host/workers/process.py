@@ -1,0 +1,135 @@
+"""Process: one process that serves, alone or as one of several, until it is told to end."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+
+from msgspec import Struct
+
+from bridgehead.mcp import run_to_end, socket_loop, told_to_end
+from bridgehead.mcp.http.message import Handler
+from bridgehead.mcp.http.server import Server
+from bridgehead.runtime import logs
+from bridgehead.runtime.manifest import Manifest
+from bridgehead.runtime.timing import SystemClock
+
+from .. import tls
+from ..app import HostApplication
+from ..factory import limits_of, make_application
+from ..settings import HostSettings
+from ..tracing import open_tracer
+from .forwarding import WorkerEntrance, Workers
+from .sharding import ShardedApplication
+
+RENEW_SECONDS = 60.0
+"""How often it is looked whether there is a new certificate."""
+
+log = logs.logger("host")
+
+
+class Job(Struct, frozen=True):
+    """What every process of one host serves."""
+
+    settings: HostSettings
+    manifests: Mapping[str, Manifest]
+    environment: Mapping[str, str]
+    listening: socket.socket
+    state_key: bytes
+    """What the questions that a client carries between two requests are sealed with, the same for all."""
+
+    @property
+    def address(self) -> str:
+        """The address that is served, as a client would write it."""
+        scheme = "https" if self.settings.tls_cert else "http"
+        return f"{scheme}://{self.settings.shown_host}:{self.listening.getsockname()[1]}"
+
+
+class WorkerPlace(Struct, frozen=True):
+    """One process among several."""
+
+    workers: Workers
+    listening: socket.socket
+    """Where the other workers reach it."""
+
+
+def serve(job: Job, place: WorkerPlace | None = None) -> None:
+    """Serve until told to end."""
+    settings = job.settings
+    _open_as_many_as_allowed()
+    tracer = open_tracer(settings.otel_endpoint)
+    app = make_application(
+        settings,
+        job.manifests,
+        job.environment,
+        SystemClock(),
+        state_key=job.state_key,
+        tracer=tracer,
+        workers=None if place is None else place.workers,
+    )
+    run_to_end(_serve(job, place, app), socket_loop, settings.shutdown_seconds)
+    if tracer is not None:
+        tracer.close()
+    log.info("ended")
+
+
+async def _serve(job: Job, place: WorkerPlace | None, app: HostApplication) -> None:
+    certificate = tls.certificate(job.settings)
+    handler: Handler = app
+    inner: Server | None = None
+    await app.start()
+    if place is not None:
+        handler = ShardedApplication(app, place.workers, limits_of(job.settings))
+        entrance = WorkerEntrance(place.workers, handler, app.pages.own_metrics, app.record_early_rejection)
+        inner = _server(job, app, entrance)
+        await inner.start(place.listening)
+    server = _server(job, app, handler)
+    with told_to_end(server.shutdown_seconds) as told:
+        await server.start(job.listening, None if certificate is None else certificate.context)
+        log.info("serving", url=f"{job.address}/mcp", bridges=list(job.manifests), **_about(job, place))
+        while not await _within(RENEW_SECONDS, told):
+            if certificate is not None:
+                certificate.renew()
+        log.info("ending")
+        # What other workers forward here is answered longest: they end at their own pace.
+        server.stop_accepting()
+        app.end_streams()
+        await server.stop()
+        if inner is not None:
+            await inner.stop()
+        await app.stop()
+
+
+async def _within(seconds: float, event: asyncio.Event) -> bool:
+    """Wait for an event, but not longer than this; tells whether it came."""
+    try:
+        await asyncio.wait_for(event.wait(), seconds)
+    except TimeoutError:
+        return False
+    return True
+
+
+def _server(job: Job, app: HostApplication, handler: Handler) -> Server:
+    return Server(
+        handler,
+        most_connections=job.settings.connections,
+        keep_alive_seconds=job.settings.idle_seconds,
+        shutdown_seconds=job.settings.shutdown_seconds,
+        on_reject=app.record_early_rejection,
+    )
+
+
+def _open_as_many_as_allowed() -> None:
+    """Let this process have as many files open as the system allows it: each connection is one."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource  # not on Windows, which has no such limit
+
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _about(job: Job, place: WorkerPlace | None) -> dict[str, object]:
+    about: dict[str, object] = {"auth": "on" if job.settings.needs_auth else "off"}
+    return about if place is None else about | {"worker": place.workers.index}

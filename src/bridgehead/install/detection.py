@@ -1,0 +1,48 @@
+"""Detection: which clients are on this machine, and which bridges each of them has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from . import edit, entries, files
+from .clients import CLIENTS, Client, Scope
+from .errors import InstallError, Malformed
+from .machine import Machine
+
+
+class DetectedClient(Struct, frozen=True):
+    """One configuration file of a client, or the place where it would be."""
+
+    client: Client
+    scope: Scope
+    path: Path
+    is_there: bool
+    """Whether the client is there; its file need not be."""
+    bridges: tuple[str, ...] = ()
+    problem: str = ""
+
+
+def detect_clients(machine: Machine) -> Iterator[DetectedClient]:
+    """Give every client's file for the user, and those of the project that exist."""
+    for client in CLIENTS:
+        for scope in client.scopes:
+            path = files.choose(client.places(machine, scope))
+            if scope == "user":
+                is_there = path.exists() or any(files.exists(sign) for sign in client.signs(machine))
+                yield _look(client, scope, path, is_there=is_there)
+            elif path.exists():
+                yield _look(client, scope, path, is_there=True)
+
+
+def _look(client: Client, scope: Scope, path: Path, *, is_there: bool) -> DetectedClient:
+    try:
+        servers = edit.servers(files.read(path), client.form, client.section)
+    except Malformed as failure:
+        return DetectedClient(client, scope, path, is_there, problem=f"broken at {failure}")
+    except InstallError as failure:
+        return DetectedClient(client, scope, path, is_there, problem=str(failure))
+    ours = tuple(name for name, entry in servers.items() if entries.is_ours(name, entry))
+    return DetectedClient(client, scope, path, is_there, ours)

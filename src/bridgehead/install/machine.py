@@ -1,0 +1,95 @@
+"""Machine: what an installation has to know of the machine it runs on, and the command to start there."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+import sysconfig
+from collections.abc import Mapping
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+
+from msgspec import Struct
+
+from bridgehead import __spec__ as package
+
+from .errors import InstallError
+
+_FLEETING = ("archive-v0", "environments-v2")
+"""Folders of uv's cache, in which `uvx` runs a program: they come and go."""
+
+
+class Machine(Struct, frozen=True):
+    """A machine: its system, as `sys.platform` names it, and where a person works on it."""
+
+    platform: str
+    home: str
+    folder: str
+    environment: Mapping[str, str]
+
+    @classmethod
+    def here(cls, environment: Mapping[str, str]) -> Machine:
+        """Describe the machine that this runs on."""
+        home = environment.get("USERPROFILE" if sys.platform == "win32" else "HOME") or str(Path.home())
+        return cls(sys.platform, home, str(Path.cwd()), environment)
+
+    @property
+    def is_windows(self) -> bool:
+        """Tell whether paths and programs are those of Windows."""
+        return self.platform == "win32"
+
+    def path(self, *parts: str) -> PurePath:
+        """Return a path as this system writes it."""
+        return PureWindowsPath(*parts) if self.is_windows else PurePosixPath(*parts)
+
+    def root(self, name: str) -> PurePath:
+        """Return a folder that configuration files are named from."""
+        variable, fallback = {
+            "home": ("", self.path(self.home)),
+            "project": ("", self.path(self.folder)),
+            "config": ("XDG_CONFIG_HOME", self.path(self.home, ".config")),
+            "roaming": ("APPDATA", self.path(self.home, "AppData", "Roaming")),
+            "local": ("LOCALAPPDATA", self.path(self.home, "AppData", "Local")),
+            "support": ("", self.path(self.home, "Library", "Application Support")),
+            "claude": ("CLAUDE_CONFIG_DIR", self.path(self.home)),
+            "codex": ("CODEX_HOME", self.path(self.home, ".codex")),
+        }[name]
+        named = self.path(self.environment.get(variable, "")) if variable else fallback
+        # A relative one would mean another place to the client.
+        return named if named.is_absolute() else fallback
+
+
+def installed_command() -> tuple[str, ...]:
+    """Return the command of the installation that is running."""
+    archive = getattr(getattr(package, "loader", None), "archive", None)
+    name = "bridgehead.exe" if sys.platform == "win32" else "bridgehead"
+    return choose_command(Path(sysconfig.get_path("scripts"), name), sys.executable, archive)
+
+
+def choose_command(script: Path, python: str, archive: str | None) -> tuple[str, ...]:
+    """Return the script, or what does the same where there is none."""
+    if archive is not None:
+        return python, str(Path(archive).absolute())
+    return (str(script),) if script.is_file() else (python, "-m", "bridgehead")
+
+
+def named_command(text: str, *, is_windows: bool) -> tuple[str, ...]:
+    """Return a command that a person named, with the full path of its program."""
+    if Path(text).is_file():
+        return (str(Path(text).absolute()),)
+    try:
+        program, *arguments = shlex.split(text, posix=not is_windows)
+    except ValueError:
+        program, arguments = "", []
+    path = shutil.which(program) if program else None
+    if path is None:
+        raise InstallError(
+            f"--command {text!r} is no program that can be run here.",
+            next_step="Name a file, or a program that your shell finds.",
+        )
+    return str(Path(path).absolute()), *arguments
+
+
+def is_fleeting(command: tuple[str, ...]) -> bool:
+    """Tell whether a command may be gone tomorrow."""
+    return any(part in _FLEETING for word in command for part in Path(word).parts)

@@ -1,0 +1,159 @@
+"""ASGI: lets any ASGI server (uvicorn, granian, hypercorn) run what our own server runs.
+
+A thin adapter at the edge: it turns a scope into a `Request`, calls the one entrance, and sends what comes of
+it. Middleware in front may set `scope["state"]["principal"]` to the name of the caller.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from typing import Any
+
+from .message import BODYLESS, Application, ClientGone, HeaderPairs, Request, Response, ResponseStream
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+AsgiApplication = Callable[[Scope, Receive, Send], Coroutine[Any, Any, None]]
+
+
+def asgi(app: Application) -> AsgiApplication:
+    """Give the ASGI application of an application."""
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await _serve_request(app, AsgiRequest(scope, receive, send), send)
+        elif scope["type"] == "lifespan":
+            await _live(app, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1000})
+
+    return serve
+
+
+async def _serve_request(app: Application, request: AsgiRequest, send: Send) -> None:
+    outcome = app(request)
+    try:
+        response = outcome if isinstance(outcome, Response) else await outcome
+    except ClientGone:
+        return
+    finally:
+        request.stop_watching()
+    if not isinstance(response, Response):
+        await response.close()
+        return
+    headers = [*response.headers, *request.extra_headers]
+    if response.status not in BODYLESS:
+        headers.append((b"content-length", b"%d" % len(response.body)))
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    await send({"type": "http.response.body", "body": response.body})
+
+
+async def _live(app: Application, receive: Receive, send: Send) -> None:
+    while True:
+        event = await receive()
+        if event["type"] == "lifespan.startup":
+            try:
+                await app.start()
+            except Exception as failure:
+                await send({"type": "lifespan.startup.failed", "message": str(failure)})
+                raise
+            await send({"type": "lifespan.startup.complete"})
+        elif event["type"] == "lifespan.shutdown":
+            app.end_streams()
+            await app.stop()
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+
+
+class AsgiRequest(Request):
+    """A request as an ASGI server gives it."""
+
+    __slots__ = ("_receive", "_send", "_watcher")
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path: str = scope["path"]
+        mount = scope.get("root_path", "")
+        super().__init__(
+            scope["method"],
+            scope.get("raw_path") or path.encode(),
+            path.removeprefix(mount),
+            scope.get("query_string", b""),
+            scope["headers"],
+        )
+        self.mount = mount
+        self.scheme = scope.get("scheme", "http")
+        self.address = scope["client"][0] if scope.get("client") else ""
+        self.principal = scope["state"].get("principal") if "state" in scope else None
+        self._receive = receive
+        self._send = send
+        self._watcher: asyncio.Task[None] | None = None
+
+    async def read(self) -> bytes:
+        """Return the next piece of the body, and nothing after the last. Raises ClientGone."""
+        piece = b""
+        while not piece and not self.is_complete:
+            event = await self._receive()
+            if event["type"] != "http.request":
+                self.hang_up()
+                raise ClientGone
+            piece = event.get("body", b"")
+            self.is_complete = not event.get("more_body", False)
+        return piece
+
+    def when_gone(self, act: Callable[[], None]) -> None:
+        """Call something if the client hangs up: here a task has to listen for that."""
+        super().when_gone(act)
+        if self._watcher is None and not self.is_gone:
+            self._watcher = asyncio.get_running_loop().create_task(self._watch())
+
+    async def _watch(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self.hang_up()
+
+    def stop_watching(self) -> None:
+        """Note that the request is over."""
+        if self._watcher is not None:
+            self._watcher.cancel()
+
+    async def open_stream(self, status: int, headers: HeaderPairs) -> ResponseStream:
+        """Send the head of a response whose body comes in pieces."""
+        self.stream = stream = AsgiStream(self, self._send, status)
+        if not self.is_gone:
+            await self._send(
+                {"type": "http.response.start", "status": status, "headers": [*headers, *self.extra_headers]}
+            )
+        return stream
+
+
+class AsgiStream(ResponseStream):
+    """A response in pieces, as an ASGI server takes them."""
+
+    __slots__ = ("_is_closed", "_request", "_send")
+
+    def __init__(self, request: AsgiRequest, send: Send, status: int) -> None:
+        super().__init__(status)
+        self._request = request
+        self._send = send
+        self._is_closed = False
+
+    async def write(self, data: bytes) -> None:
+        """Send a piece; the server makes the caller wait while the client is slow to read."""
+        await self._send_body(data, more=True)
+
+    async def close(self) -> None:
+        """End the response in good order."""
+        if not self._is_closed:
+            await self._send_body(b"", more=False)
+            self._is_closed = True
+
+    async def _send_body(self, data: bytes, *, more: bool) -> None:
+        if self._request.is_gone or self._is_closed:
+            return
+        try:
+            await self._send({"type": "http.response.body", "body": data, "more_body": more})
+        except OSError:  # how ASGI says, since its version 2.4, that the client has hung up
+            self._request.hang_up()

@@ -1,0 +1,157 @@
+"""Legacy SSE: the HTTP+SSE transport of 2024-11-05, for clients that know nothing newer.
+
+`GET /sse` opens the stream on which everything is answered; its first event names the URL to post to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any
+from urllib.parse import parse_qs
+
+from .. import jsonrpc
+from ..connection import Connection
+from ..dispatch import Dispatcher
+from .events import HEADERS, KEEP_ALIVE, event
+from .guard import Guard, read_body, whole_body
+from .message import Handled, Request, Response, ResponseStream
+from .rejection import Rejection, reject_busy, reject_method, reject_session
+
+_MOST_WAITING = 64
+ACCEPTED = Response(202, b"Accepted")
+
+
+class _Stream:
+    """One client: its connection, and what waits to be sent to it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.waiting: asyncio.Queue[bytes] = asyncio.Queue(_MOST_WAITING)
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether too many requests are under way, or answered and not read."""
+        return len(self.tasks) - self.connection.parked > self.connection.limits.requests_in_flight
+
+    async def send(self, message: bytes) -> None:
+        await self.waiting.put(message)
+
+    async def close_stream(self) -> None:
+        """The stream carries everything; it cannot be let go of."""
+
+    async def finish(self, work: Coroutine[Any, Any, bytes | None]) -> None:
+        answer = await work
+        if answer is not None:
+            await self.send(answer)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    def wake(self) -> None:
+        """Let whoever delivers look around; where the queue is full, it does so anyway."""
+        with suppress(asyncio.QueueFull):
+            self.waiting.put_nowait(b"")
+
+    async def next_message(self, within: float) -> bytes | None:
+        """Wait for something to deliver; None if that took too long, nothing if there is only news of it."""
+        try:
+            return await asyncio.wait_for(self.waiting.get(), within)
+        except TimeoutError:
+            return None
+
+
+class LegacyTransport:
+    """Serves one dispatcher over HTTP+SSE."""
+
+    def __init__(
+        self, dispatcher: Dispatcher, guard: Guard, messages_path: str, session_prefix: str = ""
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._limits = dispatcher.limits
+        self._guard = guard
+        self._messages_path = messages_path
+        self._session_prefix = session_prefix
+        self._streams: dict[str, _Stream] = {}
+        self._is_ending = False
+
+    def end_streams(self) -> None:
+        """End every stream as soon as its calls are answered, because the server is going."""
+        self._is_ending = True
+        for stream in self._streams.values():
+            stream.spawn(stream.send(b""))
+
+    def open(self, request: Request) -> Handled:
+        """Serve `GET /sse` for as long as the client stays."""
+        self._guard.check(request.headers)
+        if request.method != "GET":
+            raise reject_method("Open the stream with GET", b"GET")
+        return self._serve(request)
+
+    async def _serve(self, request: Request) -> Response | ResponseStream:
+        if len(self._streams) >= self._limits.sessions:
+            return reject_session().response
+        name = self._session_prefix + secrets.token_urlsafe(24)
+        stream = self._streams[name] = _Stream(Connection(self._limits, request.principal))
+        url = f"{request.mount}{self._messages_path}?session_id={name}"
+        try:
+            response = await request.open_stream(200, HEADERS)
+            await response.write(event(url.encode(), name=b"endpoint"))
+            request.when_gone(stream.wake)
+            await self._deliver(request, response, stream)
+        finally:
+            del self._streams[name]
+            self._dispatcher.disconnect(stream.connection)
+            for task in tuple(stream.tasks):
+                task.cancel()
+        return response
+
+    async def _deliver(self, request: Request, response: ResponseStream, stream: _Stream) -> None:
+        while not request.is_gone:
+            message = await stream.next_message(self._limits.keep_alive_seconds)
+            if message is None:
+                await response.write(KEEP_ALIVE)
+                continue
+            if message:
+                await response.write(event(message))
+            if self._is_ending and not stream.connection.in_flight and stream.waiting.empty():
+                return
+
+    def post(self, request: Request) -> Handled:
+        """Take one message; its answer goes to the stream."""
+        self._guard.check(request.headers)
+        if request.method != "POST":
+            raise reject_method("Post messages here", b"POST")
+        query = parse_qs(request.query.decode("latin-1"))
+        stream = self._streams.get(query.get("session_id", [""])[0])
+        if stream is None or stream.connection.principal != request.principal:
+            raise Rejection(404, "The session is not known, or no longer: open the stream again")
+        if request.is_complete:
+            return self._take(stream, whole_body(request, self._limits))
+        return self._read_and_take(request, stream)
+
+    async def _read_and_take(self, request: Request, stream: _Stream) -> Response:
+        try:
+            return self._take(stream, await read_body(request, self._limits))
+        except Rejection as rejection:
+            return rejection.response
+
+    def _take(self, stream: _Stream, body: bytes) -> Response:
+        message = jsonrpc.decode(body)
+        if stream.is_busy and jsonrpc.is_request(message):
+            raise reject_busy()
+        known = stream.connection.listener
+        reply = self._dispatcher.take_any(message, stream.connection, stream)
+        if isinstance(reply, bytes):
+            stream.spawn(stream.send(reply))
+        elif reply is not None:
+            stream.spawn(stream.finish(reply))
+        listener = stream.connection.listener
+        if known is None and listener is not None:
+            stream.spawn(self._dispatcher.announce(listener, stream))
+        return ACCEPTED

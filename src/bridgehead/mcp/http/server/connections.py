@@ -1,0 +1,125 @@
+"""Connections: those that a server has open, and what they share.
+
+Closes the ones that idle, bounds their number, and ends them all in good order and within a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from email.utils import formatdate
+from typing import TYPE_CHECKING
+
+from ..message import Handler
+
+if TYPE_CHECKING:
+    from .protocol import Http1Protocol
+
+SWEEP_SECONDS = 1.0
+ABANDON_SECONDS = 1.0
+"""How long a request that is cancelled may take to let go."""
+
+OnReject = Callable[[str, str, int], None]
+"""Told of what is rejected before the handler sees it: why, the peer's address, and the status that was
+answered; 0 where the connection was closed without one."""
+
+log = logging.getLogger("bridgehead.mcp.http")
+
+
+def log_rejection(reason: str, address: str, status: int) -> None:
+    """Log a rejection, for whoever wants to see so much."""
+    log.info("rejected: %s from %s, status %d", reason, address, status)
+
+
+class Connections:
+    """The open connections of one server."""
+
+    def __init__(
+        self,
+        handler: Handler,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        most: int | None = None,
+        keep_alive_seconds: float = 75.0,
+        on_reject: OnReject = log_rejection,
+    ) -> None:
+        self.handler = handler
+        self.loop = loop
+        self.on_reject = on_reject
+        self._most = most
+        self.keep_alive_seconds = keep_alive_seconds
+        self._open: set[Http1Protocol] = set()
+        self.handshakes: set[asyncio.Task[None]] = set()
+        """The connections that still agree on TLS."""
+        self._left_behind: set[asyncio.Task[None]] = set()
+        """What still runs for clients that are gone."""
+        self._all_closed: asyncio.Future[None] | None = None
+        self._date = b""
+        self._date_until = 0.0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for another connection."""
+        return self._most is not None and len(self._open) + len(self.handshakes) >= self._most
+
+    def enter(self, connection: Http1Protocol) -> bool:
+        """Count a connection in, if there is room for it."""
+        if self._most is not None and len(self._open) >= self._most:
+            return False
+        self._open.add(connection)
+        if len(self._open) == 1:
+            self.loop.call_later(SWEEP_SECONDS, self._sweep)
+        return True
+
+    def leave(self, connection: Http1Protocol, running: asyncio.Task[None] | None) -> None:
+        """Count a connection out; what still runs for it is kept until it ends."""
+        self._open.discard(connection)
+        if running is not None and not running.done():
+            self._left_behind.add(running)
+            running.add_done_callback(self._left_behind.discard)
+        if not self._open and self._all_closed is not None and not self._all_closed.done():
+            self._all_closed.set_result(None)
+
+    def date(self) -> bytes:
+        """Return the header line that says what time it is, made anew once a second."""
+        now = self.loop.time()
+        if now >= self._date_until:
+            self._date = f"date: {formatdate(usegmt=True)}\r\n".encode()
+            self._date_until = now + 1
+        return self._date
+
+    async def close(self, within: float) -> None:
+        """Let every request under way be answered, for as long as there is time, and close everything."""
+        for task in tuple(self.handshakes):
+            task.cancel()
+        for connection in tuple(self._open):
+            connection.shutdown()
+        try:
+            await asyncio.wait_for(self._finished(), within)
+        except TimeoutError:
+            await self._abandon()
+
+    async def _finished(self) -> None:
+        if self._open:
+            self._all_closed = self.loop.create_future()
+            await self._all_closed
+        if self._left_behind:
+            await asyncio.wait(self._left_behind)
+
+    async def _abandon(self) -> None:
+        running = {c.running for c in self._open if c.running is not None} | self._left_behind
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.wait(running, timeout=ABANDON_SECONDS)
+        for connection in tuple(self._open):
+            connection.transport.abort()
+
+    def _sweep(self) -> None:
+        """Close what is idle, and look again later as long as there are connections."""
+        before = self.loop.time() - self.keep_alive_seconds
+        for connection in tuple(self._open):
+            connection.close_if_idle(before)
+        if self._open:
+            self.loop.call_later(SWEEP_SECONDS, self._sweep)

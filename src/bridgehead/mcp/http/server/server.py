@@ -1,0 +1,88 @@
+"""Server: calls a handler for every request that comes to a socket, and ends in good order.
+
+It speaks HTTP/1.1, with or without TLS. What it serves starts before it and stops after it: whoever runs both
+says so, as `serve` does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from ...process import told_to_end
+from .connections import Connections, OnReject, log_rejection
+from .protocol import Http1Protocol
+from .tls import TlsListener
+
+if TYPE_CHECKING:
+    import socket
+    import ssl
+
+    from ..message import Application, Handler
+
+BACKLOG = 2048
+
+
+class Server:
+    """A handler on a port."""
+
+    def __init__(
+        self,
+        handler: Handler,
+        *,
+        most_connections: int | None = None,
+        keep_alive_seconds: float = 75.0,
+        shutdown_seconds: float = 5.0,
+        on_reject: OnReject = log_rejection,
+    ) -> None:
+        self._connections = Connections(
+            handler,
+            asyncio.get_running_loop(),
+            most=most_connections,
+            keep_alive_seconds=keep_alive_seconds,
+            on_reject=on_reject,
+        )
+        self.shutdown_seconds = shutdown_seconds
+        self._listener: asyncio.Server | TlsListener | None = None
+
+    async def start(self, listening: socket.socket, tls: ssl.SSLContext | None = None) -> None:
+        """Serve whoever comes to a socket that is bound already."""
+        connections = self._connections
+        if tls is not None:
+            self._listener = TlsListener(connections, tls, listening)
+            return
+        self._listener = await connections.loop.create_server(
+            lambda: Http1Protocol(connections), sock=listening, backlog=BACKLOG
+        )
+
+    def stop_accepting(self) -> None:
+        """Take no new connections; those that there are go on."""
+        if self._listener is not None:
+            self._listener.close()
+
+    async def stop(self) -> None:
+        """Accept nothing new, finish what is under way, and close every connection."""
+        self.stop_accepting()
+        await asyncio.sleep(0)  # what was just ended says so before its connection is closed
+        await self._connections.close(self.shutdown_seconds)
+
+
+async def serve(app: Application, listening: socket.socket, **options: Any) -> None:
+    """Serve an application on a socket, until a signal ends it; the options are those of `Server`."""
+    server = Server(app, **options)
+    with told_to_end(server.shutdown_seconds) as told:
+        await app.start()
+        await server.start(listening)
+        await told.wait()
+        server.stop_accepting()
+        app.end_streams()
+        await server.stop()
+        await app.stop()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens at an address."""
+    import socket
+
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host.strip("[]"), port), family=family, backlog=BACKLOG)

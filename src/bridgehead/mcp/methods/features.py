@@ -1,0 +1,154 @@
+"""Calling what a bridge declares: `tools/call`, `resources/read`, `prompts/get`, `completion/complete`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from types import CoroutineType
+from typing import Any
+
+from .. import jsonrpc
+from ..calls.call_hook import Invocation
+from ..calls.context import Context
+from ..calls.params import CallToolParams, CompleteParams, GetPromptParams, ReadResourceParams
+from ..errors import INVALID_PARAMS, ProtocolError
+from ..features.content import BlobResource, TextResource, fit
+from ..features.handlers import settle
+from ..features.home import Home
+from ..features.prompts import PromptResult
+from ..features.tools import Encoded, Returned, Tool, encode_result, unknown_tool
+from ..lifespan import Lifespan
+from ..revisions import Revision
+from ..server import Body, EventualBody, Server
+from .listing import cache_hints
+
+MOST_COMPLETIONS = 100
+
+
+def call_tool(server: Server, context: Context[Any], params: CallToolParams) -> EventualBody:
+    """Call a tool. A plain function answers at once, or hands back the coroutine that will."""
+    tool = server.bridge.tools.get(params.name)
+    if tool is None:
+        raise unknown_tool(params.name, list(server.bridge.tools))
+    lifespan = server.enter_home(context, tool.home)
+    context.arguments = params.arguments
+    hook = tool.home.call_hook
+    if hook is None:  # the usual case, which is why nothing is made for a hook before this is known
+        returned = _run_tool(server, lifespan, context, tool, params)
+    else:
+        call = Invocation("tool", tool.name, context)
+        returned = hook(call, lambda: _run_tool(server, lifespan, context, tool, params, call))
+    if isinstance(returned, CoroutineType):
+        return _encode_later(context, returned)
+    return encode_result(returned, context.revision)
+
+
+def _run_tool(
+    server: Server,
+    lifespan: Lifespan,
+    context: Context[Any],
+    tool: Tool,
+    params: CallToolParams,
+    call: Invocation | None = None,
+) -> Any:
+    """Run a tool, or find its answer; returns what its handler returned, or a coroutine that will."""
+    if tool.recall is not None and lifespan.ready:
+        recalled: Encoded | None = tool.recall(context)
+        if recalled is not None:
+            return recalled
+    arguments = tool.arguments(params.arguments)
+    if call is not None:
+        call.arguments = arguments
+    server.multi_round.resume(context, params, params.name, params.arguments)
+    if lifespan.ready:
+        return tool.handler(arguments, context)
+    return _run_when_ready(lifespan, context, tool, arguments)
+
+
+async def _run_when_ready(lifespan: Lifespan, context: Context[Any], tool: Tool, arguments: Any) -> Any:
+    await lifespan.entered()
+    returned: Any = tool.handler(arguments, context)
+    return await returned if isinstance(returned, CoroutineType) else returned
+
+
+async def _encode_later(context: Context[Any], work: Coroutine[Any, Any, Returned]) -> Body:
+    return encode_result(await work, context.revision)
+
+
+async def read_resource(server: Server, context: Context[Any], params: ReadResourceParams) -> Body:
+    """Read a resource by its URI: a declared one, or the first template that fits."""
+    home, read = _find_reader(server, context, params.uri)
+    lifespan = server.enter_home(context, home)
+
+    async def run() -> list[TextResource | BlobResource]:
+        server.multi_round.resume(context, params, params.uri)
+        await lifespan.entered()
+        return await read(context)
+
+    call = Invocation("resource", params.uri, context)
+    contents = await (run() if home.call_hook is None else settle(home.call_hook(call, run)))
+    fitting = [fit(item, context.revision) for item in contents]
+    hints = cache_hints(server, server.bridge.read_ttl_ms) if context.revision.stateless else {}
+    return jsonrpc.encode({"contents": fitting, **hints}), None
+
+
+def _find_reader(
+    server: Server, context: Context[Any], uri: str
+) -> tuple[Home, Callable[[Context[Any]], Awaitable[list[TextResource | BlobResource]]]]:
+    resource = server.bridge.resources.get(uri)
+    if resource is not None:
+        return resource.home, resource.read
+    for template in server.bridge.templates.values():
+        variables = template.uri.match(uri)
+        if variables is not None:
+            return template.home, partial(template.read, uri, variables)
+    raise resource_not_found(uri, context.revision)
+
+
+def resource_not_found(uri: str, revision: Revision) -> ProtocolError:
+    """Refuse a URI under which there is nothing, with the code that the revision gives it."""
+    return ProtocolError(revision.missing_resource_code, f"Resource not found: {uri}", {"uri": uri})
+
+
+async def get_prompt(server: Server, context: Context[Any], params: GetPromptParams) -> Body:
+    """Make a prompt's messages."""
+    prompt = server.bridge.prompts.get(params.name)
+    if prompt is None:
+        known = list(server.bridge.prompts)
+        raise ProtocolError(INVALID_PARAMS, f"Unknown prompt: {params.name}", {"prompts": known})
+    lifespan = server.enter_home(context, prompt.home)
+    call = Invocation("prompt", prompt.name, context)
+
+    async def run() -> PromptResult:
+        call.arguments = prompt.arguments(params.arguments)
+        server.multi_round.resume(context, params, params.name, params.arguments)
+        await lifespan.entered()
+        return await prompt.messages(call.arguments, context)
+
+    hook = prompt.home.call_hook
+    return jsonrpc.encode(await (run() if hook is None else settle(hook(call, run)))), None
+
+
+async def complete(server: Server, context: Context[Any], params: CompleteParams) -> Body:
+    """Complete an argument of a prompt or a variable of a template."""
+    subject = _completed_subject(server, params)
+    completer = server.bridge.completers.get((subject, params.argument.name))
+    values: list[str] = []
+    if completer is not None:
+        home = (server.bridge.prompts.get(subject) or server.bridge.templates[subject]).home
+        await server.enter_home(context, home).entered()
+        values = await settle(completer(params.argument.value, params.context.arguments, context))
+    completion = {
+        "values": values[:MOST_COMPLETIONS],
+        "total": len(values),
+        "hasMore": len(values) > MOST_COMPLETIONS,
+    }
+    return jsonrpc.encode({"completion": completion}), None
+
+
+def _completed_subject(server: Server, params: CompleteParams) -> str:
+    ref = params.ref
+    subject, known = (ref.name, server.bridge.prompts) if ref.type == "ref/prompt" else (ref.uri, None)
+    if subject is not None and (known is None or subject in known):
+        return subject
+    raise ProtocolError(INVALID_PARAMS, f"There is nothing to complete for {ref.type} {subject!r}")

@@ -1,0 +1,99 @@
+"""Completions: what a response of the API means as a `Completion`. Pure.
+
+A whole response and a streamed one become the same thing, or an error that says what cannot be used.
+"""
+
+from __future__ import annotations
+
+from bridgehead.mcp import UNDECODABLE
+from bridgehead.runtime import logs
+
+from ..completion import CalledFunction, Completion, Metadata, Tokens, ToolCall, explain_cut
+from ..errors import MercuryError, broken_off
+from . import wire
+from .stream import StreamedAnswer
+
+
+def read_response(body: bytes, request: wire.Request, seconds: float) -> Completion:
+    """Read a whole response, which took some seconds."""
+    try:
+        found = wire.read_completion(body)
+    except UNDECODABLE as problem:
+        raise _unusable("it is not what the API's description says") from problem
+    if found.error is not None:
+        raise broken_off(found.error, "")
+    if not found.choices:
+        raise _unusable("there is no answer in it")
+    choice = found.choices[0]
+    message = choice.message or wire.Message(choice.text)
+    if choice.finish_reason is None:
+        raise _unusable("it does not say why it ends, so it may not be whole", message.text)
+    warning = found.warning
+    return Completion(
+        message.text,
+        Metadata(
+            found.model or request.model,
+            read_usage(found.usage),
+            choice.finish_reason,
+            duration_ms=round(seconds * 1000, 3),
+            warnings=([warning] if isinstance(warning, str) else warning) or None,
+        ),
+        _read_tool_calls(message.tool_calls),
+        explain_cut(choice.finish_reason),
+    )
+
+
+def read_stream(answer: StreamedAnswer, request: wire.Request, started: float, now: float) -> Completion:
+    """Read a streamed answer that is whole."""
+    used = read_usage(answer.usage)
+    first = answer.first_token_at
+    generating = now - (started if first is None else first)
+    return Completion(
+        answer.text,
+        Metadata(
+            answer.model or request.model,
+            used,
+            answer.finish_reason or "",
+            duration_ms=round((now - started) * 1000, 3),
+            time_to_first_token_ms=None if first is None else round((first - started) * 1000, 3),
+            tokens_per_second=round(used.completion_tokens / generating, 1) if generating > 0 else None,
+            warnings=answer.warnings or None,
+        ),
+        _read_tool_calls(answer.tool_calls),
+        explain_cut(answer.finish_reason or ""),
+    )
+
+
+def read_usage(used: wire.ApiUsage | None) -> Tokens:
+    """Read either form of the API's usage; the newer one wins where there are both."""
+    if used is None:
+        return Tokens(0, 0, 0)
+    reasoning, cached = used.reasoning_tokens, used.cached_input_tokens
+    if used.completion_tokens_details is not None:
+        reasoning = _first_known(used.completion_tokens_details.reasoning_tokens, reasoning)
+    if used.prompt_tokens_details is not None:
+        cached = _first_known(used.prompt_tokens_details.cached_tokens, cached)
+    total = used.total_tokens or used.prompt_tokens + used.completion_tokens
+    return Tokens(used.prompt_tokens, used.completion_tokens, total, reasoning, cached)
+
+
+def _first_known(value: int | None, otherwise: int | None) -> int | None:
+    return otherwise if value is None else value
+
+
+def _read_tool_calls(calls: list[wire.ToolCall] | None) -> list[ToolCall] | None:
+    if not calls:
+        return None
+    return [
+        # Streamed arguments are only whole here, so this is where a secret in them can be found.
+        ToolCall(
+            logs.scrubbed(call.id),
+            CalledFunction(logs.scrubbed(call.function.name), logs.scrubbed(call.function.arguments)),
+        )
+        for call in calls
+        if call.function is not None
+    ]
+
+
+def _unusable(why: str, content: str | None = None) -> MercuryError:
+    return MercuryError("BAD_RESPONSE", f"The API's answer cannot be used: {why}.", content=content)

@@ -1,0 +1,283 @@
+"""Completer: the way of one call to the model, through everything that may answer, stop, delay or repeat it.
+
+    cache → limit on calls → tries, each: budget and limits for the worst case → breaker → the API → settle
+    → cache
+
+A try that fails because of its key is repeated at once with another key, one that fails in passing after a
+delay. What was reserved for a try is settled when it is known what it used. Where nobody can know, because an
+answer was lost on its way, the worst case stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from msgspec import Struct
+
+from bridgehead.mcp import Context
+from bridgehead.runtime import logs
+from bridgehead.runtime.timing import Clock
+
+from ..api.catalogue import Catalogue
+from ..api.client import ApiClient, Report
+from ..completion import Completion
+from ..errors import MercuryError, list_models, unknown_model
+from . import response_format
+from .audit import Audit
+from .budget import Budget, Reservation
+from .cache import Cache, CachedCompletion
+from .call import ANONYMOUS, Call
+from .keys import ASIDE_SECONDS, Keys
+from .limits import UNKNOWN, Held, Limits
+from .retries import Breaker, Retries
+from .usage import Usage, UsageCounts, counts_of
+
+UNKNOWN_MODEL = "(unknown)"
+"""What failures of models that nobody knows are counted under: clients may make up any number of names."""
+_log = logs.logger("mercury.completer")
+
+
+class Hold(Struct):
+    """What is reserved for one request while it is under way."""
+
+    input_tokens: int
+    output_tokens: int
+    limits: list[Held] = []
+    money: Reservation | None = None
+
+
+class Completer:
+    """Answers calls, from the cache or from the API."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        cache: Cache,
+        limits: Limits,
+        budget: Budget,
+        usage: Usage,
+        keys: Keys,
+        retries: Retries,
+        breaker: Breaker,
+        api: ApiClient,
+        catalogue: Catalogue,
+        audit: Audit,
+        default_model: str,
+    ) -> None:
+        self._clock = clock
+        self._cache = cache
+        self._limits = limits
+        self._budget = budget
+        self._usage = usage
+        self._keys = keys
+        self._retries = retries
+        self._breaker = breaker
+        self._api = api
+        self._catalogue = catalogue
+        self._audit = audit
+        self._default_model = default_model
+        self._needs_prices = budget.is_set or limits.are_on_output
+        """Whether a call's worst case has to be known before it goes out."""
+
+    # --- from the cache ------------------------------------------------------------------------------------
+
+    def lookup(self, call: Call, context: Context[Any], now: float) -> CachedCompletion | None:
+        """Return the cached answer to a call, if there is one and it will do. Does not wait."""
+        if call.cache != "use" or not self._cache.is_enabled:
+            return None
+        cached = self._cache.lookup(call.cache_key, now)
+        if cached is None:
+            self._cache.misses += 1
+            return None
+        self._note_hit(call, context, cached.completion)
+        return cached
+
+    def recognize(self, context: Context[Any], client: str, now: float) -> CachedCompletion | None:
+        """Return the cached answer to a call that this client made before with the same bytes."""
+        call = self._cache.recognize(client, bytes(context.arguments))
+        cached = None if call is None else self._cache.lookup(call.cache_key, now)
+        if call is not None and cached is not None:
+            self._note_hit(call, context, cached.completion)
+        return cached
+
+    def _note_hit(self, call: Call, context: Context[Any], completion: Completion) -> None:
+        self._usage.count_hit(call.model, call.client)
+        self._audit.begin(context, call.tool, call).end("ok", 0.0, completion)
+
+    # --- from the API --------------------------------------------------------------------------------------
+
+    async def complete(self, call: Call, context: Context[Any], report: Report | None = None) -> Completion:
+        """Answer a call that the cache does not; raises `MercuryError`. A streamed call needs a `report`."""
+        started = self._clock.monotonic()
+        entry = self._audit.begin(context, call.tool, call)
+        try:
+            self._keys.pick()  # a call without a key is refused before anything else
+            response_format.check_schema(call.response_format)
+            completion = await (self._share(call) if self._can_share(call) else self._send(call, report))
+            response_format.check_content(call.response_format, completion)
+        except MercuryError as error:
+            self._count_failure(call)
+            entry.end(error.code, self._clock.monotonic() - started)
+            if error.code == "MODEL_NOT_FOUND" and (able := await self._catalogue.list_able(call.path)):
+                error.advise(list_models(able))
+            raise
+        except asyncio.CancelledError:
+            self._count_failure(call)
+            entry.end("CANCELLED", self._clock.monotonic() - started)
+            raise
+        if call.cache != "bypass" and self._cache.is_enabled:
+            self._cache.store(call.cache_key, completion)
+        entry.end("ok", self._clock.monotonic() - started, completion)
+        return completion
+
+    def _can_share(self, call: Call) -> bool:
+        """Whether equal calls under way may have the answer too; each stream is its client's own."""
+        return call.cache == "use" and self._cache.is_enabled and not call.is_streamed
+
+    async def _share(self, call: Call) -> Completion:
+        completion, is_joined = await self._cache.share(call.cache_key, lambda: self._send(call, None))
+        if is_joined:
+            self._usage.count_hit(call.model, call.client)
+        return completion
+
+    async def _send(self, call: Call, report: Report | None) -> Completion:
+        """Try until the API answers, cannot answer, was asked often enough, or the time is up."""
+        deadline = self._clock.monotonic() + call.seconds
+        await self._limits.admit_call(call.account, deadline)
+        if self._needs_prices:
+            await self._catalogue.load()
+        key, refused_keys, retries = self._keys.pick(), set[str](), 0
+        while True:
+            try:
+                return await self._try(call, key, deadline, report)
+            except MercuryError as error:
+                another = self._replace_key(key, error, refused_keys)
+                if another is not None:
+                    key = another
+                    continue
+                delay = self._retries.delay(error, retries, deadline - self._clock.monotonic())
+                if delay is None:
+                    raise
+                _log.warn(
+                    "retrying", code=error.code, status=error.status, seconds=round(delay, 3), tool=call.tool
+                )
+            await asyncio.sleep(delay)
+            key, refused_keys, retries = self._keys.pick(), set(), retries + 1
+
+    async def _try(self, call: Call, key: str, deadline: float, report: Report | None) -> Completion:
+        """Send a call once, with what it can use reserved before and settled after."""
+        hold = await self._reserve(call, deadline)
+        seconds = min(call.request_seconds, deadline - self._clock.monotonic())
+        try:
+            self._check_breaker(seconds)
+            call.tries += 1
+            if report is not None and call.is_streamed:
+                completion = await self._api.stream(call, key, seconds, report)
+            else:
+                completion = await self._api.complete(call, key, seconds)
+        except MercuryError as error:
+            self._settle_failure(hold, error)
+            raise
+        except BaseException:  # cancelled: nobody knows what the service did, so the worst case stays
+            self._breaker.record_nothing()
+            raise
+        self._breaker.record_success()
+        completion.metadata.cost_usd = self._catalogue.price(completion.metadata, call.model)
+        self._settle(hold, completion)
+        self._usage.count(call.model, call.client, counts_of(completion.metadata))
+        return completion
+
+    def _replace_key(self, key: str, error: MercuryError, refused_keys: set[str]) -> str | None:
+        """Return another key for a try that failed because of its own, if there is one."""
+        if error.status not in ASIDE_SECONDS:
+            return None
+        refused_keys.add(key)
+        self._keys.put_aside(key, error.status, error.retry_after)
+        return self._keys.find_other(refused_keys)
+
+    def _check_breaker(self, seconds: float) -> None:
+        """Let a request out, unless no time is left or the service is left alone for now."""
+        if seconds <= 0:
+            raise NotSent(
+                "TIMEOUT",
+                "The call's time was over before the Mercury API could be asked.",
+                next_step="Allow more with timeout_ms, or call again with fewer calls at once.",
+            )
+        delay = self._breaker.delay(self._clock.monotonic())
+        if delay:
+            raise NotSent(
+                "SERVICE_DOWN",
+                "The Mercury API has failed again and again, so it is left alone for a while.",
+                retry_after=delay,
+                next_step=f"It is tried again in {delay:.3g} s; call again then.",
+            )
+
+    # --- what a try can use, and what it did ---------------------------------------------------------------
+
+    async def _reserve(self, call: Call, deadline: float) -> Hold:
+        """Reserve money and tokens for the most that a request can use: a token has at least one byte.
+
+        Money first, since writing it down takes time: tokens are counted from the moment at which they are
+        reserved, and the request has to go out right then.
+        """
+        most = call.max_tokens or self._catalogue.max_output(call.model)
+        hold = Hold(len(call.body), UNKNOWN if most is None else most)
+        if self._budget.is_set:
+            hold.money = await self._budget.reserve(
+                call.principal or ANONYMOUS, self._price_worst_case(call, most)
+            )
+        try:
+            hold.limits = await self._limits.admit_request(
+                call.account, hold.input_tokens, hold.output_tokens, deadline
+            )
+        except BaseException:
+            self._budget.settle(hold.money, 0.0)
+            raise
+        return hold
+
+    def _price_worst_case(self, call: Call, most: int | None) -> float | None:
+        names = self._catalogue.names
+        if names and call.model not in names:
+            raise unknown_model(call.model, names)
+        if most is None:
+            raise MercuryError(
+                "PRICE_UNKNOWN",
+                f"There is a budget, and it is not known how long an answer of {call.model!r} can get.",
+                next_step="Give max_tokens, or use a model that mercury_list_models lists.",
+            )
+        return self._catalogue.worst_cost(call.model, len(call.body), most)
+
+    def _settle(self, hold: Hold, completion: Completion) -> None:
+        """Put what was used in the place of what was reserved; an answer that does not say keeps it."""
+        used = completion.metadata.usage
+        if used.total_tokens:
+            self._limits.settle(hold.limits, used.prompt_tokens, used.completion_tokens)
+            self._budget.settle(hold.money, completion.metadata.cost_usd)
+
+    def _settle_failure(self, hold: Hold, error: MercuryError) -> None:
+        if isinstance(error, NotSent):
+            pass  # so nothing is known of the service
+        elif error.is_outage:
+            self._breaker.record_failure(self._clock.monotonic())
+        elif error.status is not None:
+            self._breaker.record_success()
+        else:
+            self._breaker.record_nothing()
+        if not error.may_be_billed:
+            self._limits.settle(hold.limits, 0, 0)
+            self._budget.settle(hold.money, 0.0)
+
+    def _count_failure(self, call: Call) -> None:
+        is_known = call.model == self._default_model or self._catalogue.find(call.model) is not None
+        model = call.model if is_known else UNKNOWN_MODEL
+        self._usage.count(model, call.client, UsageCounts(calls=1, errors=1))
+
+
+class NotSent(MercuryError):
+    """Nothing was sent, so there is nothing to retry and nothing that could be billed."""
+
+    def __init__(self, code: str, message: str, *, next_step: str, retry_after: float | None = None) -> None:
+        super().__init__(code, message, next_step=next_step, retry_after=retry_after, is_transient=False)
+        self.may_be_billed = False

@@ -1,0 +1,68 @@
+"""Response format: whether an answer has the form that `response_format` asks for.
+
+A JSON Schema is checked by jsonschema-rs. It comes from outside, so it may not fetch anything, its patterns
+run in linear time, and one that is not valid is refused before anything is spent on the call.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NoReturn
+
+import msgspec
+from msgspec import UNSET
+
+from bridgehead.mcp import UNDECODABLE
+
+from ..completion import Completion
+from ..errors import MercuryError
+from ..tools.arguments import ResponseFormat
+
+_LONGEST = 300
+
+
+def check_schema(wanted: ResponseFormat | None) -> None:
+    """Refuse a schema that is not valid."""
+    if wanted is not None and wanted.json_schema is not UNSET:
+        _make_validator(msgspec.json.encode(wanted.json_schema.schema))
+
+
+def check_content(wanted: ResponseFormat | None, completion: Completion) -> None:
+    """Raise where an answer does not have the form that was asked for; the answer is in the error."""
+    if wanted is None or wanted.type == "text" or completion.tool_calls is not None:
+        return
+    content = completion.content
+    try:
+        value = msgspec.json.decode(content)
+    except UNDECODABLE as problem:
+        raise _mismatch(f"it is not JSON ({problem})", content) from problem
+    if wanted.json_schema is UNSET:
+        if not isinstance(value, dict):
+            raise _mismatch("it is not a JSON object", content)
+        return
+    found = next(_make_validator(msgspec.json.encode(wanted.json_schema.schema)).iter_errors(value), None)
+    if found is not None:
+        path = "/".join(str(step) for step in found.instance_path)
+        raise _mismatch(f"at /{path}: {found.message[:_LONGEST]}", content)
+
+
+@lru_cache(64)
+def _make_validator(schema: bytes) -> Any:
+    import jsonschema_rs
+
+    try:
+        return jsonschema_rs.validator_for(
+            schema.decode(), retriever=_refuse_reference, pattern_options=jsonschema_rs.RegexOptions()
+        )
+    except ValueError as problem:
+        message = f"response_format.json_schema.schema is not a valid JSON Schema: {str(problem)[:_LONGEST]}"
+        raise MercuryError("INVALID_SCHEMA", message) from problem
+
+
+def _refuse_reference(uri: str) -> NoReturn:
+    raise ValueError(f"{uri} is another document")
+
+
+def _mismatch(why: str, content: str) -> MercuryError:
+    message = f"The answer does not have the form that was asked for: {why}"
+    return MercuryError("FORMAT_MISMATCH", message, content=content)

@@ -1,0 +1,45 @@
+"""Timing: where the time comes from, and how long to wait before a retry."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from msgspec import Struct
+
+
+class Clock(Protocol):
+    """Tells the time in two ways."""
+
+    def now(self) -> float:
+        """Return the seconds since 1970, which people and files understand."""
+        ...
+
+    def monotonic(self) -> float:
+        """Return seconds from an arbitrary start that never go back, for measuring."""
+        ...
+
+
+class SystemClock:
+    """The clock of this machine."""
+
+    now = staticmethod(time.time)
+    monotonic = staticmethod(time.monotonic)
+
+
+class Backoff(Struct, frozen=True):
+    """Delays that grow from a base by a factor up to a most, each shaken by a share of itself."""
+
+    base: float
+    most: float
+    factor: float = 2.0
+    jitter: float = 0.2
+
+    def delay(self, attempt: int, draw: Callable[[], float]) -> float:
+        """Return the seconds to wait before a try, counted from 0; `draw` gives a number from 0 to 1."""
+        try:
+            plain = min(self.most, self.base * self.factor**attempt)
+        except OverflowError:  # after very many tries, the most was reached long ago
+            plain = self.most
+        return plain * (1 + self.jitter * (2 * draw() - 1))

@@ -1,0 +1,66 @@
+"""Tool filter: which of a bridge's tools are offered at all: all, those that only read, or by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from .settings import FLAG, WORDS, Setting, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bridgehead.mcp import Bridge, Tool
+
+
+class ToolFilterSettings(Settings):
+    """What of everything is offered."""
+
+    read_only = Setting(
+        "BRIDGEHEAD_READ_ONLY", FLAG, default=False, about="Offer only tools that change nothing."
+    )
+    allow_tools = Setting(
+        "BRIDGEHEAD_ALLOW_TOOLS", WORDS, (), "Offer only these tools; `*` stands for any letters."
+    )
+    deny_tools = Setting("BRIDGEHEAD_DENY_TOOLS", WORDS, (), "Never offer these tools, even if allowed.")
+
+    @property
+    def tool_filter(self) -> ToolFilter:
+        """What is offered."""
+        return ToolFilter(self.read_only, self.allow_tools, self.deny_tools)
+
+
+class ToolFilter(Struct, frozen=True):
+    """A rule that a tool passes or not. A tool that does not say that it only reads is taken to write."""
+
+    read_only: bool = False
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+    @property
+    def is_everything(self) -> bool:
+        """Tell whether every tool passes."""
+        return not (self.read_only or self.allow or self.deny)
+
+    def __call__(self, tool: Tool) -> bool:
+        """Tell whether a tool is offered."""
+        if self.read_only and not tool.is_read_only:
+            return False
+        return not _matches(tool.name, self.deny) and (not self.allow or _matches(tool.name, self.allow))
+
+
+def filter_tools(bridge: Bridge[Any], environment: Mapping[str, str]) -> Bridge[Any]:
+    """Return a bridge with those of its tools that the environment lets be offered."""
+    chosen = ToolFilterSettings(environment).tool_filter
+    if chosen.is_everything:
+        return bridge
+    from bridgehead.mcp import restrict
+
+    return restrict(bridge, chosen)
+
+
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    from fnmatch import fnmatchcase
+
+    return any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -1,0 +1,186 @@
+"""The token command and its file: made once, shown once, locked, private, and never with a secret in it."""
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from bridgehead.host.auth import token_command
+from bridgehead.host.auth.tokens import TokenFile, Tokens, create_token
+from bridgehead.runtime.errors import BridgeError, InvalidArgument, NotFound, StorageError
+from tests.support.stdio_peer import ROOT
+
+
+class FixedClock:
+    def __init__(self, now: float = 1_800_000_000.0) -> None:
+        self._now = now
+
+    def now(self) -> float:
+        return self._now
+
+    def monotonic(self) -> float:
+        return self._now
+
+
+class Command:
+    """The command with a file of its own."""
+
+    def __init__(self, folder: Path, capture: pytest.CaptureFixture[str]) -> None:
+        self.file = TokenFile(folder / "deep" / "tokens.json")
+        self._capture = capture
+        self._clock = FixedClock()
+
+    def __call__(self, *arguments: str) -> str:
+        environment = {"BRIDGEHEAD_TOKENS_FILE": str(self.file.path)}
+        assert token_command.main(list(arguments), environment, self._clock) == 0
+        return self._capture.readouterr().out
+
+    def tokens(self) -> Tokens:
+        """The tokens as a host reads them."""
+        tokens = Tokens(self.file)
+        tokens.read()
+        return tokens
+
+
+@pytest.fixture
+def command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(tmp_path, capsys)
+
+
+def test_a_token_is_shown_once_and_only_its_hash_is_kept(command: Command) -> None:
+    secret = command("add", "alice").strip()
+
+    assert secret.startswith("bh_")
+    assert secret.rpartition("_")[2] not in command.file.path.read_text()
+    assert secret not in command("list") + command("list", "--json")
+    grant = command.tokens().grant_of(secret)
+    assert grant is not None
+    assert (grant.name, grant.may_write("aoc"), grant.metrics, grant.expires) == ("alice", True, False, None)
+
+
+def test_a_token_has_the_bridges_the_flag_and_the_limits_that_it_was_given(command: Command) -> None:
+    secret = command(
+        "add",
+        "ci",
+        "--bridges",
+        "aoc,mercury",
+        "--read-only",
+        "--per-minute",
+        "600",
+        "--days",
+        "1",
+        "--metrics",
+    ).strip()
+
+    grant = command.tokens().grant_of(secret)
+
+    assert grant is not None
+    assert (grant.may_read("aoc"), grant.may_write("aoc"), grant.may_read("bitburner")) == (
+        True,
+        False,
+        False,
+    )
+    assert (grant.per_minute, grant.expires, grant.metrics) == (600, 1_800_086_400.0, True)
+
+
+def test_the_list_is_for_people_and_for_programs(command: Command) -> None:
+    assert "There are no tokens" in command("list")
+    command("add", "alice")
+    command("add", "ci", "--bridges", "aoc", "--read-only", "--per-minute", "5", "--days", "0")
+    shown, data = command("list"), json.loads(command("list", "--json"))
+
+    assert [line.split()[0] for line in shown.splitlines()] == ["NAME", "alice", "ci"]
+    assert "(expired)" in shown
+    assert [token["name"] for token in data] == ["alice", "ci"]
+    assert not {"hash", "id"} & set(data[0])
+
+
+def test_a_revoked_token_opens_nothing(command: Command) -> None:
+    secret = command("add", "alice").strip()
+    assert "revoked" in command("revoke", "alice")
+
+    assert command.tokens().grant_of(secret) is None
+    with pytest.raises(NotFound, match=r"There is no token for alice\. There are: none\."):
+        command("revoke", "alice")
+
+
+def test_a_name_is_used_once(command: Command) -> None:
+    command("add", "alice")
+    with pytest.raises(InvalidArgument, match="There is a token for alice already"):
+        command("add", "alice")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("add", "a/b"),
+        ("add", ""),
+        ("add", "x" * 65),
+        ("add", "a\nb"),
+        ("add", "x", "--bridges", "moon"),
+        ("add", "x", "--per-minute", "-1"),
+        ("add", "x", "--days", "-1"),
+        ("add", "x", "--days", "nan"),
+    ],
+)
+def test_what_cannot_be_a_token_is_refused(command: Command, arguments: tuple[str, ...]) -> None:
+    with pytest.raises(BridgeError):
+        command(*arguments)
+    assert command.file.read().tokens == ()
+
+
+def test_the_file_and_its_folder_are_private(command: Command) -> None:
+    command("add", "alice")
+    path = command.file.path
+    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"tokens": [{"name": "x"}]}', '{"version": 2}', "\udc80"])
+def test_a_file_that_is_none_of_tokens_is_left_alone(command: Command, content: str) -> None:
+    command.file.path.parent.mkdir()
+    command.file.path.write_bytes(content.encode(errors="surrogateescape"))
+
+    with pytest.raises(StorageError, match="is not a file of tokens"):
+        command("add", "alice")
+    assert command.file.path.read_bytes() == content.encode(errors="surrogateescape")
+
+
+def test_a_file_that_cannot_be_read_or_written_is_said_so(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(StorageError, match="cannot be read"):
+        TokenFile(tmp_path / "folder").read()
+    (tmp_path / "file").write_text("")
+    entry, _ = create_token("alice", 0.0)
+    with pytest.raises(StorageError, match="cannot be written"):
+        TokenFile(tmp_path / "file" / "tokens.json").add(entry)
+
+
+def test_commands_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
+    def add(number: int) -> int:
+        imported = "import os, sys; from bridgehead.host.auth.token_command import main"
+        program = f"{imported}; main(sys.argv[1:], os.environ)"
+        return subprocess.run(
+            [sys.executable, "-c", program, "add", f"name{number}"],
+            env={"BRIDGEHEAD_TOKENS_FILE": str(tmp_path / "tokens.json"), "PYTHONPATH": str(ROOT / "src")},
+            capture_output=True,
+            check=False,
+        ).returncode
+
+    with ThreadPoolExecutor(4) as pool:
+        codes = list(pool.map(add, range(8)))
+
+    assert codes == [0] * 8
+    assert {token.name for token in TokenFile(tmp_path / "tokens.json").read().tokens} == {
+        f"name{number}" for number in range(8)
+    }
+
+
+def test_a_default_place_is_in_the_state_directory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token_command.main(["add", "alice"], {"BRIDGEHEAD_STATE_DIR": str(tmp_path)})
+    assert capsys.readouterr().out.startswith("bh_")
+    assert (tmp_path / "host" / "tokens.json").is_file()

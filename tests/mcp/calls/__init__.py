@@ -1,0 +1,1 @@
+"""Tests of `bridgehead.mcp.calls`, one noun a file."""

@@ -1,0 +1,198 @@
+"""Sealed state: what a client carries between two rounds is ours, unchanged, in time, and of this request."""
+
+import base64
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Raw
+
+from bridgehead.mcp import Limits, ProtocolError
+from bridgehead.mcp.calls.request_state import Seal, fingerprint
+from tests.support.asking import ALL, make_bridge
+from tests.support.checked import STATELESS, CheckedClient, connect
+
+bridge = make_bridge()
+RED = {"action": "accept", "content": {"color": "red"}}
+BLUE = {"action": "accept", "content": {"color": "blue"}}
+
+
+def stateless(**options: Any) -> Any:
+    return connect(bridge, revision=STATELESS, capabilities=ALL, **options)
+
+
+async def second_round(client: CheckedClient) -> str:
+    """Go to where the state holds an answer, and return the state."""
+    first = await client.call("rounds")
+    second = await client.call("rounds", inputResponses={"one": RED}, requestState=first["requestState"])
+    assert list(second["inputRequests"]) == ["two"]
+    assert second["inputRequests"]["two"]["params"]["message"] == "Two, after red"
+    state: str = second["requestState"]
+    return state
+
+
+async def refused(client: CheckedClient, state: Any, **params: Any) -> str:
+    request = {"name": "rounds", "inputResponses": {"two": BLUE}, "requestState": state, **params}
+    error = await client.error("tools/call", request)
+    assert error["code"] == -32602
+    message: str = error["message"]
+    return message
+
+
+async def test_an_answer_may_hold_any_number_that_json_can_write() -> None:
+    large = {"action": "accept", "content": {"color": "red", "exactly": 10**40}}
+    async with stateless() as client:
+        first = await client.call("rounds")
+        second = await client.call(
+            "rounds", inputResponses={"one": large}, requestState=first["requestState"]
+        )
+
+    assert list(second["inputRequests"]) == ["two"]
+
+
+async def test_answers_of_earlier_rounds_come_back_with_the_state() -> None:
+    async with stateless() as client:
+        state = await second_round(client)
+        third = await client.call("rounds", inputResponses={"two": BLUE}, requestState=state)
+        text = await client.text(
+            "rounds", inputResponses={"three": {"roots": []}}, requestState=third["requestState"]
+        )
+
+    assert list(third["inputRequests"]) == ["three"]
+    assert text == "you: red blue 0"
+
+
+async def test_a_state_without_new_answers_asks_the_same_again() -> None:
+    async with stateless() as client:
+        again = await client.call("rounds", requestState=await second_round(client))
+
+    assert list(again["inputRequests"]) == ["two"]
+
+
+async def test_the_order_in_which_arguments_are_written_does_not_matter() -> None:
+    assert fingerprint("m", "s", Raw(b'{"a":1,"b":[2]}')) == fingerprint(
+        "m", "s", Raw(b' { "b":[2], "a" :1}')
+    )
+    assert fingerprint("m", "s", Raw(b'{"a":1}')) != fingerprint("m", "s", Raw(b'{"a":2}'))
+
+
+def test_requests_whose_names_read_the_same_when_joined_are_different() -> None:
+    assert fingerprint("tools", "call", Raw(b"{}")) != fingerprint("tool", "scall", Raw(b"{}"))
+
+
+@pytest.mark.parametrize("state", ["", "x", "AAAA", "not base64!", "ü", "A" * 100, "====", "AAAA" * 5000])
+async def test_a_state_that_is_not_ours_is_refused(state: str) -> None:
+    async with stateless() as client:
+        assert "not made by this server" in await refused(client, state)
+
+
+async def test_a_state_that_was_changed_is_refused() -> None:
+    async with stateless() as client:
+        sealed = bytearray(base64.urlsafe_b64decode(await second_round(client)))
+        for place in (0, 31, 32, len(sealed) // 2, len(sealed) - 1):
+            changed = bytearray(sealed)
+            changed[place] ^= 1
+            assert "was changed" in await refused(client, base64.urlsafe_b64encode(changed).decode())
+        assert "was changed" in await refused(client, base64.urlsafe_b64encode(sealed[:-1]).decode())
+
+
+async def test_a_state_of_the_wrong_type_is_refused() -> None:
+    async with stateless() as client:
+        assert "requestState must be a string (got an integer)" in await refused(client, 5)
+
+
+async def test_a_state_of_another_request_is_refused() -> None:
+    async with stateless() as client:
+        state = await second_round(client)
+
+        assert "another request" in await refused(client, state, arguments={"subject": "me"})
+        assert "another request" in await refused(client, state, name="form")
+        error = await client.error("prompts/get", {"name": "asking_prompt", "requestState": state})
+        assert "another request" in error["message"]
+
+
+async def test_a_state_of_another_principal_is_refused() -> None:
+    async with stateless() as client:
+        client.connection.principal = "ada"
+        state = await second_round(client)
+        for other in ("bob", None):
+            client.connection.principal = other
+            assert "another request" in await refused(client, state)
+        client.connection.principal = "ada"
+        assert (await client.call("rounds", requestState=state))["resultType"] == "input_required"
+
+
+async def test_a_state_that_is_too_old_is_refused() -> None:
+    async with stateless(limits=Limits(request_state_seconds=-1.0)) as client:
+        first = await client.call("rounds")
+
+        assert "expired" in await refused(client, first["requestState"])
+
+
+async def test_a_state_of_another_server_is_refused() -> None:
+    async with stateless() as client, stateless() as other:
+        state = await second_round(client)
+
+        assert "not made by this server" in await refused(other, state)
+
+
+def test_a_state_is_good_until_its_time_is_over() -> None:
+    now = [1000.0]
+    seal = Seal(b"key", clock=lambda: now[0])
+    sealed = seal.close({"a": RED}, b"request", "ada", 60.0)
+
+    now[0] = 1060.0
+    assert seal.open(sealed, b"request", "ada") == {"a": RED}
+    now[0] = 1060.1
+    with pytest.raises(ProtocolError, match="expired"):
+        seal.open(sealed, b"request", "ada")
+
+
+def test_servers_with_the_same_key_open_each_others_states() -> None:
+    sealed = Seal(b"shared").close({}, b"request", None, 60.0)
+
+    assert Seal(b"shared").open(sealed, b"request", None) == {}
+    with pytest.raises(ProtocolError, match="not made by this server"):
+        Seal(b"other").open(sealed, b"request", None)
+
+
+answers = st.dictionaries(
+    st.text(max_size=5),
+    st.one_of(st.none(), st.booleans(), st.integers(-(2**63), 2**64 - 1), st.text(max_size=9)),
+)
+
+
+@given(given_answers=answers, request=st.binary(max_size=9), principal=st.none() | st.text(max_size=9))
+def test_any_answers_come_out_as_they_went_in(
+    given_answers: dict[str, Any], request: bytes, principal: str | None
+) -> None:
+    seal = Seal(b"key", clock=lambda: 0.0)
+
+    assert seal.open(seal.close(given_answers, request, principal, 1.0), request, principal) == given_answers
+
+
+@given(
+    given_answers=answers,
+    place=st.integers(0, 10_000),
+    replacement=st.binary(max_size=3),
+    length=st.integers(0, 3),
+)
+def test_any_change_to_a_sealed_state_is_refused(
+    given_answers: dict[str, Any], place: int, replacement: bytes, length: int
+) -> None:
+    seal = Seal(b"key", clock=lambda: 0.0)
+    sealed = base64.urlsafe_b64decode(seal.close(given_answers, b"request", "ada", 1.0))
+    place %= len(sealed)
+    changed = sealed[:place] + replacement + sealed[place + length :]
+    if changed == sealed:
+        changed += b"x"
+
+    with pytest.raises(ProtocolError, match="requestState is refused"):
+        seal.open(base64.urlsafe_b64encode(changed).decode(), b"request", "ada")
+
+
+@given(text=st.text())
+def test_any_text_that_is_no_state_is_refused(text: str) -> None:
+    with pytest.raises(ProtocolError, match="requestState is refused"):
+        Seal(b"key").open(text, b"request", None)

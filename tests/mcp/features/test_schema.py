@@ -1,0 +1,104 @@
+"""Schemas: flat whatever the types are, or refused where that cannot be."""
+
+from typing import Annotated, Any, Literal
+
+import pytest
+from msgspec import Meta, Struct
+
+from bridgehead.mcp.features.schema import (
+    describe_fields,
+    flat_schema,
+    input_schema,
+    mirrored_headers,
+    output_schema,
+)
+
+
+class Leaf(Struct):
+    value: Annotated[int, Meta(ge=1)]
+
+
+class Branch(Struct):
+    left: Annotated[Leaf, Meta(description="The left one.")]
+    right: Leaf | None = None
+    many: list[Leaf] = []
+    named: dict[str, Leaf] = {}
+
+
+class Endless(Struct):
+    inner: "Endless | None" = None
+
+
+def test_a_struct_inside_of_a_struct_is_written_out() -> None:
+    schema = flat_schema(Branch)
+    leaf = {
+        "type": "object",
+        "properties": {"value": {"type": "integer", "minimum": 1}},
+        "required": ["value"],
+    }
+
+    assert schema["properties"]["left"] == {**leaf, "description": "The left one."}
+    assert schema["properties"]["right"] == {"anyOf": [leaf, {"type": "null"}], "default": None}
+    assert schema["properties"]["many"]["items"] == leaf
+    assert schema["properties"]["named"]["additionalProperties"] == leaf
+    assert "$" not in str(schema)
+    assert "title" not in schema
+
+
+class Choices(Struct):
+    color: Literal["red", "blue"] = "red"
+    size: Literal["s", "l"] | None = None
+    count: Annotated[int, Meta(ge=1, description="How many")] | None = None
+    either: int | str | None = None
+    nothing: int | None = 5
+    enum: Literal[1, 2] = 1
+    """A property may have the name of a keyword."""
+
+
+def test_an_input_has_types_for_its_choices_and_no_null_that_means_left_out() -> None:
+    assert input_schema(Choices)["properties"] == {
+        "color": {"type": "string", "enum": ["blue", "red"], "default": "red"},
+        "size": {"type": "string", "enum": ["l", "s"]},
+        "count": {"description": "How many", "type": "integer", "minimum": 1},
+        "either": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
+        "nothing": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": 5},
+        "enum": {"type": "integer", "enum": [1, 2], "default": 1},
+    }
+
+
+def test_an_output_keeps_its_nulls() -> None:
+    properties = output_schema(Choices)["properties"]
+
+    assert properties["size"] == {
+        "anyOf": [{"type": "string", "enum": ["l", "s"]}, {"type": "null"}],
+        "default": None,
+    }
+    assert {"type": "null"} in properties["count"]["anyOf"]
+
+
+def test_a_type_that_contains_itself_is_refused_with_its_name() -> None:
+    with pytest.raises(TypeError, match="Endless contains itself"):
+        flat_schema(Endless)
+
+
+def test_each_field_is_described_with_whether_it_is_required() -> None:
+    assert describe_fields(Branch) == {
+        "left": ("The left one.", True),
+        "right": (None, False),
+        "many": (None, False),
+        "named": (None, False),
+    }
+
+
+def test_headers_that_mirror_properties_are_found_at_any_depth() -> None:
+    schema: dict[str, Any] = {
+        "properties": {
+            "region": {"type": "string", "x-mcp-header": "Region"},
+            "odd": True,
+            "number": {"type": "string", "x-mcp-header": 5},
+            "place": {"type": "object", "properties": {"city": {"type": "string", "x-mcp-header": "City"}}},
+        }
+    }
+
+    assert mirrored_headers(schema) == {"mcp-param-region": ("region",), "mcp-param-city": ("place", "city")}
+    assert mirrored_headers({"type": "object"}) == {}

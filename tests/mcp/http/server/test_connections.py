@@ -1,0 +1,177 @@
+"""Connections: what becomes of one when its client idles, its server is full, or its application fails."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from bridgehead.mcp.http import message
+from tests.support.http_client import Headers, HttpClient, Response
+from tests.support.http_server import JSON_POST, mirrored, serving
+from tests.support.messages import call, encode, initialize, notification, stateless
+
+H2C: Headers = {
+    "Connection": "Upgrade, HTTP2-Settings",
+    "Upgrade": "h2c",
+    "HTTP2-Settings": "AAMAAABkAAQAoAAA",
+}
+
+
+HALF = (
+    b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\nContent-Type: application/json\r\n"
+    b"Accept: application/json, text/event-stream\r\n\r\n{"
+)
+
+
+async def test_an_idle_connection_is_closed() -> None:
+    async with serving(settings={"keep_alive_seconds": 0}) as server:
+        response = await server.post(initialize())
+        await response.body()
+        assert await response.closed_by_server()
+        half, _ = await server.http.begin(b"POST /mcp HT")
+        assert await half.closed_by_server()
+
+
+async def test_a_connection_in_use_is_not_idle() -> None:
+    async with serving(settings={"keep_alive_seconds": 0}) as server:
+        session = await server.session()
+        stream = await server.listen(session)
+        idle, _ = await server.http.begin(b"")
+        assert await idle.closed_by_server()
+        server.bridge.changed.tools()
+        assert (await stream.message())["method"] == "notifications/tools/list_changed"
+
+
+async def test_a_connection_too_many_is_refused() -> None:
+    async with serving(settings={"most_connections": 1}) as server:
+        first = await server.post(initialize())
+        assert first.status == 200
+        await first.body()
+        second = await server.http.request("GET")
+        assert second.status == 503
+        assert await second.body() == b"Too many connections"
+        assert await second.closed_by_server()
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        (b"", ("idle", 0)),
+        (b"POST /mcp HTTP/1.1\r\nHost: loc", ("slow_head", 408)),
+        (HALF, ("slow_body", 0)),
+        (b"rubbish\r\n\r\n", ("malformed", 400)),
+        (b"GET /mcp HTTP/1.1\r\n" + b"X: y\r\n" * 200, ("head_size", 431)),
+    ],
+)
+async def test_whoever_serves_is_told_once_of_what_is_refused(sent: bytes, told: tuple[str, int]) -> None:
+    heard: list[tuple[str, str, int]] = []
+    settings = {"keep_alive_seconds": 0.1, "on_reject": lambda *what: heard.append(what)}
+    async with serving(settings=settings) as server:
+        response, _ = await server.http.begin(sent)
+        assert await response.closed_by_server()
+    assert heard == [(told[0], "127.0.0.1", told[1])]
+
+
+async def test_nobody_is_told_of_a_connection_that_was_used_and_idles() -> None:
+    heard: list[Any] = []
+    settings = {"keep_alive_seconds": 0.1, "on_reject": lambda *what: heard.append(what)}
+    async with serving(settings=settings) as server:
+        response = await server.post(initialize())
+        assert await response.closed_by_server()
+    assert heard == []
+
+
+async def test_a_request_that_waits_behind_a_long_one_is_not_late() -> None:
+    heard: list[Any] = []
+    settings = {"keep_alive_seconds": 0.1, "on_reject": lambda *what: heard.append(what)}
+    async with serving(settings=settings) as server:
+        waiting = stateless("tools/call", call("steps", {"n": 1}), 1)
+        body = encode(waiting)
+        head: Headers = {**JSON_POST, **mirrored(waiting), "Content-Length": str(len(body))}
+        first = server.http.head("POST", "/mcp", head) + body
+        large = server.http.head("POST", "/mcp", {**JSON_POST, "Content-Length": "8000000"})
+        response, writer = await server.http.begin(first)
+        await server.work.began.acquire()
+        writer.write(large + b"x" * 8_000_000)
+        idle, _ = await server.http.begin(b"")
+        assert await idle.closed_by_server()  # so it was looked
+        server.work.go.release()
+        await response.begin()
+        assert response.status == 200
+    assert [reason for reason, *_ in heard] == ["idle"]
+
+
+def fail_at_once(_request: message.Request) -> message.Response:
+    raise RuntimeError("too early")
+
+
+async def fail_early(_request: message.Request) -> message.Response:
+    raise RuntimeError("too early")
+
+
+async def fail_late(request: message.Request) -> message.ResponseStream:
+    stream = await request.open_stream(200, ())
+    await stream.write(b"half of it")
+    raise RuntimeError("too late")
+
+
+@pytest.mark.parametrize("handler", [fail_at_once, fail_early])
+async def test_a_handler_that_fails_before_its_response_is_an_internal_error(handler: Any) -> None:
+    async with serving(settings={"wrap": lambda _: handler}, complaint="failed") as server:
+        response = await server.http.request("GET")
+        assert (response.status, await response.body()) == (500, b"")
+        assert await response.closed_by_server()
+
+
+async def test_a_handler_that_fails_within_its_response_does_not_make_it_look_whole() -> None:
+    async with serving(settings={"wrap": lambda _: fail_late}, complaint="failed") as server:
+        response = await server.http.request("GET")
+        with pytest.raises(asyncio.IncompleteReadError):
+            await response.body()
+
+
+async def begun(http: HttpClient, headers: Headers, body: bytes) -> tuple[Response, asyncio.StreamWriter]:
+    head = http.head("POST", "/mcp", {**JSON_POST, **H2C, **headers})
+    return await http.begin(head + body)
+
+
+async def test_a_request_that_offers_an_upgrade_may_come_in_pieces() -> None:
+    async with serving() as server:
+        body = encode(initialize())
+        server.checker.asked(initialize())
+        response, writer = await begun(server.http, {"Content-Length": str(len(body))}, body[:10])
+        for byte in body[10:]:
+            writer.write(bytes([byte]))
+            await writer.drain()
+        await response.begin()
+        assert "result" in await server.json(response)
+        writer.write(server.http.head("PUT", "/mcp", {}))
+        again = Response(response._reader, response._writer)  # noqa: SLF001  (the same connection)
+        await again.begin()
+        await server.refused(again, 405)
+
+
+async def test_a_request_that_offers_an_upgrade_may_have_no_body() -> None:
+    async with serving() as server:
+        response = await server.http.request("GET", headers={**H2C, "Content-Length": None})
+        await server.refused(response, 400)
+
+
+async def test_a_request_that_offers_an_upgrade_must_say_how_long_it_is() -> None:
+    async with serving() as server:
+        body = encode(notification("x"))
+        chunked = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+        response, _ = await begun(server.http, {"Transfer-Encoding": "chunked"}, chunked)
+        assert await response.closed_by_server()
+        assert await server.is_alive()
+
+
+async def test_a_websocket_is_refused() -> None:
+    async with serving() as server:
+        offer: Headers = {
+            "Connection": "Upgrade",
+            "Upgrade": "websocket",
+            "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+            "Sec-WebSocket-Version": "13",
+        }
+        await server.refused(await server.http.request("GET", headers=offer), 400)

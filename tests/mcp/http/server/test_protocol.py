@@ -1,0 +1,294 @@
+"""Protocol: HTTP/1.1 on one connection, as clients of every manner speak it."""
+
+import asyncio
+import socket
+from contextlib import suppress
+
+import pytest
+
+from tests.support.http_client import Headers, Response
+from tests.support.http_server import JSON_POST, Server, mirrored
+from tests.support.messages import call, encode, initialize, request, stateless, text
+from tests.support.waiting import PATIENCE
+
+
+def wire(server: Server, body: bytes, headers: Headers | None = None) -> bytes:
+    """Write a whole POST."""
+    full: Headers = {**JSON_POST, "Content-Length": str(len(body)), **(headers or {})}
+    return server.http.head("POST", "/mcp", full) + body
+
+
+def wired_call(server: Server, tool: str, number: int, arguments: dict[str, object] | None = None) -> bytes:
+    """Write a stateless call."""
+    message = stateless("tools/call", call(tool, arguments), number)
+    server.checker.asked(message)
+    return wire(server, encode(message), mirrored(message))
+
+
+async def following(response: Response) -> Response:
+    """Read the next response of the same connection."""
+    await response.body()
+    again = Response(response._reader, response._writer)  # noqa: SLF001  (one connection, several responses)
+    await again.begin()
+    return again
+
+
+async def test_a_connection_serves_one_request_after_the_other(server: Server) -> None:
+    response, writer = await server.http.begin(wired_call(server, "echo", 0, {"text": "0"}))
+    await response.begin()
+    for number in range(1, 20):
+        assert text(await server.json(response)) == str(number - 1)
+        writer.write(wired_call(server, "echo", number, {"text": str(number)}))
+        response = await following(response)
+    assert text(await server.json(response)) == "19"
+
+
+async def test_pipelined_requests_are_answered_in_order(server: Server) -> None:
+    data = b"".join(wired_call(server, "echo", n, {"text": str(n)}) for n in range(50))
+    response, _ = await server.http.begin(data)
+    await response.begin()
+    for number in range(50):
+        assert text(await server.json(response)) == str(number)
+        if number < 49:
+            response = await following(response)
+
+
+async def test_a_client_that_hangs_up_behind_a_pipelined_request_cancels_its_call(server: Server) -> None:
+    data = wired_call(server, "wait", 1) + wired_call(server, "echo", 2, {"text": "never"})
+    response, _ = await server.http.begin(data)
+    await server.work.began.acquire()
+    await response.hang_up()
+    await asyncio.wait_for(server.work.idle.wait(), PATIENCE)
+    assert server.work.cancelled == 1
+
+
+async def test_a_large_request_behind_one_that_runs_waits_its_turn(server: Server) -> None:
+    response, writer = await server.http.begin(wired_call(server, "steps", 1, {"n": 1}))
+    await server.work.began.acquire()
+    writer.write(wired_call(server, "echo", 2, {"text": "z" * 8_000_000}))
+    filling = asyncio.create_task(writer.drain())
+    assert await server.is_alive()
+    assert not filling.done()
+    server.work.go.release()
+    await response.begin()
+    assert text(await server.json(response)) == "counted to 1"
+    assert len(text(await server.json(await following(response)))) == 8_000_000
+    await filling
+
+
+async def test_a_client_whose_request_came_slowly_is_watched_too(server: Server) -> None:
+    data = wired_call(server, "wait", 1)
+    response, writer = await server.http.begin(data[:-5])
+    await asyncio.sleep(0.2)  # a slow client, not a wait for anything
+    writer.write(data[-5:])
+    await server.work.began.acquire()
+    await response.hang_up()
+    await asyncio.wait_for(server.work.idle.wait(), PATIENCE)
+    assert server.work.cancelled == 1
+
+
+async def test_a_request_may_come_a_byte_at_a_time(server: Server) -> None:
+    data = wired_call(server, "echo", 1, {"text": "drop by drop"})
+    response, writer = await server.http.begin(b"")
+    for byte in data:
+        writer.write(bytes([byte]))
+        await writer.drain()
+    await response.begin()
+    assert text(await server.json(response)) == "drop by drop"
+
+
+async def test_the_head_of_a_stream_comes_at_once(server: Server) -> None:
+    session = await server.session()
+    async with asyncio.timeout(PATIENCE):
+        stream = await server.listen(session)
+    assert stream.headers["content-type"] == "text/event-stream"
+
+
+async def test_a_large_body_and_a_large_answer_pass(server: Server) -> None:
+    data = wired_call(server, "echo", 1, {"text": "y" * 5_000_000})
+    response, _ = await server.http.begin(data)
+    await response.begin()
+    assert len(text(await server.json(response))) == 5_000_000
+
+
+@pytest.mark.parametrize("expecting", ["100-continue", "100-Continue"])
+async def test_a_client_may_ask_to_send_its_body(server: Server, expecting: str) -> None:
+    body = encode(initialize())
+    data = wire(server, body, {"Expect": expecting})
+    response, writer = await server.http.begin(data[: -len(body)])
+    async with asyncio.timeout(PATIENCE):
+        assert await response._reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"  # noqa: SLF001
+    writer.write(body)
+    await response.begin()
+    server.checker.asked(initialize())
+    assert "result" in await server.json(response)
+
+
+async def test_a_target_with_scheme_and_authority_is_served_by_its_path(server: Server) -> None:
+    data = wired_call(server, "echo", 1, {"text": "by proxy"})
+    host = b"127.0.0.1:%d" % server.http.port
+    whole = data.replace(b"POST /mcp", b"POST HTTP://%b/mcp" % host, 1)
+    response, _ = await server.http.begin(whole.replace(b"Host: %b" % host, b"Host: evil.example", 1))
+    await response.begin()
+    assert text(await server.json(response)) == "by proxy"
+
+    away, _ = await server.http.begin(data.replace(b"POST /mcp", b"POST http://evil.example/mcp", 1))
+    await away.begin()
+    assert away.status == 421
+
+
+async def test_an_old_client_gets_an_answer_that_ends_with_the_connection(server: Server) -> None:
+    data = wired_call(server, "echo", 1, {"text": "old"}).replace(b"HTTP/1.1", b"HTTP/1.0", 1)
+    response, _ = await server.http.begin(data)
+    await response.begin()
+    assert response.headers["connection"] == "close"
+    assert text(await server.json(response)) == "old"
+    assert await response.closed_by_server()
+
+
+async def test_an_old_client_gets_a_stream_that_ends_with_the_connection(server: Server) -> None:
+    message = stateless("tools/call", call("count", {"n": 2}, progress=1), 1)
+    data = wire(server, encode(message), mirrored(message)).replace(b"HTTP/1.1", b"HTTP/1.0", 1)
+    response, _ = await server.http.begin(data)
+    await response.begin()
+    assert "transfer-encoding" not in response.headers
+    body = await response._reader.read()  # noqa: SLF001  (there is no other end than the connection's)
+    assert body.count(b"data: {") == 3
+
+
+async def test_a_client_may_ask_for_the_connection_to_be_closed(server: Server) -> None:
+    body = encode(initialize())
+    response, _ = await server.http.begin(wire(server, body, {"Connection": "close"}))
+    await response.begin()
+    assert await response.body()
+    assert await response.closed_by_server()
+
+
+async def test_an_answer_to_head_has_no_body(server: Server) -> None:
+    response, _ = await server.http.begin(server.http.head("HEAD", "/mcp", {}))
+    await response.begin()
+    assert response.status == 405
+    assert int(response.headers["content-length"]) > 0  # that of the body which GET would have
+    ping = wired_call(server, "echo", 1, {"text": "next"})
+    response._writer.write(ping)  # noqa: SLF001
+    again = Response(response._reader, response._writer)  # noqa: SLF001
+    await again.begin()
+    assert text(await server.json(again)) == "next"
+
+
+async def test_an_upgrade_that_the_server_does_not_know_is_passed_over(server: Server) -> None:
+    wanted: Headers = {
+        "Connection": "Upgrade, HTTP2-Settings",
+        "Upgrade": "h2c",
+        "HTTP2-Settings": "AAMAAABkAAQAoAAA",
+    }
+    server.checker.asked(initialize())
+    response, _ = await server.http.begin(wire(server, encode(initialize()), wanted))
+    await response.begin()
+    assert "result" in await server.json(response)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"this is not HTTP\r\n\r\n",
+        b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: many\r\n\r\n",
+        b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    ],
+)
+async def test_what_is_not_http_is_a_bad_request(server: Server, data: bytes) -> None:
+    response, _ = await server.http.begin(data)
+    await response.begin()
+    assert response.status == 400
+    assert response.headers["content-type"] == "text/plain"
+    assert await response.body()
+    assert await response.closed_by_server()
+    assert await server.is_alive()
+
+
+@pytest.mark.parametrize(
+    "headers", [{f"X-{n}": "y" for n in range(200)}, {"X-Long": "y" * 100_000}, {"X" * 70_000: "y"}]
+)
+async def test_too_many_headers_are_refused(server: Server, headers: Headers) -> None:
+    response, _ = await server.http.begin(wire(server, b"{}", headers))
+    await response.begin()
+    assert response.status == 431
+    assert await server.is_alive()
+
+
+async def test_a_header_that_never_ends_is_refused_before_it_is_kept(server: Server) -> None:
+    response, writer = await server.http.begin(b"GET /mcp HTTP/1.1\r\nX-Endless: ")
+    with suppress(ConnectionError):
+        for _ in range(1000):
+            writer.write(b"y" * 8192)
+            await writer.drain()
+    assert await response.closed_by_server()
+    assert await server.is_alive()
+
+
+async def test_a_large_body_that_comes_with_the_end_of_its_head_is_no_large_head(server: Server) -> None:
+    asked = request("tools/call", call("echo", {"text": "z" * 200_000}), 7)
+    session = await server.session()
+    whole = wire(server, encode(asked), session)
+    response, writer = await server.http.begin(whole[:30])
+    assert await server.is_alive()
+    writer.write(whole[30:])
+    server.checker.asked(asked)
+    await response.begin()
+    assert len(text(await server.json(response))) == 200_000
+
+
+async def test_a_target_that_is_too_long_is_refused(server: Server) -> None:
+    response, _ = await server.http.begin(server.http.head("GET", "/" + "x" * 70_000, {}))
+    await response.begin()
+    assert response.status == 431
+
+
+async def test_headers_behind_the_body_are_not_headers_of_the_request(server: Server) -> None:
+    body = encode(initialize())
+    head = server.http.head("POST", "/mcp", {**JSON_POST, "Transfer-Encoding": "chunked"})
+    chunks = b"%x\r\n%b\r\n0\r\nOrigin: http://evil.example\r\n\r\n" % (len(body), body)
+    response, _ = await server.http.begin(head + chunks)
+    await response.begin()
+    assert response.status == 200
+
+
+async def test_a_path_may_be_written_with_percent_signs(server: Server) -> None:
+    response = await server.post(initialize(), path="/%6dcp?query=ignored")
+    assert "result" in await server.json(response)
+
+
+async def test_rubbish_behind_a_request_does_not_spoil_its_neighbours(server: Server) -> None:
+    response, _ = await server.http.begin(wired_call(server, "wait", 1) + b"rubbish\r\n\r\n")
+    assert await response.closed_by_server()
+    assert await server.is_alive()
+    await asyncio.wait_for(server.work.idle.wait(), PATIENCE)
+
+
+async def test_a_slow_reader_makes_the_server_wait_and_then_gets_everything(server: Server) -> None:
+    session = await server.session()
+    asked = request("tools/call", call("count", {"n": 50_000}, progress=1), 1)
+    response = await server.post(asked, session)
+    messages = await response.messages()
+    assert [message["params"]["progress"] for message in messages[:-1]] == list(range(1, 50_001))
+
+
+async def test_a_client_that_does_not_read_is_not_read_from_and_then_gets_everything(server: Server) -> None:
+    count = 8_000
+    data = b"".join(wired_call(server, "echo", number, {"text": "e" * 5_000}) for number in range(count))
+    with socket.create_connection(("127.0.0.1", server.port)) as client:
+        client.setblocking(False)  # noqa: FBT003 - its name says what it sets
+        loop = asyncio.get_running_loop()
+        sending = loop.create_task(loop.sock_sendall(client, data))
+        assert await server.is_alive()
+        await asyncio.wait([sending], timeout=1)
+        assert not sending.done()
+        answers, rest = 0, b""
+        async with asyncio.timeout(PATIENCE):
+            while answers < count:
+                *whole, rest = (rest + await loop.sock_recv(client, 1024 * 1024)).split(b"HTTP/1.1 200 OK")
+                answers += len(whole)
+                if answers == count:
+                    assert b"e" * 5_000 in rest
+            await sending

@@ -1,0 +1,1 @@
+"""Tests of `bridgehead.mcp.methods`, one noun a file."""

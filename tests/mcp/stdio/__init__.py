@@ -1,0 +1,1 @@
+"""Tests of `bridgehead.mcp.stdio`, one noun a file."""

@@ -1,0 +1,166 @@
+"""The stdio server: reading stops while the client has to wait, and goes on when it need not."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from bridgehead.mcp import Arguments, Bridge, Context, Limits, NoArguments
+from bridgehead.mcp.connection import Connection
+from bridgehead.mcp.dispatch import Dispatcher
+from bridgehead.mcp.stdio.server import StdioServer
+from tests.support.messages import call, request
+from tests.support.waiting import until
+
+
+class Source:
+    """An input that is handed its bytes by the test."""
+
+    def __init__(self) -> None:
+        self.is_reading = True
+        self.feed: Callable[[bytes], None]
+
+    def start(self, received: Callable[[bytes], None]) -> None:
+        self.feed = received
+
+    def pause(self) -> None:
+        self.is_reading = False
+
+    def resume(self) -> None:
+        self.is_reading = True
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def is_paused(source: Source) -> bool:
+    return not source.is_reading
+
+
+class Reader:
+    """An output whose reader takes nothing until it is told to."""
+
+    is_broken = False
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.size = 0
+        self.is_read = asyncio.Event()
+
+    def write(self, data: bytes) -> None:
+        self.parts.append(data)
+        self.size += len(data)
+
+    def flush(self) -> None:
+        if self.is_read.is_set():
+            self.size = 0
+
+    async def drained(self, below: int) -> None:
+        await self.is_read.wait()
+        self.size = 0
+
+    async def close(self, within: float) -> None:
+        self.is_read.set()
+
+    @property
+    def answered(self) -> list[int]:
+        return [msgspec.json.decode(part)["id"] for part in self.parts]
+
+
+class Size(Arguments):
+    size: int
+
+
+class Gate:
+    """Holds every call of a tool until it is opened."""
+
+    def __init__(self) -> None:
+        self.opened = asyncio.Event()
+        self.bridge: Bridge[None] = Bridge("gate", "1")
+        self.bridge.tool("Wait.", name="wait")(self.wait)
+        self.bridge.tool("Answer at once.", name="at_once")(self.at_once)
+        self.bridge.tool("Answer later.", name="later")(self.later)
+
+    async def wait(self, args: NoArguments, ctx: Context[None]) -> str:
+        await self.opened.wait()
+        return "done"
+
+    def at_once(self, args: Size, ctx: Context[None]) -> str:
+        return "x" * args.size
+
+    async def later(self, args: Size, ctx: Context[None]) -> str:
+        await self.opened.wait()
+        return "x" * args.size
+
+
+@asynccontextmanager
+async def serving(gate: Gate, **limits: Any) -> AsyncIterator[tuple[Source, Reader]]:
+    dispatcher = Dispatcher(gate.bridge, limits=Limits(**limits))
+    source, reader = Source(), Reader()
+    server = StdioServer(dispatcher, Connection(dispatcher.limits), source, reader)
+    task = asyncio.ensure_future(server.serve(line("initialize", {"protocolVersion": "2025-11-25"}, 0)))
+    await until(lambda: hasattr(source, "feed"))
+    try:
+        yield source, reader
+    finally:
+        gate.opened.set()
+        reader.is_read.set()
+        source.feed(b"")
+        await task
+
+
+def line(method: str, params: Any, number: int) -> bytes:
+    return msgspec.json.encode(request(method, params, number)) + b"\n"
+
+
+def tool(name: str, number: int, **arguments: Any) -> bytes:
+    return line("tools/call", call(name, arguments), number)
+
+
+async def test_reading_stops_while_too_many_requests_wait_and_goes_on_when_they_are_answered() -> None:
+    gate = Gate()
+    async with serving(gate, requests_in_flight=2) as (source, reader):
+        for number in range(1, 4):
+            source.feed(tool("wait", number))
+        assert not is_paused(source)  # two are in flight and one waits
+
+        source.feed(tool("wait", 4))
+        assert is_paused(source)
+
+        gate.opened.set()
+        await until(lambda: source.is_reading)
+        await until(lambda: sorted(reader.answered) == [0, 1, 2, 3, 4])
+
+
+async def test_reading_stops_while_answers_are_not_read_and_goes_on_when_they_are() -> None:
+    async with serving(Gate(), output_bytes=1000) as (source, reader):
+        source.feed(tool("at_once", 1, size=2000))
+        assert is_paused(source)
+
+        reader.is_read.set()
+        await until(lambda: source.is_reading)
+
+
+async def test_an_answer_that_comes_by_itself_stops_reading_too() -> None:
+    gate = Gate()
+    async with serving(gate, output_bytes=1000) as (source, reader):
+        source.feed(tool("later", 1, size=2000))
+        assert not is_paused(source)
+
+        gate.opened.set()
+        await until(lambda: 1 in reader.answered)
+        assert is_paused(source)
+
+        reader.is_read.set()
+        await until(lambda: source.is_reading)
+
+
+async def test_requests_that_came_while_answers_are_not_read_wait_for_the_reader() -> None:
+    async with serving(Gate(), output_bytes=1000) as (source, reader):
+        source.feed(tool("at_once", 1, size=2000) + tool("at_once", 2, size=1))
+        assert reader.answered == [0, 1]
+
+        reader.is_read.set()
+        await until(lambda: reader.answered == [0, 1, 2])

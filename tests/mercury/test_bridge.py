@@ -1,0 +1,98 @@
+"""The manifest of the mercury bridge: its key, the API, and what was used, as a host sees them."""
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridgehead.host import request
+from bridgehead.mcp import Bridge
+from bridgehead.mcp.in_memory import connect
+from bridgehead.mercury.bridge import far_side, manifest
+from bridgehead.mercury.simulator import Fault, Simulator
+from bridgehead.runtime import logs
+from bridgehead.runtime.metrics import Metrics
+from tests.mercury.process import MODEL, environment
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+HELLO = {"messages": [{"role": "user", "content": "A river in 20 words"}]}
+
+
+def values(metrics: Metrics) -> dict[str, Any]:
+    return {metric.name: metric.values for metric in metrics.all}  # type: ignore[union-attr] # no histogram
+
+
+def make(environment: dict[str, str], metrics: Metrics) -> Bridge[Any]:
+    return manifest.make(manifest.settings(environment), metrics)
+
+
+async def test_what_was_used_of_each_model_is_counted(api: Simulator, tmp_path: Path) -> None:
+    metrics = Metrics()
+    made = make(environment(api.url, tmp_path), metrics)
+    assert {metric.kind for metric in metrics.all} == {"counter"}
+    assert set(map(str, values(metrics).values())) == {"{}"}
+
+    async with connect(made) as client:
+        await client.call("mercury_list_models")  # after which the prices are known
+        assert not (await client.call("mercury_chat_completion", HELLO)).get("isError")
+        service = client.dispatcher.lifespans[made].value
+        found = far_side(service)
+
+    used = values(metrics)
+    assert used["mercury_calls_total"] == {(MODEL,): 1}
+    assert used["mercury_errors_total"] == {(MODEL,): 0}
+    assert used["mercury_completion_tokens_total"][(MODEL,)] >= 20
+    assert used["mercury_cost_usd_total"][(MODEL,)] > 0
+    assert (found.is_there, found.says) == (True, f"1 key(s) for {api.url}.")
+    assert manifest.single_process == ""
+
+
+async def test_an_api_that_keeps_failing_is_not_there(api: Simulator, tmp_path: Path) -> None:
+    api.faults.always(Fault(status=503))
+    settings = environment(api.url, tmp_path, MERCURY_BREAKER_FAILURES="1", MERCURY_MAX_RETRIES="1")
+    made = make(settings, Metrics())
+    async with connect(made) as client:
+        assert (await client.call("mercury_chat_completion", HELLO))["isError"]
+        found = far_side(client.dispatcher.lifespans[made].value)
+
+    assert (found.is_there, "keeps failing" in found.says) == (False, True)
+
+
+async def test_without_a_key_there_is_no_far_side(api: Simulator, tmp_path: Path) -> None:
+    made = make(environment(api.url, tmp_path, MERCURY_API_KEY=""), Metrics())
+    async with connect(made) as client:
+        await client.call("mercury_usage", {})
+        found = far_side(client.dispatcher.lifespans[made].value)
+
+    assert (found.is_there, "MERCURY_API_KEY" in found.says) == (False, True)
+    assert not far_side(None).is_there
+
+
+@pytest.fixture
+def log() -> Iterator[io.StringIO]:
+    """What is logged meanwhile; other tests get the logging back that they had."""
+    root = logging.getLogger(logs.ROOT)
+    before = (root.handlers[:], root.level, root.propagate)
+    stream = io.StringIO()
+    logs.configure("info", "json", stream)
+    yield stream
+    root.handlers[:], root.level, root.propagate = before
+
+
+async def test_the_audit_line_of_a_call_names_the_request_that_made_it(
+    api: Simulator, tmp_path: Path, log: io.StringIO
+) -> None:
+    logs.also(request.log_fields)
+    made = make(environment(api.url, tmp_path, CACHE_COMPLETIONS="1"), Metrics())
+    async with connect(made) as client:
+        for name in ("trip-1", "trip-2", "trip-3"):
+            was = request.current_id.set(name)
+            await client.call("mercury_chat_completion", HELLO)
+            request.current_id.reset(was)
+
+    lines = [json.loads(line) for line in log.getvalue().splitlines()]
+    assert [line["request"] for line in lines if line["event"] == "call"] == ["trip-1", "trip-2", "trip-3"]
