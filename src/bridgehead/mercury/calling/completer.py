@@ -22,7 +22,7 @@ from bridgehead.runtime.timing import Clock
 from ..api.catalogue import Catalogue
 from ..api.client import ApiClient, Report
 from ..completion import Completion
-from ..errors import MercuryError, unknown_model
+from ..errors import MercuryError, list_models, unknown_model
 from . import response_format
 from .audit import Audit
 from .budget import Budget, Reservation
@@ -120,10 +120,9 @@ class Completer:
         except MercuryError as error:
             self._count_failure(call)
             entry.end(error.code, self._clock.monotonic() - started)
-            if error.code != "MODEL_NOT_FOUND":
-                raise
-            await self._catalogue.load()
-            raise unknown_model(call.model, self._catalogue.names) from error
+            if error.code == "MODEL_NOT_FOUND" and (able := await self._catalogue.list_able(call.path)):
+                error.advise(list_models(able))
+            raise
         except asyncio.CancelledError:
             self._count_failure(call)
             entry.end("CANCELLED", self._clock.monotonic() - started)
