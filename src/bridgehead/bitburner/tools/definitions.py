@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from bridgehead.mcp import Answer, Arguments, Context, NoArguments
 from bridgehead.mcp.lazy_imports import asyncio
-from bridgehead.runtime import durable, places
+from bridgehead.runtime import directories, durable
 
 from ..game import timestamps
 from ..session import Session
@@ -169,7 +169,7 @@ async def _load_text(session: Session) -> tuple[str, float | None]:
 
 
 def _path(session: Session) -> Path:
-    return places.state(session.settings, "bitburner") / _FILE
+    return directories.open_state(session.settings, "bitburner") / _FILE
 
 
 def _keep(path: Path, text: str) -> None:
