@@ -20,7 +20,7 @@ BUDGETS = {
     "mercury_edit_completion": 800,
     "mercury_list_models": 400,
     "mercury_batch": 1200,
-    "mercury_usage": 900,
+    "mercury_usage": 1050,
 }
 
 
