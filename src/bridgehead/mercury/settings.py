@@ -117,8 +117,13 @@ class MercurySettings(StateSettings, LogSettings):
         "MERCURY_MODEL",
         WORD,
         MODEL,
-        "The model of a call that names none. A fill-in or an edit takes the first in the list "
-        "that can do it, if this one cannot.",
+        "The model of a call that names none.",
+    )
+    fim_model = Setting(
+        "MERCURY_FIM_MODEL", WORD, "", "The model of a fill-in that names none; empty is MERCURY_MODEL."
+    )
+    edit_model = Setting(
+        "MERCURY_EDIT_MODEL", WORD, "", "The model of an edit that names none; empty is MERCURY_MODEL."
     )
     allowed_models = Setting[tuple[str, ...]](
         "MERCURY_ALLOWED_MODELS", WORDS, (), "The only models that may be used; empty allows all."
@@ -275,9 +280,11 @@ class MercurySettings(StateSettings, LogSettings):
             raise SettingError(
                 "MERCURY_API_KEY_FILE", str(self.api_key_file), "unset where MERCURY_API_KEY is set"
             )
-        if self.allowed_models and self.model not in self.allowed_models:
-            allowed = ", ".join(self.allowed_models)
-            raise SettingError("MERCURY_MODEL", self.model, f"one of MERCURY_ALLOWED_MODELS ({allowed})")
+        for name in ("MERCURY_MODEL", "MERCURY_FIM_MODEL", "MERCURY_EDIT_MODEL"):
+            model = self.values[name]
+            if self.allowed_models and model and model not in self.allowed_models:
+                allowed = ", ".join(self.allowed_models)
+                raise SettingError(name, model, f"one of MERCURY_ALLOWED_MODELS ({allowed})")
         if self.max_retry_delay < self.retry_delay:
             wanted = f"at least MERCURY_RETRY_DELAY ({self.retry_delay})"
             raise SettingError("MERCURY_MAX_RETRY_DELAY", str(self.max_retry_delay), wanted)

@@ -106,6 +106,7 @@ class Tool:
         icons: tuple[Icon, ...] = (),
         input_schema: dict[str, Any] | None = None,
         contract_schema: dict[str, Any] | None = None,
+        defaults: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
         recall: Recall | None = None,
     ) -> None:
@@ -121,6 +122,7 @@ class Tool:
         self._icons = icons
         self._input_schema = input_schema
         self._contract_schema = contract_schema
+        self._defaults = defaults or {}
         self._meta = meta
 
     @property
@@ -147,7 +149,10 @@ class Tool:
     @cached_property
     def input_schema(self) -> dict[str, Any]:
         """The JSON Schema of the input, as listed."""
-        return self._input_schema or input_schema(self.input_type)
+        schema = self._input_schema or input_schema(self.input_type)
+        for name, value in self._defaults.items():
+            schema["properties"][name]["default"] = value
+        return schema
 
     def _input_schema_for(self, revision: Revision) -> dict[str, Any]:
         if self._contract_schema is not None and revision.name == self.home.contract_revision:

@@ -86,6 +86,11 @@ class Service:
             default_model=settings.model,
         )
 
+    async def list_able_models(self, path: str) -> tuple[str, ...]:
+        """Return the models that this server allows and that can be used with an endpoint, where known."""
+        allowed = self.settings.allowed_models
+        return tuple(name for name in await self.catalogue.list_able(path) if not allowed or name in allowed)
+
     def make_call(
         self, tool: str, path: str, args: CompletionArguments, context: Context[Any], *, stream: bool = False
     ) -> Call:
