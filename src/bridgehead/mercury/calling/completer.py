@@ -21,7 +21,7 @@ from bridgehead.runtime.timing import Clock
 
 from ..api.catalogue import Catalogue
 from ..api.client import ApiClient, Report, TimeLimit
-from ..completion import Completion
+from ..completion import Completion, Metadata
 from ..errors import MercuryError, format_seconds, list_models, unknown_model
 from . import response_format
 from .audit import Audit
@@ -31,7 +31,7 @@ from .call import ANONYMOUS, Call
 from .keys import ASIDE_SECONDS, Keys
 from .limits import UNKNOWN, Held, Limits
 from .retries import Breaker, Retries
-from .usage import Usage, UsageCounts, counts_of
+from .usage import Usage, UsageCounts
 
 UNKNOWN_MODEL = "(unknown)"
 """What failures of models that nobody knows are counted under: clients may make up any number of names."""
@@ -148,6 +148,8 @@ class Completer:
         await self._limits.admit_call(call.account, deadline)
         if self._needs_prices:
             await self._catalogue.load()
+        else:
+            self._catalogue.renew()
         key, refused_keys, retries = self._keys.pick(), set[str](), 0
         while True:
             try:
@@ -184,10 +186,18 @@ class Completer:
             self._breaker.record_nothing()
             raise
         self._breaker.record_success()
-        completion.metadata.cost_usd = self._catalogue.price(completion.metadata, call.model)
+        completion.metadata.cost_usd = await self._price(completion.metadata, call.model)
         self._settle(hold, completion)
-        self._usage.count(call.model, call.client, counts_of(completion.metadata))
+        self._usage.count_answer(call.model, call.client, completion.metadata)
         return completion
+
+    async def _price(self, metadata: Metadata, model: str) -> float | None:
+        """Return what an answer cost; the first one of a process may come before the prices."""
+        cost = self._catalogue.price(metadata, model)
+        if cost is None and metadata.usage.total_tokens:
+            await self._catalogue.wait_for_prices()
+            cost = self._catalogue.price(metadata, model)
+        return cost
 
     def _limit_time(self, call: Call, deadline: float) -> TimeLimit:
         """Return how long the next request may take, and which setting says so."""
@@ -253,6 +263,12 @@ class Completer:
                 "PRICE_UNKNOWN",
                 f"There is a budget, and it is not known how long an answer of {call.model!r} can get.",
                 next_step="Give max_tokens, or use a model that mercury_list_models lists.",
+            )
+        if names and not self._catalogue.is_current:
+            raise MercuryError(
+                "PRICE_UNKNOWN",
+                "There is a budget, and the API's prices are too old to trust and could not be renewed.",
+                next_step="Try again in a minute; `bridgehead mercury doctor` checks the list of models.",
             )
         return self._catalogue.worst_cost(call.model, len(call.body), most)
 
