@@ -101,6 +101,7 @@ def make_application(
             limits_of(settings),
             state_key=state_key,
             session_prefix="" if workers is None else workers.session_prefix,
+            on_error=metrics.count_error,
         ),
         Admission(
             make_table(manifests, with_oauth=oauth is not None),
