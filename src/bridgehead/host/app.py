@@ -231,7 +231,8 @@ class HostApplication:
         self._tasks = [begin(self._watch.run(self.revoke_where)), begin(self._access_log.run())]
 
     def end_streams(self) -> None:
-        """End what would never end by itself, because the server is going; calls are still answered."""
+        """Fail readiness, and end what would never end by itself; calls are still answered."""
+        self.pages.is_ending = True
         self._views.end_streams()
 
     async def stop(self) -> None:

@@ -41,6 +41,8 @@ class Pages:
         self._registry = registry
         self._metrics = metrics
         self._workers = workers
+        self.is_ending = False
+        """Whether the process is about to end: whoever routes requests here should stop doing so."""
         self._pages: dict[str, Callable[[HostRequest, Route], Handled]] = {
             ALIVE: lambda _request, _route: _ALIVE,
             READY: self._ready,
@@ -67,13 +69,17 @@ class Pages:
         serving = [status for status in statuses.values() if not status.problem]
         well = all(told["far_side"] for told in bridges.values())
         summary = "unavailable" if not serving else "ready" if well else "degraded"
-        return _page({"status": summary, "bridges": bridges}, 200 if serving else 503)
+        if self.is_ending:
+            summary = "ending"
+        status = 200 if serving and not self.is_ending else 503
+        return _page({"status": summary, "bridges": bridges}, status)
 
     def _bridge_ready(self, request: HostRequest, route: Route) -> Response:
         """Say whether one bridge can serve and has its far side."""
         name = route.bridge or ""
         told = self._describe(self._registry.statuses[name], request.grant)
-        return _page({"bridge": name, **told}, 200 if told["serves"] and told["far_side"] else 503)
+        is_ready = told["serves"] and told["far_side"] and not self.is_ending
+        return _page({"bridge": name, **told}, 200 if is_ready else 503)
 
     def _describe(self, status: BridgeStatus, grant: Grant | None) -> dict[str, Any]:
         far_side = self._registry.far_side(status)

@@ -93,9 +93,9 @@ async def _serve(job: Job, place: WorkerPlace | None, app: HostApplication) -> N
             if certificate is not None:
                 certificate.renew()
         log.info("ending")
-        # What other workers forward here is answered longest: they end at their own pace.
-        server.stop_accepting()
+        # Readiness fails first, and what other workers forward here is answered longest.
         app.end_streams()
+        server.stop_accepting()
         await server.stop()
         if inner is not None:
             await inner.stop()

@@ -146,6 +146,15 @@ class Application(Protocol):
         """Let go of everything; called after the last response."""
 
 
+_SINGLETONS = frozenset({b"host", b"origin", b"authorization"})
+
+
+def repeats_singleton(pairs: HeaderPairs) -> bool:
+    """Tell whether a header by which callers are let in comes twice: who reads the other one is fooled."""
+    names = [name for name, _ in pairs if name in _SINGLETONS]
+    return len(set(names)) != len(names)
+
+
 def _join_repeated(pairs: HeaderPairs) -> dict[bytes, bytes]:
     """Read a header that comes several times as one list, which is what HTTP takes it for."""
     headers: dict[bytes, bytes] = {}
