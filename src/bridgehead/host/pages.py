@@ -20,7 +20,7 @@ from .auth.rejection import reject_method
 from .metrics import CONTENT_TYPE, Given, HostMetrics, join_pages, write_metrics
 from .registry import BridgeStatus, Registry
 from .request import HostRequest
-from .routes import ALIVE, METRICS, READY, RESOURCE, Route
+from .routes import ALIVE, METRICS, NO_OAUTH, READY, RESOURCE, Route
 
 if TYPE_CHECKING:
     from .workers.forwarding import Workers
@@ -53,6 +53,8 @@ class Pages:
 
     def answer(self, request: HostRequest, route: Route) -> Handled:
         """Answer a request to a page."""
+        if route.name == NO_OAUTH:
+            return _NO_OAUTH
         if request.method not in {"GET", "HEAD"}:
             raise reject_method(request.method, b"GET")
         return self._pages[route.name](request, route)
@@ -111,6 +113,17 @@ class Pages:
         return Response(200, join_pages(texts), ((b"content-type", CONTENT_TYPE),))
 
 
+_NO_OAUTH = Response(
+    404,
+    msgspec.json.encode(
+        {
+            "error": "access_denied",
+            "error_description": "This server does not use OAuth. Tokens are given out by whoever runs it: "
+            "ask for one, and send it as the header Authorization: Bearer TOKEN.",
+        }
+    ),
+    _NOT_STORED,
+)
 _ALIVE = Response(200, b'{"status":"ok"}', _NOT_STORED)
 
 

@@ -115,6 +115,9 @@ def _server(job: Job, app: HostApplication, handler: Handler) -> Server:
     return Server(
         handler,
         most_connections=job.settings.connections,
+        most_per_address=job.settings.connections_per_client,
+        unlimited=app.proxies,
+        by_address=app.metrics.connections,
         keep_alive_seconds=job.settings.idle_seconds,
         shutdown_seconds=job.settings.shutdown_seconds,
         on_reject=app.record_early_rejection,

@@ -177,7 +177,7 @@ async def test_a_request_that_offers_an_upgrade_may_come_in_pieces() -> None:
 async def test_a_request_that_offers_an_upgrade_may_have_no_body() -> None:
     async with serving() as server:
         response = await server.http.request("GET", headers={**H2C, "Content-Length": None})
-        await server.refused(response, 400)
+        await server.refused(response, 405)
 
 
 async def test_a_request_that_offers_an_upgrade_must_say_how_long_it_is() -> None:
@@ -197,4 +197,4 @@ async def test_a_websocket_is_refused() -> None:
             "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
             "Sec-WebSocket-Version": "13",
         }
-        await server.refused(await server.http.request("GET", headers=offer), 400)
+        await server.refused(await server.http.request("GET", headers=offer), 405)

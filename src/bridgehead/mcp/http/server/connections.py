@@ -51,6 +51,7 @@ class Connections:
         most: int | None = None,
         most_per_address: int | None = None,
         unlimited: Container[str] = (),
+        by_address: Counter[str] | None = None,
         keep_alive_seconds: float = 75.0,
         on_reject: OnReject = log_rejection,
     ) -> None:
@@ -62,7 +63,7 @@ class Connections:
         self._most_per_address = most_per_address
         self._unlimited = unlimited
         """Addresses that speak for many clients, as a proxy does."""
-        self.by_address: Counter[str] = Counter()
+        self.by_address: Counter[str] = Counter() if by_address is None else by_address
         self.keep_alive_seconds = keep_alive_seconds
         self._open: set[Http1Protocol] = set()
         self.handshakes: set[asyncio.Task[None]] = set()

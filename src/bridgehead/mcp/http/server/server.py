@@ -7,6 +7,7 @@ says so, as `serve` does.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Container
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ class Server:
         most_connections: int | None = None,
         most_per_address: int | None = None,
         unlimited: Container[str] = (),
+        by_address: Counter[str] | None = None,
         keep_alive_seconds: float = 75.0,
         shutdown_seconds: float = 5.0,
         on_reject: OnReject = log_rejection,
@@ -45,6 +47,7 @@ class Server:
             most=most_connections,
             most_per_address=most_per_address,
             unlimited=unlimited,
+            by_address=by_address,
             keep_alive_seconds=keep_alive_seconds,
             on_reject=on_reject,
         )
