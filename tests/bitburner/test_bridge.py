@@ -37,7 +37,7 @@ BUDGETS = {
     "move_file": 360,
     "restore_file": 900,
     "calculate_ram": 180,
-    "get_netscript_definitions": 160,
+    "get_netscript_definitions": 165,
     "search_definitions": 270,
     "list_servers": 210,
     "backup_save": 190,

@@ -30,7 +30,12 @@ BOTH = pytest.mark.parametrize("tool", [CHAT, STREAM])
         (Fault(status=401), ("auth_error", "INVALID_API_KEY"), "MERCURY_API_KEY"),
         (Fault(status=403), ("auth_error", "INVALID_API_KEY"), "doctor"),
         (Fault(status=402), ("auth_error", "BILLING_REQUIRED"), "billing"),
-        (Fault(status=404), ("validation_error", "MODEL_NOT_FOUND"), "mercury-3"),
+        (Fault(status=404), ("api_error", "NOT_FOUND"), "/chat/completions (404): There is nothing at this"),
+        (
+            Fault(status=404, message="The model `m` does not exist"),
+            ("validation_error", "MODEL_NOT_FOUND"),
+            "The model `m` does not exist. Use one of: mercury-3",
+        ),
         (
             Fault(status=400, code="context_length_exceeded"),
             ("validation_error", "CONTEXT_LENGTH_EXCEEDED"),
@@ -213,6 +218,7 @@ async def test_only_allowed_models_are_used(api: Simulator, tmp_path: Path) -> N
     [
         ({"error": "plainly wrong"}, "plainly wrong."),
         ({"message": "wrong!"}, "wrong! "),
+        ({"detail": "Not like this"}, "Not like this."),
         ({"error": {"message": "no", "param": "stop"}}, "(at stop): no."),
         (b"<html>", "no reason given."),
         (b"[" * 100_000, "no reason given."),

@@ -59,6 +59,9 @@ CODES = {
         "There is no such model; the message lists those there are.",
         "mercury_list_models lists the models.",
     ),
+    "MODEL_NOT_SUITABLE": Row(
+        "validation_error", "The default model cannot do this; the message lists the models that can."
+    ),
     "MODEL_NOT_ALLOWED": Row(
         "validation_error", "MERCURY_ALLOWED_MODELS does not list the model; the message lists those it does."
     ),
@@ -105,6 +108,11 @@ CODES = {
         "Use a model that mercury_list_models lists with its price, and give max_tokens.",
     ),
     # --- the service, or the way to it, failed -------------------------------------------------------------
+    "NOT_FOUND": Row(
+        "api_error",
+        "The API has nothing at the address of the endpoint.",
+        "Check MERCURY_API_URL; not every server has every endpoint.",
+    ),
     "SERVICE_ERROR": Row("api_error", "The API failed (408, 500 and others)."),
     "SERVICE_UNAVAILABLE": Row("api_error", "The API is not available (502, 503, 504)."),
     "SERVICE_DOWN": Row("api_error", "The API kept failing, so nothing is sent to it for a while."),
@@ -154,6 +162,12 @@ CODES = {
         "Ask for less (max_tokens), or raise MERCURY_MAX_RESPONSE_SIZE.",
         may_be_billed=True,
     ),
+    "EDIT_INCOMPLETE": Row(
+        "api_error",
+        "An edit was cut short; `content` has what came and must not replace the file.",
+        "`content` has what came: do not write it over the original. Call again with a larger max_tokens, or "
+        "for a smaller piece of code.",
+    ),
     "FORMAT_MISMATCH": Row(
         "api_error",
         "The answer does not have the form that response_format asks for; `content` has it.",
@@ -194,14 +208,18 @@ class MercuryError(BridgeError):
         self.content = content
         """What had come of the answer when it failed."""
 
+    def advise(self, next_step: str) -> None:
+        """Replace the next step by a better one."""
+        self.next_step = next_step
+        self.args = (f"{self.message} {next_step}",)
+
     def stop_retries(self, content: str) -> None:
         """Make it the error of an answer that had begun, which is billed and never asked for again."""
         self.is_transient = False
         self.may_be_billed = True
         self.content = self.content or content
         self.retry_after = None
-        self.next_step = _CONTENT_SO_FAR
-        self.args = (f"{self.message} {self.next_step}",)
+        self.advise(_CONTENT_SO_FAR)
 
 
 # --- what the API's refusals mean --------------------------------------------------------------------------
@@ -214,7 +232,9 @@ _LONGEST_QUOTE = 500
 """Characters of the API's own words that are passed on."""
 
 
-def refused(status: int, body: bytes, retry_after: float | None, model: str) -> MercuryError:
+def refused(
+    status: int, body: bytes, retry_after: float | None, *, path: str, model: str = ""
+) -> MercuryError:
     """Return the error for a response whose status is not a success."""
     found = _read_refusal(body)
     said = _quote(found.message)
@@ -235,6 +255,10 @@ def refused(status: int, body: bytes, retry_after: float | None, model: str) -> 
         return MercuryError("BILLING_REQUIRED", message, status=status)
     if status >= SERVER_ERROR or status == TIMED_OUT:
         return _service_failed(status, said, retry_after)
+    if status == NOT_FOUND and not _is_about_model(found, model):
+        return MercuryError(
+            "NOT_FOUND", f"The Mercury API has nothing at {path} (404): {said}", status=status
+        )
     return _request_refused(status, found, said, model)
 
 
@@ -261,6 +285,12 @@ def _request_refused(status: int, found: wire.ApiError, said: str, model: str) -
     return MercuryError("INVALID_REQUEST", message, status=status)
 
 
+def _is_about_model(found: wire.ApiError, model: str) -> bool:
+    """Tell whether a 404 says that there is no such model, and not that there is no such endpoint."""
+    words = f"{found.param} {found.code} {found.message}".lower()
+    return "model" in words or bool(model and model.lower() in words)
+
+
 def _context_exceeded(said: str) -> MercuryError:
     import re
 
@@ -280,8 +310,13 @@ def unknown_model(model: str, known: tuple[str, ...], said: str = "") -> Mercury
         "MODEL_NOT_FOUND",
         f"There is no model {model!r} for this call{': ' + said if said else '.'}",
         status=NOT_FOUND,
-        next_step=f"Use one of: {', '.join(known)}." if known else None,
+        next_step=list_models(known) if known else None,
     )
+
+
+def list_models(names: tuple[str, ...]) -> str:
+    """Return the next step of a call that needs another model."""
+    return f"Use one of: {', '.join(names)}."
 
 
 def broken_off(found: wire.ApiError, content: str) -> MercuryError:
@@ -298,7 +333,8 @@ def _read_refusal(body: bytes) -> wire.ApiError:
         return wire.ApiError()
     if isinstance(refusal.error, wire.ApiError):
         return refusal.error
-    return wire.ApiError(refusal.error or refusal.message or "")
+    said = refusal.error or refusal.message or refusal.detail
+    return wire.ApiError(said if isinstance(said, str) else "")
 
 
 def _quote(text: str) -> str:

@@ -53,7 +53,7 @@ BY_STATUS = {
     400: ("validation_error", {"INVALID_REQUEST", "CONTEXT_LENGTH_EXCEEDED"}),
     401: ("auth_error", {"INVALID_API_KEY"}),
     402: ("auth_error", {"BILLING_REQUIRED"}),
-    404: ("validation_error", {"MODEL_NOT_FOUND"}),
+    404: ("api_error", {"NOT_FOUND"}),
     408: ("api_error", {"SERVICE_ERROR"}),
     429: ("rate_limit", {"RATE_LIMITED"}),
     500: ("api_error", {"SERVICE_ERROR"}),

@@ -66,7 +66,14 @@ def read_scopes(scopes: Iterable[str], bridges: Iterable[str]) -> Opened:
     )
 
 
-def supported_scopes(bridges: Iterable[str]) -> list[str]:
-    """List the scopes that mean something here."""
-    words = [SCOPE, *(f"{SCOPE}:{bridge}" for bridge in bridges)]
-    return [scope for word in words for scope in (word, f"{word}:read")] + [METRICS_SCOPE]
+def supported_scopes(bridges: Iterable[str], of: str | None = None) -> list[str]:
+    """List the scopes that mean something for the whole host, or for one bridge."""
+    words = [*(() if of else (SCOPE,)), *(f"{SCOPE}:{bridge}" for bridge in bridges)]
+    return [scope for word in words for scope in (word, f"{word}:read")] + ([] if of else [METRICS_SCOPE])
+
+
+def needed_scope(bridge: str | None, *, is_mcp: bool) -> str:
+    """Name the scope that opens a bridge, all of them, or the metrics."""
+    if not is_mcp:
+        return METRICS_SCOPE
+    return f"{SCOPE}:{bridge}" if bridge else SCOPE

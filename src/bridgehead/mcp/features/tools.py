@@ -22,7 +22,7 @@ from ..revisions import Revision
 from .content import Content, Icon, Text, Wire, fit, fit_block, json_text
 from .handlers import input_type, is_async
 from .home import Home
-from .schema import flat_schema, mirrored_headers
+from .schema import flat_schema, input_schema, mirrored_headers, output_schema
 
 
 class Arguments(Struct, forbid_unknown_fields=True):
@@ -106,6 +106,7 @@ class Tool:
         icons: tuple[Icon, ...] = (),
         input_schema: dict[str, Any] | None = None,
         contract_schema: dict[str, Any] | None = None,
+        defaults: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
         recall: Recall | None = None,
     ) -> None:
@@ -121,6 +122,7 @@ class Tool:
         self._icons = icons
         self._input_schema = input_schema
         self._contract_schema = contract_schema
+        self._defaults = defaults or {}
         self._meta = meta
 
     @property
@@ -147,7 +149,10 @@ class Tool:
     @cached_property
     def input_schema(self) -> dict[str, Any]:
         """The JSON Schema of the input, as listed."""
-        return self._input_schema or flat_schema(self.input_type)
+        schema = self._input_schema or input_schema(self.input_type)
+        for name, value in self._defaults.items():
+            schema["properties"][name]["default"] = value
+        return schema
 
     def _input_schema_for(self, revision: Revision) -> dict[str, Any]:
         if self._contract_schema is not None and revision.name == self.home.contract_revision:
@@ -162,7 +167,7 @@ class Tool:
             (kind,) = get_args(kind)
         if not (isinstance(kind, type) and issubclass(kind, Struct)) or issubclass(kind, Wire):
             return None
-        return flat_schema(kind)
+        return output_schema(kind)
 
     @cached_property
     def headers(self) -> dict[str, tuple[str, ...]]:

@@ -26,8 +26,8 @@ _log = logs.logger("mercury.catalogue")
 class Lister(Protocol):
     """Fetches the list of models."""
 
-    async def fetch_models(self, key: str, seconds: float) -> bytes:
-        """Return the list as it came; raises `MercuryError`."""
+    async def fetch_models(self, key: str, seconds: float, *, endpoint: str = "") -> bytes:
+        """Return the list as it came, of all models or of an endpoint's; raises `MercuryError`."""
 
 
 class KeyRing(Protocol):
@@ -47,6 +47,10 @@ class Catalogue:
         self._seconds = settings.request_timeout / 1000
         self._is_kept = settings.cache_enabled
         self._models: dict[str, wire.Model] = {}
+        self._by_endpoint: dict[str, tuple[str, ...]] = {}
+        """The names in the list of an endpoint of its own, where there is one."""
+        self._asked: set[str] = set()
+        """Endpoints that were asked for such a list."""
         self._fetched_at: float | None = None
         self._fetching: asyncio.Task[None] | None = None
 
@@ -64,13 +68,25 @@ class Catalogue:
         """Return what is known of a model, without asking."""
         return self._models.get(model)
 
-    def choose(self, endpoint: str, preferred: str, allowed: tuple[str, ...]) -> str:
-        """Return the preferred model if it can be used with an endpoint, else the first that can."""
-        best = self._models.get(preferred)
-        candidates = [model for model in self._models.values() if not allowed or model.id in allowed]
-        if best is not None:
-            candidates.insert(0, best)
-        return next((model.id for model in candidates if _serves(model, endpoint)), preferred)
+    async def list_able(self, endpoint: str) -> tuple[str, ...]:
+        """Return the models that can be used with an endpoint; nothing where that is not known."""
+        await self.load()
+        if all(model.supported_endpoints is None for model in self._models.values()):
+            await self._load_endpoint(endpoint)
+            if endpoint in self._by_endpoint:
+                return self._by_endpoint[endpoint]
+        return tuple(model.id for model in self._models.values() if _serves(model, endpoint))
+
+    async def _load_endpoint(self, endpoint: str) -> None:
+        """Ask for the endpoint's own list, once for each list of all models; not every API has one."""
+        if not self._models or endpoint in self._asked:
+            return
+        self._asked.add(endpoint)
+        try:
+            body = await self._api.fetch_models(self._keys.pick(), self._seconds, endpoint=endpoint)
+            self._by_endpoint[endpoint] = tuple(model.id for model in wire.read_models(body).data)
+        except (MercuryError, *UNDECODABLE) as error:
+            _log.info("no model list of the endpoint", endpoint=endpoint, reason=str(error))
 
     # --- fetching ------------------------------------------------------------------------------------------
 
@@ -109,6 +125,7 @@ class Catalogue:
                 "BAD_RESPONSE", "The API's list of models cannot be read.", next_step="Try again later."
             ) from problem
         self._models = {model.id: model for model in listed.data}
+        self._by_endpoint, self._asked = {}, set()
         self._fetched_at = self._clock.monotonic()
 
     # --- prices --------------------------------------------------------------------------------------------
@@ -156,6 +173,7 @@ class Catalogue:
 
 def _serves(model: wire.Model, endpoint: str) -> bool:
     """Tell whether a model can be used with an endpoint; where the list does not say, its name does."""
+    kind = endpoint.split("/")[1]
     if model.supported_endpoints is not None:
-        return any(endpoint in place for place in model.supported_endpoints)
-    return (endpoint == EDITING) == (EDITING in model.id)
+        return any(kind in place for place in model.supported_endpoints)
+    return (kind == EDITING) == (EDITING in model.id)

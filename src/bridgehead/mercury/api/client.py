@@ -59,9 +59,9 @@ class ApiClient:
         """Close all connections."""
         await self._pool.close()
 
-    async def fetch_models(self, key: str, seconds: float) -> bytes:
-        """Return the list of models as it came."""
-        return await self._fetch("GET", MODELS, b"", key, seconds)
+    async def fetch_models(self, key: str, seconds: float, *, endpoint: str = "") -> bytes:
+        """Return the list of models as it came: of all, or of those that an endpoint takes."""
+        return await self._fetch("GET", endpoint + MODELS, b"", key, seconds)
 
     async def complete(self, request: Request, key: str, seconds: float) -> Completion:
         """Send a request once and return the whole answer."""
@@ -83,7 +83,7 @@ class ApiClient:
                 response = await _begin(exchange, min(self._first_byte_seconds, seconds))
                 try:
                     if response.status != _OK:
-                        raise await self._read_refusal(response, request.model)
+                        raise await self._read_refusal(response, request.path, request.model)
                     has_begun = True
                     await self._read_answer(response, answer, report)
                 finally:
@@ -122,7 +122,7 @@ class ApiClient:
             async with asyncio.timeout(seconds):
                 async with self._exchange(method, path, body, key) as response:
                     if response.status != _OK:
-                        raise await self._read_refusal(response, model)
+                        raise await self._read_refusal(response, path, model)
                     return await self._read_body(response, seconds)
         except _LOST as problem:
             raise self._lost(problem, seconds) from problem
@@ -137,12 +137,12 @@ class ApiClient:
             message = f"The answer has more than the {self._max_bytes:,} bytes that this server takes."
             raise MercuryError("RESPONSE_TOO_LARGE", message) from problem
 
-    async def _read_refusal(self, response: Response, model: str) -> MercuryError:
+    async def _read_refusal(self, response: Response, path: str, model: str) -> MercuryError:
         body = await self._read_body(response, self._first_byte_seconds)
         wait = read_retry_after(
             response.header("retry-after-ms"), response.header("retry-after"), self._clock.now()
         )
-        return refused(response.status, body, wait, model)
+        return refused(response.status, body, wait, path=path, model=model)
 
     def _lost(self, problem: Exception, seconds: float) -> MercuryError:
         """Return the error for a request that got no answer, or not all of it."""

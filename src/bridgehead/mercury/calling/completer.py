@@ -22,12 +22,12 @@ from bridgehead.runtime.timing import Clock
 from ..api.catalogue import Catalogue
 from ..api.client import ApiClient, Report
 from ..completion import Completion
-from ..errors import MercuryError, unknown_model
+from ..errors import MercuryError, list_models, unknown_model
 from . import response_format
 from .audit import Audit
 from .budget import Budget, Reservation
 from .cache import Cache, CachedCompletion
-from .call import Call
+from .call import ANONYMOUS, Call
 from .keys import ASIDE_SECONDS, Keys
 from .limits import UNKNOWN, Held, Limits
 from .retries import Breaker, Retries
@@ -120,10 +120,9 @@ class Completer:
         except MercuryError as error:
             self._count_failure(call)
             entry.end(error.code, self._clock.monotonic() - started)
-            if error.code != "MODEL_NOT_FOUND":
-                raise
-            await self._catalogue.load()
-            raise unknown_model(call.model, self._catalogue.names) from error
+            if error.code == "MODEL_NOT_FOUND" and (able := await self._catalogue.list_able(call.path)):
+                error.advise(list_models(able))
+            raise
         except asyncio.CancelledError:
             self._count_failure(call)
             entry.end("CANCELLED", self._clock.monotonic() - started)
@@ -146,7 +145,7 @@ class Completer:
     async def _send(self, call: Call, report: Report | None) -> Completion:
         """Try until the API answers, cannot answer, was asked often enough, or the time is up."""
         deadline = self._clock.monotonic() + call.seconds
-        await self._limits.admit_call(call.client, deadline)
+        await self._limits.admit_call(call.account, deadline)
         if self._needs_prices:
             await self._catalogue.load()
         key, refused_keys, retries = self._keys.pick(), set[str](), 0
@@ -226,10 +225,12 @@ class Completer:
         most = call.max_tokens or self._catalogue.max_output(call.model)
         hold = Hold(len(call.body), UNKNOWN if most is None else most)
         if self._budget.is_set:
-            hold.money = await self._budget.reserve(call.client, self._price_worst_case(call, most))
+            hold.money = await self._budget.reserve(
+                call.principal or ANONYMOUS, self._price_worst_case(call, most)
+            )
         try:
             hold.limits = await self._limits.admit_request(
-                call.client, hold.input_tokens, hold.output_tokens, deadline
+                call.account, hold.input_tokens, hold.output_tokens, deadline
             )
         except BaseException:
             self._budget.settle(hold.money, 0.0)

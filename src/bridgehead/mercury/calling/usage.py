@@ -6,7 +6,7 @@ committed before a request goes out (`budget.py`). Cheap to import: a server's f
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -34,10 +34,12 @@ ON CONFLICT DO UPDATE SET
     total_tokens = total_tokens + excluded.total_tokens,
     cost_usd = round(cost_usd + excluded.cost_usd, 12)
 """
-_BY_MODEL = """
-SELECT model, sum(calls), sum(errors), sum(cache_hits), sum(prompt_tokens), sum(completion_tokens),
-    sum(total_tokens), round(total(cost_usd), 12)
-FROM usage WHERE day = ? GROUP BY model
+_HISTORY = """
+SELECT iif(?3, day, '') AS at_day, iif(?4, model, '') AS of_model, iif(?5, client, '') AS by_client,
+    sum(calls), sum(errors), sum(cache_hits), sum(prompt_tokens), sum(completion_tokens), sum(total_tokens),
+    round(total(cost_usd), 12)
+FROM usage WHERE day BETWEEN ?1 AND ?2
+GROUP BY at_day, of_model, by_client ORDER BY at_day, of_model, by_client LIMIT ?6
 """
 
 
@@ -68,6 +70,34 @@ def counts_of(metadata: Metadata) -> UsageCounts:
         total_tokens=used.total_tokens,
         cost_usd=metadata.cost_usd or 0.0,
     )
+
+
+DIMENSIONS = ("day", "model", "client")
+"""What usage can be told apart by."""
+MAX_ROWS = 10_000
+
+
+class Span(Struct, frozen=True):
+    """Some days, both ends included."""
+
+    first: str
+    last: str
+
+    @classmethod
+    def ending(cls, today: str, days: int) -> Span:
+        """Return so many days up to today."""
+        from datetime import date, timedelta
+
+        return cls((date.fromisoformat(today) - timedelta(days=days - 1)).isoformat(), today)
+
+
+class UsageRow(Struct, frozen=True, omit_defaults=True):
+    """What was used on a day, of a model, by a client; what was not asked for is empty."""
+
+    counts: UsageCounts
+    day: str = ""
+    model: str = ""
+    client: str = ""
 
 
 Key = tuple[str, str, str]
@@ -112,13 +142,15 @@ class Usage:
         """Return the counts of today by model, of all processes of this user."""
         day = self._store.today
         try:
-            rows = await self._store.submit(
-                lambda connection: connection.execute(_BY_MODEL, (day,)).fetchall()
-            )
+            rows = await self.history(Span(day, day), by=("model",))
         except StorageError as error:
             _log.warn("usage cannot be read", reason=str(error))
             return self.models
-        return {model: UsageCounts(*counts) for model, *counts in rows}
+        return {row.model: row.counts for row in rows}
+
+    async def history(self, span: Span, by: Collection[str]) -> list[UsageRow]:
+        """Return the counts of some days, of all processes of this user; raises `StorageError`."""
+        return await self._store.submit(lambda connection: read_history(connection, span, by))
 
     def take(self) -> tuple[Work[None], Callable[[], None]] | None:
         """Hand the counts over that are not written yet."""
@@ -145,3 +177,10 @@ def add_usage(connection: sqlite3.Connection, day: str, model: str, client: str,
     name = counted_client(connection, day, client)
     values = (getattr(counts, field) for field in counts.__struct_fields__)
     connection.execute(_ADD, (day, model, name, *values))
+
+
+def read_history(connection: sqlite3.Connection, span: Span, by: Collection[str]) -> list[UsageRow]:
+    """Read the counts of some days, told apart by some of `DIMENSIONS`."""
+    chosen = [name in by for name in DIMENSIONS]
+    rows = connection.execute(_HISTORY, (span.first, span.last, *chosen, MAX_ROWS)).fetchall()
+    return [UsageRow(UsageCounts(*counts), day, model, client) for day, model, client, *counts in rows]
