@@ -51,7 +51,7 @@ def drawn(data: Data, monkeypatch: pytest.MonkeyPatch, theme: str = "light", **f
 
 def texts(figure: Figure) -> list[tuple[str, Any]]:
     """Return every text with the box that it fills."""
-    canvas = FigureCanvasAgg(figure)
+    canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()
     renderer = canvas.get_renderer()
     (axes,) = figure.axes
@@ -84,7 +84,8 @@ def test_boxes_are_drawn_only_from_five_runs_on_and_points_otherwise(
     (axes,) = drawn(data, monkeypatch).axes
 
     assert len([patch for patch in axes.patches if isinstance(patch, Rectangle)]) == 1
-    assert [len(dots.get_offsets()) for dots in axes.collections] == [5, 2]
+    offsets: list[Any] = [dots.get_offsets() for dots in axes.collections]
+    assert [len(places) for places in offsets] == [5, 2]
 
 
 def test_the_picture_explains_its_marks_axes_and_method(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
