@@ -42,7 +42,7 @@ class SiteClient(Struct):
     now: Callable[[], float] = time.time
 
     def get(self, path: str, board: str = "") -> str:
-        """GET a page, when it is this command's turn; `board` names a private leaderboard, which has a rest."""
+        """GET a page when it is this command's turn; `board` is a private leaderboard, which rests."""
         make_private(self.folder)
         with FolderLock(str(self.folder), TURN_SECONDS).held(self.url):
             if board:
