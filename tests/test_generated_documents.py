@@ -166,6 +166,25 @@ async def test_every_example_of_mercury_works_with_the_api(tmp_path: Path) -> No
 def test_every_example_of_aoc_works_as_it_is_typed(tmp_path: Path) -> None:
     (tmp_path / "instructions").mkdir()
     (tmp_path / "instructions" / "Day01_phase1.md").write_text("How many lanterns?\n", encoding="utf-8")
+    (tmp_path / "speeds").mkdir()
+    earlier = {
+        "llm": "gpt4",
+        "phase": 1,
+        "speedMs": 1250,
+        "timestamp": PARAMS["withdraw_record"]["arguments"]["timestamp"],
+    }
+    (tmp_path / "speeds" / "day01.json").write_text(json.dumps({"day": 1, "entries": [earlier]}))
+    (tmp_path / "attempts").mkdir()
+    attempt = PARAMS["finish_attempt"]["arguments"]["attempt"]
+    step = {
+        "attempt": attempt,
+        "outcome": "started",
+        "llm": "gpt4",
+        "phase": 1,
+        "timestamp": "",
+        "seconds": 0,
+    }
+    (tmp_path / "attempts" / "day01.jsonl").write_text(json.dumps(step) + "\n")
     said = {}
     for name in in_order("aoc"):
         done = subprocess.run(

@@ -88,6 +88,6 @@ async def test_the_contracts_exchanges_hold_for_the_official_client(data: Data, 
     assert missing[1].startswith("Instruction file not found for day 7")
     assert wrong == (
         types.INVALID_PARAMS if is_contract else None,
-        "Invalid params for fetch_instruction: day must be a whole number from 1 to 25.",
+        "Invalid params for fetch_instruction: day must be between 1 and 25 (got 26).",
     )
     assert [e["llm"] for e in data.entries(1)] == ["gpt4"]

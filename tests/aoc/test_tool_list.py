@@ -20,7 +20,7 @@ BUDGETS = {
     "record_speed": 410,
     "withdraw_record": 260,
     "speed_leaderboard": 760,
-    "speed_history": 500,
+    "speed_history": 510,
     "start_attempt": 230,
     "finish_attempt": 350,
 }

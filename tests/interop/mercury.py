@@ -127,7 +127,7 @@ def _chat(said: str, tool: str = "mercury_chat_completion", **more: Any) -> tupl
 
 def _simulated_calls() -> list[tuple[str, tuple[str, ...], Judge]]:
     gap = {"prompt": "def f():\n", "suffix": "f()\n", "model": "mercury-edit-2"}
-    edit = {"prompt": "<|code_to_edit|>x = 1<|/code_to_edit|>"}
+    edit = {"prompt": "<|code_to_edit|>x = 1<|/code_to_edit|>", "model": "mercury-edit-2"}
     tools = ("--method", "tools/list", "--strict")
     return [
         ("tools/list", tools, lambda result: _has("mercury_batch", [t["name"] for t in result["tools"]])),

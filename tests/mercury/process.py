@@ -34,6 +34,8 @@ def environment(url: str, state: Path, **settings: str) -> dict[str, str]:
         "MERCURY_API_URL": url,
         "MERCURY_API_KEY": KEY,
         "MERCURY_MODEL": MODEL,
+        "MERCURY_FIM_MODEL": "mercury-edit-2",
+        "MERCURY_EDIT_MODEL": "mercury-edit-2",
         "BRIDGEHEAD_STATE_DIR": str(state),
         "MERCURY_RETRY_DELAY": "5",
         "MERCURY_MAX_RETRY_DELAY": "20",

@@ -20,6 +20,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "mercury_chat_stream": ASK,
     "mercury_fim_completion": {"prompt": "def f(", "suffix": "return"},
     "mercury_edit_completion": {"prompt": "<|code_to_edit|>a<|/code_to_edit|>"},
+    "mercury_apply_edit": {"original": "a = 1", "update": "a = 2"},
+    "mercury_next_edit": {"content": "a = 1"},
     "mercury_list_models": {},
     "mercury_batch": {"prompts": ["a", "b"]},
     "mercury_usage": {},

@@ -20,6 +20,9 @@ class Authority:
         self.port = 0
         self.asked: list[str] = []
         self.is_there = True
+        self.hangs = False
+        self.names_algorithms = True
+        """Whether its keys say what they sign with."""
         self.metadata_path = "/.well-known/oauth-authorization-server/realm"
         self._keys: dict[str, Any] = {}
         self.add_key("first")
@@ -41,7 +44,13 @@ class Authority:
         return self._keys.pop(name)
 
     def token(
-        self, *, key: str = "first", signer: Any = None, algorithm: str | None = None, **claims: Any
+        self,
+        *,
+        key: str = "first",
+        signer: Any = None,
+        algorithm: str | None = None,
+        header: dict[str, Any] | None = None,
+        **claims: Any,
     ) -> str:
         """Sign a token; claims of None are left out."""
         private = signer or self._keys[key]
@@ -58,8 +67,12 @@ class Authority:
             {name: value for name, value in full.items() if value is not None},
             private,
             algorithm or default,
-            {"kid": key},
+            {"kid": key} if header is None else header,
         )
+
+    def sign(self, claims: bytes, header: dict[str, Any] | None = None) -> str:
+        """Sign claims that are no object that a library would make."""
+        return jwt.PyJWS().encode(claims, self._keys["first"], "RS256", {"kid": "first", **(header or {})})
 
     def _page(self, path: str) -> bytes | None:
         if path == self.metadata_path:
@@ -73,11 +86,14 @@ class Authority:
         is_rsa = isinstance(public, rsa.RSAPublicKey)
         algorithm = jwt.algorithms.RSAAlgorithm if is_rsa else jwt.algorithms.ECAlgorithm
         made: dict[str, Any] = algorithm.to_jwk(public, as_dict=True)
-        return {**made, "kid": name, "use": "sig", "alg": "RS256" if is_rsa else "ES256"}
+        algorithm_name = {"alg": "RS256" if is_rsa else "ES256"} if self.names_algorithms else {}
+        return {**made, "kid": name, "use": "sig", **algorithm_name}
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         line = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].decode()
         self.asked.append(line)
+        while self.hangs:
+            await asyncio.sleep(0.01)
         body = self._page(line) if self.is_there else None
         status = b"200 OK" if body is not None else b"404 Not Found"
         writer.write(

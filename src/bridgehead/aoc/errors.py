@@ -8,7 +8,6 @@ with `isError` and the same words.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -63,33 +62,9 @@ class ContractDialect(Dialect):
         return None
 
 
-_RULES = {
-    "day": "day must be a whole number from 1 to 25",
-    "phase": "phase must be 1 or 2",
-    "speed_ms": "speed_ms must be a whole number of milliseconds, 0 or more",
-    "llm_name": "llm_name must be a name of at least one character",
-    "llm": "llm must be a name of at least one character",
-    "measure": "measure must be solving or execution",
-    "source": "source must be claimed or measured",
-}
-_MISSING = re.compile(r"missing required field `(\w+)`")
-_UNKNOWN = re.compile(r"unknown field `(\w+)`(?: - at `[^`]*`)?(?: \(known: (.*)\))?")
-_AT = re.compile(r"`\$\.(\w+)`")
-
-
 def _invalid_arguments(tool: str, problem: str) -> str:
-    return f"{_INVALID} for {tool}: {_in_words(problem)}"
-
-
-def _in_words(problem: str) -> str:
-    """Say in our words what a decoder found wrong with arguments."""
-    if missing := _MISSING.search(problem):
-        rule = _RULES.get(missing[1], "")
-        return f"{missing[1]} is missing{f'; {rule}' if rule else ''}."
-    if unknown := _UNKNOWN.search(problem):
-        return f"there is no argument {unknown[1]}{f'; there are: {unknown[2]}' if unknown[2] else ''}."
-    at = _AT.search(problem)
-    return f"{_RULES[at[1]]}." if at and at[1] in _RULES else problem
+    said = problem.replace("phase must be between 1 and 2", "phase must be 1 or 2")  # there is none between
+    return f"{_INVALID} for {tool}: {said}."
 
 
 def _reword(error: ProtocolError) -> ProtocolError:

@@ -35,7 +35,7 @@ class Pages:
         self,
         registry: Registry,
         metrics: HostMetrics,
-        describe_resource: Callable[[HostRequest], Response] | None = None,
+        describe_resource: Callable[[HostRequest, str | None], Response] | None = None,
         workers: Workers | None = None,
     ) -> None:
         self._registry = registry
@@ -49,7 +49,7 @@ class Pages:
             METRICS: lambda _request, _route: self._all_metrics(),
         }
         if describe_resource is not None:
-            self._pages[RESOURCE] = lambda request, _route: describe_resource(request)
+            self._pages[RESOURCE] = lambda request, route: describe_resource(request, route.bridge)
 
     def answer(self, request: HostRequest, route: Route) -> Handled:
         """Answer a request to a page."""

@@ -15,7 +15,7 @@ from .calling.audit import audit_calls
 from .calling.service import Service, open_service
 from .errors import MercuryDialect
 from .settings import MercurySettings
-from .tools import batch, chat, code, models, prompts, usage
+from .tools import batch, chat, code, edits, models, prompts, usage
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 _INSTRUCTIONS = (
     "Mercury is a diffusion LLM that answers very fast. mercury_chat_completion asks it, mercury_chat_stream "
-    "shows the answer as it grows, mercury_fim_completion fills a gap in code, mercury_edit_completion edits "
-    "code, mercury_batch answers many prompts, mercury_list_models tells which models there are, "
-    "mercury_usage what was used. Failures are JSON: error.type, error.message with the next step, "
-    "error.code, error.retry_after."
+    "shows the answer as it grows, mercury_fim_completion fills a gap in code, mercury_apply_edit and "
+    "mercury_next_edit edit code, mercury_batch answers many prompts, mercury_list_models tells which models "
+    "there are, mercury_usage what was used. Failures are JSON: error.type, error.message with the next "
+    "step, error.code, error.retry_after."
 )
 
 
@@ -57,7 +57,9 @@ def make_bridge(settings: MercurySettings, metrics: Metrics | None = None) -> Br
         lifespan=lifespan,
         dialect=MercuryDialect(),
     )
-    for part in (chat, code, models, batch, usage, prompts):
+    for completing in (chat, code, edits, batch):
+        completing.declare(bridge, settings)
+    for part in (models, usage, prompts):
         part.declare(bridge)
     audit_calls(bridge)
     return bridge

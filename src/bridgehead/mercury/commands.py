@@ -12,6 +12,7 @@ or over HTTP with MCP_TRANSPORT=http.
 
   bridgehead mercury doctor
   bridgehead mercury settings
+  bridgehead mercury usage --days 7 --by day,model
   bridgehead mercury simulate
 """
 
@@ -25,16 +26,24 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     options = parser().parse_args(arguments)
     if options.command == "settings":
         return _show_settings(environment)
+    if options.command == "usage":
+        from .usage_command import show_usage
+
+        return show_usage(options, environment)
     return _examine(environment, offline=options.offline)
 
 
 def parser() -> Parser:
     """Return the parser of the command line."""
+    from .usage_command import add_options
+
     found = Parser(prog="bridgehead mercury", description=_ABOUT)
     commands = found.add_subparsers(dest="command", required=True)
     doctor = commands.add_parser("doctor", help="check the settings, the key, the API and the model for real")
     doctor.add_argument("--offline", action="store_true", help="check only what needs no network")
     commands.add_parser("settings", help="list every setting with its value now")
+    usage = commands.add_parser("usage", help="show what was used and what it cost, by day, model or client")
+    add_options(usage)
     commands.add_parser("simulate", help="serve a simulated Mercury API on loopback")
     return found
 

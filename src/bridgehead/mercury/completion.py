@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta, Struct, json
+from msgspec import UNSET, Meta, Struct, UnsetType, field, json
 
-from bridgehead.mcp import Answer, Revision
+from bridgehead.mcp import Encoded, Revision, Text
 
 COMPLETE = frozenset({"stop", "tool_calls", "function_call"})
 """Finish reasons of an answer that is whole; others say that something cut it short."""
@@ -61,6 +61,7 @@ class Completion(Struct, omit_defaults=True, frozen=True):
     content: Annotated[str, Meta(description="The completion")]
     metadata: Metadata
     tool_calls: list[ToolCall] | None = None
+    incomplete: Annotated[str, Meta(description="Why it is not whole")] | UnsetType = UNSET
 
     @property
     def is_whole(self) -> bool:
@@ -74,12 +75,43 @@ class Completion(Struct, omit_defaults=True, frozen=True):
             return json.encode(self.tool_calls).decode()
         return self.content
 
-    def to_answer(self, revision: Revision) -> Answer[Completion]:
-        """Return it as a tool's answer.
+    def to_json(self, revision: Revision) -> bytes:
+        """Return it as a tool's result.
 
-        The contract has `metadata` beside `content`. Official clients drop members of a result that the
-        protocol does not define, so it is part of the structured content; revisions without that find it in
-        `_meta`.
+        The contract has `metadata` beside `content`. Some official clients drop members of a result that the
+        protocol does not define, so it is also part of the structured content; revisions without that find
+        it in `_meta`.
         """
-        meta = None if revision.structured_output else {"metadata": self.metadata}
-        return Answer(self.text, self, meta)
+        blocks = [Text(self.text)] if self.incomplete is UNSET else [Text(self.text), Text(self.incomplete)]
+        if revision.structured_output:
+            return _encode(_Result(blocks, self.metadata, self))
+        return _encode(_Result(blocks, self.metadata, None, {"metadata": self.metadata}))
+
+    def to_result(self, revision: Revision) -> Encoded:
+        """Return it as what a tool's handler returns."""
+        return Encoded(self.to_json(revision))
+
+
+class _Result(Struct, omit_defaults=True, rename="camel", frozen=True):
+    """The result of a completion tool, on the wire."""
+
+    content: list[Text]
+    metadata: Metadata
+    structured_content: Completion | None = None
+    meta: dict[str, Metadata] | None = field(default=None, name="_meta")
+
+
+_encode = json.Encoder().encode
+
+
+def explain_cut(finish_reason: str) -> str | UnsetType:
+    """Return what an agent has to know of an answer that something cut short, where something did."""
+    if finish_reason in COMPLETE:
+        return UNSET
+    if finish_reason == "length":
+        why, advice = "it reached max_tokens", "Call again with a larger max_tokens, or ask for the rest"
+    elif finish_reason == "content_filter":
+        why, advice = "the API's content filter stopped it", "Word the request differently"
+    else:
+        why, advice = f"the API stopped it ({finish_reason})", "Call again"
+    return f"[Incomplete: the answer above was cut short because {why}. It is not whole. {advice}.]"

@@ -50,6 +50,7 @@ def show_demo(console: Console) -> bool:
             "MERCURY_API_URL": url,
             "MERCURY_API_KEY": _KEY,
             "MERCURY_MODEL": "mercury-2",
+            "MERCURY_FIM_MODEL": "mercury-coder",
             "MERCURY_BUDGET_USD": "0.01",
             "BRIDGEHEAD_STATE_DIR": state,
         }

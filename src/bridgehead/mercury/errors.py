@@ -36,7 +36,9 @@ class Row(Struct, frozen=True):
     """Whether the service may have done the work, and charge for it, although there is no answer."""
 
 
-_TRY_AGAIN = "Try again; if it stays like this, check the network and MERCURY_API_URL."
+_TRY_AGAIN = (
+    "Call again if you still want the answer; if it stays like this, check the network and MERCURY_API_URL."
+)
 _CONTENT_SO_FAR = "`content` has what had come by then. Call again for a whole answer."
 
 CODES = {
@@ -58,6 +60,9 @@ CODES = {
         "validation_error",
         "There is no such model; the message lists those there are.",
         "mercury_list_models lists the models.",
+    ),
+    "MODEL_NOT_SUITABLE": Row(
+        "validation_error", "The default model cannot do this; the message lists the models that can."
     ),
     "MODEL_NOT_ALLOWED": Row(
         "validation_error", "MERCURY_ALLOWED_MODELS does not list the model; the message lists those it does."
@@ -105,14 +110,17 @@ CODES = {
         "Use a model that mercury_list_models lists with its price, and give max_tokens.",
     ),
     # --- the service, or the way to it, failed -------------------------------------------------------------
+    "NOT_FOUND": Row(
+        "api_error",
+        "The API has nothing at the address of the endpoint.",
+        "Check MERCURY_API_URL; not every server has every endpoint.",
+    ),
     "SERVICE_ERROR": Row("api_error", "The API failed (408, 500 and others)."),
     "SERVICE_UNAVAILABLE": Row("api_error", "The API is not available (502, 503, 504)."),
     "SERVICE_DOWN": Row("api_error", "The API kept failing, so nothing is sent to it for a while."),
     "TIMEOUT": Row(
         "api_error",
-        "The API did not answer in time.",
-        "Try again, ask for less (max_tokens), or allow more with timeout_ms.",
-        is_transient=True,
+        "The API did not answer in time; it may bill the call, so it is not sent again.",
         may_be_billed=True,
     ),
     "CONNECTION_FAILED": Row(
@@ -124,9 +132,8 @@ CODES = {
     ),
     "CONNECTION_LOST": Row(
         "api_error",
-        "The connection broke before the answer came.",
+        "The connection broke before the answer came; the API may bill the call, so it is not sent again.",
         _TRY_AGAIN,
-        is_transient=True,
         is_outage=True,
         may_be_billed=True,
     ),
@@ -153,6 +160,12 @@ CODES = {
         "The answer has more than MERCURY_MAX_RESPONSE_SIZE bytes.",
         "Ask for less (max_tokens), or raise MERCURY_MAX_RESPONSE_SIZE.",
         may_be_billed=True,
+    ),
+    "EDIT_INCOMPLETE": Row(
+        "api_error",
+        "An edit was cut short; `content` has what came and must not replace the file.",
+        "`content` has what came: do not write it over the original. Call again with a larger max_tokens, or "
+        "for a smaller piece of code.",
     ),
     "FORMAT_MISMATCH": Row(
         "api_error",
@@ -194,14 +207,18 @@ class MercuryError(BridgeError):
         self.content = content
         """What had come of the answer when it failed."""
 
+    def advise(self, next_step: str) -> None:
+        """Replace the next step by a better one."""
+        self.next_step = next_step
+        self.args = (f"{self.message} {next_step}",)
+
     def stop_retries(self, content: str) -> None:
         """Make it the error of an answer that had begun, which is billed and never asked for again."""
         self.is_transient = False
         self.may_be_billed = True
         self.content = self.content or content
         self.retry_after = None
-        self.next_step = _CONTENT_SO_FAR
-        self.args = (f"{self.message} {self.next_step}",)
+        self.advise(_CONTENT_SO_FAR)
 
 
 # --- what the API's refusals mean --------------------------------------------------------------------------
@@ -210,16 +227,24 @@ UNAUTHORISED, PAYMENT_REQUIRED, FORBIDDEN, NOT_FOUND, TIMED_OUT, TOO_MANY = 401,
 SERVER_ERROR = 500
 _UNAVAILABLE = (502, 503, 504)
 _TRANSIENT = frozenset({TIMED_OUT, SERVER_ERROR, *_UNAVAILABLE})
+_WHOLE_SECONDS = 10
 _LONGEST_QUOTE = 500
 """Characters of the API's own words that are passed on."""
 
 
-def refused(status: int, body: bytes, retry_after: float | None, model: str) -> MercuryError:
+def format_seconds(seconds: float) -> str:
+    """Write a duration for people: 0.25 s, 30 s, 3,600 s."""
+    return f"{seconds:,.0f} s" if seconds >= _WHOLE_SECONDS else f"{seconds:.3g} s"
+
+
+def refused(
+    status: int, body: bytes, retry_after: float | None, *, path: str, model: str = ""
+) -> MercuryError:
     """Return the error for a response whose status is not a success."""
     found = _read_refusal(body)
     said = _quote(found.message)
     if status == TOO_MANY:
-        when = "in a minute" if retry_after is None else f"in {retry_after:.3g} s"
+        when = "in a minute" if retry_after is None else f"in {format_seconds(retry_after)}"
         return MercuryError(
             "RATE_LIMITED",
             f"The Mercury API limits the rate (429): {said}",
@@ -235,11 +260,15 @@ def refused(status: int, body: bytes, retry_after: float | None, model: str) -> 
         return MercuryError("BILLING_REQUIRED", message, status=status)
     if status >= SERVER_ERROR or status == TIMED_OUT:
         return _service_failed(status, said, retry_after)
+    if status == NOT_FOUND and not _is_about_model(found, model):
+        return MercuryError(
+            "NOT_FOUND", f"The Mercury API has nothing at {path} (404): {said}", status=status
+        )
     return _request_refused(status, found, said, model)
 
 
 def _service_failed(status: int, said: str, retry_after: float | None) -> MercuryError:
-    when = "a little later" if retry_after is None else f"in {retry_after:.3g} s"
+    when = "a little later" if retry_after is None else f"in {format_seconds(retry_after)}"
     return MercuryError(
         "SERVICE_UNAVAILABLE" if status in _UNAVAILABLE else "SERVICE_ERROR",
         f"The Mercury API failed ({status}): {said}",
@@ -261,6 +290,12 @@ def _request_refused(status: int, found: wire.ApiError, said: str, model: str) -
     return MercuryError("INVALID_REQUEST", message, status=status)
 
 
+def _is_about_model(found: wire.ApiError, model: str) -> bool:
+    """Tell whether a 404 says that there is no such model, and not that there is no such endpoint."""
+    words = f"{found.param} {found.code} {found.message}".lower()
+    return "model" in words or bool(model and model.lower() in words)
+
+
 def _context_exceeded(said: str) -> MercuryError:
     import re
 
@@ -280,8 +315,13 @@ def unknown_model(model: str, known: tuple[str, ...], said: str = "") -> Mercury
         "MODEL_NOT_FOUND",
         f"There is no model {model!r} for this call{': ' + said if said else '.'}",
         status=NOT_FOUND,
-        next_step=f"Use one of: {', '.join(known)}." if known else None,
+        next_step=list_models(known) if known else None,
     )
+
+
+def list_models(names: tuple[str, ...]) -> str:
+    """Return the next step of a call that needs another model."""
+    return f"Use one of: {', '.join(names)}."
 
 
 def broken_off(found: wire.ApiError, content: str) -> MercuryError:
@@ -298,7 +338,8 @@ def _read_refusal(body: bytes) -> wire.ApiError:
         return wire.ApiError()
     if isinstance(refusal.error, wire.ApiError):
         return refusal.error
-    return wire.ApiError(refusal.error or refusal.message or "")
+    said = refusal.error or refusal.message or refusal.detail
+    return wire.ApiError(said if isinstance(said, str) else "")
 
 
 def _quote(text: str) -> str:

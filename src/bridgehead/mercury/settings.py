@@ -62,12 +62,30 @@ def is_key(text: str) -> bool:
     )
 
 
+def _client_budgets(text: str) -> tuple[tuple[str, float | None, float | None], ...]:
+    found = []
+    for entry in text.split(","):
+        name, _, amounts = entry.strip().rpartition("=")
+        day, _, month = amounts.partition("/")
+        if not name or not amounts:
+            raise ValueError(entry)
+        found.append((name.strip(), _dollars(day), _dollars(month)))
+    return tuple(found)
+
+
+def _dollars(text: str) -> float | None:
+    return number(0, 1e9).parse(text) if text.strip() else None
+
+
 URL = Kind(_url, "a URL that begins with https:// or http://, such as https://api.example/v1")
 WORD = Kind(_word, "a word")
 KEYS = Kind(
     _keys,
     "one key, or several separated by commas (printable characters, without spaces or quotes)",
     "key list",
+)
+CLIENT_BUDGETS = Kind(
+    _client_budgets, "names with dollars a day, and a month behind a slash, such as ci=1,alice=5/50"
 )
 _PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
 """Variables that other programs know in lower case too."""
@@ -99,8 +117,13 @@ class MercurySettings(StateSettings, LogSettings):
         "MERCURY_MODEL",
         WORD,
         MODEL,
-        "The model of a call that names none. A fill-in or an edit takes the first in the list "
-        "that can do it, if this one cannot.",
+        "The model of a call that names none.",
+    )
+    fim_model = Setting(
+        "MERCURY_FIM_MODEL", WORD, "", "The model of a fill-in that names none; empty is MERCURY_MODEL."
+    )
+    edit_model = Setting(
+        "MERCURY_EDIT_MODEL", WORD, "", "The model of an edit that names none; empty is MERCURY_MODEL."
     )
     allowed_models = Setting[tuple[str, ...]](
         "MERCURY_ALLOWED_MODELS", WORDS, (), "The only models that may be used; empty allows all."
@@ -111,6 +134,35 @@ class MercurySettings(StateSettings, LogSettings):
         None,
         "US dollars that may be spent a day (UTC), over all processes of this user.",
         shown="no budget",
+    )
+    month_budget_usd = Setting[float | None](
+        "MERCURY_MONTH_BUDGET_USD",
+        number(0, 1e9),
+        None,
+        "US dollars that may be spent a calendar month (UTC), over all processes of this user.",
+        shown="no budget",
+    )
+    client_budget_usd = Setting[float | None](
+        "MERCURY_CLIENT_BUDGET_USD",
+        number(0, 1e9),
+        None,
+        "US dollars that each client may spend a day. A client is a token of `bridgehead serve`; all calls "
+        "without a token are one client.",
+        shown="no budget",
+    )
+    client_month_budget_usd = Setting[float | None](
+        "MERCURY_CLIENT_MONTH_BUDGET_USD",
+        number(0, 1e9),
+        None,
+        "US dollars that each client may spend a calendar month.",
+        shown="no budget",
+    )
+    client_budgets = Setting[tuple[tuple[str, float | None, float | None], ...]](
+        "MERCURY_CLIENT_BUDGETS",
+        CLIENT_BUDGETS,
+        (),
+        "Budgets of single clients by the name of their token, in place of those two, such as "
+        "ci=1,alice=5/50.",
     )
 
     usage_days = Setting(
@@ -228,9 +280,11 @@ class MercurySettings(StateSettings, LogSettings):
             raise SettingError(
                 "MERCURY_API_KEY_FILE", str(self.api_key_file), "unset where MERCURY_API_KEY is set"
             )
-        if self.allowed_models and self.model not in self.allowed_models:
-            allowed = ", ".join(self.allowed_models)
-            raise SettingError("MERCURY_MODEL", self.model, f"one of MERCURY_ALLOWED_MODELS ({allowed})")
+        for name in ("MERCURY_MODEL", "MERCURY_FIM_MODEL", "MERCURY_EDIT_MODEL"):
+            model = self.values[name]
+            if self.allowed_models and model and model not in self.allowed_models:
+                allowed = ", ".join(self.allowed_models)
+                raise SettingError(name, model, f"one of MERCURY_ALLOWED_MODELS ({allowed})")
         if self.max_retry_delay < self.retry_delay:
             wanted = f"at least MERCURY_RETRY_DELAY ({self.retry_delay})"
             raise SettingError("MERCURY_MAX_RETRY_DELAY", str(self.max_retry_delay), wanted)

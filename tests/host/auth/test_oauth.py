@@ -18,6 +18,7 @@ from tests.support.host_authority import AUDIENCE, Authority, authority
 from tests.support.host_command import run
 from tests.support.host_server import Clock, Host, bearer, hosting
 from tests.support.tcp import serving
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.filterwarnings("ignore::jwt.warnings.InsecureKeyLengthWarning")
 
@@ -104,7 +105,7 @@ async def test_a_signature_must_be_the_issuers(tmp_path: Path) -> None:
             issuer.token(signer=stranger),
             jwt.encode(claims, "", "none", {"kid": "first"}),
             jwt.encode(claims, "a shared secret that nobody shares", "HS256", {"kid": "first"}),
-            issuer.token(algorithm="RS512"),
+            issuer.token(algorithm="RS512"),  # the key says that it is for RS256
             good[:-4] + "AAAA",
             "a.b.c",
             "..",
@@ -164,17 +165,129 @@ async def test_who_lacks_a_scope_is_told_which(tmp_path: Path) -> None:
 async def test_a_client_without_a_token_is_told_where_to_get_one(tmp_path: Path) -> None:
     async with guarded(tmp_path, BRIDGEHEAD_PUBLIC_URL="https://team.example") as (host, issuer):
         refused = await host.try_call("/alpha/mcp", "alpha_echo")
-        metadata = [
-            await host.page(f"/.well-known/oauth-protected-resource{suffix}")
-            for suffix in ("", "/mcp", "/alpha/mcp")
-        ]
+        whole = await host.page("/.well-known/oauth-protected-resource")
 
         where = "https://team.example/.well-known/oauth-protected-resource/alpha/mcp"
         assert f'resource_metadata="{where}"' in refused.headers["www-authenticate"]
-        assert metadata[0]["resource"] == AUDIENCE
-        assert metadata[0]["authorization_servers"] == [issuer.issuer]
-        assert "bridgehead:alpha:read" in metadata[0]["scopes_supported"]
-        assert metadata[0] == metadata[1] == metadata[2]
+        assert whole["resource"] == AUDIENCE
+        assert whole["authorization_servers"] == [issuer.issuer]
+        assert "bridgehead:alpha:read" in whole["scopes_supported"]
+
+
+@pytest.mark.parametrize(
+    ("path", "scope", "supported"),
+    [
+        ("/mcp", "bridgehead", 8),
+        ("/alpha/mcp", "bridgehead:alpha", 3),
+        ("/metrics", "bridgehead:metrics", 0),
+    ],
+)
+async def test_each_path_names_its_own_scope_and_resource(
+    tmp_path: Path, path: str, scope: str, supported: int
+) -> None:
+    async with guarded(tmp_path, BRIDGEHEAD_PUBLIC_URL="https://team.example/") as (host, _):
+        refused = await host.get(path)
+        assert f', scope="{scope}"' in refused.headers["www-authenticate"]
+        if supported:
+            metadata = await host.page(f"/.well-known/oauth-protected-resource{path}")
+            assert metadata["resource"] == f"https://team.example{path}"
+            assert len(metadata["scopes_supported"]) == supported
+            assert scope in metadata["scopes_supported"]
+
+
+@pytest.mark.parametrize(
+    ("audience", "alpha", "beta"),
+    [
+        ("https://team.example/mcp", 200, 200),
+        ("https://team.example/alpha/mcp", 200, 403),
+        (["https://other.example", "https://team.example/beta/mcp"], 403, 200),
+        ("https://team.example/gamma/mcp", 401, 401),
+        ("https://team.example.evil.example/mcp", 401, 401),
+    ],
+)
+async def test_a_token_for_the_address_of_one_bridge_opens_that_one(
+    tmp_path: Path, audience: Any, alpha: int, beta: int
+) -> None:
+    async with guarded(tmp_path) as (host, issuer):
+        token = bearer(issuer.token(aud=audience))
+        found = [
+            (await host.try_call(f"/{name}/mcp", f"{name}_echo", token)).status for name in ("alpha", "beta")
+        ]
+        assert found == [alpha, beta]
+
+
+async def test_an_issuer_that_hangs_delays_nobody_whose_key_is_known(tmp_path: Path) -> None:
+    clock = RealClock()
+    async with guarded(tmp_path, clock) as (host, issuer):
+        far_off = time.time() + 10 * USABLE_SECONDS
+        assert (await host.try_call("/mcp", "alpha_echo", bearer(issuer.token(exp=far_off)))).status == 200
+        issuer.hangs = True
+        clock.ahead += FRESH_SECONDS + 1
+
+        asked = len(issuer.asked)
+        for number in range(3):
+            token = issuer.token(exp=far_off, jti=str(number))
+            assert (await host.try_call("/mcp", "alpha_echo", bearer(token))).status == 200
+        assert not host.logged("the keys could not be fetched")  # nobody waited for that
+        issuer.hangs = False
+
+        await until(lambda: "/realm/keys" in issuer.asked[asked:])  # refreshed beside
+
+
+@pytest.mark.parametrize("algorithm", ["RS256", "PS256", "RS512"])
+@pytest.mark.parametrize("header", [{}, None])
+async def test_a_key_is_found_without_its_id_or_algorithm_where_only_one_fits(
+    tmp_path: Path, algorithm: str, header: dict[str, Any] | None
+) -> None:
+    async with guarded(tmp_path) as (host, issuer):
+        issuer.names_algorithms = False
+        issuer.add_key("curve", "ec")
+        token = issuer.token(algorithm=algorithm, header=header)
+        assert (await host.try_call("/mcp", "alpha_echo", bearer(token))).status == 200
+
+
+async def test_without_a_key_id_nobody_chooses_among_several(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as (host, issuer):
+        issuer.add_key("second")
+        assert (await host.try_call("/mcp", "alpha_echo", bearer(issuer.token(header={})))).status == 401
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        b'"scope": null',
+        b'"scope": 7',
+        b'"exp": 1' + b"0" * 400,
+        b'"exp": "soon"',
+        b'"exp": [1]',
+        b'"exp": 1e999',
+        b'"aud": {"a": 1}',
+        b'"aud": [7]',
+        b'"iss": ["a"]',
+        b'"sub": {}',
+        b'"nbf": 1e999',
+    ],
+)
+async def test_claims_that_no_issuer_should_make_are_a_401(tmp_path: Path, odd: bytes) -> None:
+    async with guarded(tmp_path) as (host, issuer):
+        good = b'"iss": "%b", "aud": "%b", "sub": "a", "exp": 9000000000, "scope": "bridgehead"' % (
+            issuer.issuer.encode(),
+            AUDIENCE.encode(),
+        )
+        response = await host.try_call("/mcp", "alpha_echo", bearer(issuer.sign(b"{%b, %b}" % (good, odd))))
+
+        assert response.status == 401
+        assert host.logged("authentication failed")[0]["reason"] == "token_invalid"
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [("JWT", 200), ("at+jwt", 200), ("application/AT+JWT", 200), ("logout+jwt", 401), (7, 401)],
+)
+async def test_only_an_access_token_is_one(tmp_path: Path, kind: Any, status: int) -> None:
+    async with guarded(tmp_path) as (host, issuer):
+        token = issuer.token(header={"kid": "first", "typ": kind})
+        assert (await host.try_call("/mcp", "alpha_echo", bearer(token))).status == status
 
 
 async def test_without_a_public_address_the_clients_own_is_named(tmp_path: Path) -> None:

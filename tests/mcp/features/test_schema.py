@@ -1,11 +1,17 @@
 """Schemas: flat whatever the types are, or refused where that cannot be."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from msgspec import Meta, Struct
 
-from bridgehead.mcp.features.schema import describe_fields, flat_schema, mirrored_headers
+from bridgehead.mcp.features.schema import (
+    describe_fields,
+    flat_schema,
+    input_schema,
+    mirrored_headers,
+    output_schema,
+)
 
 
 class Leaf(Struct):
@@ -37,6 +43,37 @@ def test_a_struct_inside_of_a_struct_is_written_out() -> None:
     assert schema["properties"]["named"]["additionalProperties"] == leaf
     assert "$" not in str(schema)
     assert "title" not in schema
+
+
+class Choices(Struct):
+    color: Literal["red", "blue"] = "red"
+    size: Literal["s", "l"] | None = None
+    count: Annotated[int, Meta(ge=1, description="How many")] | None = None
+    either: int | str | None = None
+    nothing: int | None = 5
+    enum: Literal[1, 2] = 1
+    """A property may have the name of a keyword."""
+
+
+def test_an_input_has_types_for_its_choices_and_no_null_that_means_left_out() -> None:
+    assert input_schema(Choices)["properties"] == {
+        "color": {"type": "string", "enum": ["blue", "red"], "default": "red"},
+        "size": {"type": "string", "enum": ["l", "s"]},
+        "count": {"description": "How many", "type": "integer", "minimum": 1},
+        "either": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
+        "nothing": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": 5},
+        "enum": {"type": "integer", "enum": [1, 2], "default": 1},
+    }
+
+
+def test_an_output_keeps_its_nulls() -> None:
+    properties = output_schema(Choices)["properties"]
+
+    assert properties["size"] == {
+        "anyOf": [{"type": "string", "enum": ["l", "s"]}, {"type": "null"}],
+        "default": None,
+    }
+    assert {"type": "null"} in properties["count"]["anyOf"]
 
 
 def test_a_type_that_contains_itself_is_refused_with_its_name() -> None:

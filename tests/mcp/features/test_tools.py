@@ -326,7 +326,7 @@ async def test_the_schemas_of_a_tool_are_flat_and_strict() -> None:
         "maximum": 9,
         "description": "How many.",
     }
-    assert schema["properties"]["color"] == {"enum": ["blue", "red"], "default": "red"}
+    assert schema["properties"]["color"] == {"type": "string", "enum": ["blue", "red"], "default": "red"}
     assert schema["properties"]["items"]["items"]["properties"]["weight"]["exclusiveMinimum"] == 0
     assert "$ref" not in str(schema)
 

@@ -8,12 +8,17 @@ from typing import Any
 
 import pytest
 
-from bridgehead.mercury.calling.budget import Budget
-from bridgehead.mercury.calling.usage_store import FILE
+from bridgehead.mercury.api.catalogue import Catalogue
+from bridgehead.mercury.bridge import make_bridge
+from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits
+from bridgehead.mercury.calling.usage_store import FILE, MAX_CLIENTS
+from bridgehead.mercury.errors import MercuryError
+from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.calling.clock import DAY, GivenClock
 from tests.mercury.calling.test_usage_store import open_store, rows
 from tests.mercury.process import BridgeProcess, bridge_process
+from tests.support.checked import connect
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -28,6 +33,11 @@ def committed(folder: Path) -> float:
     """Read what the processes have written down."""
     found = rows(folder / "state" / "mercury", "SELECT total(committed_usd) FROM spending WHERE day = date()")
     return float(str(found[0][0]))
+
+
+async def committed_by(budget: Budget, client: str = "me") -> float:
+    """Give what is committed of a budget's first limit."""
+    return (await budget.spending(client))[1][0].committed
 
 
 async def report(client: BridgeProcess) -> Any:
@@ -129,6 +139,26 @@ async def test_without_a_price_a_budget_refuses(api: Simulator, tmp_path: Path) 
     assert "cost_usd" not in result["structuredContent"]["metadata"]
 
 
+async def test_a_budget_does_not_trust_prices_that_could_not_be_renewed(
+    api: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {
+        "MERCURY_API_URL": api.url,
+        "MERCURY_API_KEY": "sk_only_for_this_test",
+        "MERCURY_BUDGET_USD": "1",
+        "MERCURY_MODEL": "mercury-2",
+        "BRIDGEHEAD_STATE_DIR": str(tmp_path),
+    }
+    async with connect(make_bridge(MercurySettings(settings))) as client:
+        fresh = await client.request("tools/call", {"name": CHAT, "arguments": ASK})
+        monkeypatch.setattr(Catalogue, "is_current", False)
+        stale = await client.request("tools/call", {"name": CHAT, "arguments": ASK})
+
+    assert "isError" not in fresh
+    assert stale["isError"]
+    assert "PRICE_UNKNOWN" in stale["content"][0]["text"]
+
+
 async def test_with_a_budget_too_an_unknown_model_is_told_the_known_ones(
     api: Simulator, tmp_path: Path
 ) -> None:
@@ -169,8 +199,8 @@ async def test_a_new_day_begins_at_nothing(api: Simulator, tmp_path: Path) -> No
 async def test_money_held_for_a_call_that_is_cancelled_meanwhile_is_given_back(tmp_path: Path) -> None:
     clock = GivenClock()
     async with open_store(tmp_path, clock) as store:
-        budget = Budget(store, clock, 1.0)
-        await budget.committed_today()
+        budget = Budget(store, clock, BudgetLimits(Amounts(1.0)))
+        await committed_by(budget)
         other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")  # another process writes just now
         reserving = asyncio.create_task(budget.reserve("me", 0.4))
@@ -180,23 +210,85 @@ async def test_money_held_for_a_call_that_is_cancelled_meanwhile_is_given_back(t
             await reserving
         other.execute("COMMIT")
         other.close()
-        assert (await budget.committed_today())[1] == 0.4  # its writing was under way and came to its end
+        assert await committed_by(budget) == 0.4  # its writing was under way and came to its end
 
-        assert (await budget.committed_today())[1] == 0.0
+        assert await committed_by(budget) == 0.0
 
 
 async def test_what_was_held_yesterday_is_settled_there_and_no_part_of_today(tmp_path: Path) -> None:
     clock = GivenClock()
     async with open_store(tmp_path, clock) as store:
-        budget = Budget(store, clock, 1.0)
+        budget = Budget(store, clock, BudgetLimits(Amounts(1.0)))
         held = await budget.reserve("me", 0.5)
         clock.time += DAY
         today = await budget.reserve("me", 0.3)
 
         budget.settle(held, 0.1)
 
-        assert (await budget.committed_today())[1] == 0.3
+        assert await committed_by(budget) == 0.3
         budget.settle(today, 0.2)
-        assert (await budget.committed_today())[1] == pytest.approx(0.2)
+        assert await committed_by(budget) == pytest.approx(0.2)
 
     assert rows(tmp_path, "SELECT committed_usd FROM spending ORDER BY day") == [(0.1,), (0.2,)]
+
+
+# --- by month and by client --------------------------------------------------------------------------------
+
+
+async def refusal(budget: Budget, client: str, amount: float) -> MercuryError:
+    with pytest.raises(MercuryError) as refused:
+        await budget.reserve(client, amount)
+    assert refused.value.code == "BUDGET_EXCEEDED"
+    return refused.value
+
+
+async def test_a_month_is_the_sum_of_its_days(tmp_path: Path) -> None:
+    clock = GivenClock()  # the 21st of September
+    async with open_store(tmp_path, clock) as store:
+        budget = Budget(store, clock, BudgetLimits(Amounts(month=1.0)))
+        for _ in range(2):
+            await budget.reserve("me", 0.4)
+            clock.time += DAY
+        error = await refusal(budget, "me", 0.4)
+        clock.time += 9 * DAY  # the 2nd of October
+        await budget.reserve("me", 0.4)
+
+    assert "The month's budget of $1 has $0.200000 left" in str(error)
+    assert "MERCURY_MONTH_BUDGET_USD" in str(error)
+    assert error.retry_after == 7.5 * DAY  # from noon of the 23rd
+
+
+async def test_one_client_cannot_spend_what_is_anothers(tmp_path: Path) -> None:
+    clock = GivenClock()
+    async with open_store(tmp_path, clock) as store:
+        limits = BudgetLimits(
+            Amounts(day=2.0), Amounts(day=0.5), {"ci": Amounts(day=0.1, month=0.15), "boss": Amounts()}
+        )
+        budget = Budget(store, clock, limits)
+        await budget.reserve("alice", 0.5)
+        alice = await refusal(budget, "alice", 0.1)
+        await budget.reserve("bob", 0.5)
+        await budget.reserve("ci", 0.1)
+        ci = await refusal(budget, "ci", 0.01)
+        clock.time += DAY
+        ci_in_month = await refusal(budget, "ci", 0.1)
+        await budget.reserve("boss", 1.9)
+        everybody = await refusal(budget, "bob", 0.2)
+
+    assert "The day's budget of alice of $0.5 has $0.000000 left" in str(alice)
+    assert "MERCURY_CLIENT_BUDGET_USD" in str(alice)
+    assert "The day's budget of ci" in str(ci)
+    assert "The month's budget of ci" in str(ci_in_month)
+    assert "MERCURY_CLIENT_BUDGETS" in str(ci_in_month)
+    assert "The day's budget of $2" in str(everybody)
+
+
+async def test_names_that_clients_make_up_share_one_budget(tmp_path: Path) -> None:
+    """Beyond those that can be told apart."""
+    clock = GivenClock()
+    async with open_store(tmp_path, clock) as store:
+        budget = Budget(store, clock, BudgetLimits(each_client=Amounts(day=1.0)))
+        for number in range(MAX_CLIENTS):
+            await budget.reserve(f"known-{number}", 0.1)
+        await budget.reserve("further-1", 0.6)
+        await refusal(budget, "further-2", 0.6)

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.mercury.calling.budget import Budget
+from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits
 from bridgehead.mercury.calling.ledger_import import IMPORTED_FILE, OLD_FILE
 from bridgehead.mercury.calling.usage import Usage, UsageCounts
 from bridgehead.runtime.errors import StorageError
 from tests.mercury.calling.clock import GivenClock
+from tests.mercury.calling.test_budget import committed_by
 from tests.mercury.calling.test_usage_store import LEDGER, open_store, rows
 
 
@@ -21,7 +22,7 @@ async def test_the_day_goes_on_where_version_0_1_left_it(tmp_path: Path) -> None
             assert await Usage(store).today() == {
                 "mercury-2": UsageCounts(calls=3, total_tokens=30, cost_usd=0.2)
             }
-            assert await Budget(store, clock, 1.0).committed_today() == ("2026-09-21", 0.25)
+            assert await committed_by(Budget(store, clock, BudgetLimits(Amounts(1.0)))) == 0.25
 
     assert json.loads((tmp_path / IMPORTED_FILE).read_text()) == LEDGER
     assert not (tmp_path / OLD_FILE).exists()
@@ -49,7 +50,7 @@ async def test_another_day_is_history_and_no_part_of_today(tmp_path: Path) -> No
     (tmp_path / OLD_FILE).write_text(json.dumps({**LEDGER, "day": "2026-09-20"}))
     clock = GivenClock()
     async with open_store(tmp_path, clock) as store:
-        assert await Budget(store, clock, 1.0).committed_today() == ("2026-09-21", 0.0)
+        assert await committed_by(Budget(store, clock, BudgetLimits(Amounts(1.0)))) == 0.0
         assert await Usage(store).today() == {}
 
     assert rows(tmp_path, "SELECT day, calls FROM usage") == [("2026-09-20", 3)]
@@ -60,6 +61,6 @@ async def test_a_file_that_cannot_be_read_is_named_and_left_alone(tmp_path: Path
     clock = GivenClock()
     async with open_store(tmp_path, clock) as store:
         with pytest.raises(StorageError, match=OLD_FILE):
-            await Budget(store, clock, 1.0).reserve("me", 0.1)
+            await Budget(store, clock, BudgetLimits(Amounts(1.0))).reserve("me", 0.1)
 
     assert (tmp_path / OLD_FILE).read_text() == "{ not json"

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from bridgehead.mercury.calling.budget import Budget, committed_money
+from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits, committed_money
 from bridgehead.mercury.calling.ledger_import import IMPORTED_FILE, import_ledger
 from bridgehead.mercury.calling.usage import Usage, UsageCounts
 from bridgehead.mercury.calling.usage_store import FILE, MAX_CLIENTS, OTHER_CLIENTS, UsageStore, open_database
@@ -72,7 +72,7 @@ class Connection(sqlite3.Connection):
 connect = sqlite3.connect
 sqlite3.connect = lambda *given, **more: connect(*given, factory=Connection, **more)
 
-from bridgehead.mercury.calling.budget import Budget
+from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits
 from bridgehead.mercury.calling.ledger_import import import_ledger
 from bridgehead.mercury.calling.usage import Usage, UsageCounts
 from bridgehead.mercury.calling.usage_store import UsageStore
@@ -85,7 +85,7 @@ async def main(folder, said):
         os.write(said, word + b" ")
 
     store = UsageStore(lambda: folder, GivenClock(), keep_days=400, on_open=import_ledger)
-    budget, usage = Budget(store, GivenClock(), 100.0), Usage(store)
+    budget, usage = Budget(store, GivenClock(), BudgetLimits(Amounts(100.0))), Usage(store)
     for _ in range(2):
         held = await budget.reserve("me", 1.0)
         say(b"held")
@@ -142,7 +142,7 @@ def check_what_is_left(folder: Path, acknowledged: list[str]) -> None:
     import_ledger(connection, folder)
     try:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        committed = committed_money(connection, "2026-09-21")
+        committed = committed_money(connection, "2026-09-21", "2026-09-21")
         calls = connection.execute("SELECT total(calls) FROM usage").fetchone()[0]
     finally:
         connection.close()
@@ -173,7 +173,7 @@ import asyncio, sys
 from functools import partial
 from pathlib import Path
 from typing import Any
-from bridgehead.mercury.calling.budget import Budget
+from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits
 from bridgehead.mercury.calling.ledger_import import import_ledger
 from bridgehead.mercury.calling.usage_store import UsageStore
 from bridgehead.mercury.errors import LimitReached
@@ -181,7 +181,7 @@ from tests.mercury.calling.clock import GivenClock
 
 async def main():
     store = UsageStore(lambda: Path(sys.argv[1]), GivenClock(), keep_days=400, on_open=import_ledger)
-    budget, granted = Budget(store, GivenClock(), 10.25), 0
+    budget, granted = Budget(store, GivenClock(), BudgetLimits(Amounts(10.25))), 0
 
     async def ask():
         nonlocal granted
@@ -220,7 +220,7 @@ def test_processes_that_begin_at_once_share_one_budget_and_import_the_old_file_o
 async def test_a_file_that_is_removed_meanwhile_is_made_anew(tmp_path: Path) -> None:
     clock = GivenClock()
     async with open_store(tmp_path, clock) as store:
-        budget = Budget(store, clock, 1.0)
+        budget = Budget(store, clock, BudgetLimits(Amounts(1.0)))
         await budget.reserve("me", 0.5)
         for path in tmp_path.glob(f"{FILE}*"):
             path.unlink()
@@ -246,7 +246,7 @@ async def test_clients_beyond_the_limit_are_counted_together(tmp_path: Path) -> 
 async def test_days_older_than_what_is_kept_are_forgotten(tmp_path: Path) -> None:
     clock = GivenClock()
     async with open_store(tmp_path, clock, keep_days=2) as store:
-        usage, budget = Usage(store), Budget(store, clock, 1.0)
+        usage, budget = Usage(store), Budget(store, clock, BudgetLimits(Amounts(1.0)))
         for _ in range(5):
             usage.count("mercury-2", "me", UsageCounts(calls=1))
             await budget.reserve("me", 0.1)
@@ -272,7 +272,7 @@ async def test_many_reservations_at_once_are_one_transaction(
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Connection))
     clock = GivenClock()
     async with open_store(tmp_path, clock) as store:
-        budget = Budget(store, clock, 100.0)
+        budget = Budget(store, clock, BudgetLimits(Amounts(100.0)))
         await budget.reserve("me", 0.1)
         before = commits
         await asyncio.gather(*(budget.reserve("me", 0.1) for _ in range(40)))
@@ -283,7 +283,7 @@ async def test_many_reservations_at_once_are_one_transaction(
 async def test_the_event_loop_goes_on_while_another_process_holds_the_file(tmp_path: Path) -> None:
     clock = GivenClock()
     async with open_store(tmp_path, clock) as store:
-        budget = Budget(store, clock, 1.0)
+        budget = Budget(store, clock, BudgetLimits(Amounts(1.0)))
         await budget.reserve("me", 0.1)
         holder = sqlite3.connect(tmp_path / FILE, isolation_level=None)
         holder.execute("BEGIN IMMEDIATE")
@@ -307,7 +307,7 @@ async def test_a_file_that_is_no_database_is_named_and_left_alone(tmp_path: Path
     (tmp_path / FILE).write_text("{ not a database, and long enough to be looked at } " * 20)
     clock = GivenClock()
     async with open_store(tmp_path, clock) as store:
-        budget, usage = Budget(store, clock, 1.0), Usage(store)
+        budget, usage = Budget(store, clock, BudgetLimits(Amounts(1.0))), Usage(store)
         usage.count("mercury-2", "me", UsageCounts(calls=1))
         with pytest.raises(StorageError, match=FILE):
             await budget.reserve("me", 0.1)
@@ -325,7 +325,7 @@ async def test_a_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     clock = GivenClock()
     async with open_store(tmp_path, clock) as store:
         with pytest.raises(StorageError, match="newer version"):
-            await Budget(store, clock, 1.0).reserve("me", 0.1)
+            await Budget(store, clock, BudgetLimits(Amounts(1.0))).reserve("me", 0.1)
 
 
 async def test_the_file_is_for_its_owner_alone_and_every_commit_is_flushed(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """`mercury_usage`: what was used, since the start and today."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -49,3 +50,62 @@ async def test_usage_adds_up_by_model_and_over_processes(api: Simulator, tmp_pat
     assert "budget" not in report
     assert later["since_start"]["total"]["calls"] == 1
     assert later["today"]["total"]["calls"] == 5
+
+
+async def test_the_past_is_told_by_day_model_and_client_on_request(api: Simulator, tmp_path: Path) -> None:
+    async with bridge_process(api.url, tmp_path) as client:
+        await client.call("mercury_list_models")
+        await client.call(CHAT, ASK)
+        await client.call(CHAT, {**ASK, "model": "mercury-3"})
+        plain = (await client.call("mercury_usage"))["structuredContent"]
+        by_day = (await client.call("mercury_usage", {"days": 7}))["structuredContent"]["history"]
+        by_all = (await client.call("mercury_usage", {"days": 1, "by": ["client", "model"]}))[
+            "structuredContent"
+        ]
+        error = await client.error("mercury_usage", {"days": 1, "by": ["week"]})
+
+    assert "history" not in plain
+    assert [(row["day"], row["calls"]) for row in by_day] == [(datetime.now(UTC).date().isoformat(), 2)]
+    assert [(row["client"], row["model"]) for row in by_all["history"]] == [
+        ("tests", "mercury-2"),
+        ("tests", "mercury-3"),
+    ]
+    assert error["code"] == "INVALID_ARGUMENTS"
+
+
+async def test_every_budget_of_the_client_is_told(api: Simulator, tmp_path: Path) -> None:
+    settings = {"MERCURY_MONTH_BUDGET_USD": "20", "MERCURY_CLIENT_BUDGET_USD": "0.5"}
+    async with bridge_process(api.url, tmp_path, MERCURY_BUDGET_USD="1", **settings) as client:
+        cost = (await client.call(CHAT, ASK))["structuredContent"]["metadata"]["cost_usd"]
+        report = (await client.call("mercury_usage"))["structuredContent"]
+
+    month, own = report["further_budgets"]
+    assert (report["budget"]["limit_usd"], month["limit_usd"], own["limit_usd"]) == (1, 20, 0.5)
+    assert (month["period"], own["period"], own["client"]) == ("month", "day", "(no token)")
+    assert own["committed_usd"] == pytest.approx(cost, abs=1e-9)
+
+
+async def test_the_first_call_of_a_process_has_its_cost(api: Simulator, tmp_path: Path) -> None:
+    api.faults.next(Fault(delay=0.1, on="models"))
+    async with bridge_process(api.url, tmp_path) as client:
+        result = await client.call(CHAT, ASK)
+
+    assert result["structuredContent"]["metadata"]["cost_usd"] > 0
+
+
+async def test_an_answer_that_came_before_the_prices_is_priced_when_they_come(
+    api: Simulator, tmp_path: Path
+) -> None:
+    api.faults.next(Fault(status=500, on="models"))
+    async with bridge_process(api.url, tmp_path) as client:
+        await api.requests.until(lambda journal: journal.to("/models")[0].finished)
+        result = await client.call(CHAT, ASK)
+        before = (await client.call("mercury_usage"))["structuredContent"]["today"]["total"]
+        await client.call("mercury_list_models")
+        after = (await client.call("mercury_usage"))["structuredContent"]["today"]["total"]
+
+    assert "cost_usd" not in result["structuredContent"]["metadata"]
+    assert (before["cost_usd"], before["unpriced"]) == (0, 1)
+    assert after["cost_usd"] > 0
+    assert after["unpriced"] == 0
+    assert after["calls"] == 1

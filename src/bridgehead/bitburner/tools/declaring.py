@@ -51,7 +51,10 @@ class FailureAwareTool(Tool):
         schema = super().output_schema
         if schema is None or not schema.get("required"):
             return schema
-        either = [{"required": schema["required"]}, {"required": ["code", "message"]}]
+        # Each branch with its type: Anthropic's converter refuses one without.
+        either = [
+            {"type": "object", "required": required} for required in (schema["required"], ["code", "message"])
+        ]
         return {name: value for name, value in schema.items() if name != "required"} | {"anyOf": either}
 
 

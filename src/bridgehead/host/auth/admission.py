@@ -10,7 +10,7 @@ from bridgehead.mcp.http.rejection import Rejection
 
 from ..routes import Route
 from .authenticator import Authenticator
-from .grants import SCOPE, Grant
+from .grants import Grant, needed_scope
 from .rejection import HostRejection, challenge, reject_path, reject_rate
 from .throttle import Throttle
 
@@ -51,15 +51,20 @@ class Admission:
 
     def authenticate(self, request: HostRequest) -> Grant | None:
         """Find who makes a request that needs a token; None where that takes waiting. Raises Rejection."""
-        return self._authenticator.check(
-            request.headers, request.address, lambda: self._challenge_details(request)
-        )
+        return self._authenticator.check(request.headers, request.address, lambda: self._explain(request))
 
     async def authenticate_later(self, request: HostRequest) -> Grant:
         """Do the same, with waiting."""
         return await self._authenticator.check_later(
-            request.headers, request.address, lambda: self._challenge_details(request)
+            request.headers, request.address, lambda: self._explain(request)
         )
+
+    def _explain(self, request: HostRequest) -> str:
+        """Say where a token is to be had and which scope it needs: a client asks for everything otherwise."""
+        details, route = self._challenge_details(request), self._routes.get(request.path)
+        if not details or route is None:
+            return details
+        return f'{details}, scope="{needed_scope(route.bridge, is_mcp=route.is_mcp)}"'
 
     def is_anonymous(self, request: HostRequest) -> bool:
         """Tell whether a request that needs no token comes without one, or by a name we do not have."""
@@ -83,7 +88,7 @@ class Admission:
 
     def _reject_scope(self, request: HostRequest, route: Route) -> HostRejection:
         what = (route.bridge or "any bridge") if route.is_mcp else "metrics"
-        wanted = SCOPE if what == "any bridge" else f"{SCOPE}:{what}"
+        wanted = needed_scope(route.bridge, is_mcp=route.is_mcp)
         details = f', error="insufficient_scope", scope="{wanted}"{self._challenge_details(request)}'
         message = f"This token does not open {what}"
         return HostRejection(403, message, "grant", headers=(challenge(details),))

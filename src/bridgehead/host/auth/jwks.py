@@ -1,8 +1,8 @@
 """JWKS: the public keys of an authorisation server, fetched when needed, kept, and renewed with care.
 
 An unknown key may be a new one, so the keys are fetched again for it, but not more often than every half
-minute, whoever asks. Keys that cannot be renewed are used on for a while: the server being away for an hour
-should not lock everybody out.
+minute, whoever asks. Keys that are not fresh any more are used on for a day while they are fetched anew in
+the background: an issuer that hangs or is away delays nobody whose key is known, and locks nobody out.
 """
 
 from __future__ import annotations
@@ -35,6 +35,10 @@ OK = 200
 log = logs.logger("host.oauth")
 
 
+_KEY_TYPES = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
+_CURVES = {"ES256": "P-256", "ES384": "P-384", "ES512": "P-521"}
+
+
 class SigningKeys:
     """The keys of one issuer."""
 
@@ -43,38 +47,68 @@ class SigningKeys:
         self._url = jwks_url
         self._now = clock.monotonic
         self._fetch = fetch_document
-        self._keys: dict[str, PyJWK] = {}
+        self._keys: list[dict[str, Any]] = []
+        self._parsed: dict[tuple[str, str], PyJWK | None] = {}
         self._fetched_at = float("-inf")
         self._tried_at = float("-inf")
         self._fetching = asyncio.Lock()
+        self._refreshing: asyncio.Task[None] | None = None
 
-    def known(self, key_id: str) -> PyJWK | None:
-        """Return a key that is known and fresh enough not to ask."""
-        return self._keys.get(key_id) if self._now() - self._fetched_at < FRESH_SECONDS else None
+    def known(self, key_id: str, algorithm: str) -> PyJWK | None:
+        """Return a key without waiting; None where it is not known, or was fetched too long ago.
 
-    async def find(self, key_id: str) -> PyJWK | None:
+        One that is not fresh any more is returned all the same, and refreshed beside: an issuer that hangs
+        must not delay callers whose keys are known.
+        """
+        age = self._now() - self._fetched_at
+        if age > USABLE_SECONDS:
+            return None
+        if age >= FRESH_SECONDS and self._may_try() and self._refreshing is None:
+            self._refreshing = asyncio.get_running_loop().create_task(self._refresh())
+        return self._pick(key_id, algorithm)
+
+    async def find(self, key_id: str, algorithm: str) -> PyJWK | None:
         """Return a key, asking for it if need be; None where there is none. Raises Unavailable."""
         async with self._fetching:
-            found = self.known(key_id)
-            if found is None and self._now() - self._tried_at >= AGAIN_SECONDS:
-                self._tried_at = self._now()
+            if self.known(key_id, algorithm) is None and self._may_try():
                 await self._renew()
         if not self._keys or self._now() - self._fetched_at > USABLE_SECONDS:
             raise Unavailable("The authorisation server's keys cannot be fetched.", retry_after=AGAIN_SECONDS)
-        return self._keys.get(key_id)
+        return self._pick(key_id, algorithm)
+
+    def _may_try(self) -> bool:
+        return self._now() - self._tried_at >= AGAIN_SECONDS
+
+    def _pick(self, key_id: str, algorithm: str) -> PyJWK | None:
+        """Return the key that fits; None where none does, or several: nobody is to choose among them."""
+        wanted = (key_id, algorithm)
+        if wanted not in self._parsed:
+            fitting = [key for key in self._keys if _fits(key, key_id, algorithm)]
+            if len(fitting) != 1:
+                return None  # not remembered: key ids come from callers, and are without number
+            self._parsed[wanted] = _parse(fitting[0], algorithm)
+        return self._parsed[wanted]
+
+    async def _refresh(self) -> None:
+        try:
+            async with self._fetching:
+                if self._may_try():
+                    await self._renew()
+        finally:
+            self._refreshing = None
 
     async def _renew(self) -> None:
-        from jwt import PyJWKSet
-        from jwt.exceptions import PyJWTError
-
+        self._tried_at = self._now()
         try:
             async with asyncio.timeout(3 * FETCH_SECONDS):
                 self._url = self._url or await self._discover()
-                keys = PyJWKSet.from_dict(_object(await self._fetch(self._url))).keys
-        except (BridgeError, PyJWTError, msgspec.MsgspecError, TimeoutError, ValueError) as failure:
+                keys = _object(await self._fetch(self._url)).get("keys")
+        except (BridgeError, msgspec.MsgspecError, TimeoutError, ValueError) as failure:
             log.warn("the keys could not be fetched", issuer=self._issuer, problem=str(failure))
             return
-        self._keys = {key.key_id: key for key in keys if key.key_id and key.public_key_use in {None, "sig"}}
+        listed = keys if isinstance(keys, list) else []
+        self._keys = [key for key in listed if isinstance(key, dict) and key.get("use", "sig") == "sig"]
+        self._parsed = {}
         self._fetched_at = self._now()
         log.info("the keys were fetched", issuer=self._issuer, keys=len(self._keys))
 
@@ -96,6 +130,25 @@ class SigningKeys:
                 return str(found["jwks_uri"])
             failure = Unavailable(f"{url} is not about {self._issuer}, or names no jwks_uri.")
         raise failure
+
+
+def _fits(key: dict[str, Any], key_id: str, algorithm: str) -> bool:
+    """Tell whether a key may have signed a token whose header names a key id, or none, and an algorithm."""
+    if key_id and key.get("kid") != key_id:
+        return False
+    if key.get("alg", algorithm) != algorithm or key.get("kty") != _KEY_TYPES.get(algorithm[:2]):
+        return False
+    return algorithm not in _CURVES or key.get("crv") == _CURVES[algorithm]
+
+
+def _parse(key: dict[str, Any], algorithm: str) -> PyJWK | None:
+    from jwt import PyJWK
+    from jwt.exceptions import PyJWTError
+
+    try:
+        return PyJWK(key, algorithm)
+    except (PyJWTError, ValueError, TypeError):
+        return None
 
 
 def _object(data: bytes) -> dict[str, Any]:

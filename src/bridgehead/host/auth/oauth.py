@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -20,7 +21,7 @@ from bridgehead.runtime.timing import Clock
 
 from ..routes import RESOURCE
 from .authenticator import EXPIRED, InvalidToken
-from .grants import Grant, read_scopes, supported_scopes
+from .grants import EVERYTHING, Grant, read_scopes, supported_scopes
 from .jwks import Fetch, SigningKeys
 from .rejection import HostRejection
 
@@ -31,6 +32,10 @@ ALGORITHMS = frozenset(
     {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"}
 )
 """What a signature may be made with: never a shared secret, never nothing."""
+_TYPES = ("jwt", "at+jwt")
+"""What the header of an access token may call itself; others are for other uses, such as a logout."""
+_ODD = (TypeError, ValueError, OverflowError, RecursionError, AttributeError)
+"""What claims raise that no issuer should make, such as an expiry of 400 digits."""
 INVALID = "token_invalid"
 LEEWAY_SECONDS = 30.0
 REMEMBER_SECONDS = 60.0
@@ -68,6 +73,8 @@ class OAuthIssuer:
         self._expired = jwt.exceptions.ExpiredSignatureError
         self._issuer = issuer
         self._audience = audience
+        self._audiences = _accepted_audiences(audience, public_url, tuple(bridges))
+        """What a token may be issued for, each with the bridge that it is limited to, if any."""
         self._bridges = tuple(bridges)
         self._public_url = public_url
         self._clock = clock
@@ -88,44 +95,52 @@ class OAuthIssuer:
         if remembered is not None and self._clock.monotonic() < remembered[1]:
             self._reject_expired(remembered[0])
             return remembered[0]
-        key = self._keys.known(self._key_id(token))
+        key = self._keys.known(*self._read_header(token))
         return None if key is None else self._verify(token, key, digest)
 
     async def check_later(self, token: str) -> Grant:
         """Check a token, with its key asked for."""
         try:
-            key = await self._keys.find(self._key_id(token))
+            key = await self._keys.find(*self._read_header(token))
         except Unavailable as away:
             raise HostRejection(503, str(away), "oauth", headers=((b"retry-after", b"30"),)) from away
         if key is None:
             raise InvalidToken("The token is signed with a key that its issuer does not have.", INVALID)
         return self._verify(token, key, sha256(token.encode()).digest())
 
-    def _key_id(self, token: str) -> str:
+    def _read_header(self, token: str) -> tuple[str, str]:
+        """Return the id of the key, empty where the token names none, and the algorithm."""
         if len(token) > _MOST_TOKEN:
             raise InvalidToken("The token is too long.", INVALID)
         try:
-            return str(self._header(token).get("kid", ""))
-        except self._wrong:
+            header = self._header(token)
+        except (self._wrong, *_ODD):
             raise InvalidToken("The token cannot be read.", INVALID) from None
+        key_id, algorithm, kind = header.get("kid", ""), header.get("alg"), header.get("typ", "JWT")
+        if algorithm not in ALGORITHMS:
+            raise InvalidToken("The token is signed in a way that is not accepted.", INVALID)
+        if not isinstance(kind, str) or kind.lower().removeprefix("application/") not in _TYPES:
+            raise InvalidToken("The token is not an access token.", INVALID)
+        return str(key_id), algorithm
 
     def _verify(self, token: str, key: Any, digest: bytes) -> Grant:
-        algorithms = [name for name in [key.algorithm_name] if name in ALGORITHMS]
         try:
             claims = self._decode(
                 token,
                 key,
-                algorithms=algorithms,
-                audience=self._audience,
+                algorithms=[key.algorithm_name],
+                audience=list(self._audiences),
                 issuer=self._issuer,
                 leeway=LEEWAY_SECONDS,
                 options={"require": ["exp", "iss", "aud", "sub"]},
             )
+            grant = self._grant(claims)
         except self._expired:
             raise InvalidToken(_EXPIRED, EXPIRED) from None
         except self._wrong as problem:
             raise InvalidToken(f"The token is not accepted: {problem}.", INVALID) from None
-        grant = self._grant(claims)
+        except _ODD:  # a claim of a type or size that nobody expects
+            raise InvalidToken("The token has claims that cannot be read.", INVALID) from None
         self._remembered[digest] = (grant, self._clock.monotonic() + REMEMBER_SECONDS)
         if len(self._remembered) > _MOST_REMEMBERED:
             self._remembered.popitem(last=False)
@@ -135,8 +150,21 @@ class OAuthIssuer:
         said = claims.get("scope", claims.get("scp", ""))
         given = said.split() if isinstance(said, str) else [str(scope) for scope in said]
         opened = read_scopes(given, self._bridges)
+        full, reading = opened.full, opened.reading
+        only = self._bridges_of(claims["aud"])
+        if only is not None:  # issued for the address of one bridge, whatever its scopes say
+            full = only if EVERYTHING in full else full & only
+            reading = only if EVERYTHING in reading else reading & only
         expires = float(claims["exp"]) + LEEWAY_SECONDS
-        return Grant(_name(str(claims["sub"])), opened.full, opened.reading, opened.metrics, expires=expires)
+        metrics = opened.metrics and only is None
+        name = _name(str(claims["sub"]))
+        return Grant(name, full, reading, metrics, opened.may_spend, expires=expires)
+
+    def _bridges_of(self, audience: str | list[str]) -> frozenset[str] | None:
+        """Return the bridges that a token was issued for; None where it was issued for the whole host."""
+        named = [audience] if isinstance(audience, str) else audience
+        found = [self._audiences[one] for one in named if one in self._audiences]
+        return None if None in found else frozenset(bridge for bridge in found if bridge is not None)
 
     def _reject_expired(self, grant: Grant) -> None:
         if grant.expires is not None and grant.expires <= self._clock.now():
@@ -149,13 +177,15 @@ class OAuthIssuer:
         base = self._base(request)
         return f', resource_metadata="{base}{RESOURCE}{request.path}"' if base and request.path else ""
 
-    def describe_resource(self, request: HostRequest) -> Response:
-        """Say what the resource is and who issues tokens for it (RFC 9728)."""
-        audience = self._audience
+    def describe_resource(self, request: HostRequest, bridge: str | None) -> Response:
+        """Say what the resource of a path is and who issues tokens for it (RFC 9728, section 3.3)."""
+        path = request.path.removeprefix(RESOURCE)
+        base = self._base(request)
+        is_whole = not path and "://" in self._audience
         about = {
-            "resource": audience if "://" in audience else self._base(request),
+            "resource": self._audience if is_whole else base + path,
             "authorization_servers": [self._issuer],
-            "scopes_supported": supported_scopes(self._bridges),
+            "scopes_supported": supported_scopes(self._bridges if bridge is None else (bridge,), bridge),
             "bearer_methods_supported": ["header"],
             "resource_name": "Bridgehead",
         }
@@ -166,6 +196,20 @@ class OAuthIssuer:
             return self._public_url.rstrip("/")
         host = request.headers.get(b"host", b"").decode("latin-1")
         return f"{request.scheme}://{host}" if _HOST.fullmatch(host) else ""
+
+
+def _accepted_audiences(
+    audience: str, public_url: str | None, bridges: tuple[str, ...]
+) -> dict[str, str | None]:
+    """List the audience that is set, and the addresses of ours that the metadata name as resources."""
+    accepted: dict[str, str | None] = {}
+    for url in (public_url, audience):
+        parts = urlsplit(url or "")
+        if parts.scheme and parts.netloc:
+            base = (url or "").rstrip("/") if url == public_url else f"{parts.scheme}://{parts.netloc}"
+            accepted |= {f"{base}/{bridge}/mcp": bridge for bridge in bridges}
+            accepted[f"{base}/mcp"] = None
+    return {**accepted, audience: None}
 
 
 def _name(subject: str) -> str:

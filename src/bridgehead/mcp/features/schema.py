@@ -1,11 +1,14 @@
-"""JSON Schema of a struct, flat: no `$ref`, no `$defs`, since some clients refuse them.
+"""JSON Schema of a struct, in the few words that every client's converter understands.
 
-Only the shape matters to a model, so class names (`title`) are left out. A type that contains itself cannot
-be written flat and is refused when its schema is first made.
+Flat, since some clients refuse `$ref` and `$defs`; so a type that contains itself is refused when its schema
+is first made. Class names (`title`) are left out: only the shape matters to a model. An `enum` has its `type`
+(Vertex and Kimi refuse it without). An input does not speak of null where null just means that it was left
+out (smolagents makes strings of such unions, LlamaIndex loses their description): it is taken all the same.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -16,6 +19,59 @@ def flat_schema(kind: Any) -> dict[str, Any]:
     (schema,), definitions = msgspec.json.schema_components([kind], ref_template="{name}")
     flat: dict[str, Any] = _inline(schema, definitions, ())
     return flat
+
+
+def input_schema(kind: Any) -> dict[str, Any]:
+    """Return the schema of a tool's input, as it is listed."""
+    return _with_types(_without_nulls(flat_schema(kind)))
+
+
+def output_schema(kind: Any) -> dict[str, Any]:
+    """Return the schema of a tool's structured output: null stays, since an answer may really have it."""
+    return _with_types(flat_schema(kind))
+
+
+def _with_types(schema: dict[str, Any]) -> dict[str, Any]:
+    """Give every `enum` its type."""
+    plain = _change_inner(schema, _with_types)
+    plain.pop(
+        "discriminator", None
+    )  # OpenAPI's word: JSON Schema has none, and its mapping names our classes
+    if "enum" not in plain or "type" in plain:
+        return plain
+    kinds = list(dict.fromkeys(_ENUM_TYPES[type(value)] for value in plain["enum"]))
+    return {"type": kinds[0] if len(kinds) == 1 else kinds, **plain}
+
+
+_ENUM_TYPES: dict[type, str] = {str: "string", int: "integer", type(None): "null"}
+
+
+def _without_nulls(schema: dict[str, Any]) -> dict[str, Any]:
+    """Leave null out of whatever has null for its default, and so need not be given."""
+    plain = _change_inner(schema, _without_nulls)
+    if plain.get("default", ...) is not None:
+        return plain
+    del plain["default"]
+    if "enum" in plain:
+        return {**plain, "enum": [value for value in plain["enum"] if value is not None]}
+    options = [option for option in plain.pop("anyOf", ()) if option != {"type": "null"}]
+    if len(options) == 1:
+        return {**options[0], **plain}  # with its description, which converters look for on the property
+    return {**plain, "anyOf": options} if options else plain
+
+
+def _change_inner(schema: dict[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
+    """Return a copy in which each schema inside this one is changed."""
+    changed = dict(schema)
+    for word in ("items", "additionalProperties"):
+        if isinstance(schema.get(word), dict):
+            changed[word] = change(schema[word])
+    for word in ("anyOf", "prefixItems"):
+        if word in schema:
+            changed[word] = [change(option) for option in schema[word]]
+    if "properties" in schema:
+        changed["properties"] = {name: change(inner) for name, inner in schema["properties"].items()}
+    return changed
 
 
 def _inline(schema: Any, definitions: dict[str, Any], within: tuple[str, ...]) -> Any:

@@ -22,7 +22,7 @@ from ..revisions import Revision
 from .content import Content, Icon, Text, Wire, fit, fit_block, json_text
 from .handlers import input_type, is_async
 from .home import Home
-from .schema import flat_schema, mirrored_headers
+from .schema import flat_schema, input_schema, mirrored_headers, output_schema
 
 
 class Arguments(Struct, forbid_unknown_fields=True):
@@ -103,9 +103,11 @@ class Tool:
         name: str | None = None,
         title: str | None = None,
         hints: ToolHints,
+        paid: bool = False,
         icons: tuple[Icon, ...] = (),
         input_schema: dict[str, Any] | None = None,
         contract_schema: dict[str, Any] | None = None,
+        defaults: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
         recall: Recall | None = None,
     ) -> None:
@@ -117,16 +119,32 @@ class Tool:
         self.description = description
         self.title = title
         self.is_async = is_async(handler)
+        self.is_paid = paid
+        """Whether a call costs money."""
         self._hints = hints
         self._icons = icons
         self._input_schema = input_schema
         self._contract_schema = contract_schema
+        self._defaults = defaults or {}
         self._meta = meta
 
     @property
     def is_read_only(self) -> bool:
         """Whether it says of itself that it changes nothing."""
         return self._hints.read_only_hint is True
+
+    def refuse(self, message: str) -> Tool:
+        """Make the same tool as it is listed, which answers every call with this refusal."""
+        from copy import copy  # which a server's first answer must not wait for
+
+        def refuse(_arguments: Any, _context: Any) -> str:
+            raise ToolError(message)
+
+        twin = copy(self)
+        for derived in ("input_type", "decode", "input_schema", "output_schema"):
+            setattr(twin, derived, getattr(self, derived))  # not derived anew, from the handler of the twin
+        twin.handler, twin.recall, twin.is_async = refuse, None, False
+        return twin
 
     @cached_property
     def input_type(self) -> type[Struct]:
@@ -147,7 +165,10 @@ class Tool:
     @cached_property
     def input_schema(self) -> dict[str, Any]:
         """The JSON Schema of the input, as listed."""
-        return self._input_schema or flat_schema(self.input_type)
+        schema = self._input_schema or input_schema(self.input_type)
+        for name, value in self._defaults.items():
+            schema["properties"][name]["default"] = value
+        return schema
 
     def _input_schema_for(self, revision: Revision) -> dict[str, Any]:
         if self._contract_schema is not None and revision.name == self.home.contract_revision:
@@ -162,7 +183,7 @@ class Tool:
             (kind,) = get_args(kind)
         if not (isinstance(kind, type) and issubclass(kind, Struct)) or issubclass(kind, Wire):
             return None
-        return flat_schema(kind)
+        return output_schema(kind)
 
     @cached_property
     def headers(self) -> dict[str, tuple[str, ...]]:

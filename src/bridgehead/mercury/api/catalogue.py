@@ -1,7 +1,7 @@
 """Catalogue: which models there are, what they can do and what they cost, as the API lists them.
 
-Kept for an hour, fetched once however many ask at the same time. Nothing about a model is known from
-anywhere else.
+Kept for an hour, fetched once however many ask at the same time, and renewed while it is used: prices change.
+Nothing about a model is known from anywhere else.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ from ..settings import MercurySettings
 from . import wire
 
 TTL_SECONDS = 3600.0
+RETRY_SECONDS = 30.0
+"""After a failure, how long an old list is used before the API is asked for it again."""
+PRICE_SECONDS = 1.0
+"""How long an answer waits for prices that are being fetched; later ones are only counted."""
 EDITING = "edit"
 _log = logs.logger("mercury.catalogue")
 
@@ -26,8 +30,8 @@ _log = logs.logger("mercury.catalogue")
 class Lister(Protocol):
     """Fetches the list of models."""
 
-    async def fetch_models(self, key: str, seconds: float) -> bytes:
-        """Return the list as it came; raises `MercuryError`."""
+    async def fetch_models(self, key: str, seconds: float, *, endpoint: str = "") -> bytes:
+        """Return the list as it came, of all models or of an endpoint's; raises `MercuryError`."""
 
 
 class KeyRing(Protocol):
@@ -47,13 +51,19 @@ class Catalogue:
         self._seconds = settings.request_timeout / 1000
         self._is_kept = settings.cache_enabled
         self._models: dict[str, wire.Model] = {}
+        self._by_endpoint: dict[str, tuple[str, ...]] = {}
+        """The names in the list of an endpoint of its own, where there is one."""
+        self._asked: set[str] = set()
+        """Endpoints that were asked for such a list."""
         self._fetched_at: float | None = None
+        self._tried_at = float("-inf")
         self._fetching: asyncio.Task[None] | None = None
 
     @property
-    def _is_fresh(self) -> bool:
+    def is_current(self) -> bool:
+        """Whether the list, and its prices, are not older than they may get."""
         fetched = self._fetched_at
-        return self._is_kept and fetched is not None and self._clock.monotonic() - fetched < TTL_SECONDS
+        return fetched is not None and self._clock.monotonic() - fetched < TTL_SECONDS
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -64,36 +74,67 @@ class Catalogue:
         """Return what is known of a model, without asking."""
         return self._models.get(model)
 
-    def choose(self, endpoint: str, preferred: str, allowed: tuple[str, ...]) -> str:
-        """Return the preferred model if it can be used with an endpoint, else the first that can."""
-        best = self._models.get(preferred)
-        candidates = [model for model in self._models.values() if not allowed or model.id in allowed]
-        if best is not None:
-            candidates.insert(0, best)
-        return next((model.id for model in candidates if _serves(model, endpoint)), preferred)
+    async def list_able(self, endpoint: str) -> tuple[str, ...]:
+        """Return the models that can be used with an endpoint; nothing where that is not known."""
+        await self.load()
+        if all(model.supported_endpoints is None for model in self._models.values()):
+            await self._load_endpoint(endpoint)
+            if endpoint in self._by_endpoint:
+                return self._by_endpoint[endpoint]
+        return tuple(model.id for model in self._models.values() if _serves(model, endpoint))
+
+    async def _load_endpoint(self, endpoint: str) -> None:
+        """Ask for the endpoint's own list, once for each list of all models; not every API has one."""
+        if not self._models or endpoint in self._asked:
+            return
+        self._asked.add(endpoint)
+        try:
+            body = await self._api.fetch_models(self._keys.pick(), self._seconds, endpoint=endpoint)
+            self._by_endpoint[endpoint] = tuple(model.id for model in wire.read_models(body).data)
+        except (MercuryError, *UNDECODABLE) as error:
+            _log.info("no model list of the endpoint", endpoint=endpoint, reason=str(error))
 
     # --- fetching ------------------------------------------------------------------------------------------
 
     async def fetch(self) -> list[wire.Model]:
         """Return the models, asking the API where the list is missing or too old."""
-        if not self._is_fresh:
+        if not (self._is_kept and self.is_current):
             await self.refresh()
         return list(self._models.values())
 
     async def load(self) -> None:
-        """Fetch the list if there is none yet; without one the catalogue just knows nothing."""
-        if not self._models:
+        """Fetch the list if there is none, or an old one; without one the catalogue just knows nothing."""
+        if not self._models or self._is_due:
             try:
                 await self.refresh()
             except MercuryError as error:
                 _log.warn("no model list", code=error.code)
 
+    @property
+    def _is_due(self) -> bool:
+        return not self.is_current and self._clock.monotonic() - self._tried_at >= RETRY_SECONDS
+
+    def renew(self) -> None:
+        """Fetch the list in the background if it is missing or old."""
+        if self._is_due and self._fetching is None:
+            self._fetching = self._begin()
+
+    async def wait_for_prices(self) -> None:
+        """Wait a moment for a list that is being fetched."""
+        if self._fetching is not None:
+            await asyncio.wait([self._fetching], timeout=PRICE_SECONDS)
+
     async def refresh(self) -> None:
         """Fetch the list; whoever asks meanwhile waits for the same answer."""
         if self._fetching is None:
-            self._fetching = asyncio.create_task(self._refresh())
-            self._fetching.add_done_callback(self._forget_task)
+            self._fetching = self._begin()
         await asyncio.shield(self._fetching)
+
+    def _begin(self) -> asyncio.Task[None]:
+        self._tried_at = self._clock.monotonic()
+        task = asyncio.create_task(self._refresh())
+        task.add_done_callback(self._forget_task)
+        return task
 
     def _forget_task(self, task: asyncio.Task[None]) -> None:
         self._fetching = None
@@ -109,12 +150,18 @@ class Catalogue:
                 "BAD_RESPONSE", "The API's list of models cannot be read.", next_step="Try again later."
             ) from problem
         self._models = {model.id: model for model in listed.data}
+        self._by_endpoint, self._asked = {}, set()
         self._fetched_at = self._clock.monotonic()
 
     # --- prices --------------------------------------------------------------------------------------------
 
     def price(self, metadata: Metadata, asked: str) -> float | None:
-        """Return what an answer cost, by the model that answered, or else by the one that was asked for."""
+        """Return what an answer cost, by the model that answered, or else by the one that was asked for.
+
+        An answer that does not say how many tokens it used has an unknown price, not none.
+        """
+        if not metadata.usage.total_tokens:
+            return None
         name = metadata.model if metadata.model in self._models else asked
         cost = self.cost(name, metadata.usage)
         return None if cost is None else round(cost, 12)
@@ -156,6 +203,7 @@ class Catalogue:
 
 def _serves(model: wire.Model, endpoint: str) -> bool:
     """Tell whether a model can be used with an endpoint; where the list does not say, its name does."""
+    kind = endpoint.split("/")[1]
     if model.supported_endpoints is not None:
-        return any(endpoint in place for place in model.supported_endpoints)
-    return (endpoint == EDITING) == (EDITING in model.id)
+        return any(kind in place for place in model.supported_endpoints)
+    return (kind == EDITING) == (EDITING in model.id)

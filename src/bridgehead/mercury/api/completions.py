@@ -8,7 +8,7 @@ from __future__ import annotations
 from bridgehead.mcp import UNDECODABLE
 from bridgehead.runtime import logs
 
-from ..completion import CalledFunction, Completion, Metadata, Tokens, ToolCall
+from ..completion import CalledFunction, Completion, Metadata, Tokens, ToolCall, explain_cut
 from ..errors import MercuryError, broken_off
 from . import wire
 from .stream import StreamedAnswer
@@ -39,6 +39,7 @@ def read_response(body: bytes, request: wire.Request, seconds: float) -> Complet
             warnings=([warning] if isinstance(warning, str) else warning) or None,
         ),
         _read_tool_calls(message.tool_calls),
+        explain_cut(choice.finish_reason),
     )
 
 
@@ -59,6 +60,7 @@ def read_stream(answer: StreamedAnswer, request: wire.Request, started: float, n
             warnings=answer.warnings or None,
         ),
         _read_tool_calls(answer.tool_calls),
+        explain_cut(answer.finish_reason or ""),
     )
 
 

@@ -183,6 +183,8 @@ class Refusal(Struct):
 
     error: ApiError | str | None = None
     message: str | None = None
+    detail: Any = None
+    """Where servers made with FastAPI say it."""
 
 
 T = TypeVar("T")

@@ -1,14 +1,17 @@
 """Budget: money is committed for a request's worst case before it goes out, and corrected after.
 
-So the total of all processes never passes the budget. Committed money counts as spent until it is settled: a
-process that dies in between leaves the total too high, and never too low.
+So the total of all processes never passes a budget, be it that of everybody or of one client, of the day or
+of the month (both UTC). Committed money counts as spent until it is settled: a process that dies in between
+leaves the total too high, and never too low.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
+from calendar import monthrange
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from msgspec import Struct
@@ -18,7 +21,48 @@ from bridgehead.runtime.timing import Clock
 from ..errors import MercuryError
 from .usage_store import Refusal, UsageStore, Work, counted_client
 
-_DAY_SECONDS = 86_400
+
+class Amounts(Struct, frozen=True):
+    """US dollars for a day and for a month; None is no limit."""
+
+    day: float | None = None
+    month: float | None = None
+
+
+class BudgetLimits(Struct, frozen=True):
+    """What may be spent."""
+
+    everybody: Amounts = Amounts()
+    each_client: Amounts = Amounts()
+    clients: dict[str, Amounts] = {}
+    """Clients with amounts of their own."""
+
+
+class Cap(Struct, frozen=True):
+    """One limit that a request has to stay under."""
+
+    limit: float
+    setting: str
+    is_monthly: bool = False
+    client: str | None = None
+    """Whose it is; None is everybody's."""
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        period = "month" if self.is_monthly else "day"
+        return f"The {period}'s budget" if self.client is None else f"The {period}'s budget of {self.client}"
+
+    def first_day(self, today: str) -> str:
+        """Return the first day that counts."""
+        return f"{today[:7]}-01" if self.is_monthly else today
+
+    def seconds_left(self, now: float) -> float:
+        """Return the seconds until it begins anew."""
+        moment = datetime.fromtimestamp(now, UTC)
+        days = monthrange(moment.year, moment.month)[1] - moment.day + 1 if self.is_monthly else 1
+        midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=days)
+        return midnight.timestamp() - now
 
 
 class Reservation(Struct, frozen=True):
@@ -29,43 +73,72 @@ class Reservation(Struct, frozen=True):
     client: str
 
 
-class OverBudget(Refusal):
-    """There is not enough left of the budget."""
+class Spending(Struct, frozen=True):
+    """A budget, and what is committed of it."""
 
-    def __init__(self, left: float) -> None:
+    cap: Cap
+    committed: float
+
+    @property
+    def left(self) -> float:
+        """What can still be committed."""
+        return max(0.0, self.cap.limit - self.committed)
+
+
+class OverBudget(Refusal):
+    """There is not enough left of a budget."""
+
+    def __init__(self, spending: Spending) -> None:
         super().__init__()
-        self.left = left
+        self.spending = spending
 
 
 class Budget:
-    """The day's budget, if there is one."""
+    """All budgets there are."""
 
-    def __init__(self, store: UsageStore, clock: Clock, limit: float | None) -> None:
+    def __init__(self, store: UsageStore, clock: Clock, limits: BudgetLimits) -> None:
         self._store = store
         store.add_source(self)
         self._clock = clock
-        self.limit = limit
+        self._limits = limits
         self._corrections: dict[tuple[str, str], float] = {}
         """By day and client, what is to be added to the money that is committed."""
+        self.is_set = limits != BudgetLimits()
+        """Whether money is limited at all."""
 
-    @property
-    def is_set(self) -> bool:
-        """Tell whether money is limited."""
-        return self.limit is not None
+    def caps(self, client: str) -> list[Cap]:
+        """Return every limit that a call of a client has to stay under."""
+        everybody = self._limits.everybody
+        own = self._limits.clients.get(client)
+        setting = "MERCURY_CLIENT_BUDGETS" if own else "MERCURY_CLIENT_BUDGET_USD"
+        monthly = "MERCURY_CLIENT_BUDGETS" if own else "MERCURY_CLIENT_MONTH_BUDGET_USD"
+        each = own or self._limits.each_client
+        found = (
+            (everybody.day, "MERCURY_BUDGET_USD", False, None),
+            (everybody.month, "MERCURY_MONTH_BUDGET_USD", True, None),
+            (each.day, setting, False, client),
+            (each.month, monthly, True, client),
+        )
+        return [
+            Cap(limit, name, is_monthly, whose)
+            for limit, name, is_monthly, whose in found
+            if limit is not None
+        ]
 
     async def reserve(self, client: str, amount: float | None) -> Reservation | None:
         """Commit money for a request; raises where too little is left, or nobody knows the price."""
-        if self.limit is None:
+        caps = self.caps(client) if self.is_set else []
+        if not caps:
             return None
         if amount is None:
             message = "There is a budget, and the price of this model is not known."
             raise MercuryError("PRICE_UNKNOWN", message)
         reservation = Reservation(amount, self._store.today, client)
-        writing = self._store.submit(partial(_reserve, reservation=reservation, limit=self.limit))
+        writing = self._store.submit(partial(_reserve, reservation=reservation, caps=caps))
         try:
             await asyncio.shield(writing)
         except OverBudget as over:
-            raise self._exceeded(amount, over.left) from None
+            raise self._exceeded(amount, over.spending) from None
         except asyncio.CancelledError:  # the writing goes on; what it commits is nobody's
             writing.add_done_callback(lambda done: self._give_back(done, reservation))
             raise
@@ -83,10 +156,12 @@ class Budget:
         if not writing.cancelled() and writing.exception() is None:
             self.settle(reservation, 0.0)
 
-    async def committed_today(self) -> tuple[str, float]:
-        """Return the day and the money that is committed on it; raises `StorageError`."""
-        day = self._store.today
-        return day, await self._store.submit(partial(committed_money, day=day))
+    async def spending(self, client: str) -> tuple[str, list[Spending]]:
+        """Return today, and what is committed of each budget of a client; raises `StorageError`."""
+        today, caps = self._store.today, self.caps(client)
+        if not caps:
+            return today, []
+        return today, await self._store.submit(partial(_spending, today=today, caps=caps))
 
     def take(self) -> tuple[Work[None], Callable[[], None]] | None:
         """Hand the corrections over that are not written yet."""
@@ -104,19 +179,28 @@ class Budget:
 
         return write, restore
 
-    def _exceeded(self, amount: float, left: float) -> MercuryError:
+    def _exceeded(self, amount: float, spending: Spending) -> MercuryError:
+        cap = spending.cap
         return MercuryError(
             "BUDGET_EXCEEDED",
-            f"The day's budget of ${self.limit:g} has ${left:.6f} left; this call can cost ${amount:.6f}.",
-            retry_after=round(_DAY_SECONDS - self._clock.now() % _DAY_SECONDS),
+            f"{cap.name} of ${cap.limit:g} has ${spending.left:.6f} left; this call can cost ${amount:.6f}.",
+            retry_after=round(cap.seconds_left(self._clock.now())),
+            next_step=f"Ask for less (smaller max_tokens, a cheaper model), raise {cap.setting}, or wait for "
+            f"the next UTC {'month' if cap.is_monthly else 'day'}.",
         )
 
 
-def _reserve(connection: sqlite3.Connection, reservation: Reservation, limit: float) -> None:
-    committed = committed_money(connection, reservation.day)
-    if committed + reservation.amount > limit:
-        raise OverBudget(max(0.0, limit - committed))
+def _reserve(connection: sqlite3.Connection, reservation: Reservation, caps: list[Cap]) -> None:
+    for spending in _spending(connection, reservation.day, caps):
+        if spending.committed + reservation.amount > spending.cap.limit:
+            raise OverBudget(spending)
     commit_money(connection, reservation.day, reservation.client, reservation.amount)
+
+
+def _spending(connection: sqlite3.Connection, today: str, caps: list[Cap]) -> list[Spending]:
+    return [
+        Spending(cap, committed_money(connection, cap.first_day(today), today, cap.client)) for cap in caps
+    ]
 
 
 def commit_money(connection: sqlite3.Connection, day: str, client: str, amount: float) -> None:
@@ -129,7 +213,13 @@ def commit_money(connection: sqlite3.Connection, day: str, client: str, amount: 
     )
 
 
-def committed_money(connection: sqlite3.Connection, day: str) -> float:
-    """Return what is committed on a day."""
-    found = connection.execute("SELECT total(committed_usd) FROM spending WHERE day = ?", (day,)).fetchone()
+def committed_money(
+    connection: sqlite3.Connection, first_day: str, last_day: str, client: str | None = None
+) -> float:
+    """Return what is committed from one day to another, by one client or by everybody."""
+    found = connection.execute(
+        "SELECT total(committed_usd) FROM spending "
+        "WHERE day BETWEEN ?1 AND ?2 AND (?3 IS NULL OR client = ?3)",
+        (first_day, last_day, client and counted_client(connection, last_day, client)),
+    ).fetchone()
     return round(float(found[0]), 12)

@@ -14,10 +14,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bridgehead.mcp import Answer, CallResult, Encoded, Revision, Text
+from bridgehead.mcp import NEWEST_HANDSHAKE, Encoded, Revision
 from bridgehead.runtime.timing import Clock
 
-from ..api import wire
 from ..completion import Completion
 from ..settings import MercurySettings
 from .call import CacheKey, Call
@@ -29,16 +28,15 @@ _ENTRY_OVERHEAD = 512
 _BYTES_PER_CHARACTER = 4
 """At most."""
 _AGE = b'"cache_age_seconds":'
-"""Comes only once outside of a text, and inside of one its quotes are escaped."""
+"""What stands before an age; inside of a text its quotes would be escaped."""
 
 
 class CachedCompletion(Struct, frozen=True):
-    """A kept answer, encoded when it was stored: a hit only puts its age between the two parts."""
+    """A kept answer, encoded when it was stored: a hit only puts its age between the parts."""
 
     completion: Completion
     since: float
-    before_age: bytes
-    after_age: bytes
+    parts: list[bytes]
     size: int
 
     def at(self, now: float) -> Completion:
@@ -46,13 +44,13 @@ class CachedCompletion(Struct, frozen=True):
         age = round(now - self.since, 3)
         return replace(self.completion, metadata=replace(self.completion.metadata, cache_age_seconds=age))
 
-    def to_answer(self, now: float, revision: Revision) -> Encoded | Answer[Completion]:
-        """Return it as a tool's answer."""
-        return self.encode(now) if revision.structured_output else self.at(now).to_answer(revision)
+    def to_result(self, now: float, revision: Revision) -> Encoded:
+        """Return it as what a tool's handler returns."""
+        return self.encode(now) if revision.structured_output else self.at(now).to_result(revision)
 
     def encode(self, now: float) -> Encoded:
         """Return it as the result for clients that take structured content."""
-        return Encoded(b"%b%.3f%b" % (self.before_age, now - self.since, self.after_age))
+        return Encoded((b"%b%.3f" % (_AGE, now - self.since)).join(self.parts))
 
 
 class SharedRequest:
@@ -164,10 +162,9 @@ def _encode(key: CacheKey, completion: Completion, now: float) -> CachedCompleti
     """Encode an answer to be given again, at no cost."""
     metadata = replace(completion.metadata, from_cache=True, cache_age_seconds=0.0, cost_usd=0.0)
     completion = replace(completion, metadata=metadata)
-    result = wire.write(CallResult([Text(completion.text)], completion))
-    before, mark, after = result.partition(_AGE)
+    result = completion.to_json(NEWEST_HANDSHAKE)
     # Counted: what was asked, the answer, and its result, which holds the answer once more.
     calls = completion.tool_calls or ()
     characters = len(completion.content) + sum(len(call.function.arguments) for call in calls)
     size = _ENTRY_OVERHEAD + len(key[1]) + len(result) + _BYTES_PER_CHARACTER * characters
-    return CachedCompletion(completion, now, before + mark, after.removeprefix(b"0.0"), size)
+    return CachedCompletion(completion, now, result.split(_AGE + b"0.0"), size)

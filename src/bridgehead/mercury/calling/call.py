@@ -16,6 +16,8 @@ from ..errors import MercuryError
 from ..settings import MercurySettings
 from ..tools.arguments import Chat, CompletionArguments, ResponseFormat
 
+ANONYMOUS = "(no token)"
+"""Stands for everybody who comes without a token."""
 CacheKey = tuple[str, bytes]
 """Where a request goes, and everything that it asks."""
 CacheUse = Literal["use", "bypass", "refresh"]
@@ -26,6 +28,11 @@ class Call(wire.Request, kw_only=True):
 
     tool: str
     client: str
+    """Who calls, for people to read: it may be what the client calls itself."""
+    account: str = ANONYMOUS
+    """Whose rate limits it counts against: never what a client calls itself."""
+    principal: str | None = None
+    """Whose token it came with."""
     seconds: float
     """How long it may take, retries included."""
     request_seconds: float
@@ -45,6 +52,18 @@ class Call(wire.Request, kw_only=True):
 def identify_client(context: Context[Any]) -> str:
     """Name who calls: as the transport knows it, or else as the client calls itself."""
     return context.connection.principal or str(context.client.info.get("name") or "unknown")
+
+
+def identify_account(context: Context[Any]) -> str:
+    """Return whose rate limits a call counts against: those of its token, or else of its connection.
+
+    A client can give itself another name with every call. Requests over HTTP that belong to no session have a
+    connection each; without a token they count together.
+    """
+    connection = context.connection
+    if connection.principal is not None:
+        return connection.principal
+    return ANONYMOUS if connection.listener is None else f"connection {id(connection):x}"
 
 
 class CallFactory:
@@ -86,6 +105,8 @@ class CallFactory:
             stream,
             tool=tool,
             client=identify_client(context),
+            account=identify_account(context),
+            principal=context.connection.principal,
             seconds=seconds,
             # A stream that goes on is not too slow: it has limits of its own.
             request_seconds=seconds if stream else (timeout or self._request_timeout) / 1000,

@@ -20,18 +20,18 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.timing import Clock
 
 from ..api.catalogue import Catalogue
-from ..api.client import ApiClient, Report
-from ..completion import Completion
-from ..errors import MercuryError, unknown_model
+from ..api.client import ApiClient, Report, TimeLimit
+from ..completion import Completion, Metadata
+from ..errors import MercuryError, format_seconds, list_models, unknown_model
 from . import response_format
 from .audit import Audit
 from .budget import Budget, Reservation
 from .cache import Cache, CachedCompletion
-from .call import Call
+from .call import ANONYMOUS, Call
 from .keys import ASIDE_SECONDS, Keys
 from .limits import UNKNOWN, Held, Limits
 from .retries import Breaker, Retries
-from .usage import Usage, UsageCounts, counts_of
+from .usage import Usage, UsageCounts
 
 UNKNOWN_MODEL = "(unknown)"
 """What failures of models that nobody knows are counted under: clients may make up any number of names."""
@@ -120,10 +120,9 @@ class Completer:
         except MercuryError as error:
             self._count_failure(call)
             entry.end(error.code, self._clock.monotonic() - started)
-            if error.code != "MODEL_NOT_FOUND":
-                raise
-            await self._catalogue.load()
-            raise unknown_model(call.model, self._catalogue.names) from error
+            if error.code == "MODEL_NOT_FOUND" and (able := await self._catalogue.list_able(call.path)):
+                error.advise(list_models(able))
+            raise
         except asyncio.CancelledError:
             self._count_failure(call)
             entry.end("CANCELLED", self._clock.monotonic() - started)
@@ -146,9 +145,11 @@ class Completer:
     async def _send(self, call: Call, report: Report | None) -> Completion:
         """Try until the API answers, cannot answer, was asked often enough, or the time is up."""
         deadline = self._clock.monotonic() + call.seconds
-        await self._limits.admit_call(call.client, deadline)
+        await self._limits.admit_call(call.account, deadline)
         if self._needs_prices:
             await self._catalogue.load()
+        else:
+            self._catalogue.renew()
         key, refused_keys, retries = self._keys.pick(), set[str](), 0
         while True:
             try:
@@ -170,14 +171,14 @@ class Completer:
     async def _try(self, call: Call, key: str, deadline: float, report: Report | None) -> Completion:
         """Send a call once, with what it can use reserved before and settled after."""
         hold = await self._reserve(call, deadline)
-        seconds = min(call.request_seconds, deadline - self._clock.monotonic())
+        limit = self._limit_time(call, deadline)
         try:
-            self._check_breaker(seconds)
+            self._check_breaker(limit.seconds)
             call.tries += 1
             if report is not None and call.is_streamed:
-                completion = await self._api.stream(call, key, seconds, report)
+                completion = await self._api.stream(call, key, limit, report)
             else:
-                completion = await self._api.complete(call, key, seconds)
+                completion = await self._api.complete(call, key, limit)
         except MercuryError as error:
             self._settle_failure(hold, error)
             raise
@@ -185,10 +186,25 @@ class Completer:
             self._breaker.record_nothing()
             raise
         self._breaker.record_success()
-        completion.metadata.cost_usd = self._catalogue.price(completion.metadata, call.model)
+        completion.metadata.cost_usd = await self._price(completion.metadata, call.model)
         self._settle(hold, completion)
-        self._usage.count(call.model, call.client, counts_of(completion.metadata))
+        self._usage.count_answer(call.model, call.client, completion.metadata)
         return completion
+
+    async def _price(self, metadata: Metadata, model: str) -> float | None:
+        """Return what an answer cost; the first one of a process may come before the prices."""
+        cost = self._catalogue.price(metadata, model)
+        if cost is None and metadata.usage.total_tokens:
+            await self._catalogue.wait_for_prices()
+            cost = self._catalogue.price(metadata, model)
+        return cost
+
+    def _limit_time(self, call: Call, deadline: float) -> TimeLimit:
+        """Return how long the next request may take, and which setting says so."""
+        left = deadline - self._clock.monotonic()
+        if call.is_streamed or left < call.request_seconds:
+            return TimeLimit(left, "MERCURY_TOTAL_TIMEOUT")
+        return TimeLimit(call.request_seconds, "REQUEST_TIMEOUT")
 
     def _replace_key(self, key: str, error: MercuryError, refused_keys: set[str]) -> str | None:
         """Return another key for a try that failed because of its own, if there is one."""
@@ -204,7 +220,7 @@ class Completer:
             raise NotSent(
                 "TIMEOUT",
                 "The call's time was over before the Mercury API could be asked.",
-                next_step="Allow more with timeout_ms, or call again with fewer calls at once.",
+                next_step="Raise MERCURY_TOTAL_TIMEOUT or give timeout_ms, or make fewer calls at once.",
             )
         delay = self._breaker.delay(self._clock.monotonic())
         if delay:
@@ -212,7 +228,7 @@ class Completer:
                 "SERVICE_DOWN",
                 "The Mercury API has failed again and again, so it is left alone for a while.",
                 retry_after=delay,
-                next_step=f"It is tried again in {delay:.3g} s; call again then.",
+                next_step=f"It is tried again in {format_seconds(delay)}; call again then.",
             )
 
     # --- what a try can use, and what it did ---------------------------------------------------------------
@@ -226,10 +242,12 @@ class Completer:
         most = call.max_tokens or self._catalogue.max_output(call.model)
         hold = Hold(len(call.body), UNKNOWN if most is None else most)
         if self._budget.is_set:
-            hold.money = await self._budget.reserve(call.client, self._price_worst_case(call, most))
+            hold.money = await self._budget.reserve(
+                call.principal or ANONYMOUS, self._price_worst_case(call, most)
+            )
         try:
             hold.limits = await self._limits.admit_request(
-                call.client, hold.input_tokens, hold.output_tokens, deadline
+                call.account, hold.input_tokens, hold.output_tokens, deadline
             )
         except BaseException:
             self._budget.settle(hold.money, 0.0)
@@ -245,6 +263,12 @@ class Completer:
                 "PRICE_UNKNOWN",
                 f"There is a budget, and it is not known how long an answer of {call.model!r} can get.",
                 next_step="Give max_tokens, or use a model that mercury_list_models lists.",
+            )
+        if names and not self._catalogue.is_current:
+            raise MercuryError(
+                "PRICE_UNKNOWN",
+                "There is a budget, and the API's prices are too old to trust and could not be renewed.",
+                next_step="Try again in a minute; `bridgehead mercury doctor` checks the list of models.",
             )
         return self._catalogue.worst_cost(call.model, len(call.body), most)
 

@@ -37,7 +37,7 @@ class Service:
         from ..api.catalogue import Catalogue
         from ..api.client import ApiClient
         from .audit import Audit
-        from .budget import Budget
+        from .budget import Amounts, Budget, BudgetLimits
         from .cache import Cache
         from .completer import Completer
         from .keys import Keys
@@ -61,8 +61,13 @@ class Service:
             keep_days=settings.usage_days,
             on_open=import_ledger,
         )
-        self.usage = Usage(self.usage_store)
-        self.budget = Budget(self.usage_store, clock, settings.budget_usd)
+        self.usage = Usage(self.usage_store, self.catalogue.price)
+        budgets = BudgetLimits(
+            Amounts(settings.budget_usd, settings.month_budget_usd),
+            Amounts(settings.client_budget_usd, settings.client_month_budget_usd),
+            {name: Amounts(day, month) for name, day, month in settings.client_budgets},
+        )
+        self.budget = Budget(self.usage_store, clock, budgets)
         self.audit = Audit(with_content=settings.log_content)
         self.breaker = Breaker(settings.breaker_failures, settings.breaker_wait / 1000)
         backoff = Backoff(settings.retry_delay / 1000, settings.max_retry_delay / 1000, jitter=_JITTER)
@@ -80,6 +85,11 @@ class Service:
             audit=self.audit,
             default_model=settings.model,
         )
+
+    async def list_able_models(self, path: str) -> tuple[str, ...]:
+        """Return the models that this server allows and that can be used with an endpoint, where known."""
+        allowed = self.settings.allowed_models
+        return tuple(name for name in await self.catalogue.list_able(path) if not allowed or name in allowed)
 
     def make_call(
         self, tool: str, path: str, args: CompletionArguments, context: Context[Any], *, stream: bool = False

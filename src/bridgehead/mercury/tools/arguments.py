@@ -111,6 +111,12 @@ class CompletionArguments(Arguments):
         """Return what is sent to the API."""
         return self
 
+    def to_message(self, content: str) -> Any:
+        """Return the options that every completion has, with one message, as the API takes an edit."""
+        given = {name: getattr(self, name) for name in CompletionArguments.__struct_fields__}
+        sent = {name: value for name, value in given.items() if value is not UNSET}
+        return {**sent, "messages": [{"role": "user", "content": content}]}
+
 
 class ChatOptions(CompletionArguments):
     """How a chat is to be answered."""
@@ -162,8 +168,7 @@ class Edit(CompletionArguments, kw_only=True):
         str,
         Meta(
             min_length=1,
-            description="The prompt with its tags: <|code_to_edit|>…<|/code_to_edit|> for the next edit; "
-            "<|original_code|>…<|/original_code|> and <|update_snippet|>…<|/update_snippet|> to apply one",
+            description="The prompt with the API's tags, such as <|code_to_edit|>…<|/code_to_edit|>",
         ),
     ]
     top_p: Probability | UnsetType = UNSET
@@ -171,6 +176,5 @@ class Edit(CompletionArguments, kw_only=True):
 
     def to_body(self) -> Any:
         """Return the prompt as the one message that the API takes."""
-        given = {name: getattr(self, name) for name in self.__struct_fields__ if name != "prompt"}
-        sent = {name: value for name, value in given.items() if value is not UNSET}
-        return {**sent, "messages": [{"role": "user", "content": self.prompt}]}
+        more = {"top_p": self.top_p, "presence_penalty": self.presence_penalty}
+        return self.to_message(self.prompt) | {k: value for k, value in more.items() if value is not UNSET}

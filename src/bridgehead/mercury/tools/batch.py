@@ -15,6 +15,7 @@ from ..api.wire import CHAT
 from ..calling.service import Service
 from ..completion import Metadata
 from ..errors import ErrorBody, describe
+from ..settings import MercurySettings
 from .arguments import Chat, ChatMessage, ChatOptions
 
 BATCH = "mercury_batch"
@@ -51,7 +52,7 @@ class BatchResult(Struct):
     cost_usd: float
 
 
-def declare(bridge: Bridge[Service]) -> None:
+def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
     """Declare the tool."""
     bridge.tool(
         "Answer many independent prompts in one call, several at once. The results are in the order of the "
@@ -59,7 +60,9 @@ def declare(bridge: Bridge[Service]) -> None:
         name=BATCH,
         title="Mercury batch",
         read_only=True,
+        paid=True,
         open_world=True,
+        defaults={"model": settings.model},
     )(run)
 
 

@@ -11,13 +11,14 @@ from ..api.wire import CHAT
 from ..calling.call import Call, identify_client
 from ..calling.service import Service
 from ..completion import Completion
+from ..settings import MercurySettings
 from .arguments import Chat
 
 COMPLETION = "mercury_chat_completion"
 STREAM = "mercury_chat_stream"
 
 
-def declare(bridge: Bridge[Service]) -> None:
+def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
     """Declare the chat tools."""
     bridge.tool(
         "Ask the Mercury diffusion LLM, which answers very fast, to continue a conversation. Gives the "
@@ -26,7 +27,9 @@ def declare(bridge: Bridge[Service]) -> None:
         name=COMPLETION,
         title="Mercury chat",
         read_only=True,
+        paid=True,
         open_world=True,
+        defaults={"model": settings.model},
         recall=recall,
     )(complete)
     bridge.tool(
@@ -36,22 +39,24 @@ def declare(bridge: Bridge[Service]) -> None:
         name=STREAM,
         title="Mercury chat, streamed",
         read_only=True,
+        paid=True,
         open_world=True,
+        defaults={"model": settings.model},
     )(stream)
 
 
 def complete(
     args: Chat, ctx: Context[Service]
-) -> Encoded | Answer[Completion] | Coroutine[Any, Any, Answer[Completion]]:
+) -> Encoded | Answer[Completion] | Coroutine[Any, Any, Encoded]:
     """Answer a conversation as a whole: at once where the answer is in the cache."""
     service = ctx.state
     call = service.make_call(COMPLETION, CHAT, args, ctx)
     now = service.clock.monotonic()
     cached = service.completer.lookup(call, ctx, now)
     if cached is None:
-        return complete_call(call, ctx)
+        return _complete(call, ctx)
     service.cache.remember(call, bytes(ctx.arguments))
-    return cached.to_answer(now, ctx.revision)
+    return cached.to_result(now, ctx.revision)
 
 
 def recall(ctx: Context[Service]) -> Encoded | None:
@@ -64,17 +69,28 @@ def recall(ctx: Context[Service]) -> Encoded | None:
     return None if cached is None else cached.encode(now)
 
 
-async def complete_call(call: Call, ctx: Context[Service]) -> Answer[Completion]:
+async def _complete(call: Call, ctx: Context[Service]) -> Encoded:
+    return (await ask_model(call, ctx)).to_result(ctx.revision)
+
+
+async def complete_call(call: Call, ctx: Context[Service]) -> Completion:
+    """Return a whole answer, from the cache or from the model."""
+    service = ctx.state
+    now = service.clock.monotonic()
+    cached = service.completer.lookup(call, ctx, now)
+    return await ask_model(call, ctx) if cached is None else cached.at(now)
+
+
+async def ask_model(call: Call, ctx: Context[Service]) -> Completion:
     """Ask for a whole answer, with signs of life while it is worked on."""
     from .progress import Progress
 
     service = ctx.state
     async with Progress(ctx, service.settings.heartbeat / 1000):
-        completion = await service.completer.complete(call, ctx)
-    return completion.to_answer(ctx.revision)
+        return await service.completer.complete(call, ctx)
 
 
-async def stream(args: Chat, ctx: Context[Service]) -> Answer[Completion]:
+async def stream(args: Chat, ctx: Context[Service]) -> Encoded | Answer[Completion]:
     """Answer a conversation piece by piece; where the answer is in the cache, in one piece."""
     from .progress import Progress
 
@@ -89,4 +105,4 @@ async def stream(args: Chat, ctx: Context[Service]) -> Answer[Completion]:
         async with Progress(ctx, service.settings.heartbeat / 1000) as progress:
             completion = await service.completer.complete(call, ctx, progress.report)
             await progress.send_rest()
-    return completion.to_answer(ctx.revision)
+    return completion.to_result(ctx.revision)

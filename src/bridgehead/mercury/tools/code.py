@@ -9,6 +9,8 @@ from bridgehead.mcp import Answer, Bridge, Context, Encoded
 from ..api.wire import EDIT, FIM
 from ..calling.service import Service
 from ..completion import Completion
+from ..errors import MercuryError, list_models
+from ..settings import MercurySettings
 from .arguments import CompletionArguments, Edit, Fim
 from .chat import complete_call
 
@@ -16,7 +18,7 @@ FIM_COMPLETION = "mercury_fim_completion"
 EDIT_COMPLETION = "mercury_edit_completion"
 
 
-def declare(bridge: Bridge[Service]) -> None:
+def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
     """Declare the code tools."""
     bridge.tool(
         "Fill in the code between a prompt (before the cursor) and a suffix (after it). Gives only the code "
@@ -25,43 +27,56 @@ def declare(bridge: Bridge[Service]) -> None:
         name=FIM_COMPLETION,
         title="Mercury fill in the middle",
         read_only=True,
+        paid=True,
         open_world=True,
+        defaults={"model": settings.fim_model or settings.model},
     )(fill_in)
     bridge.tool(
-        "Let Mercury make the next edit to a piece of code, or apply an edit snippet to a whole file. The "
-        "prompt has to carry the API's tags. Gives the edited code.",
+        "Edit code with a prompt that carries the API's own tags. mercury_apply_edit and mercury_next_edit "
+        "write these for you. Gives the edited code.",
         name=EDIT_COMPLETION,
         title="Mercury edit",
         read_only=True,
+        paid=True,
         open_world=True,
+        defaults={"model": settings.edit_model or settings.model},
     )(edit)
 
 
 async def fill_in(args: Fim, ctx: Context[Service]) -> Encoded | Answer[Completion]:
     """Fill a gap in code."""
-    await _choose_model(args, "fim", ctx.state)
-    return await _complete(FIM_COMPLETION, FIM, args, ctx)
+    return await complete_code(FIM_COMPLETION, FIM, args, ctx)
 
 
 async def edit(args: Edit, ctx: Context[Service]) -> Encoded | Answer[Completion]:
     """Make an edit."""
-    await _choose_model(args, "edit", ctx.state)
-    return await _complete(EDIT_COMPLETION, EDIT, args, ctx)
+    return await complete_code(EDIT_COMPLETION, EDIT, args, ctx)
 
 
-async def _choose_model(args: CompletionArguments, endpoint: str, service: Service) -> None:
-    """Take the default model where none is named, or the first in the list that can do it."""
-    if args.model is UNSET:
-        await service.catalogue.load()
-        settings = service.settings
-        args.model = service.catalogue.choose(endpoint, settings.model, settings.allowed_models)
+async def _choose_model(args: CompletionArguments, path: str, own_default: str, service: Service) -> None:
+    """Take the default model where none is named. One that nobody named is never taken: it may cost more."""
+    if args.model is not UNSET:
+        return
+    default = args.model = own_default or service.settings.model
+    able = await service.list_able_models(path)
+    if default in service.catalogue.names and able and default not in able:
+        kind = path.split("/")[1]
+        raise MercuryError(
+            "MODEL_NOT_SUITABLE",
+            f"The default model {default!r} cannot be used with {path}, and `model` names no other.",
+            next_step=f"{list_models(able)} Or let MERCURY_{kind.upper()}_MODEL name one for all calls.",
+        )
 
 
-async def _complete(
+async def complete_code(
     tool: str, path: str, args: CompletionArguments, ctx: Context[Service]
 ) -> Encoded | Answer[Completion]:
-    service = ctx.state
-    call = service.make_call(tool, path, args, ctx)
-    now = service.clock.monotonic()
-    cached = service.completer.lookup(call, ctx, now)
-    return await complete_call(call, ctx) if cached is None else cached.to_answer(now, ctx.revision)
+    """Ask the endpoint for fill-ins or the one for edits."""
+    settings = ctx.state.settings
+    await _choose_model(args, path, settings.fim_model if path == FIM else settings.edit_model, ctx.state)
+    completion = await complete_call(ctx.state.make_call(tool, path, args, ctx), ctx)
+    if path == EDIT and not completion.is_whole:
+        # Half of a file that is taken for the whole would be written over the original.
+        message = f"The edit was cut short ({completion.metadata.finish_reason})."
+        raise MercuryError("EDIT_INCOMPLETE", message, content=completion.content)
+    return completion.to_result(ctx.revision)

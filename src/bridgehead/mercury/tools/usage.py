@@ -1,19 +1,20 @@
-"""The tool `mercury_usage`: tokens, cost, cache and limits, since the start and today."""
+"""The tool `mercury_usage`: tokens, cost, cache and limits, since the start, today and before."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
-from bridgehead.mcp import Bridge, Context, NoArguments
+from bridgehead.mcp import Bridge, Context
 
-from ..calling.call import identify_client
+from ..calling.call import ANONYMOUS, identify_account
 from ..calling.service import Service
-from ..calling.usage import UsageCounts
+from ..calling.usage import Span, UsageCounts
 
 if TYPE_CHECKING:
-    from ..calling.budget import Budget
+    from ..calling.budget import Spending
 
 USAGE = "mercury_usage"
 
@@ -35,13 +36,31 @@ class CacheState(Struct):
     shared: int
 
 
-class BudgetState(Struct):
+class BudgetState(Struct, omit_defaults=True):
     """The day's money, of all processes of this user."""
 
     day: str
     limit_usd: float
     committed_usd: float
     left_usd: float
+
+
+Dimension = Literal["day", "model", "client"]
+
+
+class UsageArguments(Struct, forbid_unknown_fields=True):
+    """What of the past is to be told as well."""
+
+    days: Annotated[
+        int, Meta(ge=0, le=400, description="Also report the usage of so many days up to today; 0 is none")
+    ] = 0
+    by: Annotated[
+        tuple[Dimension, ...], Meta(description="What to tell the usage of these days apart by")
+    ] = ("day",)
+
+
+Row = dict[str, str | float]
+"""Named figures. As structs, these would cost every model that reads the tool list 300 tokens more."""
 
 
 class UsageReport(Struct, omit_defaults=True):
@@ -52,6 +71,8 @@ class UsageReport(Struct, omit_defaults=True):
     cache: CacheState
     limits_left: dict[str, dict[str, int]]
     budget: BudgetState | None = None
+    further_budgets: list[Row] = []
+    history: list[Row] = []
     is_service_down: bool = False
 
 
@@ -59,7 +80,8 @@ def declare(bridge: Bridge[Service]) -> None:
     """Declare the tool."""
     bridge.tool(
         "Report what was used: calls, tokens and cost by model, since this server started and today over all "
-        "of this user's servers, cache hits, what is left of the rate limits and of the day's budget.",
+        "of this user's servers, cache hits, what is left of the rate limits and of the budgets; on "
+        "request the history by day, model and client.",
         name=USAGE,
         title="Mercury usage",
         read_only=True,
@@ -68,26 +90,44 @@ def declare(bridge: Bridge[Service]) -> None:
     )(report)
 
 
-async def report(args: NoArguments, ctx: Context[Service]) -> UsageReport:
+async def report(args: UsageArguments, ctx: Context[Service]) -> UsageReport:
     """Report what was used."""
-    service = ctx.state
-    cache = service.cache
+    service, cache = ctx.state, ctx.state.cache
+    day, budgets = await service.budget.spending(ctx.connection.principal or ANONYMOUS)
     return UsageReport(
         _by_model(service.usage.models),
         _by_model(await service.usage.today()),
         CacheState(cache.entries, cache.size, cache.hits, cache.misses, cache.joined),
-        service.limits.left(identify_client(ctx)),
-        await _budget_state(service.budget),
+        service.limits.left(identify_account(ctx)),
+        next((_budget_state(day, one) for one in budgets if _is_the_days(one)), None),
+        [_further_budget(one) for one in budgets if not _is_the_days(one)],
+        await _history(service, args) if args.days else [],
         service.breaker.is_open,
     )
 
 
-async def _budget_state(budget: Budget) -> BudgetState | None:
-    if budget.limit is None:
-        return None
-    day, committed = await budget.committed_today()
-    left = max(0.0, budget.limit - committed)
-    return BudgetState(day, budget.limit, round(committed, 9), round(left, 9))
+async def _history(service: Service, args: UsageArguments) -> list[Row]:
+    rows = await service.usage.history(Span.ending(service.usage_store.today, args.days), args.by)
+    return [{**{name: getattr(row, name) for name in args.by}, **asdict(row.counts)} for row in rows]
+
+
+def _is_the_days(spending: Spending) -> bool:
+    return spending.cap.client is None and not spending.cap.is_monthly
+
+
+def _budget_state(day: str, spending: Spending) -> BudgetState:
+    return BudgetState(day, spending.cap.limit, round(spending.committed, 9), round(spending.left, 9))
+
+
+def _further_budget(spending: Spending) -> Row:
+    cap = spending.cap
+    return {
+        "period": "month" if cap.is_monthly else "day",
+        **({} if cap.client is None else {"client": cap.client}),
+        "limit_usd": cap.limit,
+        "committed_usd": round(spending.committed, 9),
+        "left_usd": round(spending.left, 9),
+    }
 
 
 def _by_model(models: dict[str, UsageCounts]) -> UsedByModel:

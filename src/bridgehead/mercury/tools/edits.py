@@ -1,0 +1,174 @@
+"""The edit tools that build the prompt: `mercury_apply_edit` and `mercury_next_edit`.
+
+The API takes an edit as one message with tags around its parts. Here a caller gives the parts, and this
+module writes the tags. `mercury_edit_completion` takes a prompt that has them already.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from bridgehead.mcp import Answer, Bridge, Context, Encoded
+
+from ..api.wire import EDIT
+from ..calling.service import Service
+from ..completion import Completion
+from ..errors import MercuryError
+from ..settings import MercurySettings
+from .arguments import CompletionArguments
+from .code import complete_code
+
+APPLY_EDIT = "mercury_apply_edit"
+NEXT_EDIT = "mercury_next_edit"
+CURSOR = "<|cursor|>"
+MAX_SNIPPETS = 50
+
+Line = Annotated[int, Meta(ge=1)]
+_PARTS = (
+    *("original_code", "update_snippet", "code_to_edit", "current_file_content", "edit_diff_history"),
+    *("recently_viewed_code_snippets", "recently_viewed_code_snippet"),
+)
+_TAGS = (CURSOR, *(f"<|{slash}{part}|>" for part in _PARTS for slash in ("", "/")))
+
+
+class ApplyEdit(CompletionArguments, kw_only=True):
+    """A file, and what is to become of it."""
+
+    original: Annotated[str, Meta(min_length=1, description="The whole file")]
+    update: Annotated[
+        str, Meta(min_length=1, description="The changed parts; a comment may stand for what stays as it is")
+    ]
+
+    def to_body(self) -> Any:
+        """Return what is sent to the API."""
+        _check_tags(original=self.original, update=self.update)
+        return self.to_message(
+            f"{_tag('original_code', self.original)}\n\n{_tag('update_snippet', self.update)}"
+        )
+
+
+class Region(Struct, forbid_unknown_fields=True):
+    """Lines, the first and the last one included."""
+
+    first: Line
+    last: Line
+
+
+class Cursor(Struct, forbid_unknown_fields=True):
+    """A place in a file; both count from 1."""
+
+    line: Line
+    column: Line
+
+
+class Snippet(Struct, forbid_unknown_fields=True):
+    """Code of another file."""
+
+    path: str
+    content: str
+
+
+class NextEdit(CompletionArguments, kw_only=True):
+    """A file that is being edited."""
+
+    content: Annotated[str, Meta(min_length=1, description="The whole file")]
+    path: Annotated[str, Meta(description="Its path, for its language")] = ""
+    region: Annotated[Region, Meta(description="Lines that may change; default: all")] | UnsetType = UNSET
+    cursor: Cursor | UnsetType = UNSET
+    recent_edits: (
+        Annotated[list[str], Meta(max_length=MAX_SNIPPETS, description="Unified diffs, oldest first")]
+        | UnsetType
+    ) = UNSET
+    snippets: (
+        Annotated[list[Snippet], Meta(max_length=MAX_SNIPPETS, description="Code viewed lately")] | UnsetType
+    ) = UNSET
+
+    def to_body(self) -> Any:
+        """Return what is sent to the API."""
+        edits, snippets = self.recent_edits or [], self.snippets or []
+        _check_tags(
+            content=self.content,
+            path=self.path,
+            recent_edits="\n".join(edits),
+            snippets="\n".join(f"{one.path}\n{one.content}" for one in snippets),
+        )
+        viewed = "\n".join(
+            _tag("recently_viewed_code_snippet", f"code_snippet_file_path: {one.path}\n{one.content}")
+            for one in snippets
+        )
+        parts = [
+            _tag("recently_viewed_code_snippets", viewed),
+            _tag("current_file_content", f"current_file_path: {self.path}\n{self._mark_region()}"),
+            _tag("edit_diff_history", "\n".join(edits)),
+        ]
+        return self.to_message("\n\n".join(parts))
+
+    def _mark_region(self) -> str:
+        """Return the file with the tags around the region, and with the cursor in it."""
+        lines = self.content.splitlines(keepends=True)
+        first, last = (self.region.first, self.region.last) if self.region else (1, len(lines))
+        if not first <= last <= len(lines):
+            raise _wrong("region", f"the file has {len(lines)} lines and the region is {first} to {last}")
+        if self.cursor:
+            number, column = self.cursor.line, self.cursor.column
+            if not first <= number <= last:
+                raise _wrong("cursor", f"line {number} is not in the region, which is {first} to {last}")
+            line = lines[number - 1]
+            if column > len(line.rstrip("\r\n")) + 1:
+                raise _wrong("cursor", f"line {number} has {len(line.rstrip())} columns, not {column}")
+            lines[number - 1] = f"{line[: column - 1]}{CURSOR}{line[column - 1 :]}"
+        before, region, after = lines[: first - 1], lines[first - 1 : last], lines[last:]
+        return "".join([*before, _tag("code_to_edit", "".join(region).removesuffix("\n")), "\n", *after])
+
+
+def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
+    """Declare the edit tools."""
+    defaults = {"model": settings.edit_model or settings.model}
+    bridge.tool(
+        "Merge an update into a file: give the original and a snippet with the changes. Returns the whole "
+        "file as it is after the edit.",
+        name=APPLY_EDIT,
+        title="Mercury apply edit",
+        read_only=True,
+        paid=True,
+        open_world=True,
+        defaults=defaults,
+    )(apply_edit)
+    bridge.tool(
+        "Predict the next edit of a file, from the cursor and the edits before. Returns the region as it is "
+        "after the edit.",
+        name=NEXT_EDIT,
+        title="Mercury next edit",
+        read_only=True,
+        paid=True,
+        open_world=True,
+        defaults=defaults,
+    )(next_edit)
+
+
+async def apply_edit(args: ApplyEdit, ctx: Context[Service]) -> Encoded | Answer[Completion]:
+    """Apply an update to a file."""
+    return await complete_code(APPLY_EDIT, EDIT, args, ctx)
+
+
+async def next_edit(args: NextEdit, ctx: Context[Service]) -> Encoded | Answer[Completion]:
+    """Predict the next edit."""
+    return await complete_code(NEXT_EDIT, EDIT, args, ctx)
+
+
+def _tag(name: str, content: str) -> str:
+    return f"<|{name}|>\n{content}\n<|/{name}|>"
+
+
+def _check_tags(**texts: str) -> None:
+    """Refuse code that holds a tag of the API: the model could not tell it from ours."""
+    for argument, text in texts.items():
+        found = next((tag for tag in _TAGS if tag in text), None)
+        if found is not None:
+            raise _wrong(argument, f"it holds the tag {found}, which the API reads as its own")
+
+
+def _wrong(argument: str, why: str) -> MercuryError:
+    return MercuryError("INVALID_ARGUMENTS", f"The argument {argument} cannot be used: {why}.")

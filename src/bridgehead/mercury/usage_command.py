@@ -1,0 +1,152 @@
+"""Usage command: `bridgehead mercury usage`, what was used by day, model and client, from the usage database.
+
+It reads what the servers of this user have written, and needs none of them to run. A server writes within two
+seconds.
+"""
+
+from __future__ import annotations
+
+import csv
+import sqlite3
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Mapping
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from bridgehead.runtime import directories
+from bridgehead.runtime.errors import StorageError
+
+from .calling.usage import DIMENSIONS, Span, UsageCounts, UsageRow, read_history
+from .calling.usage_store import FILE
+from .settings import MercurySettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.console import RenderableType
+
+FORMATS = ("table", "chart", "csv", "json")
+DAYS, MAX_DAYS = 30, 10_000
+_BAR = "█"
+_LONGEST_BAR = 50
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument(
+        "--days", type=_days, default=DAYS, help=f"how many days up to today (default {DAYS})"
+    )
+    parser.add_argument(
+        "--by",
+        type=_dimensions,
+        default=["day"],
+        metavar="NAMES",
+        help=f"what to tell apart: any of {', '.join(DIMENSIONS)}, separated by commas (default day)",
+    )
+    parser.add_argument("--format", choices=FORMATS, default="table", help="how to print it (default table)")
+
+
+def _days(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= MAX_DAYS):
+        raise ArgumentTypeError(f"{text!r} is not a number of days from 1 to {MAX_DAYS}")
+    return int(text)
+
+
+def _dimensions(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    unknown = [name for name in names if name not in DIMENSIONS]
+    if unknown:
+        raise ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(DIMENSIONS)}")
+    return names
+
+
+def show_usage(options: Namespace, environment: Mapping[str, str]) -> int:
+    """Print what was used, and return the exit status."""
+    by = options.by
+    rows = _read(MercurySettings(environment), options.days, by)
+    if options.format == "json":
+        sys.stdout.write(
+            msgspec.json.format(msgspec.json.encode([_flat(row) for row in rows])).decode() + "\n"
+        )
+    elif options.format == "csv":
+        _write_csv(rows, by)
+    else:
+        _print(_chart(rows) if options.format == "chart" else _table(rows, by))
+    return 0
+
+
+def _read(settings: MercurySettings, days: int, by: list[str]) -> list[UsageRow]:
+    path: Path = directories.open_state(settings, "mercury") / FILE
+    if not path.exists():
+        return []
+    span = Span.ending(datetime.now(UTC).date().isoformat(), days)
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+            return read_history(connection, span, by)
+    except sqlite3.Error as problem:
+        raise StorageError(f"The usage database {path} cannot be read: {problem}.") from problem
+
+
+def _flat(row: UsageRow) -> dict[str, Any]:
+    named = {name: getattr(row, name) for name in DIMENSIONS if getattr(row, name)}
+    return {**named, **msgspec.structs.asdict(row.counts)}
+
+
+def _write_csv(rows: list[UsageRow], by: list[str]) -> None:
+    fields = [*(name for name in DIMENSIONS if name in by), *UsageCounts.__struct_fields__]
+    writer = csv.DictWriter(sys.stdout, fields, lineterminator="\n", restval="")
+    writer.writeheader()
+    writer.writerows(_flat(row) for row in rows)
+
+
+def _print(content: RenderableType) -> None:
+    from rich.console import Console
+
+    Console(highlight=False).print(content)
+
+
+def _table(rows: list[UsageRow], by: list[str]) -> RenderableType:
+    from rich.table import Column, Table
+
+    if not rows:
+        return "No usage in these days."
+    names = [name for name in DIMENSIONS if name in by]
+    figures = ("Calls", "Failed", "From cache", "Tokens in", "Tokens out", "Cost")
+    grid = Table(*(name.capitalize() for name in names), *(Column(name, justify="right") for name in figures))
+    total = UsageCounts()
+    for row in rows:
+        total.add(row.counts)
+        grid.add_row(*(getattr(row, name) for name in names), *_figures(row.counts))
+    if len(rows) > 1:
+        grid.add_section()
+        grid.add_row(*("Total", *[""] * (len(names) - 1)), *_figures(total))
+    return grid
+
+
+def _figures(counts: UsageCounts) -> list[str]:
+    numbers = (counts.calls, counts.errors, counts.cache_hits, counts.prompt_tokens, counts.completion_tokens)
+    return [
+        *(f"{number:,}" for number in numbers),
+        f"${counts.cost_usd:,.4f}{'+' if counts.unpriced else ''}",
+    ]
+
+
+def _chart(rows: list[UsageRow]) -> RenderableType:
+    """Draw a bar for each row, as long as its cost; where nothing cost anything, as its calls."""
+    from rich.table import Column, Table
+
+    if not rows:
+        return "No usage in these days."
+    is_paid = any(row.counts.cost_usd for row in rows)
+    sizes = [row.counts.cost_usd if is_paid else float(row.counts.calls) for row in rows]
+    most = max(sizes) or 1.0
+    grid = Table.grid(Column(), Column(), Column(justify="right"), padding=(0, 1))
+    for row, size in zip(rows, sizes, strict=True):
+        label = " ".join(getattr(row, name) for name in DIMENSIONS if getattr(row, name))
+        figure = f"${size:,.4f}" if is_paid else f"{size:,.0f} calls"
+        grid.add_row(label, _BAR * round(_LONGEST_BAR * size / most), figure)
+    return grid

@@ -1,0 +1,71 @@
+"""Grants: what scopes and tokens open, and nothing beyond it."""
+
+import pytest
+
+from bridgehead.host.auth.grants import ANYONE, EVERYTHING, Grant, Opened, read_scopes, supported_scopes
+
+BRIDGES = ("aoc", "mercury")
+
+
+@pytest.mark.parametrize(
+    ("grant", "may_read", "may_write"),
+    [
+        (Grant("a"), (False, False), (False, False)),
+        (Grant("a", frozenset({"aoc"})), (True, False), (True, False)),
+        (Grant("a", frozenset({EVERYTHING})), (True, True), (True, True)),
+        (Grant("a", reading=frozenset({"aoc"})), (True, False), (False, False)),
+        (Grant("a", reading=frozenset({EVERYTHING})), (True, True), (False, False)),
+        (Grant("a", frozenset({"mercury"}), frozenset({"aoc"})), (True, True), (False, True)),
+        (ANYONE, (True, True), (True, True)),
+    ],
+)
+def test_a_grant_opens_what_it_names(
+    grant: Grant, may_read: tuple[bool, bool], may_write: tuple[bool, bool]
+) -> None:
+    assert tuple(map(grant.may_read, BRIDGES)) == may_read
+    assert tuple(map(grant.may_write, BRIDGES)) == may_write
+
+
+def test_where_nobody_is_asked_everything_is_open_without_limit() -> None:
+    assert (ANYONE.name, ANYONE.metrics, ANYONE.per_minute, ANYONE.expires) == (None, True, 0, None)
+
+
+@pytest.mark.parametrize(
+    ("scopes", "full", "reading", "metrics"),
+    [
+        ([], set(), set(), False),
+        (["openid", "profile", "bridgehead2", "aoc"], set(), set(), False),
+        (["bridgehead"], {EVERYTHING}, set(), False),
+        (["bridgehead:read"], set(), {EVERYTHING}, False),
+        (["bridgehead:aoc"], {"aoc"}, set(), False),
+        (["bridgehead:aoc:read"], set(), {"aoc"}, False),
+        (["bridgehead:bitburner"], set(), set(), False),
+        (["bridgehead:metrics"], set(), set(), True),
+        (["bridgehead:mercury", "bridgehead:aoc:read"], {"mercury"}, {"aoc"}, False),
+        (["BRIDGEHEAD", "bridgehead:", "bridgehead:aoc:write"], set(), set(), False),
+    ],
+)
+def test_scopes_open_what_they_name(
+    scopes: list[str], full: set[str], reading: set[str], *, metrics: bool
+) -> None:
+    assert read_scopes(scopes, BRIDGES) == Opened(
+        frozenset(full), frozenset(reading), metrics, may_spend=False
+    )
+
+
+def test_the_scopes_that_are_offered_are_those_that_are_read() -> None:
+    assert supported_scopes(BRIDGES) == [
+        "bridgehead",
+        "bridgehead:read",
+        "bridgehead:aoc",
+        "bridgehead:aoc:read",
+        "bridgehead:mercury",
+        "bridgehead:mercury:read",
+        "bridgehead:spend",
+        "bridgehead:metrics",
+    ]
+
+
+def test_spending_is_a_scope_of_its_own() -> None:
+    assert read_scopes(["bridgehead:read", "bridgehead:spend"], BRIDGES).may_spend
+    assert supported_scopes(["aoc"], "aoc") == ["bridgehead:aoc", "bridgehead:aoc:read", "bridgehead:spend"]

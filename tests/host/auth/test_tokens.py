@@ -1,0 +1,382 @@
+"""Tokens: the file that says who may come in, and the check of a token against it."""
+
+import asyncio
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from bridgehead.host.auth import tokens as module
+from bridgehead.host.auth.grants import EVERYTHING, Grant
+from bridgehead.host.auth.tokens import Token, TokenFile, TokenList, Tokens, TokenWatch, create_token
+from bridgehead.runtime.errors import InvalidArgument, NotFound, StorageError
+from tests.support.waiting import PATIENCE
+
+NOW = 1_800_000_000.0
+
+
+class Enough(Exception):
+    """What a test raises to end the watch, which has no end of its own."""
+
+
+class FixedClock:
+    def __init__(self) -> None:
+        self.time = NOW
+
+    def now(self) -> float:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> TokenFile:
+    return TokenFile(tmp_path / "deep" / "host" / "tokens.json")
+
+
+def added(file: TokenFile, name: str, **options: object) -> str:
+    """Add a token to the file and return its secret."""
+    entry, token = create_token(name, NOW, **options)
+    file.add(entry)
+    return token
+
+
+def read(file: TokenFile) -> Tokens:
+    tokens = Tokens(file)
+    tokens.read()
+    return tokens
+
+
+# --- making one --------------------------------------------------------------------------------------------
+
+
+def test_tokens_are_long_random_and_never_the_same() -> None:
+    made = [create_token("alice", NOW)[1] for _ in range(100)]
+
+    assert len(set(made)) == 100
+    for token in made:
+        prefix, own_id, secret = token.split("_", 2)
+        assert (prefix, len(own_id), len(secret)) == ("bh", 12, 43)
+
+
+@pytest.mark.parametrize("name", ["a", "alice@example.org", "ci-2.main", "9", "a" * 64])
+def test_a_name_has_letters_digits_and_a_few_signs(name: str) -> None:
+    assert create_token(name, NOW)[0].name == name
+
+
+@pytest.mark.parametrize("name", ["", "-a", ".a", "a b", "a\n", "ä", "a/b", "a" * 65])
+def test_other_names_are_refused(name: str) -> None:
+    with pytest.raises(InvalidArgument, match="cannot be a token's name"):
+        create_token(name, NOW)
+
+
+def test_an_entry_says_what_its_token_opens() -> None:
+    def grant(**options: object) -> Grant:
+        return create_token("alice", NOW, **options)[0].grant()
+
+    everything, only = frozenset({EVERYTHING}), frozenset({"aoc"})
+    assert (grant().full, grant().reading) == (everything, frozenset())
+    assert (grant(read_only=True).full, grant(read_only=True).reading) == (frozenset(), everything)
+    assert (grant(bridges=("aoc",)).full, grant(bridges=("aoc",)).reading) == (only, frozenset())
+    assert grant(bridges=("aoc",), read_only=True).reading == only
+    assert (grant(bridges=("none",)).full, grant(bridges=("none",)).reading) == (frozenset(), frozenset())
+
+
+def test_a_grant_keeps_the_limits_of_its_token() -> None:
+    entry, _ = create_token("alice", NOW, metrics=True, per_minute=7, expires=NOW + 1)
+
+    grant = entry.grant()
+
+    assert (grant.name, grant.token_id, grant.full) == ("alice", entry.id, frozenset({EVERYTHING}))
+    assert (grant.metrics, grant.per_minute, grant.expires) == (True, 7, NOW + 1)
+    plain = create_token("bob", NOW)[0].grant()
+    assert (plain.metrics, plain.per_minute, plain.expires) == (False, 0, None)
+
+
+# --- the file ----------------------------------------------------------------------------------------------
+
+
+def test_a_missing_file_has_no_tokens(file: TokenFile) -> None:
+    assert file.read() == TokenList()
+
+
+def test_entries_come_back_as_they_were_added(file: TokenFile) -> None:
+    entries = [create_token(name, NOW, bridges=("aoc",), expires=NOW)[0] for name in ("alice", "bob")]
+    for entry in entries:
+        file.add(entry)
+
+    assert file.read().tokens == tuple(entries)
+    assert file.path.read_bytes().endswith(b"}\n")
+    assert json.loads(file.path.read_bytes())["version"] == 1
+
+
+def test_the_file_its_lock_and_its_folder_are_for_their_owner_alone(file: TokenFile) -> None:
+    added(file, "alice")
+
+    modes = [path.stat().st_mode & 0o777 for path in (file.path.parent, file.path)]
+    assert modes == [0o700, 0o600]
+    assert Path(f"{file.path}.lock").stat().st_mode & 0o077 == 0
+
+
+def test_a_name_that_is_taken_changes_nothing(file: TokenFile) -> None:
+    added(file, "alice")
+    before = file.path.read_bytes()
+
+    with pytest.raises(InvalidArgument, match="There is a token for alice already"):
+        added(file, "alice")
+    assert file.path.read_bytes() == before
+
+
+def test_revoking_takes_out_the_one_that_was_named(file: TokenFile) -> None:
+    for name in ("alice", "bob", "carol"):
+        added(file, name)
+
+    assert file.revoke("bob").name == "bob"
+    assert [token.name for token in file.read().tokens] == ["alice", "carol"]
+
+
+def test_whoever_revokes_a_token_that_is_not_there_hears_which_are(file: TokenFile) -> None:
+    with pytest.raises(NotFound, match="There is no token for bob") as nobody:
+        file.revoke("bob")
+    added(file, "alice")
+    added(file, "carol")
+    with pytest.raises(NotFound) as others:
+        file.revoke("bob")
+
+    assert nobody.value.next_step == "There are: none."
+    assert others.value.next_step == "There are: alice, carol."
+
+
+def _hash_of(length: int) -> str:
+    return "a" * length
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda entry: entry | {"hash": _hash_of(63)},
+        lambda entry: entry | {"hash": _hash_of(65)},
+        lambda entry: entry | {"hash": "A" * 64},
+        lambda entry: entry | {"per_minute": -1},
+        lambda entry: entry | {"read-only": True},
+        lambda entry: {name: value for name, value in entry.items() if name != "hash"},
+    ],
+)
+def test_an_entry_that_cannot_be_trusted_is_refused_with_its_file(
+    file: TokenFile, change: Callable[[dict[str, object]], dict[str, object]]
+) -> None:
+    added(file, "alice")
+    content = json.loads(file.path.read_bytes())
+    content["tokens"] = [change(entry) for entry in content["tokens"]]
+    file.path.write_text(json.dumps(content))
+
+    with pytest.raises(StorageError, match="is not a file of tokens"):
+        file.read()
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_a_file_of_another_version_is_refused(file: TokenFile, version: int) -> None:
+    file.path.parent.mkdir(parents=True)
+    file.path.write_text(json.dumps({"version": version, "tokens": []}))
+
+    with pytest.raises(StorageError, match="is not a file of tokens"):
+        file.read()
+
+
+def test_a_file_that_is_being_changed_is_waited_for_only_so_long(
+    file: TokenFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_LOCK_SECONDS", 0.01)
+    file.path.parent.mkdir(parents=True)
+    with FileLock(f"{file.path}.lock"), pytest.raises(StorageError, match="changed by another process"):
+        added(file, "alice")
+    assert file.read() == TokenList()
+
+
+def test_a_place_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    blocked = TokenFile(tmp_path / "file" / "tokens.json")
+
+    with pytest.raises(StorageError, match=r"The tokens cannot be written to .*tokens\.json: "):
+        added(blocked, "alice")
+    with pytest.raises(StorageError, match=r"The tokens in .*tokens\.json cannot be read: "):
+        blocked.read()
+
+
+# --- the check ---------------------------------------------------------------------------------------------
+
+
+def test_a_token_opens_what_its_entry_says(file: TokenFile) -> None:
+    alice, bob = added(file, "alice"), added(file, "bob", read_only=True)
+    tokens = read(file)
+
+    assert len(tokens) == 2
+    assert [grant and grant.name for grant in map(tokens.grant_of, (alice, bob))] == ["alice", "bob"]
+
+
+def test_a_token_that_differs_in_anything_opens_nothing(file: TokenFile) -> None:
+    alice, bob = added(file, "alice"), added(file, "bob")
+    _, own_id, secret = alice.split("_", 2)
+    _, other_id, other = bob.split("_", 2)
+    tokens = read(file)
+
+    for token in (
+        "",
+        "bh",
+        "bh_",
+        "bh__",
+        secret,
+        f"bh_{own_id}",
+        f"bh_{own_id}_",
+        f"bh_{own_id}_{other}",
+        f"bh_{other_id}_{secret}",
+        f"bh__{secret}",
+        f"xx_{own_id}_{secret}",
+        f"_{own_id}_{secret}",
+        f"BH_{own_id}_{secret}",
+        f"bh_{own_id.upper()}X_{secret}",
+        f"bh_{own_id}_{secret}x",
+        f"bh_{own_id}_{secret[:-1]}",
+        f" {alice}",
+        "bh_nobody_nobody",  # its hash is what an unknown id is compared with
+    ):
+        assert tokens.grant_of(token) is None, token
+    assert tokens.grant_of(alice) is not None
+
+
+def test_a_change_of_the_file_is_seen_and_a_revoked_token_is_gone(file: TokenFile) -> None:
+    tokens = read(file)
+    alice = added(file, "alice")
+    assert tokens.grant_of(alice) is None
+
+    tokens.refresh()
+    grant = tokens.grant_of(alice)
+    assert grant is not None
+    assert tokens.has(grant)
+
+    file.revoke("alice")
+    tokens.refresh()
+    assert tokens.grant_of(alice) is None
+    assert not tokens.has(grant)
+
+
+def test_a_file_that_has_not_changed_is_not_read_again(
+    file: TokenFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added(file, "alice")
+    tokens = read(file)
+
+    def fail(_: TokenFile) -> TokenList:
+        raise AssertionError
+
+    monkeypatch.setattr(TokenFile, "read", fail)
+    tokens.refresh()
+    assert len(tokens) == 1
+
+
+def test_a_file_of_the_same_size_is_read_again(file: TokenFile) -> None:
+    alice = added(file, "alice")
+    tokens = read(file)
+    content = file.path.read_bytes()
+    os.utime(file.path, ns=(1, 1))
+    tokens.refresh()
+    file.path.write_bytes(content.replace(b'"alice"', b'"bobby"'))
+    os.utime(file.path, ns=(2, 2))
+    tokens.refresh()
+
+    grant = tokens.grant_of(alice)
+    assert grant is not None
+    assert grant.name == "bobby"
+
+
+def test_a_broken_file_leaves_the_last_tokens_and_says_why(file: TokenFile) -> None:
+    assert Tokens(file).problem == ""
+    alice = added(file, "alice")
+    tokens = read(file)
+    good = file.path.read_bytes()
+    assert tokens.problem == ""
+
+    file.path.write_bytes(b"{")
+    tokens.refresh()
+    assert "is not a file of tokens" in tokens.problem
+    assert tokens.grant_of(alice) is not None
+
+    file.path.write_bytes(good + b"\n")
+    tokens.refresh()
+    assert tokens.problem == ""
+
+
+def test_a_grant_under_the_same_name_is_another_one(file: TokenFile) -> None:
+    first = read(file).grant_of(added(file, "alice")) or _grant_of_first(file)
+    file.revoke("alice")
+    added(file, "alice")
+
+    assert not read(file).has(first)
+    assert not read(file).has(Grant("alice", frozenset({EVERYTHING})))
+
+
+def _grant_of_first(file: TokenFile) -> Grant:
+    return file.read().tokens[0].grant()
+
+
+# --- what is being answered --------------------------------------------------------------------------------
+
+
+async def test_the_watch_finds_who_was_revoked_or_has_expired(
+    file: TokenFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "WATCH_SECONDS", 0.001)
+    for name in ("kept", "gone"):
+        added(file, name)
+    added(file, "ending", expires=NOW + 10)
+    tokens, clock = read(file), FixedClock()
+    grants = {token.name: token.grant() for token in file.read().tokens}
+    stranger = Grant("oauth:eve", frozenset({EVERYTHING}))  # of an issuer: in no file
+    seen: list[list[str]] = []
+
+    def look(has_ended: Callable[[Grant], bool]) -> None:
+        seen.append(sorted(str(grant.name) for grant in [*grants.values(), stranger] if has_ended(grant)))
+        if len(seen) == 1:
+            file.revoke("gone")
+        elif len(seen) == 2:
+            clock.time += 10
+        else:
+            raise Enough
+
+    with pytest.raises(Enough):
+        await asyncio.wait_for(TokenWatch(tokens, clock).run(look), PATIENCE)
+    assert seen == [[], ["gone"], ["ending", "gone"]]
+
+
+async def test_the_watch_looks_now_and_then_and_not_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WATCH_SECONDS", 10 * PATIENCE)
+
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(TokenWatch(None, FixedClock()).run(lambda _: pytest.fail("too soon")), 0.02)
+
+
+async def test_without_a_file_only_time_ends_a_grant(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WATCH_SECONDS", 0.001)
+    own_id = create_token("alice", NOW)[0].id
+    found: list[bool] = []
+
+    def look(has_ended: Callable[[Grant], bool]) -> None:
+        found.extend(has_ended(Grant("a", expires=time, token_id=own_id)) for time in (None, NOW + 1, NOW))
+        raise Enough
+
+    with pytest.raises(Enough):
+        await asyncio.wait_for(TokenWatch(None, FixedClock()).run(look), PATIENCE)
+    assert found == [False, False, True]
+
+
+def test_entries_are_written_without_what_is_the_default(file: TokenFile) -> None:
+    added(file, "alice")
+    (entry,) = json.loads(file.path.read_bytes())["tokens"]
+
+    assert sorted(entry) == ["created", "hash", "id", "name"]
+    assert entry["created"] == NOW
+    assert isinstance(file.read().tokens[0], Token)

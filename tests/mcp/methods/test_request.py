@@ -1,0 +1,90 @@
+"""Requests: read without judgement, and the client told by what the request declares."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import UNSET, Raw
+
+from bridgehead.mcp import Limits, ProtocolError
+from bridgehead.mcp.calls.params import META_PREFIX, CallToolParams
+from bridgehead.mcp.connection import Client, Connection
+from bridgehead.mcp.errors import MalformedRequest
+from bridgehead.mcp.methods.request import client_of, read
+from bridgehead.mcp.revisions import NEWEST_HANDSHAKE, V2025_03_26, V2026_07_28
+
+STATELESS = {META_PREFIX + "protocolVersion": "2026-07-28", META_PREFIX + "clientCapabilities": {}}
+
+
+def params(**members: Any) -> Raw:
+    return Raw(msgspec.json.encode(members))
+
+
+def asked(name: str = "tools/list", meta: dict[str, Any] | None = None) -> Any:
+    return read(1, name, params(_meta=meta) if meta else UNSET)
+
+
+def test_the_parameters_are_those_of_the_method() -> None:
+    request = read(7, "tools/call", params(name="echo", arguments={"a": 1}, unknown=True))
+
+    assert (request.id, request.problem) == (7, None)
+    assert isinstance(request.params, CallToolParams)
+    assert (request.params.name, bytes(request.params.arguments)) == ("echo", b'{"a":1}')
+
+
+@pytest.mark.parametrize("given", [UNSET, Raw(b"null"), Raw(b"{}")])
+def test_parameters_may_be_missing(given: Any) -> None:
+    assert read(1, "tools/list", given).problem is None
+
+
+def test_what_is_wrong_with_parameters_is_kept_with_what_could_be_read() -> None:
+    request = read(1, "tools/call", params(name=5, _meta=STATELESS))
+
+    assert isinstance(request.problem, ProtocolError)
+    assert not isinstance(request.problem, MalformedRequest)
+    assert request.problem.message.startswith("Invalid params for tools/call: ")
+    assert client_of(request, Connection(Limits()), None).revision is V2026_07_28
+
+
+def test_parameters_that_are_no_object_make_the_request_malformed() -> None:
+    assert isinstance(read(1, "tools/list", Raw(b"[]")).problem, MalformedRequest)
+
+
+def test_an_unknown_method_has_none() -> None:
+    assert read(1, "tools/eat", UNSET).method is None
+
+
+def test_a_client_is_who_shook_hands_before() -> None:
+    connection = Connection(Limits())
+    connection.client = Client(V2025_03_26, {}, {})
+
+    assert client_of(asked(), connection, None) is connection.client
+    assert client_of(asked(meta=STATELESS), connection, None).revision is V2026_07_28
+
+
+@pytest.mark.parametrize("name", ["initialize", "ping"])
+def test_before_a_handshake_only_these_may_come_without_a_version(name: str) -> None:
+    assert client_of(asked(name), Connection(Limits()), None).revision is NEWEST_HANDSHAKE
+    with pytest.raises(MalformedRequest, match="Not initialized"):
+        client_of(asked("tools/list"), Connection(Limits()), None)
+
+
+def test_a_stateless_client_says_everything_in_each_request() -> None:
+    info, level = {"name": "tests", "version": "1"}, "debug"
+    meta = {**STATELESS, META_PREFIX + "clientInfo": info, META_PREFIX + "logLevel": level}
+    client = client_of(asked(meta=meta), Connection(Limits()), None)
+
+    assert (client.info, client.log_level) == (info, level)
+    for missing in STATELESS:
+        some = {name: value for name, value in STATELESS.items() if name != missing}
+        with pytest.raises(MalformedRequest, match=missing):
+            client_of(read(1, "server/discover", params(_meta=some)), Connection(Limits()), V2026_07_28)
+
+
+def test_a_version_that_is_not_spoken_is_refused_with_those_that_are() -> None:
+    with pytest.raises(ProtocolError) as refused:
+        client_of(
+            asked(meta={**STATELESS, META_PREFIX + "protocolVersion": "1999"}), Connection(Limits()), None
+        )
+
+    assert refused.value.data == {"supported": ["2026-07-28"], "requested": "1999"}
