@@ -149,11 +149,44 @@ async def test_an_answer_that_cannot_be_used_is_an_error_and_not_asked_for_again
     assert len(api.requests.to("/chat/completions")) == 1
 
 
-async def test_an_answer_cut_off_is_asked_for_again(client: BridgeProcess, api: Simulator) -> None:
+async def test_an_answer_cut_off_may_be_billed_and_is_not_asked_for_again(
+    client: BridgeProcess, api: Simulator
+) -> None:
     api.faults.next(Fault(kind="cut"))
-    result = await client.call(CHAT, ASK)
+    error = await client.error(CHAT, ASK)
 
-    assert result["content"][0]["text"] == api.text_of({**ASK, "model": "mercury-2"})
+    assert error["code"] == "CONNECTION_LOST"
+    assert "may be billed" in error["message"]
+    assert len(api.requests.to("/chat/completions")) == 1
+
+
+@BOTH
+async def test_a_request_that_took_too_long_is_not_sent_again(
+    client: BridgeProcess, api: Simulator, tool: str
+) -> None:
+    api.faults.next(Fault(delay=10 * PATIENCE))
+    error = await client.error(tool, {**ASK, "timeout_ms": 500})
+
+    assert error["code"] == "TIMEOUT"
+    assert "0.5 s" in error["message"]
+    assert "may be billed" in error["message"]
+    assert len(api.requests.to("/chat/completions")) == 1
+
+
+async def test_a_kept_connection_that_was_closed_is_replaced_at_once(api: Simulator, tmp_path: Path) -> None:
+    """Not after the backoff, which would be longer than the test waits, and not as one of the retries."""
+    settings = {
+        "MERCURY_RETRY_DELAY": "3600000",
+        "MERCURY_MAX_RETRY_DELAY": "3600000",
+        "MERCURY_MAX_RETRIES": "0",
+    }
+    async with bridge_process(api.url, tmp_path, **settings) as client:
+        await client.call(CHAT, ASK)
+        api.faults.next(Fault(kind="drop"))
+        result = await client.call(CHAT, ASK)
+
+    assert "isError" not in result
+    assert len(api.requests.to("/chat/completions")) == 3
 
 
 async def test_where_nothing_listens_the_address_is_named(client: BridgeProcess, api: Simulator) -> None:

@@ -36,7 +36,9 @@ class Row(Struct, frozen=True):
     """Whether the service may have done the work, and charge for it, although there is no answer."""
 
 
-_TRY_AGAIN = "Try again; if it stays like this, check the network and MERCURY_API_URL."
+_TRY_AGAIN = (
+    "Call again if you still want the answer; if it stays like this, check the network and MERCURY_API_URL."
+)
 _CONTENT_SO_FAR = "`content` has what had come by then. Call again for a whole answer."
 
 CODES = {
@@ -118,9 +120,7 @@ CODES = {
     "SERVICE_DOWN": Row("api_error", "The API kept failing, so nothing is sent to it for a while."),
     "TIMEOUT": Row(
         "api_error",
-        "The API did not answer in time.",
-        "Try again, ask for less (max_tokens), or allow more with timeout_ms.",
-        is_transient=True,
+        "The API did not answer in time; it may bill the call, so it is not sent again.",
         may_be_billed=True,
     ),
     "CONNECTION_FAILED": Row(
@@ -132,9 +132,8 @@ CODES = {
     ),
     "CONNECTION_LOST": Row(
         "api_error",
-        "The connection broke before the answer came.",
+        "The connection broke before the answer came; the API may bill the call, so it is not sent again.",
         _TRY_AGAIN,
-        is_transient=True,
         is_outage=True,
         may_be_billed=True,
     ),
@@ -228,8 +227,14 @@ UNAUTHORISED, PAYMENT_REQUIRED, FORBIDDEN, NOT_FOUND, TIMED_OUT, TOO_MANY = 401,
 SERVER_ERROR = 500
 _UNAVAILABLE = (502, 503, 504)
 _TRANSIENT = frozenset({TIMED_OUT, SERVER_ERROR, *_UNAVAILABLE})
+_WHOLE_SECONDS = 10
 _LONGEST_QUOTE = 500
 """Characters of the API's own words that are passed on."""
+
+
+def format_seconds(seconds: float) -> str:
+    """Write a duration for people: 0.25 s, 30 s, 3,600 s."""
+    return f"{seconds:,.0f} s" if seconds >= _WHOLE_SECONDS else f"{seconds:.3g} s"
 
 
 def refused(
@@ -239,7 +244,7 @@ def refused(
     found = _read_refusal(body)
     said = _quote(found.message)
     if status == TOO_MANY:
-        when = "in a minute" if retry_after is None else f"in {retry_after:.3g} s"
+        when = "in a minute" if retry_after is None else f"in {format_seconds(retry_after)}"
         return MercuryError(
             "RATE_LIMITED",
             f"The Mercury API limits the rate (429): {said}",
@@ -263,7 +268,7 @@ def refused(
 
 
 def _service_failed(status: int, said: str, retry_after: float | None) -> MercuryError:
-    when = "a little later" if retry_after is None else f"in {retry_after:.3g} s"
+    when = "a little later" if retry_after is None else f"in {format_seconds(retry_after)}"
     return MercuryError(
         "SERVICE_UNAVAILABLE" if status in _UNAVAILABLE else "SERVICE_ERROR",
         f"The Mercury API failed ({status}): {said}",

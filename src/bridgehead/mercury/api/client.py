@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 
+from msgspec import Struct
+
 from bridgehead import __version__
 from bridgehead.runtime.http import (
     BodyTooLarge,
@@ -24,7 +26,7 @@ from bridgehead.runtime.http import (
 from bridgehead.runtime.timing import Clock
 
 from ..completion import Completion
-from ..errors import MercuryError, refused
+from ..errors import MercuryError, format_seconds, refused
 from ..settings import MercurySettings
 from .completions import read_response, read_stream
 from .stream import StreamedAnswer
@@ -40,8 +42,16 @@ _HEADERS = (
     ("User-Agent", f"bridgehead/{__version__}"),
 )
 _LOST = (ConnectFailed, ConnectionBroken, TimeoutError)
+_MODELS_LIMIT = "REQUEST_TIMEOUT"
 _CLOSING_SECONDS = 0.05
 """How long a stream that is complete may take to end, so that its connection can be used again."""
+
+
+class TimeLimit(Struct, frozen=True):
+    """How long a request may take, and the setting that says so."""
+
+    seconds: float
+    setting: str
 
 
 class ApiClient:
@@ -61,15 +71,15 @@ class ApiClient:
 
     async def fetch_models(self, key: str, seconds: float, *, endpoint: str = "") -> bytes:
         """Return the list of models as it came: of all, or of those that an endpoint takes."""
-        return await self._fetch("GET", endpoint + MODELS, b"", key, seconds)
+        return await self._fetch("GET", endpoint + MODELS, b"", key, TimeLimit(seconds, _MODELS_LIMIT))
 
-    async def complete(self, request: Request, key: str, seconds: float) -> Completion:
+    async def complete(self, request: Request, key: str, limit: TimeLimit) -> Completion:
         """Send a request once and return the whole answer."""
         started = self._clock.monotonic()
-        body = await self._fetch("POST", request.path, request.payload, key, seconds, model=request.model)
+        body = await self._fetch("POST", request.path, request.payload, key, limit, model=request.model)
         return read_response(body, request, self._clock.monotonic() - started)
 
-    async def stream(self, request: Request, key: str, seconds: float, report: Report) -> Completion:
+    async def stream(self, request: Request, key: str, limit: TimeLimit, report: Report) -> Completion:
         """Send a request once, report the answer as it grows, and return the whole of it.
 
         Once the answer has begun, a failure carries what had come and is never retried.
@@ -79,8 +89,8 @@ class ApiClient:
         exchange = self._exchange("POST", request.path, request.payload, key)
         has_begun = False
         try:
-            async with asyncio.timeout(seconds):
-                response = await _begin(exchange, min(self._first_byte_seconds, seconds))
+            async with asyncio.timeout(limit.seconds):
+                response = await self._begin(exchange, limit)
                 try:
                     if response.status != _OK:
                         raise await self._read_refusal(response, request.path, request.model)
@@ -93,11 +103,21 @@ class ApiClient:
                 error.stop_retries(answer.text)
             raise
         except _LOST as problem:
-            lost = self._lost(problem, seconds)
+            lost = self._lost(problem, limit)
             if has_begun:
                 lost.stop_retries(answer.text)
             raise lost from problem
         return read_stream(answer, request, started, self._clock.monotonic())
+
+    async def _begin(self, exchange: Exchange, limit: TimeLimit) -> Response:
+        """Send a request and wait for the head of its response."""
+        if self._first_byte_seconds < limit.seconds:
+            limit = TimeLimit(self._first_byte_seconds, "MERCURY_FIRST_BYTE_TIMEOUT")
+        try:
+            async with asyncio.timeout(limit.seconds):
+                return await exchange.__aenter__()
+        except TimeoutError as problem:
+            raise _too_slow("it did not begin to answer within", limit) from problem
 
     async def _read_answer(self, response: Response, answer: StreamedAnswer, report: Report) -> None:
         # A piece is read when the client has taken what came before: nothing piles up here.
@@ -112,20 +132,21 @@ class ApiClient:
                     await _drain(response)
                     break
         except TimeoutError as problem:
-            raise _too_slow(f"nothing more came for {self._idle_seconds:.3g} s") from problem
+            idle = TimeLimit(self._idle_seconds, "MERCURY_IDLE_TIMEOUT")
+            raise _too_slow("nothing more came for", idle) from problem
         answer.end(monotonic())
 
     async def _fetch(
-        self, method: str, path: str, body: bytes, key: str, seconds: float, *, model: str = ""
+        self, method: str, path: str, body: bytes, key: str, limit: TimeLimit, *, model: str = ""
     ) -> bytes:
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(limit.seconds):
                 async with self._exchange(method, path, body, key) as response:
                     if response.status != _OK:
                         raise await self._read_refusal(response, path, model)
-                    return await self._read_body(response, seconds)
+                    return await self._read_body(response, limit.seconds)
         except _LOST as problem:
-            raise self._lost(problem, seconds) from problem
+            raise self._lost(problem, limit) from problem
 
     def _exchange(self, method: str, path: str, body: bytes, key: str) -> Exchange:
         return self._pool.request(method, path, (*_HEADERS, ("Authorization", f"Bearer {key}")), body)
@@ -144,27 +165,26 @@ class ApiClient:
         )
         return refused(response.status, body, wait, path=path, model=model)
 
-    def _lost(self, problem: Exception, seconds: float) -> MercuryError:
+    def _lost(self, problem: Exception, limit: TimeLimit) -> MercuryError:
         """Return the error for a request that got no answer, or not all of it."""
         if isinstance(problem, TimeoutError):
-            return _too_slow(f"it did not answer in whole within its time of {seconds:.3g} s")
+            return _too_slow("it did not answer in whole within its time of", limit)
         if isinstance(problem, ConnectFailed):
             message = f"The Mercury API at {self._url} cannot be reached: {problem}."
             return MercuryError("CONNECTION_FAILED", message)
-        return MercuryError("CONNECTION_LOST", f"The connection to the Mercury API broke: {problem}.")
+        message = (
+            f"The connection to the Mercury API broke: {problem}. It was not sent again: it may be billed."
+        )
+        return MercuryError("CONNECTION_LOST", message)
 
 
-def _too_slow(what: str) -> MercuryError:
-    return MercuryError("TIMEOUT", f"The Mercury API was too slow: {what}.")
-
-
-async def _begin(exchange: Exchange, seconds: float) -> Response:
-    """Send a request and wait for the head of its response."""
-    try:
-        async with asyncio.timeout(seconds):
-            return await exchange.__aenter__()
-    except TimeoutError as problem:
-        raise _too_slow(f"it did not begin to answer within {seconds:.3g} s") from problem
+def _too_slow(what: str, limit: TimeLimit) -> MercuryError:
+    return MercuryError(
+        "TIMEOUT",
+        f"The Mercury API was too slow: {what} {format_seconds(limit.seconds)}. "
+        "It was not sent again: it may be billed.",
+        next_step=f"Raise {limit.setting}, give timeout_ms, or ask for less (max_tokens).",
+    )
 
 
 async def _drain(response: Response) -> None:

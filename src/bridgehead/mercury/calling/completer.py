@@ -20,9 +20,9 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.timing import Clock
 
 from ..api.catalogue import Catalogue
-from ..api.client import ApiClient, Report
+from ..api.client import ApiClient, Report, TimeLimit
 from ..completion import Completion
-from ..errors import MercuryError, list_models, unknown_model
+from ..errors import MercuryError, format_seconds, list_models, unknown_model
 from . import response_format
 from .audit import Audit
 from .budget import Budget, Reservation
@@ -169,14 +169,14 @@ class Completer:
     async def _try(self, call: Call, key: str, deadline: float, report: Report | None) -> Completion:
         """Send a call once, with what it can use reserved before and settled after."""
         hold = await self._reserve(call, deadline)
-        seconds = min(call.request_seconds, deadline - self._clock.monotonic())
+        limit = self._limit_time(call, deadline)
         try:
-            self._check_breaker(seconds)
+            self._check_breaker(limit.seconds)
             call.tries += 1
             if report is not None and call.is_streamed:
-                completion = await self._api.stream(call, key, seconds, report)
+                completion = await self._api.stream(call, key, limit, report)
             else:
-                completion = await self._api.complete(call, key, seconds)
+                completion = await self._api.complete(call, key, limit)
         except MercuryError as error:
             self._settle_failure(hold, error)
             raise
@@ -188,6 +188,13 @@ class Completer:
         self._settle(hold, completion)
         self._usage.count(call.model, call.client, counts_of(completion.metadata))
         return completion
+
+    def _limit_time(self, call: Call, deadline: float) -> TimeLimit:
+        """Return how long the next request may take, and which setting says so."""
+        left = deadline - self._clock.monotonic()
+        if call.is_streamed or left < call.request_seconds:
+            return TimeLimit(left, "MERCURY_TOTAL_TIMEOUT")
+        return TimeLimit(call.request_seconds, "REQUEST_TIMEOUT")
 
     def _replace_key(self, key: str, error: MercuryError, refused_keys: set[str]) -> str | None:
         """Return another key for a try that failed because of its own, if there is one."""
@@ -203,7 +210,7 @@ class Completer:
             raise NotSent(
                 "TIMEOUT",
                 "The call's time was over before the Mercury API could be asked.",
-                next_step="Allow more with timeout_ms, or call again with fewer calls at once.",
+                next_step="Raise MERCURY_TOTAL_TIMEOUT or give timeout_ms, or make fewer calls at once.",
             )
         delay = self._breaker.delay(self._clock.monotonic())
         if delay:
@@ -211,7 +218,7 @@ class Completer:
                 "SERVICE_DOWN",
                 "The Mercury API has failed again and again, so it is left alone for a while.",
                 retry_after=delay,
-                next_step=f"It is tried again in {delay:.3g} s; call again then.",
+                next_step=f"It is tried again in {format_seconds(delay)}; call again then.",
             )
 
     # --- what a try can use, and what it did ---------------------------------------------------------------

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from bridgehead.runtime.timing import Clock
 
-from ..errors import MercuryError
+from ..errors import MercuryError, format_seconds
 from ..settings import MercurySettings
 
 MOST_CLIENTS = 10_000
@@ -211,7 +211,7 @@ def _reached(scope: Scope, delay: float, now: float) -> MercuryError:
         "LOCAL_RATE_LIMIT",
         f"A rate limit of {scope.name} is reached; left now: {left}.",
         retry_after=delay,
-        next_step=f"Try again in {delay:.3g} s, or raise the RATE_LIMIT settings.",
+        next_step=f"Try again in {format_seconds(delay)}, or raise the RATE_LIMIT settings.",
     )
 
 

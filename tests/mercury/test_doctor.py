@@ -1,0 +1,47 @@
+"""Doctor: what the mercury bridge needs is looked at for real, and keys are never shown."""
+
+from pathlib import Path
+
+from bridgehead.mercury.doctor import examine
+from bridgehead.mercury.simulator import Simulator
+
+
+def environment(api: Simulator, folder: Path, **more: str) -> dict[str, str]:
+    return {
+        "MERCURY_API_URL": api.url,
+        "MERCURY_API_KEY": "sk_test",
+        "MERCURY_MODEL": "mercury-2",
+        "BRIDGEHEAD_STATE_DIR": str(folder),
+        **more,
+    }
+
+
+async def found(variables: dict[str, str], *, offline: bool = False) -> dict[str, tuple[str, str]]:
+    return {one.what: (one.verdict, one.text) for one in await examine(variables, offline=offline)}
+
+
+async def test_a_key_and_a_model_that_work_are_right(tmp_path: Path) -> None:
+    async with Simulator() as api:
+        findings = await found(environment(api, tmp_path))
+
+    assert findings["key"][0] == findings[f"API at {api.url}"][0] == findings["model"][0] == "right"
+    assert findings["state"] == ("right", f"kept in {tmp_path / 'mercury'}")
+
+
+async def test_offline_nothing_is_asked(tmp_path: Path) -> None:
+    async with Simulator() as api:
+        findings = await found(environment(api, tmp_path), offline=True)
+        assert len(api.requests) == 0
+
+    assert f"API at {api.url}" not in findings
+
+
+async def test_what_is_wrong_is_named(tmp_path: Path) -> None:
+    async with Simulator() as api:
+        assert (await found(environment(api, tmp_path, MERCURY_API_KEY="")))["key"][0] == "wrong"
+        assert (await found(environment(api, tmp_path, MERCURY_MODEL="mercury-9")))["model"][0] == "wrong"
+        async with api.refusing():
+            findings = await found(environment(api, tmp_path))
+    verdict, text = findings[f"API at {api.url}"]
+    assert verdict == "wrong"
+    assert "sk_test" not in text

@@ -1,0 +1,49 @@
+"""Arguments: strict about what a tool takes, and exact about what is sent on."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from bridgehead.mercury.tools.arguments import Chat, CompletionArguments, Edit, Fim
+
+MESSAGE = {"role": "user", "content": "Well?"}
+
+
+def decoded(kind: type[CompletionArguments], **given: Any) -> Any:
+    return msgspec.convert(given, kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        (Chat, {"messages": []}),
+        (Chat, {"messages": [{**MESSAGE, "role": "narrator"}]}),
+        (Chat, {"messages": [{**MESSAGE, "mood": "good"}]}),
+        (Chat, {"messages": [MESSAGE], "temperature": 2.1}),
+        (Chat, {"messages": [MESSAGE], "max_tokens": 0}),
+        (Chat, {"messages": [MESSAGE], "top_p": 1.5}),
+        (Chat, {"messages": [MESSAGE], "cache": "maybe"}),
+        (Chat, {"messages": [MESSAGE], "timeout_ms": 3_600_001}),
+        (Chat, {"messages": [MESSAGE], "model": ""}),
+        (Chat, {"messages": [MESSAGE], "colour": "red"}),
+        (Fim, {"prompt": "def f():"}),
+        (Edit, {"prompt": ""}),
+    ],
+)
+def test_what_does_not_fit_is_refused(kind: type[CompletionArguments], given: dict[str, Any]) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        decoded(kind, **given)
+
+
+def test_what_is_not_given_is_not_sent() -> None:
+    chat = decoded(Chat, messages=[MESSAGE], temperature=0)
+
+    assert msgspec.to_builtins(chat.to_body()) == {"messages": [MESSAGE], "temperature": 0}
+
+
+def test_an_edit_is_sent_as_one_message() -> None:
+    assert decoded(Edit, prompt="<|code_to_edit|>", top_p=0.5).to_body() == {
+        "top_p": 0.5,
+        "messages": [{"role": "user", "content": "<|code_to_edit|>"}],
+    }
