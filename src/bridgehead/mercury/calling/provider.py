@@ -1,11 +1,12 @@
 """Provider: one API with its keys, its models and prices, its own limit and its own breaker.
 
-The settings describe one, Mercury. A routes file can name others, which are OpenAI-compatible. What one of them
-fails at says nothing of the others; money and the limits of clients are counted over all.
+The settings describe one, Mercury. A routes file can name others, which are OpenAI-compatible. What one of
+them fails at says nothing of the others; money and the limits of clients are counted over all.
 """
 
 from __future__ import annotations
 
+from bridgehead.runtime.settings import SettingError
 from bridgehead.runtime.timing import Clock
 
 from ..api.catalogue import Catalogue
@@ -48,7 +49,7 @@ class Provider:
         if delay:
             raise MercuryError(
                 "LOCAL_RATE_LIMIT",
-                f"The limit of {self._window.most} requests a minute for the provider {self.name} is reached.",
+                f"The provider {self.name} is asked {self._window.most} times a minute, and no more.",
                 retry_after=delay,
                 next_step=f"Try again in {delay:.3g} s, or raise requests_per_minute in the routes file.",
             )
@@ -59,9 +60,13 @@ def make_provider(name: str, entry: ProviderEntry, settings: MercurySettings, cl
     """Make a provider of a routes file: as the settings say, but with its own address and keys."""
     from pathlib import Path
 
-    own = {
-        "MERCURY_API_URL": URL.parse(entry.url),
-        "MERCURY_API_KEY": () if entry.key_file else KEYS.parse(entry.key),
-        "MERCURY_API_KEY_FILE": Path(entry.key_file).expanduser() if entry.key_file else None,
-    }
+    try:
+        own = {
+            "MERCURY_API_URL": URL.parse(entry.url),
+            "MERCURY_API_KEY": () if entry.key_file else KEYS.parse(entry.key),
+            "MERCURY_API_KEY_FILE": Path(entry.key_file).expanduser() if entry.key_file else None,
+        }
+    except ValueError:
+        wanted = f"a routes file (the url or the key of the provider {name} cannot be used)"
+        raise SettingError("MERCURY_ROUTES_FILE", str(settings.routes_file), wanted) from None
     return Provider(settings.replace(own), clock, name, entry)

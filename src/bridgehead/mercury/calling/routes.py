@@ -104,7 +104,8 @@ class Routes(Struct, forbid_unknown_fields=True, frozen=True):
     @property
     def names(self) -> tuple[str, ...]:
         """The model names that routes make up; patterns are not among them."""
-        return tuple(dict.fromkeys(route.model for route in self.routes if route.model.strip("*?[]") == route.model != ""))
+        names = (route.model for route in self.routes if route.model and not set("*?[") & set(route.model))
+        return tuple(dict.fromkeys(names))
 
     def find(self, call: Call) -> list[Target]:
         """Return where a call goes: the model of the settings' own provider where no route fits."""
