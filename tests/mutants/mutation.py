@@ -127,7 +127,8 @@ class _Mutator(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         name = ast.unparse(node.func)
-        return node if name in NOT_VALUES or name.partition(".")[0] in LOGGERS else self.generic_visit(node)
+        is_other = name.rpartition(".")[2] in NOT_VALUES or name.partition(".")[0] in LOGGERS
+        return node if is_other else self.generic_visit(node)
 
     # --- scopes --------------------------------------------------------------------------------------------
 

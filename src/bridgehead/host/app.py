@@ -24,6 +24,7 @@ from .metrics import HostMetrics
 from .pages import Pages
 from .proxies import Proxies
 from .registry import Registry
+from .reloading import Reloader
 from .request import HostRequest, RequestIds, answer_preflight, current_id, is_preflight
 from .routes import Route
 from .views import Views
@@ -49,6 +50,7 @@ class HostApplication:
         proxies: Proxies,
         metrics: HostMetrics,
         access_log: AccessLog,
+        reloader: Reloader,
         clock: Clock,
         watch: TokenWatch,
         shutdown_seconds: float,
@@ -60,6 +62,7 @@ class HostApplication:
         self._proxies = proxies
         self._metrics = metrics
         self._access_log = access_log
+        self.reload = reloader.reload
         self._now = clock.monotonic
         self._watch = watch
         self._shutdown_seconds = shutdown_seconds

@@ -23,9 +23,11 @@ from .metrics import HostMetrics
 from .pages import Pages
 from .proxies import Proxies
 from .registry import Registry
+from .reloading import Reloader
 from .request import log_fields
 from .routes import make_table
 from .settings import HostSettings
+from .tls import Certificate
 from .tracing import Tracer
 from .views import Views
 
@@ -75,6 +77,7 @@ def make_application(
     state_key: bytes,
     tracer: Tracer | None = None,
     workers: Workers | None = None,
+    certificate: Certificate | None = None,
 ) -> HostApplication:
     """Make the application of one process."""
     logs.also(log_fields)
@@ -86,6 +89,9 @@ def make_application(
     registry = Registry(manifests, environment, tracer=tracer)
     guard = Guard(settings.hosts, settings.allowed_origins)
     metrics = HostMetrics()
+    if certificate is not None:
+        metrics.show_certificate(lambda: certificate.expires)
+    access_log = AccessLog(settings.access_log, clock)
     return HostApplication(
         registry,
         Views(
@@ -106,7 +112,10 @@ def make_application(
         Pages(registry, metrics, None if oauth is None else oauth.describe_resource, workers),
         proxies=Proxies(settings.trusted_proxies),
         metrics=metrics,
-        access_log=AccessLog(settings.access_log, clock),
+        access_log=access_log,
+        reloader=Reloader(
+            settings, environment, tokens=tokens, certificate=certificate, access_log=access_log
+        ),
         clock=clock,
         watch=TokenWatch(tokens, clock),
         shutdown_seconds=settings.shutdown_seconds,

@@ -7,7 +7,7 @@ name become one family.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 
 from bridgehead.mcp import CallHook, Invocation, Outcome, observe_calls
@@ -55,6 +55,14 @@ class HostMetrics:
             "bridgehead_http_in_flight",
             "HTTP requests being served that take waiting.",
             lambda: {(): float(self.in_flight)},
+        )
+
+    def show_certificate(self, read_expiry: Callable[[], float]) -> None:
+        """Show when the certificate ends, so that somebody is told before it does."""
+        self.metrics.gauge(
+            "bridgehead_tls_certificate_expiry_timestamp_seconds",
+            "When the certificate that is served ends, in seconds since 1970.",
+            lambda: {(): read_expiry()},
         )
 
     def count_request(self, route: str, status: int, seconds: float, client: str | None) -> None:

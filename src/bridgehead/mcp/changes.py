@@ -7,8 +7,10 @@ than the number of things it listens to. Call only from the event loop's thread.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from . import jsonrpc
 from .lazy_imports import asyncio
 
 if TYPE_CHECKING:
@@ -23,12 +25,21 @@ Change = tuple[str, str | None]
 """A notification's method, and the resource's URI where it is about one resource."""
 
 
+def encode_change(change: Change) -> bytes:
+    """Encode a change as a client of the handshake era hears of it."""
+    method, uri = change
+    return jsonrpc.notification(method, None if uri is None else {"uri": uri})
+
+
 class Listener:
     """What one client listens to, and the changes that wait for it."""
 
-    def __init__(self, lists: set[str], uris: set[str]) -> None:
+    def __init__(
+        self, lists: set[str], uris: set[str], encode: Callable[[Change], bytes] = encode_change
+    ) -> None:
         self.lists = lists
         self.uris = uris
+        self._encode = encode
         self._waiting: dict[Change, None] = {}
         self._wake: Event | None = None
         self._closed = False
@@ -49,14 +60,20 @@ class Listener:
         if self._wake is not None:
             self._wake.set()
 
-    async def next_changes(self) -> list[Change]:
-        """Wait until there is something to tell, and take it; nothing means that it is over."""
-        if not (self._waiting or self._closed):
+    def take(self) -> list[bytes]:
+        """Take what there is to tell now, encoded."""
+        if not self._waiting:
+            return []
+        messages = [self._encode(change) for change in self._waiting]
+        self._waiting.clear()
+        return messages
+
+    async def wait(self) -> bool:
+        """Wait until there is something to take; False means that it is over."""
+        while not (self._waiting or self._closed):
             self._wake = asyncio.Event()
             await self._wake.wait()
-        changes = list(self._waiting)
-        self._waiting.clear()
-        return changes
+        return bool(self._waiting)
 
 
 class Changes:

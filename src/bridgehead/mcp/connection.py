@@ -63,6 +63,7 @@ class Connection:
         "in_flight",
         "limits",
         "listener",
+        "listeners",
         "parked",
         "principal",
         "room_made",
@@ -83,12 +84,18 @@ class Connection:
         self.asked: dict[jsonrpc.RequestId, asyncio.Future[Any]] = {}
         self.listener: Listener | None = None
         """What a client of the handshake era hears of; made by its `initialize`."""
+        self.listeners: list[Listener] = []
+        """All that this client hears of: the one above, and its open listen streams."""
         self._last_asked = 0
 
     @property
     def is_busy(self) -> bool:
         """Tell whether there is no room for another request."""
         return len(self.in_flight) - self.parked >= self.limits.requests_in_flight
+
+    def take_changes(self) -> list[bytes]:
+        """Take what the client is to hear of before the next answer, which may be the cause of it."""
+        return [message for listener in self.listeners for message in listener.take()]
 
     def enter(self, request: InFlight) -> None:
         """Take a request in. Its id must not be that of one still being served."""

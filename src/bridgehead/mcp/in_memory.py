@@ -81,6 +81,8 @@ class InMemoryClient:
         reply = self.dispatcher.receive(data, self.connection, self)
         if reply is not None and not isinstance(reply, bytes):
             reply = await reply
+        for message in self.connection.take_changes():  # before the answer, as on stdio
+            await self.send(message)
         return None if reply is None else self._kept(reply)
 
     def start(self, method: str, params: dict[str, Any] | None = None) -> tuple[int, asyncio.Task[Any]]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from . import changes, jsonrpc
+from . import changes
 from .bridge import Bridge
 from .calls.context import Context
 from .calls.multi_round import MultiRound
@@ -87,23 +87,26 @@ class Server:
             names = {"tools": changes.TOOLS, "prompts": changes.PROMPTS, "resources": changes.RESOURCES}
             connection.listener = Listener({names[what] for what in self.bridge.changing}, set())
             self.bridge.changed.listen(connection.listener)
+            connection.listeners.append(connection.listener)
 
     @staticmethod
     async def announce(listener: Listener, outlet: Outlet) -> None:
         """Tell a client of the handshake era what changes, for as long as its connection lasts."""
-        while changed := await listener.next_changes():
-            for method, uri in changed:
-                await outlet.send(jsonrpc.notification(method, None if uri is None else {"uri": uri}))
+        while await listener.wait():
+            for message in listener.take():
+                await outlet.send(message)
 
     @contextmanager
     def open_stream(self, connection: Connection, listener: Listener) -> Iterator[None]:
         """Count an open listen stream, and let its listener hear of changes while it is open."""
         self.streams.add(listener)
         self.bridge.changed.listen(listener)
+        connection.listeners.append(listener)
         try:
             with connection.park():
                 yield
         finally:
+            connection.listeners.remove(listener)
             self.bridge.changed.leave(listener)
             self.streams.discard(listener)
 

@@ -1,4 +1,4 @@
-"""The stdio server: reading stops while the client has to wait, and goes on when it need not."""
+"""The stdio server: when it reads, in which order it writes, and what it says after the end of input."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -6,12 +6,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
+import pytest
 
 from bridgehead.mcp import Arguments, Bridge, Context, Limits, NoArguments
 from bridgehead.mcp.connection import Connection
 from bridgehead.mcp.dispatch import Dispatcher
 from bridgehead.mcp.stdio.server import StdioServer
-from tests.support.messages import call, request
+from tests.support.messages import call, request, stateless
 from tests.support.waiting import until
 
 
@@ -65,8 +66,17 @@ class Reader:
         self.is_read.set()
 
     @property
+    def messages(self) -> list[Any]:
+        return [msgspec.json.decode(part) for part in self.parts]
+
+    @property
     def answered(self) -> list[int]:
-        return [msgspec.json.decode(part)["id"] for part in self.parts]
+        return [message["id"] for message in self.messages]
+
+    @property
+    def told(self) -> list[Any]:
+        """What came, in order: the ids of answers, and the methods of notifications."""
+        return [message.get("id", message.get("method")) for message in self.messages]
 
 
 class Size(Arguments):
@@ -78,10 +88,31 @@ class Gate:
 
     def __init__(self) -> None:
         self.opened = asyncio.Event()
-        self.bridge: Bridge[None] = Bridge("gate", "1")
+        self.bridge: Bridge[None] = Bridge("gate", "1", lifespan=self.lifespan, changing={"resources"})
+        self.bridge.resource("gate://it", name="it")(self.read)
         self.bridge.tool("Wait.", name="wait")(self.wait)
         self.bridge.tool("Answer at once.", name="at_once")(self.at_once)
         self.bridge.tool("Answer later.", name="later")(self.later)
+        self.bridge.tool("Change.", name="change")(self.change)
+        self.bridge.tool("Change and wait.", name="change_later")(self.change_later)
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        yield None
+        self.bridge.changed.resources()  # a far side that is let go of changes what there is to read
+
+    def read(self, ctx: Context[None]) -> str:
+        return "it"
+
+    def change(self, args: NoArguments, ctx: Context[None]) -> str:
+        self.bridge.changed.resources()
+        return "changed"
+
+    async def change_later(self, args: NoArguments, ctx: Context[None]) -> str:
+        await self.opened.wait()
+        self.bridge.changed.resources()
+        await ctx.log("info", "changed")
+        return "changed"
 
     async def wait(self, args: NoArguments, ctx: Context[None]) -> str:
         await self.opened.wait()
@@ -164,3 +195,42 @@ async def test_requests_that_came_while_answers_are_not_read_wait_for_the_reader
 
         reader.is_read.set()
         await until(lambda: reader.answered == [0, 1, 2])
+
+
+CHANGED = "notifications/resources/list_changed"
+LISTEN = {"notifications": {"resourcesListChanged": True}}
+
+
+@pytest.mark.parametrize("tool_name", ["change", "change_later"])
+async def test_a_change_is_told_before_the_answer_of_the_call_that_made_it(tool_name: str) -> None:
+    gate = Gate()
+    gate.opened.set()
+    async with serving(gate) as (source, reader):
+        source.feed(tool(tool_name, 1))
+        await until(lambda: 1 in reader.told)
+
+        assert [what for what in reader.told if what in {1, CHANGED}] == [CHANGED, 1]
+
+
+async def test_a_listen_stream_hears_of_a_change_before_the_answer_too() -> None:
+    async with serving(Gate()) as (source, reader):
+        source.feed(msgspec.json.encode(stateless("subscriptions/listen", LISTEN, 1)) + b"\n")
+        await until(lambda: "notifications/subscriptions/acknowledged" in reader.told)
+        source.feed(msgspec.json.encode(stateless("tools/call", call("change"), 2)) + b"\n")
+        await until(lambda: 2 in reader.told)
+
+        heard = reader.messages[-3:]
+        assert sorted(message.get("method", "") for message in heard[:2]) == [CHANGED, CHANGED]
+        assert heard[-1]["id"] == 2
+
+
+async def test_after_the_end_of_input_nothing_but_answers_is_written() -> None:
+    gate = Gate()
+    async with serving(gate) as (source, reader):
+        source.feed(tool("at_once", 1, size=1))  # with which the lifespan begins
+        source.feed(tool("change_later", 2))
+        await until(lambda: 1 in reader.told)
+        source.feed(b"")
+        gate.opened.set()
+
+    assert reader.told == [0, 1, 2]

@@ -192,8 +192,12 @@ class Context(Generic[State]):
 
     async def notify(self, method: str, params: dict[str, Any]) -> None:
         """Send the client a notification that belongs to this request; none once it is over."""
+        await self.send(jsonrpc.notification(method, params))
+
+    async def send(self, message: bytes) -> None:
+        """Send the client an encoded message that belongs to this request; none once it is over."""
         if self.is_open:
-            await self.outlet.send(jsonrpc.notification(method, params))
+            await self.outlet.send(message)
 
     async def close_stream(self) -> None:
         """Let go of the HTTP response stream; a client that can resume comes back for the rest."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from msgspec import UNSET
 
-from .. import changes
+from .. import changes, jsonrpc
 from ..calls.context import Context
 from ..calls.params import META_PREFIX, ListenFilter, ListenParams, SubscribeParams
-from ..changes import Listener
+from ..changes import Change, Listener
 from ..errors import OVERLOADED, ProtocolError
 from ..server import EMPTY_BODY, Body, EventualBody, Server
 
@@ -68,11 +69,16 @@ async def _stream_changes(server: Server, context: Context[Any], granted: Listen
         )
         if wanted
     }
-    listener = Listener(lists, set(granted.resource_subscriptions or ()))
+    listener = Listener(lists, set(granted.resource_subscriptions or ()), partial(_encode, meta))
     with server.open_stream(context.connection, listener):
         acknowledgement = {"_meta": meta, "notifications": granted}
         await context.notify("notifications/subscriptions/acknowledged", acknowledgement)
-        while changed := await listener.next_changes():
-            for method, uri in changed:
-                await context.notify(method, {"_meta": meta} if uri is None else {"_meta": meta, "uri": uri})
+        while await listener.wait():
+            for message in listener.take():
+                await context.send(message)
     return b"{}", meta
+
+
+def _encode(meta: dict[str, Any], change: Change) -> bytes:
+    method, uri = change
+    return jsonrpc.notification(method, {"_meta": meta} if uri is None else {"_meta": meta, "uri": uri})

@@ -56,6 +56,7 @@ class StdioServer:
         self._loop = asyncio.get_running_loop()
         self._flush_is_due = False
         self._has_input_ended = False
+        self._has_client_left = False
         self._stopped = asyncio.Event()
         self._progress = asyncio.Event()
 
@@ -89,7 +90,7 @@ class StdioServer:
         for line in self._lines.feed(chunk) if chunk else self._lines.end():
             self._line(line)
         if not chunk:
-            self._has_input_ended = True
+            self._has_input_ended = self._has_client_left = True
             self._stopped.set()
         self._balance()
         if self._announcer is None and self._connection.listener is not None:
@@ -115,7 +116,7 @@ class StdioServer:
     def _take(self, message: jsonrpc.Message | jsonrpc.Batch | jsonrpc.Malformed) -> None:
         reply = self._dispatcher.take_any(message, self._connection, self)
         if isinstance(reply, bytes):
-            self._write(reply)
+            self._answer(reply)
         elif reply is not None:
             self._tasks.add(self._loop.create_task(self._finish(reply)))
 
@@ -123,7 +124,7 @@ class StdioServer:
         try:
             answer = await work
             if answer is not None:
-                self._write(answer)
+                self._answer(answer)
         finally:
             self._tasks.discard(asyncio.current_task())
             self._progress.set()
@@ -152,6 +153,13 @@ class StdioServer:
             self._input.resume()
 
     # --- out -----------------------------------------------------------------------------------------------
+
+    def _answer(self, answer: bytes) -> None:
+        """Write an answer. A change that the call made comes before it, and not when its listener wakes."""
+        if not self._has_client_left:
+            for message in self._connection.take_changes():
+                self._output.write(message + b"\n")
+        self._write(answer)
 
     def _write(self, message: bytes) -> None:
         """Keep a message; it goes out at once where nothing else is going on, else with what follows it."""
@@ -187,7 +195,13 @@ class StdioServer:
             self._advance()
 
     async def send(self, message: bytes) -> None:
-        """Send a message that is not an answer, waiting while the client is slow to read."""
+        """Send a message that is not an answer, waiting while the client is slow to read.
+
+        Nothing once the input has ended: clients crash on what comes while they close (mcp 1.20 and 1.30).
+        Answers still go out, so that requests can be piped in from a file.
+        """
+        if self._has_client_left:
+            return
         self._write(message)
         if self._output.size > self._limits.output_bytes:
             await self._output.drained(self._limits.output_bytes // 2)

@@ -20,7 +20,7 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.timing import Clock
 
 from ..api.client import Report, TimeLimit
-from ..completion import Completion
+from ..completion import Completion, Metadata
 from ..errors import MercuryError, format_seconds, list_models, unknown_model
 from . import response_format
 from .audit import Audit
@@ -32,7 +32,7 @@ from .limits import UNKNOWN, Held, Limits
 from .provider import Provider
 from .retries import Retries
 from .routes import Routes, Target
-from .usage import Usage, UsageCounts, counts_of
+from .usage import Usage, UsageCounts
 
 UNKNOWN_MODEL = "(unknown)"
 """What failures of models that nobody knows are counted under: clients may make up any number of names."""
@@ -185,6 +185,8 @@ class Completer:
         provider = self._providers[call.provider]
         if self._needs_prices:
             await provider.catalogue.load()
+        else:
+            provider.catalogue.renew()
         key, refused_keys, tries = provider.keys.pick(), set[str](), 0
         while True:
             try:
@@ -223,11 +225,11 @@ class Completer:
             provider.breaker.record_nothing()
             raise
         provider.breaker.record_success()
-        completion.metadata.cost_usd = provider.catalogue.price(completion.metadata, call.model)
+        completion.metadata.cost_usd = await _price(provider, completion.metadata, call.model)
         if self._routes.routes:
             completion.metadata.provider = provider.name
         self._settle(hold, completion)
-        self._usage.count(call.model, call.client, counts_of(completion.metadata))
+        self._usage.count_answer(call.model, call.client, completion.metadata)
         return completion
 
     def _limit_time(self, call: Call, deadline: float) -> TimeLimit:
@@ -334,7 +336,22 @@ def _price_worst_case(call: Call, provider: Provider, most: int | None) -> float
             f"There is a budget, and it is not known how long an answer of {call.model!r} can get.",
             next_step="Give max_tokens, or use a model that mercury_list_models lists.",
         )
+    if names and not provider.catalogue.has_current_price(call.model):
+        raise MercuryError(
+            "PRICE_UNKNOWN",
+            "There is a budget, and the API's prices are too old to trust and could not be renewed.",
+            next_step="Try again in a minute; `bridgehead mercury doctor` checks the list of models.",
+        )
     return provider.catalogue.worst_cost(call.model, len(call.body), most)
+
+
+async def _price(provider: Provider, metadata: Metadata, model: str) -> float | None:
+    """Return what an answer cost; the first one of a process may come before the prices."""
+    cost = provider.catalogue.price(metadata, model)
+    if cost is None and metadata.usage.total_tokens:
+        await provider.catalogue.wait_for_prices()
+        cost = provider.catalogue.price(metadata, model)
+    return cost
 
 
 def _can_fall_back(error: MercuryError) -> bool:

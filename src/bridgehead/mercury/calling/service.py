@@ -63,7 +63,7 @@ class Service:
             keep_days=settings.usage_days,
             on_open=import_ledger,
         )
-        self.usage = Usage(self.usage_store)
+        self.usage = Usage(self.usage_store, self.catalogue.price)
         budgets = BudgetLimits(
             Amounts(settings.budget_usd, settings.month_budget_usd),
             Amounts(settings.client_budget_usd, settings.client_month_budget_usd),
