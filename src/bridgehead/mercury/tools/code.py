@@ -27,6 +27,7 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         name=FIM_COMPLETION,
         title="Mercury fill in the middle",
         read_only=True,
+        paid=True,
         open_world=True,
         defaults={"model": settings.fim_model or settings.model},
     )(fill_in)
@@ -36,6 +37,7 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         name=EDIT_COMPLETION,
         title="Mercury edit",
         read_only=True,
+        paid=True,
         open_world=True,
         defaults={"model": settings.edit_model or settings.model},
     )(edit)
