@@ -57,6 +57,8 @@ async def _choose_model(args: CompletionArguments, path: str, own_default: str, 
     """Take the default model where none is named. One that nobody named is never taken: it may cost more."""
     if args.model is not UNSET:
         return
+    if service.routes.routes and not own_default:
+        return  # a route may name one
     default = args.model = own_default or service.settings.model
     able = await service.list_able_models(path)
     if default in service.catalogue.names and able and default not in able:
