@@ -12,6 +12,7 @@ from typing import Any
 from bridgehead import __version__
 from bridgehead.mcp import Bridge, Dispatcher, Limits, combine, restrict
 from bridgehead.mcp.http import Application
+from bridgehead.mcp.http.callers import Callers
 from bridgehead.mcp.http.guard import Guard
 from bridgehead.runtime.tool_filter import ToolFilter
 
@@ -47,6 +48,8 @@ class Views:
         self._state_key = state_key
         self._session_prefix = session_prefix
         self._views: dict[Key, Application] = {}
+        self.callers = Callers(limits)
+        """What each caller has open, over all views."""
         self._by_grant: dict[tuple[str | None, frozenset[str], frozenset[str], bool], Application] = {}
 
     def find(self, bridge: str | None, grant: Grant) -> Application:
@@ -77,6 +80,7 @@ class Views:
             self._guard,
             prefix=f"/{bridge}" if bridge else "",
             session_prefix=self._session_prefix,
+            callers=self.callers,
         )
 
     def _part(self, name: str, *, may_write: bool, may_spend: bool) -> Bridge[Any]:
