@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 
 from bridgehead.host.metrics import OTHERS, HostMetrics, join_pages, write_metrics
+from bridgehead.mcp import Limits
+from bridgehead.mcp.http.callers import Callers
 from bridgehead.runtime.metrics import Metrics
 from tests.support.host_server import Host, bearer, hosting
 from tests.support.http_server import mirrored
@@ -133,7 +135,7 @@ def test_the_texts_of_several_processes_become_one() -> None:
 
 
 def test_very_many_callers_do_not_make_very_many_samples() -> None:
-    metrics = HostMetrics()
+    metrics = HostMetrics(Callers(Limits()))
     for number in range(1200):
         metrics.count_request("/mcp", 200, 0.001, f"caller{number}")
 

@@ -12,6 +12,8 @@ from bridgehead.host.auth import token_command
 from bridgehead.host.metrics import HostMetrics
 from bridgehead.host.pages import Pages
 from bridgehead.host.registry import Registry, installed
+from bridgehead.mcp import Limits
+from bridgehead.mcp.http.callers import Callers
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "operations.md").read_text(encoding="utf-8")
@@ -27,7 +29,11 @@ async def counted(folder: Path) -> set[str]:
     await registry.start()
     try:
         assert [status.problem for status in registry.statuses.values()] == ["", "", ""]
-        return {metric.name for _, own in Pages(registry, HostMetrics()).sources() for metric in own.all}
+        return {
+            metric.name
+            for _, own in Pages(registry, HostMetrics(Callers(Limits()))).sources()
+            for metric in own.all
+        }
     finally:
         await registry.stop(5.0)
 
@@ -51,10 +57,9 @@ def test_every_reason_is_documented() -> None:
     ours = DOCS.parent / "src" / "bridgehead"
     sources = [*(ours / "host").rglob("*.py"), *(ours / "mcp" / "http").rglob("*.py")]
     code = "\n".join(path.read_text(encoding="utf-8") for path in sources)
-    reasons = set(re.findall(r'"(token_[a-z]+)"', code))
-    reasons |= set(
-        re.findall(r'self\._(?:reject\(\d+, |report\(|on_reject\(|reject\(accepted, )"([a-z_]+)"', code)
-    )
+    reasons = set(re.findall(r'"(token_[a-z]+)"', code)) - {"token_id"}
+    reasons |= set(re.findall(r'self\._(?:report\(|on_reject\(|reject\(accepted, )"([a-z_]+)"', code))
+    reasons |= set(re.findall(r'Malformed\(\d+, "([a-z_]+)"', code))
     reasons |= set(re.findall(r'HostRejection\([^()]*?(?:\([^()]*\)[^()]*?)*?, "([a-z_]+)"', code))
     table = PAGE.partition("| reason | means |")[2].partition("\n\n")[0]
 

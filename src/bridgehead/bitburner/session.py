@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .game.switchboard import Switchboard
     from .game.wire import Reply
     from .settings import BitburnerSettings
+    from .tools.definitions import Index
 
 Announce = Callable[[str, str, bool], None]
 """Tells clients that a file changed: server, name, and whether the list of files changed too."""
@@ -50,6 +51,9 @@ class Session:
         self.history = history
         self.changes = changes
         self.announce: Announce = lambda *_: None
+        self.index: Index | None = None
+        self.kept_definitions: str | None = None
+        """The definitions as they were last kept on this machine."""
         self._notice = ""
         self._background: set[asyncio.Task[None]] = set()
         board.on_change.append(self._check_new_game)

@@ -7,10 +7,12 @@ name become one family.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 
 from bridgehead.mcp import CallHook, Invocation, Outcome, observe_calls
+from bridgehead.mcp.http.callers import Callers
 from bridgehead.runtime.metrics import Histogram, Metric, Metrics
 
 from .tracing import Tracer
@@ -30,7 +32,7 @@ Given = tuple[tuple[str, str], ...]
 class HostMetrics:
     """What the host itself counts, beside what each bridge counts of itself."""
 
-    def __init__(self) -> None:
+    def __init__(self, callers: Callers) -> None:
         self.metrics = metrics = Metrics()
         self.in_flight = 0
         """Requests whose response takes waiting."""
@@ -55,6 +57,20 @@ class HostMetrics:
             "bridgehead_http_in_flight",
             "HTTP requests being served that take waiting.",
             lambda: {(): float(self.in_flight)},
+        )
+
+        self.connections: Counter[str] = Counter()
+        """Connections that are open, by the address at their other end; the server counts them."""
+        metrics.gauge(
+            "bridgehead_connections",
+            "Connections that are open.",
+            lambda: {(): float(self.connections.total())},
+        )
+        metrics.gauge(
+            "bridgehead_sessions", "Sessions that are open.", lambda: {(): float(callers.sessions.total)}
+        )
+        metrics.gauge(
+            "bridgehead_streams", "Streams that are open.", lambda: {(): float(callers.streams.total)}
         )
 
     def show_certificate(self, read_expiry: Callable[[], float]) -> None:

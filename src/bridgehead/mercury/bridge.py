@@ -12,6 +12,7 @@ from bridgehead.mcp import Bridge
 from bridgehead.runtime.manifest import Commands, FarSide, FormField, Manifest, Trial
 
 from .calling.audit import audit_calls
+from .calling.routes import MERCURY
 from .calling.service import Service, open_service
 from .errors import MercuryDialect
 from .settings import MercurySettings
@@ -98,8 +99,11 @@ def far_side(service: Service | None) -> FarSide:
         return FarSide(is_there=False, says="The API has not been spoken to yet.")
     if not service.keys.count:
         return FarSide(is_there=False, says="There is no API key: set MERCURY_API_KEY.")
-    if service.breaker.is_open:
+    down = service.providers_down
+    if MERCURY in down:
         return FarSide(is_there=False, says="The API keeps failing and is left alone for a moment.")
+    if down:
+        return FarSide(is_there=True, says=f"Providers that keep failing: {', '.join(down)}.")
     return FarSide(is_there=True, says=f"{service.keys.count} key(s) for {service.settings.api_url}.")
 
 

@@ -31,6 +31,7 @@ class Metadata(Struct, omit_defaults=True):
     model: str
     usage: Tokens
     finish_reason: str
+    provider: str | None = None
     cost_usd: float | None = None
     duration_ms: float | None = None
     time_to_first_token_ms: float | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from bridgehead.runtime.directories import StateSettings
 from bridgehead.runtime.logs import LogSettings
@@ -127,6 +128,12 @@ class MercurySettings(StateSettings, LogSettings):
     )
     allowed_models = Setting[tuple[str, ...]](
         "MERCURY_ALLOWED_MODELS", WORDS, (), "The only models that may be used; empty allows all."
+    )
+    routes_file = Setting(
+        "MERCURY_ROUTES_FILE",
+        PATH,
+        None,
+        "A TOML file that maps model names, tools, clients and sizes to models and other providers.",
     )
     budget_usd = Setting[float | None](
         "MERCURY_BUDGET_USD",
@@ -273,6 +280,14 @@ class MercurySettings(StateSettings, LogSettings):
     def __init__(self, environment: Mapping[str, str]) -> None:
         proxies = {name: value for name in _PROXIES if (value := environment.get(name.lower()))}
         super().__init__({**proxies, **environment})
+
+    def replace(self, values: Mapping[str, Any]) -> MercurySettings:
+        """Return the same settings with other values, which are as a setting's kind would read them."""
+        from copy import copy
+
+        changed = copy(self)
+        changed.values = {**self.values, **values}
+        return changed
 
     def check(self) -> None:
         """Refuse values that contradict each other."""

@@ -27,14 +27,18 @@ class Request(Struct):
     path: str
     model: str
     body: bytes
+    """What is asked."""
     is_streamed: bool = False
     is_diffusing: bool = False
     """Whether each piece of a stream replaces the whole text so far."""
+    sent_body: bytes = b""
+    """What is sent in its place, where a route goes to another model."""
 
     @property
     def payload(self) -> bytes:
         """The body as it is sent; a stream ends with what it used."""
-        return self.body[:-1] + _STREAMED if self.is_streamed else self.body
+        body = self.sent_body or self.body
+        return body[:-1] + _STREAMED if self.is_streamed else body
 
 
 class TokenDetails(Struct):

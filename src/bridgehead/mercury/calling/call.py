@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import UNSET
+from msgspec import UNSET, json
 
 from bridgehead.mcp import Context
 
@@ -15,6 +15,7 @@ from ..api import wire
 from ..errors import MercuryError
 from ..settings import MercurySettings
 from ..tools.arguments import Chat, CompletionArguments, ResponseFormat
+from .routes import MERCURY, Routes, Target
 
 ANONYMOUS = "(no token)"
 """Stands for everybody who comes without a token."""
@@ -40,8 +41,18 @@ class Call(wire.Request, kw_only=True):
     cache: CacheUse
     max_tokens: int | None = None
     response_format: ResponseFormat | None = None
+    is_model_named: bool = False
+    provider: str = MERCURY
+    """The name of the provider that is asked."""
     tries: int = 0
     """How many requests were sent for it so far."""
+
+    def turn_to(self, target: Target) -> None:
+        """Ask a provider for a model of its own from now on; what the cache knows the call by stays."""
+        self.provider = target.provider
+        if target.model != self.model:
+            self.model = target.model
+            self.sent_body = wire.write({**json.decode(self.body), "model": target.model})
 
     @property
     def cache_key(self) -> CacheKey:
@@ -69,7 +80,8 @@ def identify_account(context: Context[Any]) -> str:
 class CallFactory:
     """Makes calls as the settings allow and complete them."""
 
-    def __init__(self, settings: MercurySettings) -> None:
+    def __init__(self, settings: MercurySettings, routes: Routes) -> None:
+        self._routes = routes
         self._model = settings.model
         self._allowed_models = settings.allowed_models
         self._max_bytes = settings.max_request_size
@@ -89,9 +101,10 @@ class CallFactory:
         """Make a call from its arguments, which become the body of the request."""
         cache, timeout = args.cache, args.timeout_ms
         args.cache = args.timeout_ms = UNSET
+        is_model_named = args.model is not UNSET
         if args.model is UNSET:
             args.model = self._model
-        if self._allowed_models and args.model not in self._allowed_models:
+        if self._allowed_models and args.model not in (*self._allowed_models, *self._routes.names):
             raise _not_allowed(args.model, self._allowed_models)
         body = wire.write(args.to_body())
         if len(body) > self._max_bytes:
@@ -112,6 +125,7 @@ class CallFactory:
             request_seconds=seconds if stream else (timeout or self._request_timeout) / 1000,
             cache=cache or self._cache,
             max_tokens=args.max_tokens or None,
+            is_model_named=is_model_named,
         )
         if isinstance(args, Chat):
             _add_chat_options(call, args)

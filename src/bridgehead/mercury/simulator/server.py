@@ -113,6 +113,11 @@ class Simulator:
             if self._is_open and not self._refusals:
                 await self._listen()
 
+    @property
+    def is_refusing(self) -> bool:
+        """Whether a fault lets nothing listen just now."""
+        return bool(self._refusing)
+
     async def _refuse(self, seconds: float) -> None:
         async with self.refusing():
             await asyncio.sleep(seconds or REFUSED_SECONDS)

@@ -60,6 +60,7 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         name=BATCH,
         title="Mercury batch",
         read_only=True,
+        paid=True,
         open_world=True,
         defaults={"model": settings.model},
     )(run)

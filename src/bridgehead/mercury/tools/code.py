@@ -27,6 +27,7 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         name=FIM_COMPLETION,
         title="Mercury fill in the middle",
         read_only=True,
+        paid=True,
         open_world=True,
         defaults={"model": settings.fim_model or settings.model},
     )(fill_in)
@@ -36,6 +37,7 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         name=EDIT_COMPLETION,
         title="Mercury edit",
         read_only=True,
+        paid=True,
         open_world=True,
         defaults={"model": settings.edit_model or settings.model},
     )(edit)
@@ -55,6 +57,8 @@ async def _choose_model(args: CompletionArguments, path: str, own_default: str, 
     """Take the default model where none is named. One that nobody named is never taken: it may cost more."""
     if args.model is not UNSET:
         return
+    if service.routes.routes and not own_default:
+        return  # a route may name one
     default = args.model = own_default or service.settings.model
     able = await service.list_able_models(path)
     if default in service.catalogue.names and able and default not in able:
