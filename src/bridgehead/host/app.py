@@ -184,7 +184,11 @@ class HostApplication:
             request.reason = REASONS[status]
             self.metrics.rejections.add(request.reason)
         self.metrics.count_request(
-            request.route, status, seconds, None if request.grant is None else request.grant.name
+            request.route,
+            status,
+            seconds,
+            None if request.grant is None else request.grant.name,
+            is_stream=request.http.stream is not None,
         )
         self._access_log.write(request, status, seconds)
 
