@@ -7,11 +7,13 @@ connection to each far side, however many views there are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from bridgehead import __version__
 from bridgehead.mcp import Bridge, Dispatcher, Limits, combine, restrict
 from bridgehead.mcp.http import Application
+from bridgehead.mcp.http.callers import Callers
 from bridgehead.mcp.http.guard import Guard
 from bridgehead.runtime.tool_filter import ToolFilter
 
@@ -39,6 +41,7 @@ class Views:
         *,
         state_key: bytes,
         session_prefix: str = "",
+        on_error: Callable[[str, int], None] | None = None,
     ) -> None:
         self._registry = registry
         self._offering = offering
@@ -46,7 +49,10 @@ class Views:
         self._limits = limits
         self._state_key = state_key
         self._session_prefix = session_prefix
+        self._on_error = on_error
         self._views: dict[Key, Application] = {}
+        self.callers = Callers(limits)
+        """What each caller has open, over all views."""
         self._by_grant: dict[tuple[str | None, frozenset[str], frozenset[str], bool], Application] = {}
 
     def find(self, bridge: str | None, grant: Grant) -> Application:
@@ -70,13 +76,18 @@ class Views:
         parts = [self._part(name, may_write=may_write, may_spend=may_spend) for name, may_write in open_]
         whole = parts[0] if bridge else combine(NAME, __version__, parts, title="Bridgehead")
         dispatcher = Dispatcher(
-            whole, limits=self._limits, state_key=self._state_key, lifespans=self._registry.lifespans
+            whole,
+            limits=self._limits,
+            state_key=self._state_key,
+            lifespans=self._registry.lifespans,
+            on_error=self._on_error,
         )
         return Application(
             dispatcher,
             self._guard,
             prefix=f"/{bridge}" if bridge else "",
             session_prefix=self._session_prefix,
+            callers=self.callers,
         )
 
     def _part(self, name: str, *, may_write: bool, may_spend: bool) -> Bridge[Any]:
