@@ -133,6 +133,27 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings):
     connections = Setting(
         "BRIDGEHEAD_CONNECTIONS", whole(1, 10**6), 10_000, "Connections open at once, in each process."
     )
+    connections_per_client = Setting(
+        "BRIDGEHEAD_CONNECTIONS_PER_CLIENT",
+        whole(1, 10**6),
+        5000,
+        "Connections from one address; trusted proxies are not limited.",
+    )
+    sessions_per_client = Setting(
+        "BRIDGEHEAD_SESSIONS_PER_CLIENT",
+        whole(1, 10**6),
+        250,
+        "Sessions of one token, or of one address where nobody needs one. There are 1,000 in all.",
+    )
+    streams_per_client = Setting(
+        "BRIDGEHEAD_STREAMS_PER_CLIENT", whole(1, 10**6), 250, "Streams of one token or address."
+    )
+    requests_per_client = Setting(
+        "BRIDGEHEAD_REQUESTS_PER_CLIENT",
+        whole(1, 10**6),
+        1000,
+        "Requests of one token or address being served at once.",
+    )
     shutdown_seconds = Setting(
         "BRIDGEHEAD_SHUTDOWN_SECONDS", number(0, 3600), 10.0, "Seconds answers get when the server ends."
     )

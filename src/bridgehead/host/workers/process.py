@@ -63,7 +63,7 @@ def serve(job: Job, place: WorkerPlace | None = None) -> None:
     """Serve until told to end."""
     settings = job.settings
     _open_as_many_as_allowed()
-    tracer = open_tracer(settings.otel_endpoint)
+    tracer = open_tracer(job.environment)
     certificate = tls.certificate(settings)
     app = make_application(
         settings,
@@ -102,9 +102,9 @@ async def _serve(
             if certificate is not None:
                 certificate.renew()
         log.info("ending")
-        # What other workers forward here is answered longest: they end at their own pace.
-        server.stop_accepting()
+        # Readiness fails first, and what other workers forward here is answered longest.
         app.end_streams()
+        server.stop_accepting()
         await server.stop()
         if inner is not None:
             await inner.stop()
@@ -142,6 +142,9 @@ def _server(job: Job, app: HostApplication, handler: Handler) -> Server:
     return Server(
         handler,
         most_connections=job.settings.connections,
+        most_per_address=job.settings.connections_per_client,
+        unlimited=app.proxies,
+        by_address=app.metrics.connections,
         keep_alive_seconds=job.settings.idle_seconds,
         shutdown_seconds=job.settings.shutdown_seconds,
         on_reject=app.record_early_rejection,

@@ -7,6 +7,7 @@ Nothing about a model is known from anywhere else.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Protocol
 
 from bridgehead.mcp import UNDECODABLE
@@ -41,10 +42,31 @@ class KeyRing(Protocol):
         """Return a key; raises `MercuryError` where there is none."""
 
 
+class Terms(Protocol):
+    """What a model costs and how long its answers get, where somebody here says so."""
+
+    @property
+    def prices(self) -> tuple[float, float, float]:
+        """The prices of a token: of a prompt, of an answer, of a prompt that the API has cached."""
+
+    @property
+    def max_output(self) -> int | None:
+        """The most tokens of an answer."""
+
+
 class Catalogue:
     """The models of the API."""
 
-    def __init__(self, api: Lister, keys: KeyRing, clock: Clock, settings: MercurySettings) -> None:
+    def __init__(
+        self,
+        api: Lister,
+        keys: KeyRing,
+        clock: Clock,
+        settings: MercurySettings,
+        terms: Mapping[str, Terms] | None = None,
+    ) -> None:
+        self._terms = terms or {}
+        """What somebody here says of models, which the API's own list may not say."""
         self._api = api
         self._keys = keys
         self._clock = clock
@@ -68,7 +90,7 @@ class Catalogue:
     @property
     def names(self) -> tuple[str, ...]:
         """The names that are known, without asking."""
-        return tuple(self._models)
+        return (*self._models, *(name for name in self._terms if name not in self._models))
 
     def find(self, model: str) -> wire.Model | None:
         """Return what is known of a model, without asking."""
@@ -162,7 +184,7 @@ class Catalogue:
         """
         if not metadata.usage.total_tokens:
             return None
-        name = metadata.model if metadata.model in self._models else asked
+        name = metadata.model if metadata.model in self.names else asked
         cost = self.cost(name, metadata.usage)
         return None if cost is None else round(cost, 12)
 
@@ -183,13 +205,21 @@ class Catalogue:
             return None
         return input_tokens * max(prices[0], prices[2]) + output_tokens * prices[1]
 
+    def has_current_price(self, model: str) -> bool:
+        """Tell whether a budget can rely on the price of a model."""
+        return model in self._terms or self.is_current
+
     def max_output(self, model: str) -> int | None:
         """Return how many tokens an answer of a model can have; None where that is not known."""
+        if model in self._terms and self._terms[model].max_output is not None:
+            return self._terms[model].max_output
         found = self._models.get(model)
         return None if found is None else found.max_output_length
 
     def _find_prices(self, model: str) -> tuple[float, float, float] | None:
         """Return the prices of a token: of a prompt, of an answer, of a prompt that the API has cached."""
+        if model in self._terms:
+            return self._terms[model].prices
         found = self._models.get(model)
         if found is None or found.pricing is None:
             return None
