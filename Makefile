@@ -24,7 +24,7 @@ COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes \
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check docs demo bench compare conformance interop frameworks mutants dist smoke lock clean
+.PHONY: help setup test check docs pictures demo bench compare conformance interop frameworks mutants dist smoke lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ check: $(STAMP) ## lint, format, types, layers, generated documents
 
 docs: $(STAMP) ## make .env.example, docs/configuration.md and docs/api.md from the code
 	$(BIN)/python docs/generate.py
+
+pictures: $(STAMP) ## draw the pictures in docs/images
+	$(BIN)/python docs/pictures.py
 
 demo: $(STAMP) ## see every bridge at work in the terminal, offline
 	$(BIN)/bridgehead demo

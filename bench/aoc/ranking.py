@@ -1,4 +1,4 @@
-"""Ranking: the leaderboard over 25 days of 10,000 records each, beside only decoding those files.
+"""Ranking: the leaderboard over 25 days of 12,000 records each, beside only decoding those files.
 
 Both are new processes that time their work themselves, once they have started. Ours ranks all records, and
 then again. The yardstick reads the files and decodes each into structs with just the fields that a ranking
@@ -21,7 +21,7 @@ from bench.message import INITIALIZE, INITIALIZED
 from bench.process import Process
 
 DAYS = range(1, 26)
-RECORDS = 10_000
+RECORDS = 12_000
 MODELS = 12
 LIMIT = 60.0
 STARTED_SECONDS = 1.5
@@ -32,8 +32,9 @@ CALL = (
 
 OURS = """
 import sys, time
-from bridgehead.aoc.files import aliases, records
+from bridgehead.aoc.files import aliases, attempts, records
 from bridgehead.aoc.bridge import open_event
+from bridgehead.aoc.ranking import standings
 from bridgehead.aoc.ranking.board import Filters
 from bridgehead.aoc.settings import AocSettings
 event = open_event(AocSettings({"AOC_DATA_DIR": sys.argv[1]}))

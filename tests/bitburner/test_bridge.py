@@ -36,10 +36,10 @@ BUDGETS = {
     "edit_file": 590,
     "move_file": 360,
     "restore_file": 900,
-    "calculate_ram": 180,
+    "calculate_ram": 280,
     "get_netscript_definitions": 165,
-    "search_definitions": 270,
-    "list_servers": 210,
+    "search_definitions": 300,
+    "list_servers": 270,
     "backup_save": 190,
 }
 PROBE = """

@@ -12,12 +12,14 @@ from bridgehead.host.auth import token_command
 from bridgehead.host.metrics import HostMetrics
 from bridgehead.host.pages import Pages
 from bridgehead.host.registry import Registry, installed
+from bridgehead.mcp import Limits
+from bridgehead.mcp.http.callers import Callers
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "operations.md").read_text(encoding="utf-8")
 CONSOLE = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
 COMMANDS = [line.removeprefix("$ ") for block in CONSOLE for line in block.splitlines()]
-METRIC = r"(?:bridgehead|mercury|ws|rpc|tool)_[a-z_]+"
+METRIC = r"(?:bridgehead|mercury|process|rpc|tool|ws)_[a-z_]+"
 
 
 async def counted(folder: Path) -> set[str]:
@@ -27,7 +29,11 @@ async def counted(folder: Path) -> set[str]:
     await registry.start()
     try:
         assert [status.problem for status in registry.statuses.values()] == ["", "", ""]
-        return {metric.name for _, own in Pages(registry, HostMetrics()).sources() for metric in own.all}
+        return {
+            metric.name
+            for _, own in Pages(registry, HostMetrics(Callers(Limits()))).sources()
+            for metric in own.all
+        }
     finally:
         await registry.stop(5.0)
 
@@ -47,14 +53,21 @@ async def test_the_dashboard_shows_every_metric_and_no_other(tmp_path: Path) -> 
     assert len({panel["id"] for panel in panels}) == len(panels)
 
 
+async def test_the_alerts_name_only_metrics_that_are_there(tmp_path: Path) -> None:
+    text = (DOCS / "prometheus-alerts.yaml").read_text(encoding="utf-8")
+    named = set(re.findall(METRIC, " ".join(re.findall(r"expr: (.*)", text))))
+
+    assert len(named) > 5
+    assert named - {"bridgehead_tls_certificate_expiry_timestamp_seconds"} <= await counted(tmp_path)
+
+
 def test_every_reason_is_documented() -> None:
     ours = DOCS.parent / "src" / "bridgehead"
     sources = [*(ours / "host").rglob("*.py"), *(ours / "mcp" / "http").rglob("*.py")]
     code = "\n".join(path.read_text(encoding="utf-8") for path in sources)
-    reasons = set(re.findall(r'"(token_[a-z]+)"', code))
-    reasons |= set(
-        re.findall(r'self\._(?:reject\(\d+, |report\(|on_reject\(|reject\(accepted, )"([a-z_]+)"', code)
-    )
+    reasons = set(re.findall(r'"(token_[a-z]+)"', code)) - {"token_id"}
+    reasons |= set(re.findall(r'self\._(?:report\(|on_reject\(|reject\(accepted, )"([a-z_]+)"', code))
+    reasons |= set(re.findall(r'Malformed\(\d+, "([a-z_]+)"', code))
     reasons |= set(re.findall(r'HostRejection\([^()]*?(?:\([^()]*\)[^()]*?)*?, "([a-z_]+)"', code))
     table = PAGE.partition("| reason | means |")[2].partition("\n\n")[0]
 

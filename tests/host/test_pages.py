@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from bridgehead.runtime.errors import Unavailable
 from bridgehead.runtime.settings import SettingError
 from tests.support.host_bridges import StandIns
@@ -128,3 +130,31 @@ async def test_every_bridge_ends_with_the_host(tmp_path: Path) -> None:
     async with hosting(tmp_path) as host:
         far = host.far
     assert [one.ended for one in far.values()] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/register"),
+        ("GET", "/.well-known/oauth-protected-resource"),
+        ("GET", "/.well-known/oauth-protected-resource/alpha/mcp"),
+        ("GET", "/.well-known/oauth-authorization-server/mcp"),
+        ("GET", "/.well-known/openid-configuration"),
+    ],
+)
+async def test_whoever_looks_for_oauth_is_told_how_tokens_are_given(
+    tmp_path: Path, method: str, path: str
+) -> None:
+    async with hosting(tmp_path, tokens={"alice": {}}) as host:
+        response = await host.http.request(method, path)
+        assert response.status == 404
+        assert "does not use OAuth" in (await response.json())["error_description"]
+
+
+async def test_a_host_that_ends_is_not_ready(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as host:
+        assert (await host.page("/readyz"))["status"] == "ready"
+        host.app.end_streams()
+        assert (await host.page("/readyz", status=503))["status"] == "ending"
+        assert (await host.get("/readyz/alpha")).status == 503
+        assert (await host.get("/healthz")).status == 200

@@ -94,6 +94,7 @@ async def test_connections_that_are_opened_and_left_do_not_keep_others_out(tmp_p
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     count = min(5000, (most - 500) // 2)
     settings = {"BRIDGEHEAD_IDLE_SECONDS": "4", "BRIDGEHEAD_CONNECTIONS": str(count + 100)}
+    settings["BRIDGEHEAD_CONNECTIONS_PER_CLIENT"] = settings["BRIDGEHEAD_CONNECTIONS"]
     async with hosting(tmp_path, settings, clock=Clock(stands_still=True)) as host:
         left = []
         try:

@@ -1,9 +1,13 @@
 """TLS: https with a certificate from files, renewed while it is served; who fails at it is logged."""
 
 import asyncio
+import signal
 import socket
 import ssl
 from pathlib import Path
+
+import pytest
+from cryptography import x509
 
 from bridgehead.host import tls
 from bridgehead.host.settings import HostSettings
@@ -63,3 +67,69 @@ def test_who_speaks_no_tls_is_refused_and_logged(tmp_path: Path) -> None:
         line = host.wait_for("connection rejected")
 
     assert (line["reason"], line["client"]) == ("tls", "127.0.0.1")
+
+
+async def shown_by(served: tls.Certificate) -> bytes:
+    """Shake hands, and give the certificate that was shown."""
+    async with await asyncio.start_server(
+        lambda _, w: w.close(), "127.0.0.1", 0, ssl=served.context
+    ) as server:
+        port = server.sockets[0].getsockname()[1]
+        return ssl.PEM_cert_to_DER_cert(
+            await asyncio.to_thread(ssl.get_server_certificate, ("127.0.0.1", port))
+        )
+
+
+@pytest.mark.parametrize("early", ["certificate", "key"])
+async def test_the_old_pair_is_served_until_both_files_of_the_new_one_are_there(
+    tmp_path: Path, early: str
+) -> None:
+    cert, key = certificate(tmp_path)
+    (tmp_path / "new").mkdir()
+    new = dict(zip(("certificate", "key"), certificate(tmp_path / "new"), strict=True))
+    now = {"certificate": cert, "key": key}
+    served = tls.Certificate(cert, key)
+    first = await shown_by(served)
+
+    now[early].write_bytes(new[early].read_bytes())
+    assert not served.renew()
+    assert await shown_by(served) == first
+
+    late = "key" if early == "certificate" else "certificate"
+    now[late].write_bytes(new[late].read_bytes())
+    assert served.renew()
+    assert await shown_by(served) == ssl.PEM_cert_to_DER_cert(cert.read_text())
+
+
+def test_the_end_of_a_certificate_is_known(tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path)
+    ends = x509.load_pem_x509_certificate(cert.read_bytes()).not_valid_after_utc.timestamp()
+
+    served = tls.Certificate(cert, key)
+    assert served.expires == ends
+    cert.write_text("nothing")
+    assert served.expires == 0.0
+
+
+def test_a_reload_takes_tokens_certificate_and_log_level_and_a_bad_file_changes_nothing(
+    tmp_path: Path,
+) -> None:
+    cert, key = certificate(tmp_path)
+    settings = tmp_path / ".env"
+    settings.write_text("LOG_LEVEL=info\n")
+    with serving(tmp_path, "--tls-cert", str(cert), "--tls-key", str(key), cwd=tmp_path) as host:
+        certificate(tmp_path)
+        settings.write_text("LOG_LEVEL=loud\n")
+        host.process.send_signal(signal.SIGHUP)
+        refused = host.wait_for("the settings were not reloaded; the old ones stay")
+        settings.write_text("LOG_LEVEL=warn\nBRIDGEHEAD_CONNECTIONS=7\n")
+        host.process.send_signal(signal.SIGHUP)
+        fixed = host.wait_for("some settings take effect only after a restart")
+        host.process.send_signal(signal.SIGUSR1)  # nothing that ends it
+        assert host.end() == 0
+
+    assert "LOG_LEVEL is 'loud'" in refused["problem"]
+    assert fixed["settings"] == ["BRIDGEHEAD_CONNECTIONS"]
+    events = [line["event"] for line in host.lines]
+    assert "the certificate was renewed" in events
+    assert "ended" not in events, "nothing below a warning is logged any more"

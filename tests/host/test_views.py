@@ -1,9 +1,11 @@
 """Views: what of the bridges a caller sees, and that there is nothing else for it."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.support.host_bridges import StandIns
 from tests.support.host_server import Host, bearer, hosting
 from tests.support.http_client import Headers
 from tests.support.http_server import mirrored
@@ -166,3 +168,26 @@ async def test_a_far_side_that_goes_leaves_the_others_alone(tmp_path: Path) -> N
 
         host.far["alpha"].is_there = True
         assert (await _calls(host, "alpha"), await _calls(host, "beta")) == ([False], [False])
+
+
+@pytest.mark.parametrize(
+    ("rights", "may_buy"),
+    [
+        ({"read_only": True}, False),
+        ({"read_only": True, "may_spend": True}, True),
+        ({}, True),
+    ],
+)
+@pytest.mark.parametrize("path", ["/mcp", "/alpha/mcp"])
+async def test_a_token_that_only_reads_spends_nothing_unless_it_may(
+    tmp_path: Path, path: str, rights: dict[str, Any], *, may_buy: bool
+) -> None:
+    stand_ins = StandIns("alpha", "beta")
+    stand_ins.paid = {"alpha"}
+    async with hosting(tmp_path, tokens={"ann": rights}, stand_ins=stand_ins) as host:
+        token = bearer(host.secrets["ann"])
+        assert "alpha_buy" in await host.tools(path, token)
+        bought = await (await host.try_call(path, "alpha_buy", token)).json()
+
+    assert bought["result"].get("isError", False) is not may_buy
+    assert ("--may-spend" in bought["result"]["content"][0]["text"]) is not may_buy

@@ -7,7 +7,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from tests.interop import aoc, bitburner, bundles, host, inspector, mercury, typescript
+from tests.interop import aoc, bitburner, bundles, host, inspector, mercury, oauth, typescript
 from tests.interop.check import Check
 from tests.interop.node import node
 from tests.interop.server_process import serving
@@ -26,6 +26,7 @@ def main() -> int:
         bitburner.playing(Path(home)) as ports,
         mercury.upstreams(program, Path(home)) as upstreams,
         host.addresses(Path(home)) as hosts,
+        oauth.guarded_host(program) as guarded,
     ):
         checks = [
             *typescript.checks(program, address),
@@ -35,6 +36,7 @@ def main() -> int:
             *mercury.checks(program, upstreams, Path(home)),
             *bundles.checks(program, Path(home)),
             *host.checks(program, Path(home), hosts),
+            *oauth.checks(guarded),
         ]
         outcomes = [passes(check) for check in checks if wanted in check.name]
     failed = outcomes.count(False)

@@ -20,6 +20,7 @@ BUDGETS = {
     "mercury_edit_completion": 850,
     "mercury_apply_edit": 850,
     "mercury_next_edit": 1000,
+    "mercury_decide": 1100,
     "mercury_list_models": 400,
     "mercury_batch": 1200,
     "mercury_usage": 1050,

@@ -85,7 +85,7 @@ def _try_alone(
         temporary = workspace.folder / "tmp" / f"alone-{mutant.number}"
         try:
             done = subprocess.run(
-                [workspace.python, *PYTEST, "-x", f"--basetemp={temporary}", target.tests[0]],
+                [workspace.python, *PYTEST, "-x", f"--basetemp={temporary}", *target.tests[:2]],
                 cwd=workspace.folder,
                 env={**os.environ, ENVIRONMENT: str(mutant.number), **PATIENCE},
                 stdout=subprocess.DEVNULL,

@@ -110,6 +110,14 @@ def make_bridge(name: str, far: Far) -> Bridge[Far]:  # noqa: C901 - a list of s
     return bridge
 
 
+def add_paid_tool(name: str, bridge: Bridge[Far]) -> None:
+    """Add a tool that changes nothing and costs money."""
+
+    @bridge.tool("Says it for money.", name=f"{name}_buy", read_only=True, paid=True)
+    def buy(args: Say, ctx: Context[Far]) -> str:
+        return args.text
+
+
 class StandIns:
     """The stand-ins of one host, and their far sides."""
 
@@ -117,6 +125,8 @@ class StandIns:
         self.far = {name: Far() for name in names}
         self.unmakeable: dict[str, Exception] = {}
         self.alone: dict[str, str] = {}
+        self.paid: set[str] = set()
+        """Which have a tool that costs money."""
 
     def manifests(self, wanted: Collection[str] = ()) -> Mapping[str, Manifest]:
         """Give the manifests as the host takes them."""
@@ -130,7 +140,10 @@ class StandIns:
                 raise self.unmakeable[name]
             if metrics is not None:
                 metrics.counter("stand_in_made_total", "Made.", "why").add('it "was"\nwanted')
-            return make_bridge(name, far)
+            bridge = make_bridge(name, far)
+            if name in self.paid:
+                add_paid_tool(name, bridge)
+            return bridge
 
         def far_side(state: Any) -> FarSide:
             there = state is not None and state.is_there

@@ -22,7 +22,7 @@ PATIENCE = waiting.PATIENCE
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
     """Make the environment of a host that keeps its state in a folder."""
-    own = {"BRIDGEHEAD_STATE_DIR": str(folder), "PYTHONPATH": str(ROOT / "src"), **more}
+    own = {"BRIDGEHEAD_STATE_DIR": str(folder), "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", **more}
     return {
         name: value for name, value in os.environ.items() if name.startswith(("PATH", "COV", "MUTANT"))
     } | own
@@ -88,11 +88,13 @@ class Command:
 
 
 @contextmanager
-def serving(folder: Path, *arguments: str, workers: int = 1, **more: str) -> Iterator[Command]:
+def serving(
+    folder: Path, *arguments: str, workers: int = 1, cwd: Path = ROOT, **more: str
+) -> Iterator[Command]:
     """Run the command while the block runs."""
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.support.host_process", "--port", "0", *arguments],
-        cwd=ROOT,
+        cwd=cwd,
         env=environment(folder, **more),
         stderr=subprocess.PIPE,
         text=True,

@@ -4,6 +4,7 @@ import os
 import sys
 
 from bridgehead.host.command import main
+from bridgehead.runtime import env_file
 from bridgehead.runtime.errors import BridgeError
 from tests.support.host_bridges import StandIns
 
@@ -11,7 +12,7 @@ if __name__ == "__main__":
     stand_ins = StandIns("alpha", "beta", "gamma")
     stand_ins.alone["gamma"] = "There is one gamma in the world."
     try:
-        raise SystemExit(main(sys.argv[1:], os.environ, stand_ins.manifests))
+        raise SystemExit(main(sys.argv[1:], env_file.merge(os.environ, env_file.read()), stand_ins.manifests))
     except BridgeError as error:
         sys.stderr.write(f"bridgehead serve: {error}\n")
         raise SystemExit(2) from None

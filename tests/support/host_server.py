@@ -166,6 +166,9 @@ async def hosting(
     server = Server(
         app,
         most_connections=settings.connections,
+        most_per_address=settings.connections_per_client,
+        unlimited=app.proxies,
+        by_address=app.metrics.connections,
         keep_alive_seconds=settings.idle_seconds,
         shutdown_seconds=2,
         on_reject=app.record_early_rejection,

@@ -49,6 +49,7 @@ def parser() -> Parser:
     init = _add(commands, "init", _init, "make a folder with a puzzle of our own to begin with")
     init.add_argument("folder", metavar="FOLDER", nargs="?", help="where (default: the data directory)")
     _add(commands, "check", _check, "read every file and list every problem")
+    _add_site(commands)
     return found
 
 
@@ -98,6 +99,18 @@ def _add_runs(commands: Any) -> None:
         "--timeout", type=_seconds, default=60.0, metavar="S", help="seconds that one may take (default: 60)"
     )
     run.add_argument("command", nargs=REMAINDER, metavar="-- COMMAND", help="the program and its arguments")
+
+
+def _add_site(commands: Any) -> None:
+    fetch = _add(
+        commands, "fetch", _fetch, "fetch a day's text and input, or a private leaderboard, politely"
+    )
+    what = fetch.add_mutually_exclusive_group(required=True)
+    what.add_argument("--day", type=int, choices=range(FIRST, LAST + 1), metavar="N", help="the day")
+    what.add_argument("--leaderboard", type=_positive, metavar="ID", help="a private leaderboard of yours")
+    fetch.add_argument("--again", action="store_true", help="look for a second phase that has come since")
+    cookie = _add(commands, "cookie", _cookie, "keep your session cookie of the site, for fetch")
+    cookie.add_argument("--keyring", action="store_true", help="in the system's keyring instead of a file")
 
 
 def _positive(text: str) -> int:
@@ -245,3 +258,54 @@ def _run(event: Event, chosen: Namespace, _settings: AocSettings) -> int:
     outcome = measure(event, wanted, report)
     sys.stdout.write(f"{outcome.says}\n")
     return 0 if outcome.outcome != "failed" else 1
+
+
+# --- the site ----------------------------------------------------------------------------------------------
+
+
+def _session_file(settings: AocSettings) -> Path:
+    from platformdirs import user_config_path
+
+    return settings.session_file or user_config_path("bridgehead", appauthor=False) / "aoc" / "session"
+
+
+def _fetch(event: Event, chosen: Namespace, settings: AocSettings) -> int:
+    from .site.client import SiteClient
+    from .site.cookie import read_cookie
+    from .site.fetching import Fetcher
+
+    if not settings.contact:
+        raise InvalidArgument(
+            "AOC_CONTACT is not set.",
+            next_step="The site wants to know whom to write to: set it to your e-mail address.",
+        )
+    path = _session_file(settings)
+    client = SiteClient(settings.site_url, read_cookie(path), settings.contact, path.parent / "requests")
+
+    def report(line: str) -> None:
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+
+    fetcher = Fetcher(event, client, report)
+    if chosen.leaderboard is not None:
+        fetcher.fetch_board(chosen.leaderboard)
+    else:
+        fetcher.fetch_day(chosen.day, again=chosen.again)
+    return 0
+
+
+def _cookie(_event: Event, chosen: Namespace, settings: AocSettings) -> int:
+    from getpass import getpass
+
+    from .site.cookie import parse_cookie, save_cookie, save_in_keyring
+
+    is_person = sys.stdin.isatty()
+    cookie = parse_cookie(getpass("Session cookie (not shown): ") if is_person else sys.stdin.readline())
+    if chosen.keyring:
+        save_in_keyring(cookie)
+        sys.stdout.write("Kept in the keyring.\n")
+    else:
+        path = _session_file(settings)
+        save_cookie(path, cookie)
+        sys.stdout.write(f"Kept in {path}, which only you can read.\n")
+    return 0

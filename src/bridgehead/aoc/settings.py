@@ -7,13 +7,22 @@ from __future__ import annotations
 import os
 
 from bridgehead.runtime.logs import LogSettings
-from bridgehead.runtime.settings import Kind, Setting, SettingError, choice, whole
+from bridgehead.runtime.settings import PATH, TEXT, Kind, Setting, SettingError, choice, whole
 
 
 def _folder(text: str) -> str | None:
     return os.path.abspath(os.path.expanduser(text))
 
 
+def _site(text: str) -> str:
+    """Accept HTTPS, or this machine: a cookie must not travel in the open."""
+    is_local = text.startswith(("http://127.0.0.1:", "http://localhost:", "http://[::1]:"))
+    if not (text.startswith("https://") or is_local):
+        raise ValueError(text)
+    return text.rstrip("/")
+
+
+SITE = Kind(_site, "an https:// address")
 FOLDER = Kind(_folder, "an existing folder")
 
 
@@ -60,6 +69,26 @@ class AocSettings(LogSettings):
         "speedMs",
         "Which key new records have for their time. `speed_ms` is what the original program reads; "
         "set it where that program uses the same folder.",
+    )
+
+    contact = Setting(
+        "AOC_CONTACT",
+        TEXT,
+        "",
+        "How the site's maintainer can reach you, by e-mail for example. `bridgehead aoc fetch` needs it.",
+    )
+    session_file = Setting(
+        "AOC_SESSION_FILE",
+        PATH,
+        None,
+        "The file with your session cookie for `bridgehead aoc fetch`, readable by you alone.",
+        shown="`aoc/session` in the user's configuration directory",
+    )
+    site_url = Setting(
+        "AOC_SITE_URL",
+        SITE,
+        "https://adventofcode.com",
+        "The site that `bridgehead aoc fetch` asks; anything else is a stand-in for tests.",
     )
 
     def check(self) -> None:

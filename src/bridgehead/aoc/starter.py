@@ -30,6 +30,7 @@ GITIGNORE = """\
 instructions/
 inputs/
 answers/
+leaderboards/
 """
 
 

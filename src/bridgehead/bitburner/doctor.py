@@ -28,28 +28,32 @@ _OTHERS = 0o077
 async def examine(environment: Mapping[str, str], wait: float) -> list[Finding]:
     """Look at everything, waiting so many seconds for a game to dial in."""
     settings = BitburnerSettings({"MCP_LOG_LEVEL": "error", **environment})
-    found = [settings_finding(BitburnerSettings(environment), environment), *_folders(settings)]
+    found = [settings_finding(BitburnerSettings(environment), environment), *_check_folders(settings)]
     try:
         async with open_session(settings, GameCounters(Metrics()), SystemClock()) as session:
             if not session.board.problem:
                 await session.board.wait_for_game(wait)
-            found += [_port(session), _listener(session), _game(session, wait)]
-            found += [await _generation(session), _origins(session)]
+            found.append(_check_port(session))
+            if not session.board.problem:  # said already, and nothing else can be found out
+                found += [_check_listener(session), _check_game(session, wait)]
+            if session.board.link is not None:
+                found.append(await _check_generation(session))
+            found.append(_list_origins(session))
     except BridgeError as error:
         found.append(Finding("listener", "wrong", error.message, error.next_step))
-    return [*found, _permission(settings)]
+    return [*found, _describe_permission(settings)]
 
 
-def _folders(settings: BitburnerSettings) -> list[Finding]:
+def _check_folders(settings: BitburnerSettings) -> list[Finding]:
     from .changes.history import History
 
     found = []
     try:
-        found.append(_private("state", peer_auth.key_path(settings).parent))
+        found.append(_check_folder("state", peer_auth.key_path(settings).parent))
         backups = History(settings, SystemClock())
         if backups.is_on:
-            found.append(_private("backups", backups.folder))
-            found.append(_private("saves", saves.folder(settings)))
+            found.append(_check_folder("backups", backups.folder))
+            found.append(_check_folder("saves", saves.folder(settings)))
         else:
             advice = "Unset BITBURNER_BACKUP_DIR to have previous contents kept."
             found.append(Finding("backups", "note", "off: an overwritten file is lost", advice))
@@ -58,7 +62,7 @@ def _folders(settings: BitburnerSettings) -> list[Finding]:
     return found
 
 
-def _private(what: str, folder: Path) -> Finding:
+def _check_folder(what: str, folder: Path) -> Finding:
     mode = stat.S_IMODE(folder.stat().st_mode)
     if not os.access(folder, os.W_OK):
         return Finding(what, "wrong", f"{folder} cannot be written to", "Choose another folder.")
@@ -68,40 +72,37 @@ def _private(what: str, folder: Path) -> Finding:
     return Finding(what, "right", str(folder))
 
 
-def _port(session: Session) -> Finding:
+def _check_port(session: Session) -> Finding:
     board, settings = session.board, session.settings
     if settings.rpc_url is not None:
         return Finding(
             "port", "note", f"not listened on: BITBURNER_RPC_URL is set, {board.address} is dialled"
         )
     if board.problem:
-        return Finding("port", "wrong", board.problem)
+        problem, _, advice = board.problem.partition(". ")
+        return Finding("port", "wrong", f"{problem.rstrip('.')}.", advice)
     if board.role == GUEST:
         return Finding("port", "right", f"{board.address} is held by another bridge of yours")
     return Finding("port", "right", f"{board.address} is free")
 
 
-def _listener(session: Session) -> Finding:
+def _check_listener(session: Session) -> Finding:
     board = session.board
-    if board.problem:
-        return Finding("listener", "wrong", "no game can reach a bridge with these settings", board.problem)
     if board.role == GUEST:
         return Finding("listener", "right", "that bridge answers and shares its game")
     scheme = "wss" if session.settings.tls_cert else "ws"
     return Finding("listener", "right", f"the doctor listened itself, for {scheme}, and lets go now")
 
 
-def _game(session: Session, wait: float) -> Finding:
+def _check_game(session: Session, wait: float) -> Finding:
     board = session.board
     if board.link is not None:
         return Finding("game", "right", f"connected, from {board.game}")
-    refused = f"; refused: {board.refused}" if board.refused else ""
-    return Finding("game", "wrong", f"none dialled in within {wait:g} s{refused}", board.describe_next_step())
+    refused = ", one was refused" if board.refused else ""
+    return Finding("game", "wrong", f"none connected within {wait:g} s{refused}", board.describe_next_step())
 
 
-async def _generation(session: Session) -> Finding:
-    if session.board.link is None:
-        return Finding("generation", "note", "unknown without a game")
+async def _check_generation(session: Session) -> Finding:
     try:
         generation = await session.remote.detect_generation()
     except BridgeError as error:
@@ -112,11 +113,11 @@ async def _generation(session: Session) -> Finding:
     return Finding("generation", "note", f"{generation}: some tools need a newer game", advice)
 
 
-def _origins(session: Session) -> Finding:
+def _list_origins(session: Session) -> Finding:
     return Finding("may dial in", "right", ", ".join(session.settings.allowed_origins))
 
 
-def _permission(settings: BitburnerSettings) -> Finding:
+def _describe_permission(settings: BitburnerSettings) -> Finding:
     if settings.read_only:
         return Finding("permission", "right", "reading only: no tool that writes is offered")
     asks = "after asking the user" if settings.confirm_delete else "without asking the user"

@@ -29,9 +29,13 @@ class AccessLog:
     """Writes about requests as much as is wanted."""
 
     def __init__(self, wanted: str, clock: Clock) -> None:
-        self._least = {"all": 0, "failures": _FAILED, "off": 1000}[wanted]
+        self.set_level(wanted)
         self._lines = Throttle(clock.monotonic)
         self._left_out: Counter[str] = Counter()
+
+    def set_level(self, wanted: str) -> None:
+        """Say which requests get a line: all, failures, or off."""
+        self._least = {"all": 0, "failures": _FAILED, "off": 1000}[wanted]
 
     def write(self, request: HostRequest, status: int, seconds: float) -> None:
         """Write about a request that is over."""

@@ -24,6 +24,7 @@ from .metrics import HostMetrics
 from .pages import Pages
 from .proxies import Proxies
 from .registry import Registry
+from .reloading import Reloader
 from .request import HostRequest, RequestIds, answer_preflight, current_id, is_preflight
 from .routes import Route
 from .views import Views
@@ -31,7 +32,15 @@ from .views import Views
 CLIENT_GONE = 499
 """The status, for logs and metrics only, of a request whose client left before its response began."""
 UNAUTHORIZED = 401
-REASONS = {403: "origin", 406: "accept", 408: "slow_body", 413: "body_size", 415: "content_type", 421: "host"}
+REASONS = {
+    403: "origin",
+    406: "accept",
+    408: "slow_body",
+    413: "body_size",
+    415: "content_type",
+    421: "host",
+    429: "too_many",
+}
 """Why the engine rejects a request, by its status."""
 _RETRY = ((b"retry-after", b"5"),)
 
@@ -49,6 +58,7 @@ class HostApplication:
         proxies: Proxies,
         metrics: HostMetrics,
         access_log: AccessLog,
+        reloader: Reloader,
         clock: Clock,
         watch: TokenWatch,
         shutdown_seconds: float,
@@ -57,9 +67,10 @@ class HostApplication:
         self._views = views
         self._admission = admission
         self.pages = pages
-        self._proxies = proxies
-        self._metrics = metrics
+        self.proxies = proxies
+        self.metrics = metrics
         self._access_log = access_log
+        self.reload = reloader.reload
         self._now = clock.monotonic
         self._watch = watch
         self._shutdown_seconds = shutdown_seconds
@@ -83,7 +94,8 @@ class HostApplication:
         return self._wait(request, handled)
 
     def _describe(self, http: Request) -> HostRequest:
-        address, scheme = self._proxies.origin(http.address, http.scheme, http.headers)
+        address, scheme = self.proxies.origin(http.address, http.scheme, http.headers)
+        http.address = address
         return HostRequest(http, self._ids.find(http.headers), self._now(), address, scheme)
 
     # --- what answers --------------------------------------------------------------------------------------
@@ -138,7 +150,7 @@ class HostApplication:
         current_id.set(request.id)
         request.task = asyncio.current_task()
         self._running.add(request)
-        self._metrics.in_flight += 1
+        self.metrics.in_flight += 1
         try:
             response = await work
         except Rejection as rejection:
@@ -151,7 +163,7 @@ class HostApplication:
                 raise
             response = self._cut_off(request)
         finally:
-            self._metrics.in_flight -= 1
+            self.metrics.in_flight -= 1
             self._running.discard(request)
         self._record(request, UNAUTHORIZED if request.is_revoked else response.status)
         return response
@@ -161,7 +173,7 @@ class HostApplication:
     def _reject(self, request: HostRequest, rejection: Rejection) -> Response:
         error, response = rejection.error, rejection.response
         request.reason = getattr(rejection, "reason", "") or REASONS.get(response.status, "request")
-        self._metrics.rejections.add(request.reason)
+        self.metrics.rejections.add(request.reason)
         body = jsonrpc.error(None, ProtocolError(error.code, error.message, {"requestId": request.id}))
         return response._replace(body=body)
 
@@ -170,9 +182,13 @@ class HostApplication:
         seconds = self._now() - request.started
         if status in REASONS and not request.reason:
             request.reason = REASONS[status]
-            self._metrics.rejections.add(request.reason)
-        self._metrics.count_request(
-            request.route, status, seconds, None if request.grant is None else request.grant.name
+            self.metrics.rejections.add(request.reason)
+        self.metrics.count_request(
+            request.route,
+            status,
+            seconds,
+            None if request.grant is None else request.grant.name,
+            is_stream=request.http.stream is not None,
         )
         self._access_log.write(request, status, seconds)
 
@@ -219,7 +235,7 @@ class HostApplication:
 
     def record_early_rejection(self, reason: str, address: str, status: int) -> None:
         """Hear of what the server rejected before it was a request."""
-        self._metrics.rejections.add(reason)
+        self.metrics.rejections.add(reason)
         self._access_log.write_early(reason, address, status)
 
     # --- the process's life --------------------------------------------------------------------------------
@@ -231,7 +247,8 @@ class HostApplication:
         self._tasks = [begin(self._watch.run(self.revoke_where)), begin(self._access_log.run())]
 
     def end_streams(self) -> None:
-        """End what would never end by itself, because the server is going; calls are still answered."""
+        """Fail readiness, and end what would never end by itself; calls are still answered."""
+        self.pages.is_ending = True
         self._views.end_streams()
 
     async def stop(self) -> None:

@@ -88,6 +88,8 @@ def _serve_together(job: Job) -> None:
     inner = [listen("127.0.0.1", 0) for _ in range(job.settings.workers)]
     ports = tuple(one.getsockname()[1] for one in inner)
     secret = secrets.token_hex(32).encode()
-    supervision.run(
-        len(inner), lambda index: process.serve(job, WorkerPlace(Workers(index, ports, secret), inner[index]))
-    )
+
+    def serve(index: int, beat: Callable[[], None]) -> None:
+        process.serve(job, WorkerPlace(Workers(index, ports, secret), inner[index], beat))
+
+    supervision.run(len(inner), serve, job.settings.stalled_seconds)

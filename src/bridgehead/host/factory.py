@@ -23,9 +23,11 @@ from .metrics import HostMetrics
 from .pages import Pages
 from .proxies import Proxies
 from .registry import Registry
+from .reloading import Reloader
 from .request import log_fields
 from .routes import make_table
 from .settings import HostSettings
+from .tls import Certificate
 from .tracing import Tracer
 from .views import Views
 
@@ -63,6 +65,9 @@ def limits_of(settings: HostSettings) -> Limits:
         message_bytes=settings.body_limit,
         body_seconds=settings.body_seconds,
         shutdown_seconds=settings.shutdown_seconds,
+        sessions_per_caller=settings.sessions_per_client,
+        streams_per_caller=settings.streams_per_client,
+        http_requests_per_caller=settings.requests_per_client,
     )
 
 
@@ -75,6 +80,7 @@ def make_application(
     state_key: bytes,
     tracer: Tracer | None = None,
     workers: Workers | None = None,
+    certificate: Certificate | None = None,
 ) -> HostApplication:
     """Make the application of one process."""
     logs.also(log_fields)
@@ -85,17 +91,22 @@ def make_application(
         issuers.append(oauth)
     registry = Registry(manifests, environment, tracer=tracer)
     guard = Guard(settings.hosts, settings.allowed_origins)
-    metrics = HostMetrics()
+    views = Views(
+        registry,
+        settings.tool_filter,
+        guard,
+        limits_of(settings),
+        state_key=state_key,
+        session_prefix="" if workers is None else workers.session_prefix,
+        on_error=lambda *error: metrics.count_error(*error),  # noqa: PLW0108 - it is made below
+    )
+    metrics = HostMetrics(views.callers)
+    if certificate is not None:
+        metrics.show_certificate(lambda: certificate.expires)
+    access_log = AccessLog(settings.access_log, clock)
     return HostApplication(
         registry,
-        Views(
-            registry,
-            settings.tool_filter,
-            guard,
-            limits_of(settings),
-            state_key=state_key,
-            session_prefix="" if workers is None else workers.session_prefix,
-        ),
+        views,
         Admission(
             make_table(manifests, with_oauth=oauth is not None),
             guard,
@@ -106,7 +117,10 @@ def make_application(
         Pages(registry, metrics, None if oauth is None else oauth.describe_resource, workers),
         proxies=Proxies(settings.trusted_proxies),
         metrics=metrics,
-        access_log=AccessLog(settings.access_log, clock),
+        access_log=access_log,
+        reloader=Reloader(
+            settings, environment, tokens=tokens, certificate=certificate, access_log=access_log
+        ),
         clock=clock,
         watch=TokenWatch(tokens, clock),
         shutdown_seconds=settings.shutdown_seconds,

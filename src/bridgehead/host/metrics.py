@@ -7,17 +7,27 @@ name become one family.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+import platform
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
+from pathlib import Path
 
+from bridgehead import __version__
 from bridgehead.mcp import CallHook, Invocation, Outcome, observe_calls
+from bridgehead.mcp.http.callers import Callers
 from bridgehead.runtime.metrics import Histogram, Metric, Metrics
 
 from .tracing import Tracer
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS = b"application/openmetrics-text"
+OPENMETRICS_TYPE = OPENMETRICS + b"; version=1.0.0; charset=utf-8"
 
 _HELP = b"# HELP "
+_DESCRIPTORS = Path("/proc/self/fd")
 
 _MOST_CLIENTS = 1000
 OTHERS = "(others)"
@@ -30,7 +40,7 @@ Given = tuple[tuple[str, str], ...]
 class HostMetrics:
     """What the host itself counts, beside what each bridge counts of itself."""
 
-    def __init__(self) -> None:
+    def __init__(self, callers: Callers) -> None:
         self.metrics = metrics = Metrics()
         self.in_flight = 0
         """Requests whose response takes waiting."""
@@ -38,7 +48,16 @@ class HostMetrics:
             "bridgehead_http_requests_total", "HTTP requests that were answered.", "route", "status"
         )
         self._seconds = metrics.histogram(
-            "bridgehead_http_request_seconds", "How long an HTTP request took, streams included.", "route"
+            "bridgehead_http_request_seconds", "How long an HTTP request took, streams apart.", "route"
+        )
+        self._stream_seconds = metrics.histogram(
+            "bridgehead_http_stream_seconds", "How long a response took that was a stream.", "route"
+        )
+        self._errors = metrics.counter(
+            "bridgehead_protocol_errors_total",
+            "Requests answered with an error of the protocol: unknown tools, bad arguments and the like.",
+            "method",
+            "code",
         )
         self._clients = metrics.counter(
             "bridgehead_client_requests_total", "Requests by the name of the caller.", "client"
@@ -51,16 +70,45 @@ class HostMetrics:
         self.auth_failures = metrics.counter(
             "bridgehead_auth_failures_total", "Requests without a valid token.", "reason"
         )
+        show_process(metrics)
         metrics.gauge(
             "bridgehead_http_in_flight",
             "HTTP requests being served that take waiting.",
             lambda: {(): float(self.in_flight)},
         )
 
-    def count_request(self, route: str, status: int, seconds: float, client: str | None) -> None:
+        self.connections: Counter[str] = Counter()
+        """Connections that are open, by the address at their other end; the server counts them."""
+        metrics.gauge(
+            "bridgehead_connections",
+            "Connections that are open.",
+            lambda: {(): float(self.connections.total())},
+        )
+        metrics.gauge(
+            "bridgehead_sessions", "Sessions that are open.", lambda: {(): float(callers.sessions.total)}
+        )
+        metrics.gauge(
+            "bridgehead_streams", "Streams that are open.", lambda: {(): float(callers.streams.total)}
+        )
+
+    def show_certificate(self, read_expiry: Callable[[], float]) -> None:
+        """Show when the certificate ends, so that somebody is told before it does."""
+        self.metrics.gauge(
+            "bridgehead_tls_certificate_expiry_timestamp_seconds",
+            "When the certificate that is served ends, in seconds since 1970.",
+            lambda: {(): read_expiry()},
+        )
+
+    def count_error(self, method: str, code: int) -> None:
+        """Count one error of the protocol."""
+        self._errors.add(method, str(code))
+
+    def count_request(
+        self, route: str, status: int, seconds: float, client: str | None, *, is_stream: bool = False
+    ) -> None:
         """Count one request that is over."""
         self._requests.add(route, _STATUS[status])
-        self._seconds.observe(seconds, route)
+        (self._stream_seconds if is_stream else self._seconds).observe(seconds, route)
         if client is not None:
             known = self._clients.values
             self._clients.add(client if len(known) < _MOST_CLIENTS or (client,) in known else OTHERS)
@@ -100,6 +148,37 @@ class CallMetrics:
         self._seconds.observe(seconds, call.name)
         if self._tracer is not None:
             self._tracer.trace_call(self._bridge, call, outcome.status, seconds)
+
+
+def show_process(metrics: Metrics) -> None:
+    """Show what runs, and what it takes of the machine, under the names that Prometheus clients use."""
+    build = (__version__, platform.python_version())
+    metrics.gauge("bridgehead_build_info", "What runs.", lambda: {build: 1.0}, "version", "python")
+    started = time.time()
+    metrics.gauge("process_start_time_seconds", "When it was started.", lambda: {(): started})
+    metrics.total("process_cpu_seconds_total", "CPU time it took.", lambda: {(): time.process_time()})
+    if _DESCRIPTORS.is_dir():
+        metrics.gauge(
+            "process_open_fds", "Open files.", lambda: {(): float(len(list(_DESCRIPTORS.iterdir())))}
+        )
+        metrics.gauge("process_resident_memory_bytes", "Memory in use.", lambda: {(): _resident_bytes()})
+
+
+def _resident_bytes() -> float:
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    return float(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def to_openmetrics(page: bytes) -> bytes:
+    """Make OpenMetrics of a page: a counter's family has no `_total`, and the page says where it ends."""
+    lines = []
+    for line in page.decode().splitlines():
+        if line.startswith(("# HELP ", "# TYPE ")):
+            _, kind, name, rest = line.split(" ", 3)
+            lines.append(f"# {kind} {name.removesuffix('_total')} {rest}")
+        else:
+            lines.append(line)
+    return ("\n".join([*lines, "# EOF"]) + "\n").encode()
 
 
 def write_metrics(sources: Iterable[tuple[Given, Metrics]]) -> bytes:

@@ -17,10 +17,19 @@ from bridgehead.runtime.metrics import Metrics
 
 from .auth.grants import Grant
 from .auth.rejection import reject_method
-from .metrics import CONTENT_TYPE, Given, HostMetrics, join_pages, write_metrics
+from .metrics import (
+    CONTENT_TYPE,
+    OPENMETRICS,
+    OPENMETRICS_TYPE,
+    Given,
+    HostMetrics,
+    join_pages,
+    to_openmetrics,
+    write_metrics,
+)
 from .registry import BridgeStatus, Registry
 from .request import HostRequest
-from .routes import ALIVE, METRICS, READY, RESOURCE, Route
+from .routes import ALIVE, METRICS, NO_OAUTH, READY, RESOURCE, Route
 
 if TYPE_CHECKING:
     from .workers.forwarding import Workers
@@ -41,16 +50,20 @@ class Pages:
         self._registry = registry
         self._metrics = metrics
         self._workers = workers
+        self.is_ending = False
+        """Whether the process is about to end: whoever routes requests here should stop doing so."""
         self._pages: dict[str, Callable[[HostRequest, Route], Handled]] = {
             ALIVE: lambda _request, _route: _ALIVE,
             READY: self._ready,
-            METRICS: lambda _request, _route: self._all_metrics(),
+            METRICS: lambda request, _route: self._all_metrics(request),
         }
         if describe_resource is not None:
             self._pages[RESOURCE] = lambda request, route: describe_resource(request, route.bridge)
 
     def answer(self, request: HostRequest, route: Route) -> Handled:
         """Answer a request to a page."""
+        if route.name == NO_OAUTH:
+            return _NO_OAUTH
         if request.method not in {"GET", "HEAD"}:
             raise reject_method(request.method, b"GET")
         return self._pages[route.name](request, route)
@@ -67,13 +80,17 @@ class Pages:
         serving = [status for status in statuses.values() if not status.problem]
         well = all(told["far_side"] for told in bridges.values())
         summary = "unavailable" if not serving else "ready" if well else "degraded"
-        return _page({"status": summary, "bridges": bridges}, 200 if serving else 503)
+        if self.is_ending:
+            summary = "ending"
+        status = 200 if serving and not self.is_ending else 503
+        return _page({"status": summary, "bridges": bridges}, status)
 
     def _bridge_ready(self, request: HostRequest, route: Route) -> Response:
         """Say whether one bridge can serve and has its far side."""
         name = route.bridge or ""
         told = self._describe(self._registry.statuses[name], request.grant)
-        return _page({"bridge": name, **told}, 200 if told["serves"] and told["far_side"] else 503)
+        is_ready = told["serves"] and told["far_side"] and not self.is_ending
+        return _page({"bridge": name, **told}, 200 if is_ready else 503)
 
     def _describe(self, status: BridgeStatus, grant: Grant | None) -> dict[str, Any]:
         far_side = self._registry.far_side(status)
@@ -97,14 +114,28 @@ class Pages:
             if status.bridge is not None:
                 yield (*given, ("bridge", name)), status.metrics
 
-    async def _all_metrics(self) -> Response:
+    async def _all_metrics(self, request: HostRequest) -> Response:
         texts = [self.own_metrics()]
         if self._workers is not None:
             asked = (self._workers.fetch_metrics(number) for number in self._workers.others)
             texts += await asyncio.gather(*asked)
+        if OPENMETRICS in request.headers.get(b"accept", b""):
+            page = to_openmetrics(join_pages(texts))
+            return Response(200, page, ((b"content-type", OPENMETRICS_TYPE),))
         return Response(200, join_pages(texts), ((b"content-type", CONTENT_TYPE),))
 
 
+_NO_OAUTH = Response(
+    404,
+    msgspec.json.encode(
+        {
+            "error": "access_denied",
+            "error_description": "This server does not use OAuth. Tokens are given out by whoever runs it: "
+            "ask for one, and send it as the header Authorization: Bearer TOKEN.",
+        }
+    ),
+    _NOT_STORED,
+)
 _ALIVE = Response(200, b'{"status":"ok"}', _NOT_STORED)
 
 

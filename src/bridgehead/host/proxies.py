@@ -30,6 +30,10 @@ class Proxies:
         self._trusted = trusted
         self._is_trusted = lru_cache(maxsize=1024)(self._is_in)
 
+    def __contains__(self, address: object) -> bool:
+        """Tell whether an address is that of a trusted proxy."""
+        return isinstance(address, str) and bool(self._trusted) and self._is_trusted(address)
+
     def origin(self, peer: str, scheme: str, headers: dict[bytes, bytes]) -> Origin:
         """Tell where a request comes from."""
         address = peer or UNKNOWN

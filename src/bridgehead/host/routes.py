@@ -10,6 +10,13 @@ ALIVE = "/healthz"
 READY = "/readyz"
 METRICS = "/metrics"
 RESOURCE = "/.well-known/oauth-protected-resource"
+NO_OAUTH = "/register"
+"""What answers where clients look for OAuth and there is none."""
+_OAUTH_PATHS = (
+    RESOURCE,
+    "/.well-known/oauth-authorization-server",
+    "/.well-known/openid-configuration",
+)
 
 Access = Literal["probe", "public", "token"]
 """`probe`: anyone, under any Host, as probes come. `public`: without a token. `token`: only with one."""
@@ -40,6 +47,10 @@ def make_table(bridges: Iterable[str], *, with_oauth: bool) -> dict[str, Route]:
             found[f"{READY}/{bridge}"] = Route(READY, "probe", bridge)
         if with_oauth:
             found[f"{RESOURCE}{prefix}/mcp"] = Route(RESOURCE, "public", bridge)
+        else:
+            found |= {f"{path}{prefix}/mcp": Route(NO_OAUTH, "public") for path in _OAUTH_PATHS}
     if with_oauth:
         found[RESOURCE] = Route(RESOURCE, "public")
+    else:
+        found |= {path: Route(NO_OAUTH, "public") for path in (*_OAUTH_PATHS, NO_OAUTH)}
     return found

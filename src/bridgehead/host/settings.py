@@ -86,6 +86,12 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings):
     workers = Setting(
         "BRIDGEHEAD_WORKERS", whole(1, 256), 1, "Processes that serve, where the bridges allow more than one."
     )
+    stalled_seconds = Setting(
+        "BRIDGEHEAD_STALLED_SECONDS",
+        number(2, 3600),
+        30.0,
+        "A worker whose event loop stands still for this long is replaced, where there are several.",
+    )
     auth = Setting(
         "BRIDGEHEAD_AUTH",
         choice("auto", "on", "off"),
@@ -126,6 +132,27 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings):
     )
     connections = Setting(
         "BRIDGEHEAD_CONNECTIONS", whole(1, 10**6), 10_000, "Connections open at once, in each process."
+    )
+    connections_per_client = Setting(
+        "BRIDGEHEAD_CONNECTIONS_PER_CLIENT",
+        whole(1, 10**6),
+        5000,
+        "Connections from one address; trusted proxies are not limited.",
+    )
+    sessions_per_client = Setting(
+        "BRIDGEHEAD_SESSIONS_PER_CLIENT",
+        whole(1, 10**6),
+        250,
+        "Sessions of one token, or of one address where nobody needs one. There are 1,000 in all.",
+    )
+    streams_per_client = Setting(
+        "BRIDGEHEAD_STREAMS_PER_CLIENT", whole(1, 10**6), 250, "Streams of one token or address."
+    )
+    requests_per_client = Setting(
+        "BRIDGEHEAD_REQUESTS_PER_CLIENT",
+        whole(1, 10**6),
+        1000,
+        "Requests of one token or address being served at once.",
     )
     shutdown_seconds = Setting(
         "BRIDGEHEAD_SHUTDOWN_SECONDS", number(0, 3600), 10.0, "Seconds answers get when the server ends."
@@ -180,6 +207,9 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings):
         public = {self.public_url.partition("://")[2].partition("/")[0].lower()} if self.public_url else set()
         return LOOPBACK | own | public | set(self.allowed_hosts)
 
+    options: Mapping[str, str | None] = {}
+    """What the command line gave, by attribute."""
+
     @classmethod
     def of(cls, environment: Mapping[str, str], **given: str | None) -> HostSettings:
         """Read the environment, where what the command line gives comes first; by attribute."""
@@ -189,7 +219,9 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings):
                 setting: Setting[Any] = getattr(cls, attribute)
                 _check_typed(f"--{attribute.replace('_', '-')}", value, setting.kind)
                 full[setting.name] = value
-        return cls(full)
+        made = cls(full)
+        made.options = given
+        return made
 
 
 def _check_typed(option: str, value: str, kind: Kind[Any]) -> None:

@@ -7,11 +7,13 @@ connection to each far side, however many views there are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from bridgehead import __version__
 from bridgehead.mcp import Bridge, Dispatcher, Limits, combine, restrict
 from bridgehead.mcp.http import Application
+from bridgehead.mcp.http.callers import Callers
 from bridgehead.mcp.http.guard import Guard
 from bridgehead.runtime.tool_filter import ToolFilter
 
@@ -19,7 +21,12 @@ from .auth.grants import Grant
 from .registry import Registry
 
 NAME = "bridgehead"
-Key = tuple[str | None, tuple[tuple[str, bool], ...]]
+Key = tuple[str | None, tuple[tuple[str, bool], ...], bool]
+"""Which bridge, or all; which parts, each with whether it may be written to; whether money may be spent."""
+NO_SPENDING = (
+    "This token is read-only and may not call tools that cost money. "
+    "Ask who runs the server for one with --may-spend."
+)
 
 
 class Views:
@@ -34,6 +41,7 @@ class Views:
         *,
         state_key: bytes,
         session_prefix: str = "",
+        on_error: Callable[[str, int], None] | None = None,
     ) -> None:
         self._registry = registry
         self._offering = offering
@@ -41,12 +49,15 @@ class Views:
         self._limits = limits
         self._state_key = state_key
         self._session_prefix = session_prefix
+        self._on_error = on_error
         self._views: dict[Key, Application] = {}
-        self._by_grant: dict[tuple[str | None, frozenset[str], frozenset[str]], Application] = {}
+        self.callers = Callers(limits)
+        """What each caller has open, over all views."""
+        self._by_grant: dict[tuple[str | None, frozenset[str], frozenset[str], bool], Application] = {}
 
     def find(self, bridge: str | None, grant: Grant) -> Application:
         """Return the view of one bridge, or of all, that a grant opens."""
-        asked = (bridge, grant.full, grant.reading)
+        asked = (bridge, grant.full, grant.reading, grant.may_spend)
         found = self._by_grant.get(asked)
         if found is None:
             found = self._by_grant[asked] = self._open(bridge, grant)
@@ -55,30 +66,40 @@ class Views:
     def _open(self, bridge: str | None, grant: Grant) -> Application:
         names = self._registry.bridges if bridge is None else (bridge,)
         open_ = tuple((name, grant.may_write(name)) for name in names if grant.may_read(name))
-        key = (bridge, open_)
+        key = (bridge, open_, grant.may_spend)
         if key not in self._views:
             self._views[key] = self._make(key)
         return self._views[key]
 
     def _make(self, key: Key) -> Application:
-        bridge, open_ = key
-        parts = [self._part(name, may_write=may_write) for name, may_write in open_]
+        bridge, open_, may_spend = key
+        parts = [self._part(name, may_write=may_write, may_spend=may_spend) for name, may_write in open_]
         whole = parts[0] if bridge else combine(NAME, __version__, parts, title="Bridgehead")
         dispatcher = Dispatcher(
-            whole, limits=self._limits, state_key=self._state_key, lifespans=self._registry.lifespans
+            whole,
+            limits=self._limits,
+            state_key=self._state_key,
+            lifespans=self._registry.lifespans,
+            on_error=self._on_error,
         )
         return Application(
             dispatcher,
             self._guard,
             prefix=f"/{bridge}" if bridge else "",
             session_prefix=self._session_prefix,
+            callers=self.callers,
         )
 
-    def _part(self, name: str, *, may_write: bool) -> Bridge[Any]:
+    def _part(self, name: str, *, may_write: bool, may_spend: bool) -> Bridge[Any]:
         bridge, rule = self._registry.bridges[name], self._offering
         if not may_write:
             rule = ToolFilter(read_only=True, allow=rule.allow, deny=rule.deny)
-        return bridge if rule.is_everything else restrict(bridge, rule)
+        part = bridge if rule.is_everything else restrict(bridge, rule)
+        if not may_write and not may_spend:
+            part.tools.update(
+                {tool.name: tool.refuse(NO_SPENDING) for tool in part.tools.values() if tool.is_paid}
+            )
+        return part
 
     def end_streams(self) -> None:
         """End what would never end by itself, because the server is going."""

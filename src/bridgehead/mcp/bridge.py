@@ -91,6 +91,7 @@ class Bridge(Home, Generic[State]):
         destructive: bool | None = None,
         idempotent: bool | None = None,
         open_world: bool | None = None,
+        paid: bool = False,
         icons: tuple[Icon, ...] = (),
         input_schema: dict[str, Any] | None = None,
         contract_schema: dict[str, Any] | None = None,
@@ -103,7 +104,8 @@ class Bridge(Home, Generic[State]):
         Clients of the bridge's `contract_revision` see `contract_schema` instead of `input_schema`. The
         schema has `defaults` of arguments that are known only when the bridge is made.
 
-        `recall` is asked first, and may know the answer without the arguments being read.
+        `recall` is asked first, and may know the answer without the arguments being read. A tool whose calls
+        cost money is `paid`, also where it changes nothing.
         """
         hints = ToolHints(None, read_only, destructive, idempotent, open_world)
 
@@ -115,6 +117,7 @@ class Bridge(Home, Generic[State]):
                 name=name,
                 title=title,
                 hints=hints,
+                paid=paid,
                 icons=icons,
                 input_schema=input_schema,
                 contract_schema=contract_schema,

@@ -31,6 +31,12 @@ class Limits(Struct, frozen=True, kw_only=True):
     """How long a client may take to answer an `input_required` result."""
     sessions: int = 1000
     """HTTP sessions of the handshake era alive at once."""
+    sessions_per_caller: int = 250
+    """Those of one caller: of one principal, or of one address where nobody asks who calls."""
+    streams_per_caller: int = 250
+    """GET streams, listen streams and streams of the old SSE transport that one caller may have open."""
+    http_requests_per_caller: int = 1000
+    """HTTP requests of one caller being served at once."""
     session_idle_seconds: float = 1800.0
     """An HTTP session without any request or stream for this long is forgotten."""
     http_requests_in_flight: int = 4096

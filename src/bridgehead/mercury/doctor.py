@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING
 
 from bridgehead.runtime import directories, logs
 from bridgehead.runtime.errors import BridgeError
@@ -11,6 +12,9 @@ from bridgehead.runtime.findings import Finding, settings_finding
 from .calling.service import Service
 from .errors import MercuryError
 from .settings import MercurySettings
+
+if TYPE_CHECKING:
+    from .calling.provider import Provider
 
 
 async def examine(environment: Mapping[str, str], *, offline: bool = False) -> list[Finding]:
@@ -21,7 +25,7 @@ async def examine(environment: Mapping[str, str], *, offline: bool = False) -> l
         found += [finding async for finding in _findings(service, offline=offline)]
         return [_clean(finding) for finding in found]
     finally:
-        await service.api.close()
+        await service.close()
 
 
 def _clean(finding: Finding) -> Finding:
@@ -38,6 +42,19 @@ async def _findings(service: Service, *, offline: bool) -> AsyncIterator[Finding
     if not offline:
         async for finding in _ask_api(service):
             yield finding
+        for name, provider in service.providers.items():
+            if provider is not service.mercury:
+                yield await _ask_provider(name, provider)
+
+
+async def _ask_provider(name: str, provider: Provider) -> Finding:
+    """Ask a provider of the routes file for its models; not every server has a list of them."""
+    what = f"provider {name} at {provider.url}"
+    try:
+        models = await provider.catalogue.fetch()
+    except MercuryError as error:
+        return Finding(what, "note" if error.code == "NOT_FOUND" else "wrong", str(error))
+    return Finding(what, "right", f"{len(models)} models")
 
 
 def _state(settings: MercurySettings) -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from bridgehead.runtime.directories import StateSettings
 from bridgehead.runtime.logs import LogSettings
@@ -127,6 +128,15 @@ class MercurySettings(StateSettings, LogSettings):
     )
     allowed_models = Setting[tuple[str, ...]](
         "MERCURY_ALLOWED_MODELS", WORDS, (), "The only models that may be used; empty allows all."
+    )
+    decide_model = Setting(
+        "MERCURY_DECIDE_MODEL", WORD, "", "The model of a decision that names none; empty is MERCURY_MODEL."
+    )
+    routes_file = Setting(
+        "MERCURY_ROUTES_FILE",
+        PATH,
+        None,
+        "A TOML file that maps model names, tools, clients and sizes to models and other providers.",
     )
     budget_usd = Setting[float | None](
         "MERCURY_BUDGET_USD",
@@ -274,13 +284,21 @@ class MercurySettings(StateSettings, LogSettings):
         proxies = {name: value for name in _PROXIES if (value := environment.get(name.lower()))}
         super().__init__({**proxies, **environment})
 
+    def replace(self, values: Mapping[str, Any]) -> MercurySettings:
+        """Return the same settings with other values, which are as a setting's kind would read them."""
+        from copy import copy
+
+        changed = copy(self)
+        changed.values = {**self.values, **values}
+        return changed
+
     def check(self) -> None:
         """Refuse values that contradict each other."""
         if self.api_keys and self.api_key_file is not None:
             raise SettingError(
                 "MERCURY_API_KEY_FILE", str(self.api_key_file), "unset where MERCURY_API_KEY is set"
             )
-        for name in ("MERCURY_MODEL", "MERCURY_FIM_MODEL", "MERCURY_EDIT_MODEL"):
+        for name in ("MERCURY_MODEL", "MERCURY_FIM_MODEL", "MERCURY_EDIT_MODEL", "MERCURY_DECIDE_MODEL"):
             model = self.values[name]
             if self.allowed_models and model and model not in self.allowed_models:
                 allowed = ", ".join(self.allowed_models)

@@ -129,7 +129,10 @@ def _table(rows: list[UsageRow], by: list[str]) -> RenderableType:
 
 def _figures(counts: UsageCounts) -> list[str]:
     numbers = (counts.calls, counts.errors, counts.cache_hits, counts.prompt_tokens, counts.completion_tokens)
-    return [*(f"{number:,}" for number in numbers), f"${counts.cost_usd:,.4f}"]
+    return [
+        *(f"{number:,}" for number in numbers),
+        f"${counts.cost_usd:,.4f}{'+' if counts.unpriced else ''}",
+    ]
 
 
 def _chart(rows: list[UsageRow]) -> RenderableType:

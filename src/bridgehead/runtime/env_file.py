@@ -90,6 +90,12 @@ def merge(environment: Mapping[str, str], found: Mapping[str, str]) -> Environme
     return merged
 
 
+def reread(environment: Mapping[str, str]) -> Environment:
+    """Read the file again, under the same environment."""
+    from_file: frozenset[str] = getattr(environment, "from_file", frozenset())
+    return merge({name: value for name, value in environment.items() if name not in from_file}, read())
+
+
 def narrow(environment: Mapping[str, str], declared: Iterable[Setting[Any]]) -> Environment:
     """Keep what one part of the product has declared, without an address that must not receive its secret."""
     from_file: frozenset[str] = getattr(environment, "from_file", frozenset())

@@ -163,12 +163,20 @@ def test_a_file_that_cannot_be_read_is_refused_in_words_with_the_line(data: byte
 
 @pytest.mark.parametrize(
     "more",
-    [{"timestamp": ""}, {"speed_ms": 1}, {"measure": 5}, {"source": ["x"]}, {"withdrawn": {"by": "me"}}],
+    [
+        {"timestamp": ""},
+        {"speed_ms": 1},
+        {"measure": 5},
+        {"measure": [1]},
+        {"source": ["x"]},
+        {"withdrawn": {"by": "me"}},
+    ],
 )
 def test_what_is_only_unusual_is_read(more: dict[str, Any]) -> None:
     (entry,) = day_document.decode_day(day_of(**more), 4).entries
 
     assert (entry.time, entry.measure, entry.source) == (1, "solving", "claimed")
+    assert len(day_document.group_entries([entry])) == (not entry.withdrawn)
 
 
 def test_groups_leave_out_what_was_withdrawn_and_count_what_was_claimed() -> None:

@@ -1,11 +1,213 @@
-"""Deadlines: one timer for many limits, each kept to."""
+"""The link: each call gets its own reply, its own failure or its own end; deadlines are kept to."""
 
 import asyncio
+import itertools
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
+from msgspec import Raw
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.server import ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
 
-from bridgehead.bitburner.game.link import Deadlines
-from tests.support.waiting import PATIENCE
+from bridgehead.bitburner.errors import Disconnected, InvalidReply, ReplyTimeout, ReplyTooLarge
+from bridgehead.bitburner.game.link import CallFailed, Deadlines, Link
+from bridgehead.runtime.metrics import Counter
+from tests.support.waiting import PATIENCE, until
+
+MOST_BYTES = 100
+
+
+class Line:
+    """A link, and the game at the other end of its socket."""
+
+    def __init__(self, link: Link, game: ClientConnection, ignored: Counter, timeouts: Counter) -> None:
+        self.link = link
+        self.game = game
+        self._ignored = ignored
+        self._timeouts = timeouts
+
+    def call(self, method: str = "getFile", timeout: float = PATIENCE) -> asyncio.Task[Raw]:
+        return asyncio.ensure_future(self.link.call(method, b"{}", timeout))
+
+    async def asked(self) -> Any:
+        """What the game was asked next."""
+        return json.loads(await asyncio.wait_for(self.game.recv(), PATIENCE))
+
+    async def reply(self, text: str) -> None:
+        await self.game.send(text)
+
+    @property
+    def ignored(self) -> dict[str, float]:
+        return {why: count for (why,), count in self._ignored.values.items()}
+
+    @property
+    def timeouts(self) -> float:
+        return sum(self._timeouts.values.values())
+
+
+@asynccontextmanager
+async def connected(on_notice: Callable[[Any], None] | None = None) -> AsyncIterator[Line]:
+    ignored, timeouts = Counter("ignored", "", ("why",)), Counter("timeouts", "")
+    links: asyncio.Queue[Link] = asyncio.Queue()
+
+    async def accept(socket: ServerConnection) -> None:
+        link = Link(
+            socket,
+            itertools.count(7),
+            ignored=ignored,
+            timeouts=timeouts,
+            most_bytes=MOST_BYTES,
+            on_notice=on_notice,
+        )
+        links.put_nowait(link)
+        await link.run()
+
+    async with serve(accept, "127.0.0.1", 0, max_size=10 * MOST_BYTES) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with connect(f"ws://127.0.0.1:{port}") as game:
+            yield Line(await links.get(), game, ignored, timeouts)
+
+
+async def test_a_reply_finds_its_call_by_its_id() -> None:
+    async with connected() as line:
+        first, second = line.call("getFile"), line.call("getFileNames")
+        requests = [await line.asked(), await line.asked()]
+        assert [request["id"] for request in requests] == [7, 8]
+        assert [request["method"] for request in requests] == ["getFile", "getFileNames"]
+        assert line.link.pending == 2
+
+        await line.reply('{"id": 8, "result": ["a"]}')
+        await line.reply('{"id": 7, "result": "b", "error": null}')
+        assert [bytes(await second), bytes(await first)] == [b'["a"]', b'"b"']
+        assert line.link.pending == 0
+        assert line.ignored == {}
+
+
+async def test_an_error_of_the_game_is_told_as_it_is() -> None:
+    async with connected() as line:
+        call = line.call()
+        await line.asked()
+        await line.reply('{"id": 7, "error": "File does not exist."}')
+
+        with pytest.raises(CallFailed, match="File does not exist") as failed:
+            await call
+        assert failed.value.failure.message == "File does not exist."
+
+
+async def test_a_reply_without_result_or_error_is_counted_and_fails_its_call() -> None:
+    async with connected() as line:
+        call = line.call()
+        await line.asked()
+        await line.reply('{"id": 7}')
+
+        with pytest.raises(InvalidReply, match="neither a result nor an error"):
+            await call
+        assert line.ignored == {"malformed": 1}
+
+
+async def test_what_is_no_reply_to_any_call_is_counted_and_harms_none() -> None:
+    async with connected() as line:
+        call = line.call()
+        await line.asked()
+        for text in (
+            "nonsense",
+            '{"id": 99, "result": 1}',
+            '{"id": "7", "result": 1}',
+            '{"method": "hello"}',
+        ):
+            await line.reply(text)
+        await line.reply('{"id": 7, "result": "mine"}')
+
+        assert bytes(await call) == b'"mine"'
+        assert line.ignored == {"malformed": 1, "unsolicited": 3}
+
+
+async def test_a_notice_goes_to_whoever_wants_notices() -> None:
+    heard: list[Any] = []
+    async with connected(heard.append) as line:
+        call = line.call()
+        await line.asked()
+        await line.reply('{"method": "changed", "params": {"n": 1}}')
+        await line.reply('{"id": 7, "result": 1}')
+        await call
+
+        assert [notice.method for notice in heard] == ["changed"]
+        assert line.link.is_shared
+        assert line.ignored == {}
+    async with connected() as line:
+        assert not line.link.is_shared
+
+
+async def test_a_reply_may_be_as_large_as_the_limit_and_no_larger() -> None:
+    async with connected() as line:
+        calls = [line.call("first"), line.call("second")]
+        for _ in calls:
+            await line.asked()
+        for number, size in ((7, MOST_BYTES), (8, MOST_BYTES + 1)):
+            frame = f'{{"id": {number}, "result": "'
+            await line.reply(frame + "x" * (size - len(frame) - 2) + '"}')
+
+        assert len(bytes(await calls[0])) > 70
+        with pytest.raises(ReplyTooLarge, match=r"to second has 101 bytes, and .* is 100"):
+            await calls[1]
+        await line.reply('{"id": 99, "result": "' + "x" * MOST_BYTES + '"}')
+        await line.reply('{"id": 8, "result": "' + "x" * MOST_BYTES + '"}')
+        await until(lambda: line.ignored == {"too large": 2})
+
+
+async def test_a_frame_far_too_large_ends_the_connection_and_the_calls_hear_why() -> None:
+    async with connected() as line:
+        call = line.call()
+        await line.asked()
+        await line.reply("x" * 20 * MOST_BYTES)
+
+        with pytest.raises(Disconnected, match="BITBURNER_MAX_FRAME_BYTES"):
+            await call
+
+
+async def test_silence_ends_in_a_timeout_that_is_counted_and_forgotten() -> None:
+    async with connected() as line:
+        with pytest.raises(ReplyTimeout, match="getFile within"):
+            await line.call(timeout=0.01)
+
+        assert (line.timeouts, line.link.pending) == (1, 0)
+
+
+async def test_when_the_game_goes_every_call_fails_and_so_does_the_next() -> None:
+    async with connected() as line:
+        calls = [line.call("one"), line.call("two")]
+        for _ in calls:
+            await line.asked()
+        await line.game.close()
+
+        for call, method in zip(calls, ("one", "two"), strict=True):
+            with pytest.raises(Disconnected, match=rf"while {method} waited for its answer\."):
+                await call
+        with pytest.raises(Disconnected, match="three"):
+            await line.call("three", timeout=10 * PATIENCE)
+        assert not await line.link.is_alive(PATIENCE)
+
+
+async def test_hanging_up_fails_what_waits_and_tells_the_game_why() -> None:
+    async with connected() as line:
+        call = line.call()
+        await line.asked()
+        assert await line.link.is_alive(PATIENCE)
+        closing = asyncio.ensure_future(line.link.close(4001, "enough"))
+
+        with pytest.raises(Disconnected):
+            await call
+        with pytest.raises(ConnectionClosed):
+            await asyncio.wait_for(line.game.recv(), PATIENCE)
+        await closing
+        assert (line.game.close_code, line.game.close_reason) == (4001, "enough")
+
+
+# --- deadlines ---------------------------------------------------------------------------------------------
 
 
 async def test_each_future_fails_at_its_own_time_whatever_the_order() -> None:
@@ -38,3 +240,23 @@ async def test_a_future_that_ended_is_left_alone() -> None:
 
     assert answered.result() == "in time"
     assert not forgotten.done()
+
+
+async def test_nothing_is_kept_of_a_call_that_has_ended() -> None:
+    async with connected() as line:
+        call = line.call()
+        await line.asked()
+        await line.reply('{"id": 7, "result": 1}')
+        await call
+
+        assert not line.link._deadlines._due  # noqa: SLF001 - a leak shows nowhere else
+
+
+async def test_deadlines_that_were_passed_are_not_passed_again() -> None:
+    loop = asyncio.get_running_loop()
+    deadlines = Deadlines()
+    for delay in (0.01, 0.02):
+        future: asyncio.Future[None] = loop.create_future()
+        deadlines.watch(future, loop.time() + delay)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(future, PATIENCE)

@@ -238,7 +238,8 @@ async def test_other_pages_are_kept_out_and_the_refusal_is_told(tmp_path: Path, 
         text, _ = await play.fails("list_files")
 
     assert "403" in str(play.game.closed)
-    assert f"{origin}: this origin is not in BITBURNER_ALLOWED_ORIGINS" in text
+    assert f" Add {origin} to BITBURNER_ALLOWED_ORIGINS" in text
+    assert text.index("Add ") < text.index("Options → Remote API")
 
 
 async def test_the_list_of_origins_can_be_set(tmp_path: Path) -> None:

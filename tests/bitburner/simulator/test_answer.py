@@ -34,8 +34,12 @@ def ask(world: World, method: str, **params: Any) -> dict[str, Any]:
             {"filename": "NUKE.exe", "server": "home"},
             "Invalid file extension. Filename: NUKE.exe",
         ),
-        ("deleteFile", {"filename": "no.js", "server": "home"}, "File does not exist. Filename: no.js"),
+        ("deleteFile", {"filename": "no.js", "server": "home"}, "Script no.js not found."),
+        ("deleteFile", {"filename": "no.txt", "server": "home"}, "Text file no.txt not found."),
         ("getFile", {"filename": "no.js", "server": "home"}, "File does not exist. Filename: no.js"),
+        ("getFile", {"filename": "/no.js", "server": "home"}, "File does not exist. Filename: /no.js"),
+        ("getFile", {"filename": "a.exe", "server": "nope"}, "Invalid file extension. Filename: a.exe"),
+        ("calculateRam", {"filename": "x.exe", "server": "home"}, "Invalid file extension. Filename: x.exe"),
         ("getFileMetadata", {"filename": "no.js", "server": "home"}, "File does not exist. Filename: no.js"),
         (
             "calculateRam",
@@ -57,11 +61,34 @@ def test_the_third_generation_names_what_it_refuses(method: str, params: dict[st
     assert ask(world, method, **params) == {"error": error}
 
 
-@pytest.mark.parametrize("params", ['"params": null', '"x": 1'])
+@pytest.mark.parametrize(
+    "params", ['"params": null', '"x": 1', '"params": 0', '"params": ""', '"params": false']
+)
 def test_without_params_the_third_generation_says_so(params: str) -> None:
     said = answer(World(3), f'{{"id": 1, "method": "getFile", {params}}}')
 
-    assert said == b'{"jsonrpc":"2.0","error":"Missing params","id":1}'
+    assert said == b'{"jsonrpc":"2.0","id":1,"error":"Missing params"}'
+
+
+def test_the_second_generation_puts_the_id_last_and_the_third_before_the_result() -> None:
+    request = '{"jsonrpc":"2.0","id":5,"method":"getFileNames","params":{"server":"home"}}'
+
+    assert answer(World(2, {"home": {}}), request) == b'{"jsonrpc":"2.0","result":[],"id":5}'
+    assert answer(World(3, {"home": {}}), request) == b'{"jsonrpc":"2.0","id":5,"result":[]}'
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        ("constructor", b'{"id":1,"method":"constructor"}'),
+        ("valueOf", b"{}"),
+        ("toString", b'"[object Object]"'),
+        ("hasOwnProperty", None),
+        ("__proto__", None),
+    ],
+)
+def test_methods_of_every_object_reach_javascripts_own(method: str, said: bytes | None) -> None:
+    assert answer(World(2), f'{{"id":1,"method":"{method}"}}') == said
 
 
 @pytest.mark.parametrize("generation", [2, 3])
@@ -133,7 +160,15 @@ def test_the_definitions_are_as_long_as_the_games_and_can_be_searched() -> None:
 
     assert 330_000 < len(text) < 340_000
     assert "  hack(host: string, opts?: BasicHGWOptions): Promise<number>;" in text
-    assert "RAM cost: 1.3 GB\n   */\n  exec(script: string, host: string," in text
+    assert "RAM cost: 1.3 GB\n" in text
+    assert "  exec( script: string, hostname: string," in text
+    for hidden in (
+        "class: number;",
+        "public: boolean;",
+        "declare enum PositionType",
+        "RAM cost: 2 GB * 16/4/1",
+    ):
+        assert hidden in text
 
 
 def test_a_server_answers_to_its_address_too() -> None:

@@ -26,7 +26,18 @@ def ram(path: str, **sources: str) -> float | str:
         ("ns.exec('a.js')", 2.9),
         ("ns.tprint('ns.exec') // ns.exec\n/* ns.exec */", 1.6),
         ("`text ns.exec ${ns.scan() + `${ns.ls('x')} \\` $`} ns.run`", 2),
-        (r"const quote = /['\"(]/g; let a = b / c; return /[/'(]/.test(x)", 1.6),
+        (r"const quote = /['\"(]/g; let a = b / c; const y = /[/'(]/.test(x)", 1.6),
+        ("ns.stock.getPrice('x')", 3.6),
+        ("ns.gang.getMemberNames()", 2.6),
+        ("ns.corporation.getCorporation()", 11.6),
+        ("ns.hacknet.numNodes()", 5.6),
+        ("ns.grafting.getAugmentationGraftPrice('x')", 5.35),
+        ("ns.singularity.workForFaction('x', 'hacking')", 49.6),
+        ("const {hack, scan} = ns; scan()", 1.8),
+        ("const {exec: start} = ns; start('x')", 1.6),
+        ("function exec(run) { }", 1.6),
+        ("a.hack()", 1.7),
+        ("const o = {exec: 1, scan() {}}", 1.6),
         ("document.title", 26.6),
     ],
 )
@@ -48,7 +59,19 @@ def test_imports_bring_their_own_cost_also_in_a_circle() -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ["main(", "}", "(]", "'open", "/* open", "`open", "`${open`", "import 'gone.js'", "import {a} from '?'"],
+    [
+        "main(",
+        "}",
+        "(]",
+        "'open",
+        "/* open",
+        "`open",
+        "`${open`",
+        "import 'gone.js'",
+        "import {a} from '?'",
+        "let x = ",
+        "return 1",
+    ],
 )
 def test_a_broken_script_has_no_cost(source: str) -> None:
     assert ram("a.js", a_js=source) == "Ram cost could not be calculated"
@@ -61,3 +84,12 @@ def test_markup_may_hold_a_lone_quote() -> None:
 @given(st.text(alphabet="ab /*'\"`${}()[]\\\n.=", max_size=40))
 def test_any_text_has_a_cost_or_is_broken(source: str) -> None:
     assert ram("a.js", a_js=source) in (1.6, "Ram cost could not be calculated")
+
+
+def test_a_named_import_counts_only_what_is_used() -> None:
+    library = "export function a(ns) { ns.exec(); }\nexport function b(ns) { ns.scan(); }\n"
+
+    assert ram("m.js", m_js="import {b} from 'lib.js';\nb(ns);", lib_js=library) == 1.8
+    assert ram("m.js", m_js="import {a, b} from 'lib.js';\nb(ns);", lib_js=library) == 1.8
+    assert ram("m.js", m_js="import * as lib from 'lib.js';\nlib.b(ns);", lib_js=library) == 3.1
+    assert ram("m.js", m_js="import 'lib.js';", lib_js="ns.exec();") == 2.9

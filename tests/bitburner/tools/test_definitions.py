@@ -1,9 +1,13 @@
 """The definitions: whole, or found by symbol and text; asked for once a connection."""
 
+from pathlib import Path
+
 import pytest
 
-from bridgehead.bitburner.game.definitions import Definitions
-from tests.bitburner.playing import Play
+from bridgehead.bitburner.netscript.definitions import Definitions
+from bridgehead.bitburner.netscript.search import DefinitionSearch
+from bridgehead.bitburner.simulator import Game
+from tests.bitburner.playing import FILES, Play, bridged, played
 from tests.support.waiting import until
 
 TEXT = """\
@@ -52,25 +56,9 @@ export declare function late(): void;
 """
 
 
-def test_a_definition_file_is_cut_into_its_declarations() -> None:
-    symbols = [entry.symbol for entry in Definitions(TEXT).entries]
-
-    assert symbols == [
-        "HP",
-        "HP.current",
-        "HP.max",
-        "Port",
-        "NS",
-        "NS.args",
-        "NS.hack",
-        "NS.exec",
-        "Colour",
-        "late",
-    ]
-
-
 def test_an_entry_has_its_comment_and_all_its_lines() -> None:
-    ((hack,), _), ((execute,), _) = Definitions(TEXT).find("ns.hack", 1), Definitions(TEXT).find("exec", 1)
+    found = Definitions(TEXT)
+    hack, execute = found.by_symbol["NS.hack"], found.by_symbol["NS.exec"]
 
     assert hack.text.startswith("/**\n * Steal money.")
     assert hack.text.endswith("Promise<number>;")
@@ -89,15 +77,15 @@ def test_an_entry_has_its_comment_and_all_its_lines() -> None:
     ],
 )
 def test_the_best_fitting_declaration_comes_first(query: str, first: str) -> None:
-    found, total = Definitions(TEXT).find(query, 5)
+    found = DefinitionSearch(Definitions(TEXT)).find(query, 5)
 
-    assert found[0].symbol == first
-    assert total >= len(found)
+    assert found.declarations[0].symbol == first
+    assert found.total >= len(found.declarations)
 
 
 def test_a_file_that_is_cut_off_is_read_as_far_as_it_goes() -> None:
-    for end in range(len(TEXT)):
-        assert len(Definitions(TEXT[:end]).entries) <= 11
+    for end in range(0, len(TEXT), 7):
+        assert len(Definitions(TEXT[:end]).declarations) <= 12
 
 
 async def test_the_whole_file_is_given_and_asked_for_once(play: Play) -> None:
@@ -132,4 +120,41 @@ async def test_what_is_not_there_is_said_so(play: Play) -> None:
     text, structured = await play.ok("search_definitions", query="zzzzqqq")
 
     assert "Nothing in the definitions fits" in text
-    assert structured == {"definitions": [], "total": 0}
+    assert structured["total"] == 0
+
+
+async def test_a_miss_offers_near_names(play: Play) -> None:
+    text, structured = await play.ok("search_definitions", query="ns.hakc")
+
+    assert "Like it: hack" in text
+    assert "hack" in structured["near"]
+
+
+async def test_the_definitions_answer_while_the_game_is_away(tmp_path: Path) -> None:
+    async with played(tmp_path, game=Game(3, FILES)) as play:
+        text, _ = await play.ok("search_definitions", query="hack", limit=1)
+        whole, _ = await play.ok("get_netscript_definitions")
+    async with bridged(tmp_path) as play:
+        away, found = await play.ok("search_definitions", query="hack", limit=1)
+
+        assert away.startswith("The game is away; these are the definitions of 20")
+        assert away.endswith(text)
+        assert found["definitions"][0]["symbol"] == "NS.hack"
+        assert (await play.ok("get_netscript_definitions"))[0] == whole
+        await play.game.dial(play.url)
+        await until(lambda: play.session.board.link is not None)
+        assert (await play.ok("search_definitions", query="hack", limit=1))[0] == text
+
+
+async def test_without_a_game_or_a_copy_the_steps_are_told(tmp_path: Path) -> None:
+    async with bridged(tmp_path) as play:
+        assert (await play.fails("search_definitions", query="hack"))[1]["code"] == "not_connected"
+
+
+async def test_an_exact_interface_name_gives_its_whole_body(play: Play) -> None:
+    text, structured = await play.ok("search_definitions", query="Singularity", limit=1)
+
+    body = structured["definitions"][0]["text"]
+    assert body in text
+    assert "connect(hostname: string): boolean;  // 2 GB × 16/4/1" in body
+    assert body.count("\n") > 50

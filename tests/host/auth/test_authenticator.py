@@ -192,3 +192,12 @@ async def test_a_session_of_the_handshake_era_needs_the_token_on_every_request(t
         assert (await host.get("/mcp", {**without, "Accept": "text/event-stream"})).status == 401
         assert (await host.http.request("DELETE", "/mcp", without)).status == 401
         assert (await host.http.request("DELETE", "/mcp", session)).status == 204
+
+
+async def test_a_new_token_of_an_old_name_does_not_inherit_its_sessions(tmp_path: Path) -> None:
+    async with hosting(tmp_path, tokens={"alice": {}}) as host:
+        session = await host.session("/mcp", bearer(host.secrets["alice"]))
+        host.tokens.revoke("alice")
+        again: Headers = {**session, **bearer(host.token("alice"))}
+        response = await host.post("/mcp", request("tools/list"), again)
+        assert response.status == 404

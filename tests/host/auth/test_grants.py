@@ -2,7 +2,7 @@
 
 import pytest
 
-from bridgehead.host.auth.grants import ANYONE, EVERYTHING, Grant, read_scopes, supported_scopes
+from bridgehead.host.auth.grants import ANYONE, EVERYTHING, Grant, Opened, read_scopes, supported_scopes
 
 BRIDGES = ("aoc", "mercury")
 
@@ -48,7 +48,9 @@ def test_where_nobody_is_asked_everything_is_open_without_limit() -> None:
 def test_scopes_open_what_they_name(
     scopes: list[str], full: set[str], reading: set[str], *, metrics: bool
 ) -> None:
-    assert read_scopes(scopes, BRIDGES) == (frozenset(full), frozenset(reading), metrics)
+    assert read_scopes(scopes, BRIDGES) == Opened(
+        frozenset(full), frozenset(reading), metrics, may_spend=False
+    )
 
 
 def test_the_scopes_that_are_offered_are_those_that_are_read() -> None:
@@ -59,5 +61,11 @@ def test_the_scopes_that_are_offered_are_those_that_are_read() -> None:
         "bridgehead:aoc:read",
         "bridgehead:mercury",
         "bridgehead:mercury:read",
+        "bridgehead:spend",
         "bridgehead:metrics",
     ]
+
+
+def test_spending_is_a_scope_of_its_own() -> None:
+    assert read_scopes(["bridgehead:read", "bridgehead:spend"], BRIDGES).may_spend
+    assert supported_scopes(["aoc"], "aoc") == ["bridgehead:aoc", "bridgehead:aoc:read", "bridgehead:spend"]

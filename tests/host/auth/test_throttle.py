@@ -24,6 +24,7 @@ def test_a_minutes_worth_may_come_at_once_and_then_one_at_a_time() -> None:
     assert throttle.take("a", 60) == 0.5
     time.now += 0.5
     assert throttle.take("a", 60) == 0.0
+    assert throttle.take("a", 60) == 1.0
 
 
 def test_names_do_not_share() -> None:
@@ -47,6 +48,7 @@ def test_never_more_than_a_minutes_worth_and_what_was_refilled(pauses: list[floa
 
 def test_the_names_that_are_remembered_are_bounded() -> None:
     throttle = Throttle(Time(), most_names=2)
+    assert [throttle.take(name, 1) > 0 for name in ("a", "b", "a", "b")] == [False, False, True, True]
     for name in ("a", "b", "c"):
         throttle.take(name, 1)
 

@@ -35,7 +35,7 @@ class FixedClock:
 
 @pytest.fixture
 def file(tmp_path: Path) -> TokenFile:
-    return TokenFile(tmp_path / "host" / "tokens.json")
+    return TokenFile(tmp_path / "deep" / "host" / "tokens.json")
 
 
 def added(file: TokenFile, name: str, **options: object) -> str:
@@ -180,7 +180,7 @@ def test_an_entry_that_cannot_be_trusted_is_refused_with_its_file(
 
 @pytest.mark.parametrize("version", [0, 2])
 def test_a_file_of_another_version_is_refused(file: TokenFile, version: int) -> None:
-    file.path.parent.mkdir()
+    file.path.parent.mkdir(parents=True)
     file.path.write_text(json.dumps({"version": version, "tokens": []}))
 
     with pytest.raises(StorageError, match="is not a file of tokens"):
@@ -191,7 +191,7 @@ def test_a_file_that_is_being_changed_is_waited_for_only_so_long(
     file: TokenFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_LOCK_SECONDS", 0.01)
-    file.path.parent.mkdir()
+    file.path.parent.mkdir(parents=True)
     with FileLock(f"{file.path}.lock"), pytest.raises(StorageError, match="changed by another process"):
         added(file, "alice")
     assert file.read() == TokenList()
@@ -294,6 +294,7 @@ def test_a_file_of_the_same_size_is_read_again(file: TokenFile) -> None:
 
 
 def test_a_broken_file_leaves_the_last_tokens_and_says_why(file: TokenFile) -> None:
+    assert Tokens(file).problem == ""
     alice = added(file, "alice")
     tokens = read(file)
     good = file.path.read_bytes()
@@ -349,6 +350,13 @@ async def test_the_watch_finds_who_was_revoked_or_has_expired(
     with pytest.raises(Enough):
         await asyncio.wait_for(TokenWatch(tokens, clock).run(look), PATIENCE)
     assert seen == [[], ["gone"], ["ending", "gone"]]
+
+
+async def test_the_watch_looks_now_and_then_and_not_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WATCH_SECONDS", 10 * PATIENCE)
+
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(TokenWatch(None, FixedClock()).run(lambda _: pytest.fail("too soon")), 0.02)
 
 
 async def test_without_a_file_only_time_ends_a_grant(monkeypatch: pytest.MonkeyPatch) -> None:

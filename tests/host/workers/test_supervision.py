@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -17,15 +18,15 @@ from tests.support.host_server import bearer
 from tests.support.http_client import Headers
 from tests.support.http_server import JSON_POST
 from tests.support.messages import HANDSHAKE, call, encode, initialize, notification, request, text
+from tests.support.stdio_peer import ROOT
 
 COUNT = 3
 
 
 @contextmanager
 def herd(folder: Path, **settings: str) -> Iterator[Command]:
-    with serving(
-        folder, "--bridges", "alpha,beta", "--workers", str(COUNT), workers=COUNT, **settings
-    ) as host:
+    arguments = ("--bridges", "alpha,beta", "--workers", str(COUNT))
+    with serving(folder, *arguments, workers=COUNT, cwd=ROOT, **settings) as host:
         yield host
 
 
@@ -167,6 +168,50 @@ async def test_all_workers_end_with_their_parent(tmp_path: Path) -> None:
             while _is_alive(pid):
                 await asyncio.sleep(0.01)
     assert sum(line["event"] == "ended" for line in host.lines) == COUNT
+
+
+async def test_each_worker_is_restarted_on_its_own_clock(tmp_path: Path) -> None:
+    with herd(tmp_path) as host:
+        for _ in range(3):
+            pids = latest_pids(host)
+            for index in (0, 1):
+                os.kill(pids[index], signal.SIGKILL)
+            await asyncio.to_thread(host.wait_for, "serving", 2)
+
+    died = [index for index, line in enumerate(host.lines) if line["event"] == "a worker died"]
+    started = [index for index, line in enumerate(host.lines) if line["event"] == "a worker was started"]
+    assert len(died) == 6
+    times = [
+        datetime.fromisoformat(host.lines[second]["time"]) - datetime.fromisoformat(host.lines[first]["time"])
+        for first, second in zip(died[-2:], started[-2:], strict=True)
+    ]
+    assert max(times).total_seconds() < 12, "a pause of 4 s each, and not one after the other"
+
+
+async def test_a_worker_that_stands_still_is_replaced(tmp_path: Path, dial: Dial) -> None:
+    with herd(tmp_path, BRIDGEHEAD_STALLED_SECONDS="2") as host:
+        stopped = latest_pids(host)[0]
+        os.kill(stopped, signal.SIGSTOP)
+        line = await asyncio.to_thread(host.wait_for, "a worker stands still")
+        await asyncio.to_thread(host.wait_for, "serving")
+        assert text(await called(dial(host.port), "alpha_echo")) == "hi"
+
+    assert line["pid"] == stopped
+
+
+async def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
+    with herd(tmp_path) as host:
+        pids = latest_pids(host).values()
+        host.process.kill()
+        async with asyncio.timeout(PATIENCE):
+            for pid in pids:
+                while _is_alive(pid):
+                    await asyncio.sleep(0.01)
+
+
+def latest_pids(host: Command) -> dict[int, int]:
+    """The process of each worker that was started last."""
+    return {line["worker"]: line["pid"] for line in host.lines if line["event"] == "a worker was started"}
 
 
 def _is_alive(pid: int) -> bool:

@@ -122,8 +122,20 @@ async def test_what_is_accepted_may_be_said_in_two_headers(server: Server) -> No
     assert await status(server, {"Accept": "application/json", "accept": "text/event-stream"}) == 200
 
 
-async def test_two_hosts_are_none_that_is_known(server: Server) -> None:
-    assert await status(server, {"Host": "a.example", "host": "127.0.0.1"}) == 421
+@pytest.mark.parametrize("name", ["Host", "Origin", "Authorization"])
+async def test_what_callers_are_let_in_by_may_be_given_once(server: Server, name: str) -> None:
+    value = f"127.0.0.1:{server.port}"
+    response = await server.post(initialize(), {name: value, name.lower(): value})
+    assert (response.status, await response.body()) == (
+        400,
+        b"Host, Origin and Authorization may be given once",
+    )
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "br", "identity, gzip"])
+async def test_a_packed_body_is_not_unpacked(server: Server, encoding: str) -> None:
+    assert await status(server, {"Content-Encoding": encoding}) == 415
+    assert await status(server, {"Content-Encoding": "Identity"}) == 200
 
 
 async def test_a_listener_that_does_not_accept_events_is_refused(server: Server) -> None:

@@ -33,7 +33,9 @@ async def test_every_revision_of_the_handshake_era_works_in_a_session(server: Se
 async def test_a_request_without_a_session_is_a_bad_request(server: Server) -> None:
     for message in (request("ping"), notification("notifications/initialized")):
         assert "Mcp-Session-Id" in await server.refused(await server.post(message), 400)
-    assert "Mcp-Session-Id" in await server.refused(await server.listen({}), 400)
+    probed = await server.listen({})  # as clients do that only want to know whether there is a stream
+    assert "without a session" in await server.refused(probed, 405)
+    assert probed.headers["allow"] == "POST"
     assert "Mcp-Session-Id" in await server.refused(await server.http.request("DELETE"), 400)
 
 

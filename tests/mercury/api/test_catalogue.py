@@ -2,11 +2,13 @@
 
 import pytest
 
-from bridgehead.mercury.api.catalogue import Catalogue
+from bridgehead.mercury.api.catalogue import RETRY_SECONDS, TTL_SECONDS, Catalogue
 from bridgehead.mercury.calling.keys import Keys
+from bridgehead.mercury.completion import Metadata, Tokens
 from bridgehead.mercury.errors import MercuryError
 from bridgehead.mercury.settings import MercurySettings
-from bridgehead.runtime.timing import SystemClock
+from bridgehead.runtime.timing import Clock, SystemClock
+from tests.support.waiting import until
 
 
 class Api:
@@ -26,9 +28,10 @@ class Api:
         return self.lists[endpoint.split("/")[1]]
 
 
-def make_catalogue(api: Api) -> Catalogue:
+def make_catalogue(api: Api, clock: Clock | None = None) -> Catalogue:
     settings = MercurySettings({"MERCURY_API_KEY": "sk_only_for_this_test"})
-    return Catalogue(api, Keys(settings, SystemClock()), SystemClock(), settings)
+    clock = clock or SystemClock()
+    return Catalogue(api, Keys(settings, clock), clock, settings)
 
 
 NAMES = b'{"data":[{"id":"mercury"},{"id":"mercury-edit"},{"id":"mercury-edit-next"}]}'
@@ -59,3 +62,69 @@ async def test_a_list_that_cannot_be_read_is_said_to_be_so(body: bytes) -> None:
         await make_catalogue(Api(body)).fetch()
 
     assert failure.value.code == "BAD_RESPONSE"
+
+
+# --- prices ------------------------------------------------------------------------------------------------
+
+
+class SetClock(SystemClock):
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.seconds = 1_000_000.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+def priced(dollars: str) -> bytes:
+    return b'{"data":[{"id":"mercury","pricing":{"prompt":"%b","completion":"0"}}]}' % dollars.encode()
+
+
+def cost(catalogue: Catalogue) -> float | None:
+    return catalogue.price(Metadata("mercury", Tokens(10, 0, 10), "stop"), "mercury")
+
+
+async def test_prices_are_renewed_while_they_are_used() -> None:
+    api, clock = Api(priced("0.1")), SetClock()
+    catalogue = make_catalogue(api, clock)
+    await catalogue.load()
+    api.body = priced("1")
+    catalogue.renew()
+    assert cost(catalogue) == 1.0
+
+    clock.seconds += TTL_SECONDS
+    assert not catalogue.is_current
+    catalogue.renew()
+    await until(lambda: catalogue.is_current)
+
+    assert cost(catalogue) == 10.0
+    assert len(api.asked) == 2
+
+
+async def test_an_old_list_is_renewed_before_a_budget_uses_it_and_not_again_at_once_where_that_fails() -> (
+    None
+):
+    api, clock = Api(priced("0.1")), SetClock()
+    catalogue = make_catalogue(api, clock)
+    await catalogue.load()
+    clock.seconds += TTL_SECONDS
+    api.body = b"not a list"
+    for _ in range(3):
+        await catalogue.load()
+        assert not catalogue.is_current
+    assert len(api.asked) == 2
+
+    api.body = priced("1")
+    clock.seconds += RETRY_SECONDS
+    await catalogue.load()
+
+    assert catalogue.is_current
+    assert cost(catalogue) == 10.0
+
+
+async def test_an_answer_that_does_not_say_what_it_used_has_an_unknown_price() -> None:
+    catalogue = make_catalogue(Api(priced("0.1")))
+    await catalogue.load()
+
+    assert catalogue.price(Metadata("mercury", Tokens(0, 0, 0), "stop"), "mercury") is None

@@ -8,13 +8,17 @@ from typing import Any
 
 import pytest
 
+from bridgehead.mercury.api.catalogue import Catalogue
+from bridgehead.mercury.bridge import make_bridge
 from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits
 from bridgehead.mercury.calling.usage_store import FILE, MAX_CLIENTS
 from bridgehead.mercury.errors import MercuryError
+from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.calling.clock import DAY, GivenClock
 from tests.mercury.calling.test_usage_store import open_store, rows
 from tests.mercury.process import BridgeProcess, bridge_process
+from tests.support.checked import connect
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -133,6 +137,26 @@ async def test_without_a_price_a_budget_refuses(api: Simulator, tmp_path: Path) 
 
     assert [error["code"] for error in (priceless, endless)] == ["PRICE_UNKNOWN"] * 2
     assert "cost_usd" not in result["structuredContent"]["metadata"]
+
+
+async def test_a_budget_does_not_trust_prices_that_could_not_be_renewed(
+    api: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {
+        "MERCURY_API_URL": api.url,
+        "MERCURY_API_KEY": "sk_only_for_this_test",
+        "MERCURY_BUDGET_USD": "1",
+        "MERCURY_MODEL": "mercury-2",
+        "BRIDGEHEAD_STATE_DIR": str(tmp_path),
+    }
+    async with connect(make_bridge(MercurySettings(settings))) as client:
+        fresh = await client.request("tools/call", {"name": CHAT, "arguments": ASK})
+        monkeypatch.setattr(Catalogue, "is_current", False)
+        stale = await client.request("tools/call", {"name": CHAT, "arguments": ASK})
+
+    assert "isError" not in fresh
+    assert stale["isError"]
+    assert "PRICE_UNKNOWN" in stale["content"][0]["text"]
 
 
 async def test_with_a_budget_too_an_unknown_model_is_told_the_known_ones(

@@ -83,3 +83,29 @@ async def test_every_budget_of_the_client_is_told(api: Simulator, tmp_path: Path
     assert (report["budget"]["limit_usd"], month["limit_usd"], own["limit_usd"]) == (1, 20, 0.5)
     assert (month["period"], own["period"], own["client"]) == ("month", "day", "(no token)")
     assert own["committed_usd"] == pytest.approx(cost, abs=1e-9)
+
+
+async def test_the_first_call_of_a_process_has_its_cost(api: Simulator, tmp_path: Path) -> None:
+    api.faults.next(Fault(delay=0.1, on="models"))
+    async with bridge_process(api.url, tmp_path) as client:
+        result = await client.call(CHAT, ASK)
+
+    assert result["structuredContent"]["metadata"]["cost_usd"] > 0
+
+
+async def test_an_answer_that_came_before_the_prices_is_priced_when_they_come(
+    api: Simulator, tmp_path: Path
+) -> None:
+    api.faults.next(Fault(status=500, on="models"))
+    async with bridge_process(api.url, tmp_path) as client:
+        await api.requests.until(lambda journal: journal.to("/models")[0].finished)
+        result = await client.call(CHAT, ASK)
+        before = (await client.call("mercury_usage"))["structuredContent"]["today"]["total"]
+        await client.call("mercury_list_models")
+        after = (await client.call("mercury_usage"))["structuredContent"]["today"]["total"]
+
+    assert "cost_usd" not in result["structuredContent"]["metadata"]
+    assert (before["cost_usd"], before["unpriced"]) == (0, 1)
+    assert after["cost_usd"] > 0
+    assert after["unpriced"] == 0
+    assert after["calls"] == 1

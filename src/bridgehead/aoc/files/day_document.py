@@ -10,7 +10,7 @@ one that cannot be read.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Raw, Struct
@@ -150,11 +150,17 @@ def group_entries(entries: list[Entry]) -> dict[Group, Runs]:
     for entry in entries:
         if entry.withdrawn:
             continue
+        milliseconds: Any = entry.speed_ms
+        if milliseconds is UNSET:
+            milliseconds = entry.original_speed_ms
         key = (entry.llm, entry.phase, entry.measure_key)
         try:
-            times[key].append(entry.time)
+            times[key].append(milliseconds)
         except KeyError:
-            times[key] = [entry.time]
+            times[key] = [milliseconds]
+        except TypeError:  # a measure of another program's, which is not a word
+            key = (entry.llm, entry.phase, None)
+            times.setdefault(key, []).append(milliseconds)
         if entry.source_key == MEASURED:
             measured[key] = measured.get(key, 0) + 1
     groups: dict[Group, Runs] = {}

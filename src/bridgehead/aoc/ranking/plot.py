@@ -7,6 +7,7 @@ extra.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -28,12 +29,11 @@ MAX_MODELS = 25
 """More rows cannot be told apart at a glance."""
 MAX_DOTS = 400
 """Dots of one model; of more runs as many are drawn, evenly chosen from the fastest to the slowest."""
-MAX_TICKS = 9
 ENOUGH_FOR_BOX = 5
 
-WIDTH, ROW, HEAD, AXIS, NOTE = 11.0, 0.52, 1.34, 0.72, 0.2
+WIDTH, ROW, HEAD, AXIS, NOTE = 12.0, 0.52, 1.34, 0.72, 0.2
 """In inches: the picture, a row, what is above the rows, the axis below them, a line of notes."""
-MARGIN, GAP, MAX_LABEL = 0.32, 0.26, 3.1
+MARGIN, GAP, MAX_LABEL = 0.32, 0.26, 2.7
 
 
 class Theme(Struct, frozen=True):
@@ -187,7 +187,8 @@ def _compose(
     axes = figure.add_axes((left / WIDTH, bottom / height, (WIDTH - left - right) / WIDTH, body / height))
     for place, line in enumerate(lines):
         _draw_model(axes, place, line, theme)
-    _draw_axis(axes, lines, theme, is_relative=is_relative)
+    room = (WIDTH - left - right) / 0.62  # how many labels of this width have room beside each other
+    _draw_axis(axes, lines, theme, int(room), is_relative=is_relative)
 
     def write(x: float, y: float, text: str, **options: Any) -> None:
         figure.text(x / WIDTH, y / height, text, **{"va": "center", "color": theme.ink, **options})
@@ -200,7 +201,8 @@ def _compose(
         write(MARGIN + 0.24, y, str(line.row.rank), ha="right", color=theme.faint, fontsize=10)
         write(MARGIN + 0.42, y, label, color=faint, fontsize=10, linespacing=1.15)
         if line.row.provisional:
-            write(left - GAP / 2, y - 0.2, "provisional", ha="right", color=theme.faint, fontsize=7)
+            lower = 0.17 if "\n" not in label else 0.26
+            write(MARGIN + 0.42, y - lower, "provisional", color=theme.faint, fontsize=7.5, style="italic")
     x = WIDTH - right
     for heading, cells in columns.items():
         x += GAP + widths[heading]
@@ -223,6 +225,9 @@ def _columns(rows: list[Row]) -> dict[str, list[str]]:
 
 
 def _draw_model(axes: Axes, place: int, line: Line, theme: Theme) -> None:
+    from matplotlib.colors import to_rgba
+    from matplotlib.patches import Rectangle
+
     row = line.row
     colour = theme.unsure if row.provisional else theme.leader if row.rank == 1 else theme.other
     dots = line.places[:: max(1, -(-len(line.places) // MAX_DOTS))]
@@ -234,23 +239,16 @@ def _draw_model(axes: Axes, place: int, line: Line, theme: Theme) -> None:
         heights,
         s=22 if is_few else 10,
         color=colour,
-        alpha=0.75 if is_few else 0.4,
+        alpha=0.8 if is_few else 0.5,
         linewidths=0,
         zorder=2,
     )
     if not is_few:
         quarter = len(line.places) // 4
         low, high = line.places[quarter], line.places[-quarter - 1]
-        axes.fill_betweenx(
-            [place - 0.24, place + 0.24],
-            low,
-            high,
-            facecolor=colour,
-            alpha=0.22,
-            edgecolor=colour,
-            linewidth=1,
-            zorder=3,
-        )
+        box = Rectangle((low, place - 0.26), high - low, 0.52, linewidth=1.1, zorder=3)
+        box.set(facecolor=to_rgba(colour, 0.2), edgecolor=to_rgba(colour, 0.9))
+        axes.add_patch(box)
     if line.low < line.high:
         axes.plot([line.low, line.high], [place + 0.36] * 2, color=theme.ink, linewidth=1.1, zorder=4)
         for end in (line.low, line.high):
@@ -258,14 +256,15 @@ def _draw_model(axes: Axes, place: int, line: Line, theme: Theme) -> None:
     axes.plot([line.middle] * 2, [place - 0.3, place + 0.3], color=colour, linewidth=2.6, zorder=5)
 
 
-def _draw_axis(axes: Axes, lines: list[Line], theme: Theme, *, is_relative: bool) -> None:
+def _draw_axis(axes: Axes, lines: list[Line], theme: Theme, labels: int, *, is_relative: bool) -> None:
     axes.set_facecolor(theme.paper)
     axes.set_xscale("log")
     least = min(min(line.low, line.places[0]) for line in lines)
     most = max(max(line.high, line.places[-1]) for line in lines)
     room = max((most / least) ** 0.04, 1.15)
     axes.set_xlim(least / room, most * room)
-    ticks = round_ratios(least / room, most * room) if is_relative else round_times(least / room, most * room)
+    choose = round_ratios if is_relative else round_times
+    ticks = choose(least / room, most * room, labels)
     axes.set_xticks(ticks, [_tick(tick) if is_relative else duration(tick) for tick in ticks])
     axes.set_xticks([], minor=True)
     axes.tick_params(axis="x", length=0, pad=5, labelcolor=theme.ink, labelsize=9)
@@ -286,6 +285,7 @@ def _tick(value: float) -> str:
 
 def _draw_key(figure: Figure, height: float, theme: Theme) -> None:
     """Explain the marks, in one line under the title."""
+    from matplotlib.legend_handler import HandlerLine2D
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -314,6 +314,7 @@ def _draw_key(figure: Figure, height: float, theme: Theme) -> None:
         borderpad=0,
         ncols=len(handles),
         frameon=False,
+        handler_map={handles[-1]: HandlerLine2D(numpoints=2, marker_pad=0.0)},
         fontsize=9,
         labelcolor=theme.faint,
         handlelength=1.6,
@@ -321,24 +322,32 @@ def _draw_key(figure: Figure, height: float, theme: Theme) -> None:
     )
 
 
-def round_times(low: float, high: float) -> list[float]:
+def round_times(low: float, high: float, most: int) -> list[float]:
     """Choose a few times between two that people find round."""
     small = [digit * 10.0**power for power in range(5) for digit in (1, 2, 5)][:-1]  # 50 s is next to 1 min
     minutes = [60_000.0 * number for number in (1, 2, 5, 10, 30)]
     hours = [3_600_000.0 * digit * 10**power for power in range(13) for digit in (1, 2, 5)]
-    return _thin([time for time in (0.5, *small, *minutes, *hours) if low <= time <= high])
+    units = [1, 10, 100, 1000, 10_000, 60_000, 600_000, *(3_600_000.0 * 10**power for power in range(13))]
+    return _first_that_fits(([0.5, *small, *minutes, *hours], units, units[::3]), low, high, most)
 
 
-def round_ratios(low: float, high: float) -> list[float]:
+def round_ratios(low: float, high: float, most: int) -> list[float]:
     """Choose a few ratios between two that people find round, 1 among them."""
-    round_ones = [digit * 10.0**power for power in range(-6, 13) for digit in (1, 2, 5)]
-    within = [round(value, 9) for value in round_ones if low <= value <= high]
-    fine = [value for value in (0.6, 0.8, 1.0, 1.25, 1.5, 1.75, 2.0) if low <= value <= high]
-    return _thin(within if len(within) > 2 else fine)  # noqa: PLR2004 - fewer say nothing of the scale
+    fine = [0.6, 0.8, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0]
+    if high / low > 4:  # noqa: PLR2004 - fewer steps say nothing of a narrow scale
+        fine = []
+    scales = ([digit * 10.0**power for power in range(-6, 13) for digit in digits] for digits in _DIGITS)
+    return _first_that_fits((fine, *scales, [1.0]), low, high, most)
 
 
-def _thin(ticks: list[float]) -> list[float]:
-    """Leave some out where there are too many, but not 1."""
-    step = -(-len(ticks) // MAX_TICKS) or 1
-    first = ticks.index(1.0) % step if 1.0 in ticks else 0
-    return ticks[first::step]
+_DIGITS = ((1, 2, 5), (1, 3), (1,))
+
+
+def _first_that_fits(scales: Iterable[list[float]], low: float, high: float, most: int) -> list[float]:
+    """Return the steps of the finest scale that has room."""
+    within: list[float] = []
+    for scale in scales:
+        within = [round(value, 9) for value in scale if low <= value <= high]
+        if 1 < len(within) <= most:
+            break
+    return within

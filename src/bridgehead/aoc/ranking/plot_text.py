@@ -7,10 +7,6 @@ with fonts of the system where it has some; what no font has is drawn as an empt
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from matplotlib.ft2font import FT2Font
 
 _BASE = "DejaVu Sans"
 _PREFERRED = ("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Emoji", "Noto Sans")
@@ -76,45 +72,57 @@ class Fonts:
 def find_fonts(text: str) -> Fonts:
     """Choose fonts that have every character of a text, as far as the system goes."""
     wanted = {c for c in text if not c.isascii() and c not in _INVISIBLE and not c.isspace()}
-    wanted -= _characters(_BASE)
+    files = _font_files()
+    wanted -= _characters(files[_BASE])
     families = [_BASE]
-    if wanted:
-        from matplotlib.font_manager import fontManager
-
-        names = {font.name for font in fontManager.ttflist if "Last Resort" not in font.name}
-        for name in [*(name for name in _PREFERRED if name in names), *sorted(names)]:
-            found = wanted & _characters(name)
-            if found:
-                families.append(name)
-                wanted -= found
-            if not wanted:
-                break
+    others = [name for name in files if name not in {_BASE, *_PREFERRED}]
+    for name in [*(name for name in _PREFERRED if name in files), *sorted(others)]:
+        if not wanted:
+            break
+        found = wanted & _characters(files[name])
+        if found:
+            families.append(name)
+            wanted -= found
     return Fonts(families, frozenset(wanted))
 
 
-@lru_cache(maxsize=512)
-def _characters(family: str) -> frozenset[str]:
+@lru_cache(maxsize=1)
+def _font_files() -> dict[str, str]:
+    """Return the file of each family, the plainest face of it."""
+    from matplotlib.font_manager import fontManager
+
+    plain = sorted(
+        fontManager.ttflist, key=lambda font: (font.style != "normal", font.weight not in {400, "normal"})
+    )
+    files: dict[str, str] = {}
+    for font in plain:
+        if "Last Resort" not in font.name:  # which has a box for every character
+            files.setdefault(font.name, font.fname)
+    return files
+
+
+@lru_cache(maxsize=1024)
+def _characters(file: str) -> frozenset[str]:
     """Return the characters that a font can draw; none of a font that cannot be used."""
+    from matplotlib.font_manager import get_font
+
     try:
-        return frozenset(map(chr, _open(family).get_charmap()))
+        font = get_font(file)
+        return frozenset(map(chr, font.get_charmap())) if font.scalable else frozenset()
     except (RuntimeError, ValueError, OSError):
-        return frozenset()  # a font of bitmaps, such as one of coloured emoji
-
-
-def _open(family: str) -> FT2Font:
-    from matplotlib.font_manager import FontProperties, findfont, get_font
-
-    return get_font(findfont(FontProperties(family=family), fallback_to_default=False))
+        return frozenset()  # a font of coloured pictures
 
 
 @lru_cache(maxsize=4096)
 def _advance(character: str, families: tuple[str, ...]) -> float:
     """Return how far a character moves the pen, in units of the font's size."""
+    from matplotlib.font_manager import get_font
     from matplotlib.ft2font import LoadFlags
 
+    files = _font_files()
     for family in families:
-        if character in _characters(family):
-            font = _open(family)
+        if character in _characters(files[family]):
+            font = get_font(files[family])
             font.set_size(_UNIT, _POINTS_PER_INCH)
             glyph = font.load_char(ord(character), flags=LoadFlags.NO_HINTING)
             return float(glyph.linearHoriAdvance) / 65536 / _UNIT

@@ -17,7 +17,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from bridgehead.runtime import logs
 
 from ..settings import ANY_ORIGIN, NO_ORIGIN, Address
-from . import sockets
+from . import setup_steps, sockets
 from .link import Link
 from .sharing.peer_auth import NONCE, PROOF
 from .sockets import MARK, RELAY_PATH
@@ -83,10 +83,9 @@ class Listener:
             )
         if is_allowed_origin(origin, self._settings.allowed_origins):
             return None
-        self._board.report_rejection(str(origin), "this origin is not in BITBURNER_ALLOWED_ORIGINS")
-        return connection.respond(
-            http.HTTPStatus.FORBIDDEN, "This page is not in BITBURNER_ALLOWED_ORIGINS.\n"
-        )
+        advice = setup_steps.describe_foreign_origin(str(origin))
+        self._board.report_rejection(str(origin), "this origin is not in BITBURNER_ALLOWED_ORIGINS", advice)
+        return connection.respond(http.HTTPStatus.FORBIDDEN, f"{advice}\n")
 
     def _add_headers(self, _: ServerConnection, request: Request, response: Response) -> None:
         """Say who is answering, so that another bridge that finds the port taken knows by whom."""
@@ -107,7 +106,7 @@ class Listener:
     async def _serve_game(self, socket: ServerConnection, who: str) -> None:
         async with self._admission:
             if not await self._can_admit():
-                self._board.report_rejection(who, "another game is connected and answers")
+                self._board.report_rejection(who, "another game is connected and answers", "")
                 await socket.close(TRY_LATER, SECOND_GAME)
                 return
             link = self._board.make_link(socket)

@@ -17,7 +17,7 @@ def describe_next_step(settings: BitburnerSettings, address: str, problem: str, 
         return f"{trouble}This bridge dials {address} by itself; see that a game is served there."
     if problem:
         return f"{problem} Once that is solved: {describe_connect_steps(settings, address)}"
-    return describe_connect_steps(settings, address) + _describe_refusal(refused)
+    return _lead_with_refusal(refused, describe_connect_steps(settings, address))
 
 
 def describe_return(generation: str, refused: str) -> str:
@@ -37,11 +37,20 @@ def describe_return(generation: str, refused: str) -> str:
             "A game of version 3 comes back by itself if its Reconnection delay is above 0; otherwise, and "
             "in version 2, ask the player to press Connect in Options → Remote API."
         )
-    return steps + _describe_refusal(refused)
+    return _lead_with_refusal(refused, steps)
 
 
-def _describe_refusal(refused: str) -> str:
-    return f" The last dial-in was refused ({refused})." if refused else ""
+def _lead_with_refusal(refused: str, steps: str) -> str:
+    """Put what the last dial-in was refused for first: it is what keeps the game away."""
+    return f"{refused} {steps}" if refused else steps
+
+
+def describe_foreign_origin(origin: str) -> str:
+    """Say how a page is let in that is not allowed yet."""
+    return (
+        f"Add {origin} to BITBURNER_ALLOWED_ORIGINS and start the bridge again, if that page is your game: "
+        "it dialled in and was refused."
+    )
 
 
 def describe_connect_steps(settings: BitburnerSettings, address: str) -> str:

@@ -54,7 +54,7 @@ class Switchboard:
         self.problem = ""
         """What keeps a game from reaching this process, where something does."""
         self.refused = ""
-        """The last dial-in that was turned away, and why."""
+        """What to do about the last dial-in that was refused."""
         self.on_change: list[Callable[[], None]] = []
         self.on_notice: list[Notice] = []
         """Who hears what the owner of a shared game says beside its status."""
@@ -106,9 +106,9 @@ class Switchboard:
             log.warn("no game can reach this process", problem=problem)
         self.problem = problem
 
-    def report_rejection(self, who: str, why: str) -> None:
-        """Note a dial-in that was refused."""
-        self.refused = f"{who}: {why}"
+    def report_rejection(self, who: str, why: str, advice: str) -> None:
+        """Note a dial-in that was refused, and what can be done about it."""
+        self.refused = advice
         log.warn("dial-in refused", who=who, why=why)
 
     async def require_link(self) -> Link:

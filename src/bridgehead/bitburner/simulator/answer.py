@@ -11,7 +11,10 @@ import msgspec
 from .methods import METHODS, Call, Case, Refusal, Silence, known, refusal
 from .world import World
 
-_BORROWED = frozenset({"toString", "toLocaleString"})
+_SPOKEN = {"toString": "[object Object]", "toLocaleString": "[object Object]", "valueOf": {}}
+_SILENT = frozenset({"hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "__proto__"})
+_ECHO = "constructor"
+_BORROWED = _SILENT | set(_SPOKEN) | {_ECHO}
 """Methods that no one wrote: the game looks a method up in a plain object, which inherits these."""
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -30,17 +33,24 @@ def reply(world: World, message: Any) -> bytes | None:
     fields: dict[str, Any] = message if isinstance(message, dict) else {}
     method = str(fields.get("method"))
     if method in _BORROWED:
-        return encode("[object Object]")
-    said: dict[str, Any] = {"jsonrpc": "2.0"}
+        return _answer_borrowed(method, message)
+    said: dict[str, Any] = {}
     try:
         said["result"] = _result(world, method, fields)
     except Refusal as refused:
         said["error"] = str(refused)
     except Silence:
         return None
-    if "id" in fields:
-        said["id"] = fields["id"]
-    return encode(said)
+    named = {"id": fields["id"]} if "id" in fields else {}
+    # The second generation puts the id last, the third before the result.
+    ordered = {**said, **named} if world.is_second else {**named, **said}
+    return encode({"jsonrpc": "2.0", **ordered})
+
+
+def _answer_borrowed(method: str, message: Any) -> bytes | None:
+    if method in _SILENT:
+        return None
+    return encode(message if method == _ECHO else _SPOKEN[method])
 
 
 def _result(world: World, method: str, fields: dict[str, Any]) -> Any:

@@ -1,7 +1,9 @@
-"""Definitions: a file of TypeScript definitions as long as the game's, with texts of our own.
+"""Definitions: a file of TypeScript definitions like the game's, with texts of our own.
 
-What scripts use most is described with real signatures, so that a search in the file makes sense. The rest is
-filling, and says so.
+Made from `api.txt`: a line for each member with its signature, the RAM cost that the game's definitions state
+(`-`: none; `s`: times 16/4/1), the one that the game adds where that differs, and a sentence. Signatures and
+costs are those of a game of the second generation, as far as functions go; the sentences are ours. Filling
+brings the file to the length of the game's, and says so.
 """
 
 from __future__ import annotations
@@ -9,37 +11,79 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from itertools import count
+from pathlib import Path
 
-from .ram import COSTS
-from .signatures import FUNCTIONS, TYPES
+from msgspec import Struct
 
 LENGTH = 335_000
 _HEAD = (
     "/** Definitions of a simulated game: its signatures are the game's, texts and filling are not. */\n\n"
 )
-_THINGS = (
-    "Antenna",
-    "Beacon",
-    "Cipher",
-    "Daemon",
-    "Engine",
-    "Firewall",
-    "Gateway",
-    "Kernel",
-    "Ledger",
-    "Vault",
-)
+_THINGS = ("Antenna", "Beacon", "Cipher", "Daemon", "Engine", "Firewall", "Gateway", "Kernel", "Vault")
 _SIDES = ("Alert", "Budget", "Cursor", "Draft", "Event", "Filter", "Handle")
 _FIELDS = ("amount", "capacity", "duration", "interval", "limit", "offset", "priority", "reserve")
-_SCRIPT = "NS"
+_FRESH_FACTOR = 16
+"""Functions of the singularity cost sixteen times as much without Source-File 4."""
+
+
+class Member(Struct, frozen=True):
+    """A member of an interface."""
+
+    signature: str
+    stated: str = "-"
+    real: str = ""
+    about: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name alone."""
+        return self.signature.removeprefix("readonly ").split("(")[0].split(":")[0].rstrip("?")
+
+    @property
+    def is_function(self) -> bool:
+        """Whether it can be called."""
+        return "(" in self.signature.split(":")[0]
+
+    @property
+    def cost(self) -> float:
+        """What it adds to a script's RAM in a fresh game."""
+        text = self.real or self.stated
+        if text == "-":
+            return 0.0
+        return float(text.rstrip("s")) * (_FRESH_FACTOR if text.endswith("s") else 1)
+
+
+@cache
+def load_api() -> tuple[tuple[str, tuple[Member, ...]], ...]:
+    """Return the interfaces, each by its heading with its members, and other declarations without any."""
+    found: list[tuple[str, list[Member]]] = []
+    for line in Path(__file__).with_name("api.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith(("# ", "= ")):
+            found.append((line, []))
+        else:
+            found[-1][1].append(Member(*line.split("\t")))
+    return tuple((heading, tuple(members)) for heading, members in found)
+
+
+@cache
+def list_costs() -> dict[str, float]:
+    """Return what each name costs; the game looks a name up in its API from the top down."""
+    costs: dict[str, float] = {}
+    ordered = sorted(load_api(), key=lambda one: one[0] != "# interface NS")
+    for heading, members in ordered:
+        if heading.startswith("# "):
+            for member in members:
+                if member.is_function:
+                    costs.setdefault(member.name, member.cost)
+    return costs
 
 
 @cache
 def definitions() -> str:
     """Return the file, which is the same in every game."""
-    parts = [_HEAD, *_types(), *_interfaces()]
+    parts = [_HEAD, *(_write(heading, members) for heading, members in load_api())]
     left = LENGTH - sum(map(len, parts))
-    for filling in _filling():
+    for filling in _make_filling():
         if left <= 0:
             break
         parts.append(filling)
@@ -47,40 +91,25 @@ def definitions() -> str:
     return "".join(parts)
 
 
-def _types() -> Iterator[str]:
-    for line in TYPES.strip().splitlines():
-        yield f"/** @public */\nexport {_unfolded(line)}\n\n"
+def _write(heading: str, members: tuple[Member, ...]) -> str:
+    if heading.startswith("= "):
+        return f"/** @public */\n{heading[2:]}\n\n"
+    body = "\n".join(_write_member(member) for member in members)
+    return f"/** @public */\nexport {heading[2:]} {{\n{body}}}\n\n"
 
 
-def _unfolded(line: str) -> str:
-    """Give each field of an interface its own line."""
-    if not line.startswith("interface"):
-        return line
-    head, body = line.split("{", 1)
-    fields = body.strip().removesuffix("}").strip().replace("; ", ";\n  ")
-    return f"{head}{{\n  {fields}\n}}"
+def _write_member(member: Member) -> str:
+    if not member.about:
+        return f"  {member.signature}\n"
+    cost = "" if member.stated == "-" else f"   * @remarks\n   * RAM cost: {_state(member.stated)}\n   *\n"
+    return f"  /**\n   * {member.about}\n{cost}   */\n  {member.signature}\n"
 
 
-def _interfaces() -> Iterator[str]:
-    for name, lines in FUNCTIONS.items():
-        told = iter(lines.strip().splitlines())
-        functions = "\n".join(_function(about, next(told).strip()) for about in told)
-        parts = _parts() if name == _SCRIPT else ""
-        yield f"/** @public */\nexport interface {name} {{\n{parts}{functions}}}\n\n"
+def _state(cost: str) -> str:
+    return f"{cost[:-1]} GB * 16/4/1" if cost.endswith("s") else f"{cost} GB"
 
 
-def _parts() -> str:
-    """Name the interfaces that a script finds inside of its own."""
-    others = (name for name in FUNCTIONS if name != _SCRIPT)
-    return "".join(f"  readonly {name[0].lower()}{name[1:]}: {name};\n" for name in others)
-
-
-def _function(about: str, signature: str) -> str:
-    cost = COSTS.get(signature.partition("(")[0], 0)
-    return f"  /**\n   * {about}\n   *\n   * @remarks\n   * RAM cost: {cost:g} GB\n   */\n  {signature}\n"
-
-
-def _filling() -> Iterator[str]:
+def _make_filling() -> Iterator[str]:
     """Describe things that no game has, without end."""
     for number in count(1):
         thing, side = _THINGS[number % len(_THINGS)], _SIDES[number % len(_SIDES)]

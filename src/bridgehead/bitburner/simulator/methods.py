@@ -95,6 +95,8 @@ class Call(Struct):
             if self.world.is_second:
                 raise Silence
             raise Refusal("Missing params")
+        if not self.world.is_second and not self.params and not isinstance(self.params, dict | list):
+            raise Refusal("Missing params")  # 0, "" and false count as none
         fields = self.params if isinstance(self.params, dict) else {}
         found = [fields[name] for name in names if isinstance(fields.get(name), str)]
         if len(found) < len(names):
@@ -119,14 +121,23 @@ class Call(Struct):
         """Return host and path of a request about one file with contents."""
         filename, server = self.strings("filename", "server")
         path = self.path(filename)
-        host = self.host(server)
-        self.check_extension(path)
+        if self.world.is_second:
+            host = self.host(server)
+            self.check_extension(path, filename)
+        else:  # the third generation looks at the extension first
+            self.check_extension(path, filename)
+            host = self.host(server)
         return host, path
 
-    def check_extension(self, path: str) -> None:
+    def check_extension(self, path: str, filename: str) -> None:
         """Refuse what can have no contents."""
         if not is_script(path) and not is_text(path, self.world.generation):
-            self.refuse(Case.EXTENSION, path)
+            self.refuse(Case.EXTENSION, filename)
+
+    @property
+    def filename(self) -> str:
+        """The file name as it was sent, which the third generation repeats in its errors."""
+        return str(self.params["filename"])
 
 
 def push_file(call: Call) -> str:
@@ -142,20 +153,20 @@ def get_file(call: Call) -> str:
     host, path = call.place()
     content = call.world.read(host, path)
     if content is None:
-        call.refuse(Case.MISSING, path)
+        call.refuse(Case.MISSING, call.filename)
     return content
 
 
 def delete_file(call: Call) -> str:
     """Delete a file, and in the second generation a program too."""
     filename, server = call.strings("filename", "server")
-    path, host = call.path(filename), call.host(server)
+    path = call.path(filename)
+    if not call.world.is_second:
+        call.check_extension(path, filename)
+    host = call.host(server)
     if call.world.is_second:
         _delete_in_second(call, host, path)
-    else:
-        call.check_extension(path)
-        if path not in call.world.servers[host]:
-            call.refuse(Case.MISSING, path)
+    _check_present(call, host, path)
     if (host, path) in call.world.running:
         call.refuse(Case.RUNNING)
     if path in call.world.servers[host]:
@@ -171,10 +182,13 @@ def _delete_in_second(call: Call, host: str, path: str) -> None:
             raise Refusal(f"Program {path} does not exist")
         programs.remove(path)
         return
-    is_known = is_script(path) or is_text(path, 2)
-    if not is_known:
+    if not is_script(path) and not is_text(path, 2):
         raise Refusal(f"Unhandled file extension on file path {path}")
-    if path not in call.world.servers[host]:
+
+
+def _check_present(call: Call, host: str, path: str) -> None:
+    """Say what is missing in the words of the game's own delete, which both generations pass on."""
+    if not path.endswith(PROGRAM) and path not in call.world.servers[host]:
         kind = "Script" if is_script(path) else "Text file"
         raise Refusal(f"{kind} {path} not found.")
 
@@ -196,17 +210,19 @@ def calculate_ram(call: Call) -> float:
     """Give the cost of a script in GB."""
     filename, server = call.strings("filename", "server")
     path = call.path(filename)
-    if not is_script(path) and call.world.is_second:
+    if not call.world.is_second:
+        call.check_extension(path, filename)
+    elif not is_script(path):
         call.refuse(Case.NO_SCRIPT, path)
     host = call.host(server)
     if not is_script(path):
-        call.refuse(Case.NO_SCRIPT, path)
+        call.refuse(Case.NO_SCRIPT, filename)
     if path not in call.world.servers[host]:
-        call.refuse(Case.MISSING, path)
+        call.refuse(Case.MISSING, filename)
     try:
         return cost(call.world, host, path)
     except BrokenScript:
-        call.refuse(Case.NO_RAM, path)
+        call.refuse(Case.NO_RAM, filename)
 
 
 def get_all_servers(call: Call) -> list[dict[str, object]]:
@@ -222,7 +238,7 @@ def get_file_metadata(call: Call) -> dict[str, object]:
     """Give the times of a file."""
     host, path = call.place()
     if path not in call.world.servers[host]:
-        call.refuse(Case.MISSING, path)
+        call.refuse(Case.MISSING, call.filename)
     return _metadata(call.world, host, path)
 
 

@@ -1,171 +1,167 @@
 """RAM: what a script costs, in GB: a base, and once for each function of the game that it names.
 
-A simple model of the game's: a name counts wherever it stands outside of strings and comments, and an import
-brings everything that the imported script names, where the game counts only what is reached.
+Follows the game's own way, read in its source: every name in the script counts, whatever it is called on;
+of an imported module only what stands at its top and the functions whose names are used; names that are only
+declared (parameters, variables, what is taken out of an object) do not count.
 """
 
 from __future__ import annotations
 
-import re
+from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
+from ..netscript.parsing import find_syntax_problem, parse, string_value, text_of
+from .definitions import list_costs
 from .paths import is_script, resolve
 from .world import World
 
-BASE = 1.6
-_PAGE = 25.0
-_MARKUP = (".jsx", ".tsx")
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
-_COSTS_BY_PRICE = {
-    0.05: "getHostname getHackingLevel getServerMaxRam getServerUsedRam hasRootAccess nuke brutessh ftpcrack "
-    "relaysmtp httpworm sqlinject hasTorRouter getServerNumPortsRequired getHackTime getGrowTime "
-    "getWeakenTime getPurchasedServerLimit getPurchasedServerMaxRam getTotalScriptIncome",
-    0.1: "hack getServerMoneyAvailable getServerMaxMoney getServerGrowth getServerSecurityLevel serverExists "
-    "getServerMinSecurityLevel getServerRequiredHackingLevel fileExists isRunning getScriptRam "
-    "getScriptIncome",
-    0.15: "grow weaken",
-    0.2: "scan ps ls getRecentScripts",
-    0.25: "getPurchasedServerCost",
-    0.3: "getRunningScript",
-    0.5: "getPlayer kill killall",
-    0.6: "scp",
-    1.0: "run hackAnalyze hackAnalyzeThreads hackAnalyzeChance hackAnalyzeSecurity growthAnalyze "
-    "growthAnalyzeSecurity weakenAnalyze rm",
-    1.05: "getPurchasedServers",
-    1.3: "exec",
-    2.0: "spawn getServer",
-    2.25: "purchaseServer deleteServer",
-    4.0: "getBitNodeMultipliers",
-    # Functions of the singularity cost sixteen times as much outside of their own BitNode.
-    32.0: "connect manualHack installBackdoor getCurrentServer goToLocation travelToCity purchaseTor "
-    "purchaseProgram",
-    80.0: "joinFaction workForFaction donateToFaction applyToCompany upgradeHomeRam purchaseAugmentation "
-    "installAugmentations",
-    _PAGE: "window document",
-}
-COSTS = {name: price for price, names in _COSTS_BY_PRICE.items() for name in names.split()}
+    from tree_sitter import Node
+
+BASE = 1.6
+MOST = 1024.0
+_SPECIAL = {"document": 25.0, "window": 25.0, "hacknet": 4.0}
+_OF_EVERY_OBJECT = frozenset(
+    {"constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString"}
+    | {"valueOf", "__proto__", "__defineGetter__", "__defineSetter__"}
+)
+_FUNCTIONS = ("function_declaration", "generator_function_declaration")
+_EVERYTHING = "*"
+
+
+class BrokenScript(Exception):
+    """The source cannot be a script, or an import is missing."""
+
+
+class _Module:
+    """The names that each part of a source refers to: its top, and its functions."""
+
+    def __init__(self, source: str, path: str) -> None:
+        root = parse(source.encode("utf-8", "replace"), path)
+        problem = find_syntax_problem(root)
+        if problem is not None:
+            raise BrokenScript(problem.message)
+        self.top: set[str] = set()
+        self.functions: dict[str, set[str]] = {}
+        self.imported: dict[str, tuple[str, str]] = {}
+        """Module and name behind each name that is imported."""
+        self.modules: list[tuple[str, bool]] = []
+        """What is imported, and whether everything of it counts."""
+        for node in root.named_children:
+            self._read(node)
+
+    def _read(self, node: Node) -> None:
+        if node.type == "import_statement":
+            self._read_import(node)
+            return
+        if node.type == "export_statement":
+            source = node.child_by_field_name("source")
+            if source is not None:
+                is_all = not any(child.type == "export_clause" for child in node.named_children)
+                self.modules.append((string_value(source) or "", is_all))
+                return
+        for child in (node, *node.named_children):
+            if child.type in _FUNCTIONS:
+                name = child.child_by_field_name("name")
+                key = text_of(name) if name is not None else "default"
+                self.functions[key] = set(_list_references(child))
+                return
+        self.top |= set(_list_references(node))
+
+    def _read_import(self, node: Node) -> None:
+        source = node.child_by_field_name("source")
+        module = (string_value(source) or "") if source is not None else ""
+        clause = next((child for child in node.named_children if child.type == "import_clause"), None)
+        parts = clause.named_children if clause is not None else []
+        named = [part for part in parts if part.type == "named_imports"]
+        self.modules.append((module, bool(parts) and not named))
+        for specifier in (one for part in named for one in part.named_children):
+            name, alias = specifier.child_by_field_name("name"), specifier.child_by_field_name("alias")
+            if name is not None:
+                self.imported[text_of(alias if alias is not None else name)] = (module, text_of(name))
+
+
+def _list_references(node: Node) -> Iterator[str]:
+    """Return the names that are used, not those that are only declared."""
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        if current.type in ("identifier", "shorthand_property_identifier"):
+            if not _is_declared(current) and text_of(current) not in _OF_EVERY_OBJECT:
+                yield text_of(current)
+        elif current.type == "member_expression":
+            target = current.child_by_field_name("property")
+            if target is not None and text_of(target) not in _OF_EVERY_OBJECT:
+                yield text_of(target)
+        waiting.extend(current.named_children)
+
+
+def _is_declared(name: Node) -> bool:
+    parent = name.parent
+    if parent is None:
+        return False
+    if parent.type in ("formal_parameters", "required_parameter", "optional_parameter", "array_pattern"):
+        return True
+    if parent.type == "pair_pattern":
+        return parent.child_by_field_name("value") == name
+    return parent.child_by_field_name("name") == name or parent.child_by_field_name("parameter") == name
 
 
 def cost(world: World, host: str, path: str) -> float:
     """Return the cost of a script that is there; raises BrokenScript, also where an import is missing."""
-    names: set[str] = set()
-    seen: set[str] = set()
+    modules: dict[str, _Module] = {}
     waiting = [path]
     while waiting:
         current = waiting.pop()
-        if current not in seen:
-            seen.add(current)
-            script = read(_source(world, host, current), has_markup=current.endswith(_MARKUP))
-            names |= script.names
-            waiting += [_imported(name) for name in script.imports]
-    total = round(BASE + sum(COSTS.get(name, 0.0) for name in names), 2)
+        if current not in modules:
+            modules[current] = _Module(_find_source(world, host, current), current)
+            waiting += [_resolve_import(name) for name, _ in modules[current].modules]
+    names = _collect_names(modules, path)
+    costs = list_costs()
+    total = BASE + sum(_SPECIAL.get(name, 0.0) + costs.get(name, 0.0) for name in names)
+    total = min(round(total, 2), MOST)
     return int(total) if total.is_integer() else total
 
 
-def _source(world: World, host: str, path: str) -> str:
+def _collect_names(modules: dict[str, _Module], path: str) -> set[str]:
+    """Follow the names from the script through what it imports."""
+    reached: set[tuple[str, str]] = set()
+    waiting = [(path, ""), *((path, name) for name in modules[path].functions)]
+    names: set[str] = set()
+    while waiting:
+        place = waiting.pop()
+        if place in reached:
+            continue
+        reached.add(place)
+        module, part = place
+        found = modules[module]
+        if not part:
+            for name, is_all in found.modules:
+                inner = _resolve_import(name)
+                waiting.append((inner, ""))
+                if is_all:
+                    waiting += [(inner, function) for function in modules[inner].functions]
+        used = found.functions.get(part, set()) if part else found.top
+        names |= used
+        for name in used:
+            waiting.append((module, name))
+            if name in found.imported:
+                source, original = found.imported[name]
+                waiting.append((_resolve_import(source), original))
+    return names
+
+
+def _find_source(world: World, host: str, path: str) -> str:
     source = world.servers[host].get(path)
     if source is None:
         raise BrokenScript(f"{path} is imported and missing")
     return source
 
 
-def _imported(name: str) -> str:
+def _resolve_import(name: str) -> str:
     """Return the path of an import, whose extension may be left out."""
     path = resolve(name) or resolve(f"{name}.js")
     if path is None or not is_script(path):
         raise BrokenScript(f"{name} is no script")
     return path
-
-
-_TOKEN = re.compile(
-    r"""
-    (?P<skipped> \s+ | //[^\n]* | /\*[\s\S]*?\*/ )
-  | (?P<string> "(?:\\[\s\S]|[^"\\\n])*" | '(?:\\[\s\S]|[^'\\\n])*' )
-  | (?P<name> [A-Za-z_$][\w$]* )
-  | (?P<open> [({\[`] )
-  | (?P<close> [)}\]] )
-  | (?P<broken> /\* | ["'] )
-  | (?P<other> \d[\w.]* | [\s\S] )
-    """,
-    re.VERBOSE,
-)
-_TEMPLATE_TEXT = re.compile(r"(?:\\[\s\S]|\$(?!\{)|[^`\\$])*")
-_EXPRESSION = re.compile(r"/(?![*/])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\[\n])+/[a-z]*")
-_BEFORE_EXPRESSION = frozenset("(,=:[!&|?{};+-*%<>~^") | {"", "return", "typeof", "case"}
-_PAIRS = {"(": ")", "[": "]", "{": "}", "`": "`"}
-_IMPORT = re.compile(
-    r"""^\s*(?:import\b|export\s*(?:\*|\{[^}"']*\})[^"';]*?\bfrom\b)[^"'();]*["'](?P<path>[^"'\n]+)["']""",
-    re.MULTILINE,
-)
-
-
-class BrokenScript(Exception):
-    """The source cannot be a script."""
-
-
-class Script(Struct, frozen=True):
-    """What counts of a source."""
-
-    names: frozenset[str]
-    imports: tuple[str, ...]
-
-
-def read(source: str, *, has_markup: bool) -> Script:
-    """Read a source; raises BrokenScript. Markup (jsx, tsx) may hold a lone quote in its text."""
-    reading = _Reading(source, has_markup=has_markup)
-    while reading.at < len(source):
-        reading.step()
-    if reading.expected:
-        raise BrokenScript(f"{reading.expected[-1]} is missing at the end")
-    imports = tuple(found["path"] for found in _IMPORT.finditer(source))
-    return Script(frozenset(reading.names), imports)
-
-
-class _Reading:
-    """How far a source is read, what is still open, and what was before: it decides what a slash means."""
-
-    def __init__(self, source: str, *, has_markup: bool) -> None:
-        self.at = 0
-        self.names: set[str] = set()
-        self.expected: list[str] = []
-        self._source = source
-        self._before = ""
-        self._has_markup = has_markup
-
-    def step(self) -> None:
-        """Go on by one token."""
-        if self.expected[-1:] == ["`"]:
-            self._template()
-        elif self._before in _BEFORE_EXPRESSION and (found := _EXPRESSION.match(self._source, self.at)):
-            self._before, self.at = "/", found.end()
-        elif token := _TOKEN.match(self._source, self.at):
-            self.at = token.end()
-            if token.lastgroup != "skipped":
-                self._before = token[0]
-                self._take(token)
-
-    def _take(self, token: re.Match[str]) -> None:
-        match token.lastgroup:
-            case "name":
-                self.names.add(token[0])
-            case "open":
-                self.expected.append(_PAIRS[token[0]])
-            case "close":
-                if not self.expected or self.expected.pop() != token[0]:
-                    raise BrokenScript(f"{token[0]} closes nothing")
-            case "broken" if not self._has_markup:
-                raise BrokenScript(f"{token[0]} stays open")
-
-    def _template(self) -> None:
-        """Go over the text of a template up to its end or to the code in it."""
-        text = _TEMPLATE_TEXT.match(self._source, self.at)
-        self.at = text.end() if text else self.at
-        if self._source.startswith("${", self.at):
-            self.expected.append("}")
-            self.at += 2
-        elif self._source.startswith("`", self.at):
-            self.expected.pop()
-            self.at += 1
-        else:
-            raise BrokenScript("a template stays open")

@@ -1,19 +1,32 @@
-"""Documentation: the tools that give the game's definitions, whole or the part that is looked for."""
+"""Definitions: the tools that give the game's definitions, whole or the part that is looked for.
+
+They stay on this machine, so that an agent can look things up while the game is away.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
 
 from bridgehead.mcp import Answer, Arguments, Context, NoArguments
+from bridgehead.mcp.lazy_imports import asyncio
+from bridgehead.runtime import directories, durable
 
-from ..game.definitions import Definitions, Entry
+from ..game import timestamps
 from ..session import Session
 from .declaring import ToolDeclarer
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ..netscript.definitions import Declaration, Definitions
+    from ..netscript.search import DefinitionSearch
+
 _LONGEST = 4000
-"""Characters of one entry that are shown; the longest are objects with hundreds of fields."""
+"""Characters of one declaration that are shown; the longest are objects with hundreds of fields."""
+_LONGEST_BODY = 40_000
+_FILE = "definitions.d.ts"
 
 
 class NetscriptDefinitions(Struct):
@@ -26,7 +39,10 @@ class SearchDefinitions(Arguments):
     """Input of search_definitions."""
 
     query: Annotated[
-        str, Meta(min_length=1, description="A symbol such as hack or Singularity.connect, or a text")
+        str,
+        Meta(
+            min_length=1, description="Symbols such as ns.hack, Singularity or a list of them, or a few words"
+        ),
     ]
     limit: Annotated[int, Meta(ge=1, le=50)] = 8
 
@@ -44,6 +60,27 @@ class FoundDefinitions(Struct):
 
     definitions: list[Definition]
     total: int
+    near: list[str] = []
+
+
+class Index:
+    """A definition file, ready to be searched."""
+
+    def __init__(self, text: str, away_since: float | None) -> None:
+        from ..netscript import definitions, search
+
+        self.text = text
+        self.away_since = away_since
+        """When the file was fetched, where the game that it comes from is away."""
+        self.definitions: Definitions = definitions.Definitions(text)
+        self.search: DefinitionSearch = search.DefinitionSearch(self.definitions)
+
+    @property
+    def note(self) -> str:
+        """Say that this is what a game had before, where it is."""
+        if self.away_since is None:
+            return ""
+        return f"The game is away; these are the definitions of {timestamps.format_utc(self.away_since)}."
 
 
 def declare(tools: ToolDeclarer) -> None:
@@ -55,39 +92,104 @@ def declare(tools: ToolDeclarer) -> None:
     )(get_netscript_definitions)
     tools.read_tool(
         "Search definitions",
-        "Find functions and types of the game's API (Netscript, ns.…) by symbol or text. Answers "
-        "declarations with their comments, which tell RAM costs.",
+        "Find functions and types of the game's API (Netscript, ns.…) by symbol or by words. Answers "
+        "declarations with their comments, which tell RAM costs; for an interface, its whole body.",
     )(search_definitions)
 
 
 async def get_netscript_definitions(_: NoArguments, ctx: Context[Session]) -> Answer[NetscriptDefinitions]:
     """Give the whole file."""
-    text = await ctx.state.remote.get_definitions()
+    text = (await _load_text(ctx.state))[0]
     return Answer(text, NetscriptDefinitions(text))
 
 
 async def search_definitions(args: SearchDefinitions, ctx: Context[Session]) -> Answer[FoundDefinitions]:
     """Find declarations."""
-    found, total = (await index_definitions(ctx.state)).find(args.query, args.limit)
-    shown = [Definition(entry.symbol, entry.line, shorten_entry(entry)) for entry in found]
+    index = await load_index(ctx.state)
+    found = index.search.find(args.query, args.limit)
+    if not found.declarations:
+        near = f" Like it: {', '.join(found.near)}." if found.near else ""
+        text = f"Nothing in the definitions fits {args.query!r}.{near}"
+        return Answer(_join(text, index.note), FoundDefinitions([], 0, found.near))
+    exact = args.query.strip().removesuffix("()").lower()
+    shown = [
+        _show(one, index.definitions, is_whole=one.symbol.lower() == exact) for one in found.declarations
+    ]
     text = "\n\n".join(f"// {one.symbol} (line {one.line})\n{one.text}" for one in shown)
-    if total > len(shown):
-        text += f"\n\n… {total - len(shown)} more; ask for something narrower, or raise limit."
-    return Answer(text or f"Nothing in the definitions fits {args.query!r}.", FoundDefinitions(shown, total))
+    if found.total > len(shown):
+        text += f"\n\n… {found.total - len(shown)} more; ask for something narrower, or raise limit."
+    return Answer(_join(text, index.note), FoundDefinitions(shown, found.total))
 
 
-async def index_definitions(session: Session) -> Definitions:
-    """Return the definitions of the connected game, cut into entries once a connection."""
+def _join(text: str, note: str) -> str:
+    return f"{note}\n\n{text}" if note else text
+
+
+def _show(one: Declaration, definitions: Definitions, *, is_whole: bool) -> Definition:
+    if is_whole and one.symbol in definitions.members:
+        return Definition(one.symbol, one.line, _list_members(one, definitions))
+    return Definition(one.symbol, one.line, shorten(one))
+
+
+def _list_members(one: Declaration, definitions: Definitions) -> str:
+    """Give an interface with every member, each with its cost instead of its comment."""
+    lines = [f"// {one.summary}"] if one.summary else []
+    lines.append(one.signature.partition("{")[0].strip() + " {")
+    for member in definitions.members[one.symbol].values():
+        signature = " ".join(member.signature.split()).removesuffix(";")
+        cost = f"  // {member.ram:g} GB{' × 16/4/1' if member.is_scaled else ''}" if member.ram else ""
+        lines.append(f"  {signature};{cost}")
+    text = "\n".join([*lines, "}"])
+    if len(text) <= _LONGEST_BODY:
+        return text
+    return f"{text[:_LONGEST_BODY]}\n… {len(text) - _LONGEST_BODY} more characters"
+
+
+async def load_index(session: Session) -> Index:
+    """Return the definitions of the connected game, or of the last one, indexed once for each text."""
+    text, away_since = await _load_text(session)
+    known = session.index
+    if known is None or known.text is not text or known.away_since != away_since:
+        # Parsing takes a tenth of a second, and other calls have their turn meanwhile.
+        known = session.index = await asyncio.to_thread(Index, text, away_since)
+    return known
+
+
+async def _load_text(session: Session) -> tuple[str, float | None]:
+    """Return the definitions, and since when they are kept if the game is away."""
+    if session.board.link is None:
+        kept = await asyncio.to_thread(_read_kept, _path(session), session.index)
+        if kept is not None:
+            return kept
     text = await session.remote.get_definitions()
-    memory = (await session.board.require_link()).memory
-    if memory.get("indexed") is not text:
-        memory["index"], memory["indexed"] = Definitions(text), text
-    found: Definitions = memory["index"]
-    return found
+    if session.kept_definitions is not text:
+        session.kept_definitions = text
+        await asyncio.to_thread(_keep, _path(session), text)
+    return text, None
 
 
-def shorten_entry(entry: Entry) -> str:
-    """Give an entry's text, cut where it is very long."""
-    if len(entry.text) <= _LONGEST:
-        return entry.text
-    return f"{entry.text[:_LONGEST]}\n… {len(entry.text) - _LONGEST} more characters"
+def _path(session: Session) -> Path:
+    return directories.open_state(session.settings, "bitburner") / _FILE
+
+
+def _keep(path: Path, text: str) -> None:
+    try:
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            durable.replace(path, text.encode())
+    except OSError:
+        return  # it is only missed while the game is away
+
+
+def _read_kept(path: Path, known: Index | None) -> tuple[str, float] | None:
+    try:
+        text, moment = path.read_text(encoding="utf-8"), path.stat().st_mtime
+    except (OSError, UnicodeDecodeError):
+        return None
+    return (known.text if known is not None and known.text == text else text), moment
+
+
+def shorten(one: Declaration) -> str:
+    """Give a declaration's text, cut where it is very long."""
+    if len(one.text) <= _LONGEST:
+        return one.text
+    return f"{one.text[:_LONGEST]}\n… {len(one.text) - _LONGEST} more characters"

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
 from bridgehead.mcp import Arguments, Bridge, Context
 
 from ..game import paths
-from ..game.definitions import Definitions, Entry
 from ..session import Session
 from . import resources
-from .definitions import index_definitions, shorten_entry
-from .ram import format_cost, measure_cost
+from .definitions import load_index, shorten
+from .ram import describe_cost, describe_items, measure_cost
+from .scripts import itemise_cost
+
+if TYPE_CHECKING:
+    from ..netscript.definitions import Declaration
 
 _MOST_ENTRIES = 12
 _MOST_CHARACTERS = 20_000
-_LEAST_LETTERS = 4
-_BASICS = {"main", "args", "print", "tprint", "sleep"}
 
 
 class WriteScript(Arguments):
@@ -50,15 +51,14 @@ def declare(bridge: Bridge[Session]) -> None:
 async def write_script(args: WriteScript, ctx: Context[Session]) -> str:
     """Make the prompt for a new script."""
     name = paths.validate_script(args.filename)
-    index = await index_definitions(ctx.state)
-    words = {word for word in _words(args.goal) if len(word) >= _LEAST_LETTERS}
-    found = _unique([entry for word in sorted(words) for entry in index.find(word, 3)[0]])
+    index = await load_index(ctx.state)
+    found = index.search.find(args.goal, _MOST_ENTRIES).declarations
     return (
         f"Write a Bitburner script {name} for this goal:\n\n{args.goal}\n\n"
         "Export `async function main(ns)`. Keep the RAM cost low: every ns function that appears in the "
         "script is paid for once. Look further functions up with search_definitions, write the script with "
-        "write_file, and tell its RAM cost, which the answer brings.\n\n"
-        f"{_quoted(found)}"
+        "write_file, and tell its RAM cost and any problem, which the answer brings.\n\n"
+        f"{_quote([one for one in found if one.is_function])}"
     )
 
 
@@ -67,36 +67,31 @@ async def slim_script(args: SlimScript, ctx: Context[Session]) -> str:
     name, on = paths.validate_script(args.filename), paths.validate_server(args.server)
     content = await ctx.state.remote.read(name, on)
     cost, problem = await measure_cost(ctx.state.remote, name, on)
-    index: Definitions = await index_definitions(ctx.state)
-    called = set(_words(content)) - _BASICS
-    told = (
-        f"It costs {format_cost(cost)} GB of RAM now."
-        if cost is not None
-        else f"Its cost is unknown: {problem}"
+    itemised = await itemise_cost(ctx.state, on, name, cost)
+    table = (
+        f"What it is made of:\n\n{describe_items(itemised, cost)}\n\n"
+        if itemised is not None and cost is not None
+        else ""
     )
+    index = await load_index(ctx.state)
+    names = [one.name.removeprefix("ns.") for one in itemised.items] if itemised is not None else []
+    called = [index.definitions.find_path(one) for one in names]
+    told = describe_cost(cost, problem) if cost is not None else f"Its cost is unknown: {problem}"
     return (
         f"Lower the RAM cost of {name} on {on} without changing what it does. {told}\n"
         "Each ns function counts once for a script, whether it is reached or not: remove unneeded ones, "
         "replace dear ones by cheap ones, or move them into a script of their own that is run only when "
-        "needed. Change the file with edit_file and compare the cost that the answer brings.\n\n"
-        f"```js\n{content}\n```\n\n{_quoted(_unique(index.named(called)))}"
+        f"needed. Change the file with edit_file and compare the cost that the answer brings.\n\n{table}"
+        f"```js\n{content}\n```\n\n{_quote([one for one in called if one is not None])}"
     )
 
 
-def _words(text: str) -> list[str]:
-    return "".join(c if c.isalnum() or c in "_$" else " " for c in text).split()
-
-
-def _unique(entries: list[Entry]) -> list[Entry]:
-    return list({entry.symbol: entry for entry in entries}.values())
-
-
-def _quoted(entries: list[Entry]) -> str:
-    """Give entries as one block, as many as are bearable."""
+def _quote(declarations: list[Declaration]) -> str:
+    """Give declarations as one block, as many as are bearable."""
     texts: list[str] = []
     left = _MOST_CHARACTERS
-    for entry in entries[:_MOST_ENTRIES]:
-        text = f"// {entry.symbol}\n{shorten_entry(entry)}"
+    for one in declarations[:_MOST_ENTRIES]:
+        text = f"// {one.symbol}\n{shorten(one)}"
         left -= len(text)
         if left < 0:
             break

@@ -1,40 +1,66 @@
-"""Servers: the tool that lists the servers of the game."""
+"""Servers: the tool that lists the servers of the game, in groups: most of them differ in nothing else."""
 
 from __future__ import annotations
 
-import msgspec
-from msgspec import Struct
+from typing import Annotated, Literal
 
-from bridgehead.mcp import Answer, Context, NoArguments
+from msgspec import Meta, Struct
 
+from bridgehead.mcp import Answer, Arguments, Context
+
+from ..game import paths
 from ..session import Session
 from .declaring import ToolDeclarer
 
+Group = Literal["purchased", "rooted", "unrooted"]
 
-class Server(Struct):
-    """A server as it is listed."""
 
-    hostname: str
-    has_admin_rights: bool
-    purchased_by_player: bool
+class ListServers(Arguments):
+    """Input of list_servers."""
+
+    only: Annotated[Group, Meta(description="One group alone")] | None = None
+    glob: Annotated[str, Meta(description="Only host names that fit, such as pserv-*")] | None = None
 
 
 class Servers(Struct):
-    """Output of list_servers."""
+    """Output of list_servers: host names, each in one group."""
 
-    servers: list[Server]
+    purchased: list[str]
+    """The player's own, home among them."""
+    rooted: list[str]
+    """Others with root access."""
+    unrooted: list[str]
+    total: int
+
+
+_TITLES: dict[Group, str] = {
+    "purchased": "Owned by the player",
+    "rooted": "With root access",
+    "unrooted": "Without root access",
+}
 
 
 def declare(tools: ToolDeclarer) -> None:
     """Declare the tools of this module."""
     tools.read_tool(
         "List servers",
-        "The game's servers by host name, with whether the player has root access and bought them.",
+        "The game's servers by host name, in three groups: owned by the player, others with root access, "
+        "without root access.",
     )(list_servers)
 
 
-async def list_servers(_: NoArguments, ctx: Context[Session]) -> Answer[Servers]:
+async def list_servers(args: ListServers, ctx: Context[Session]) -> Answer[Servers]:
     """List the servers."""
-    found = await ctx.state.remote.list_servers()
-    servers = [Server(one.hostname, one.hasAdminRights, one.purchasedByPlayer) for one in found]
-    return Answer(msgspec.json.encode(servers).decode(), Servers(servers))
+    groups: dict[Group, list[str]] = {"purchased": [], "rooted": [], "unrooted": []}
+    for one in await ctx.state.remote.list_servers():
+        group: Group = "rooted" if one.hasAdminRights else "unrooted"
+        if one.purchasedByPlayer:
+            group = "purchased"
+        if args.only in (None, group) and paths.matches(one.hostname, args.glob):
+            groups[group].append(one.hostname)
+    total = sum(map(len, groups.values()))
+    lines = [
+        f"{_TITLES[group]} ({len(names)}): {', '.join(names)}" for group, names in groups.items() if names
+    ]
+    answer = Servers(groups["purchased"], groups["rooted"], groups["unrooted"], total)
+    return Answer("\n".join(lines) or "No server fits.", answer)

@@ -233,7 +233,7 @@ async def apply_change(session: Session, change: Change) -> tuple[Written, str]:
     """Make a change of one file's content; returns it with what there is to tell beside OK."""
     outcome: Outcome = await session.changes.apply(change)
     cost, problem = await measure_cost(session.remote, change.filename, change.server)
-    problems = await inspect_script(session, change.server, change.filename, outcome.content)
+    problems = await inspect_script(session, change.filename, outcome.content)
     written = Written(
         "OK",
         change.filename,

@@ -84,7 +84,7 @@ class Admission:
                 raise reject_rate(message, wait, "limit")
         if not _opens(grant, route):
             raise self._reject_scope(request, route)
-        request.http.principal = grant.name
+        request.http.principal, request.http.token_id = grant.name, grant.token_id
 
     def _reject_scope(self, request: HostRequest, route: Route) -> HostRejection:
         what = (route.bridge or "any bridge") if route.is_mcp else "metrics"

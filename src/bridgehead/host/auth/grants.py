@@ -1,8 +1,8 @@
 """Grants: what a caller may use, whoever said so, a file of tokens or an authorisation server.
 
 An authorisation server says it in scopes: `bridgehead` opens everything, `bridgehead:read` what only reads,
-`bridgehead:aoc` one bridge, and `bridgehead:aoc:read` what only reads of it; `bridgehead:metrics` opens the
-metrics.
+`bridgehead:aoc` one bridge, and `bridgehead:aoc:read` what only reads of it; `bridgehead:spend` adds the
+tools that cost money to those that only read, and `bridgehead:metrics` opens the metrics.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from msgspec import Struct
 EVERYTHING = "*"
 SCOPE = "bridgehead"
 METRICS_SCOPE = f"{SCOPE}:metrics"
+SPEND_SCOPE = f"{SCOPE}:spend"
 
 
 class Grant(Struct, frozen=True):
@@ -27,6 +28,8 @@ class Grant(Struct, frozen=True):
     reading: frozenset[str] = frozenset()
     """Bridges of which it may use what only reads."""
     metrics: bool = False
+    may_spend: bool = False
+    """Whether tools that cost money are open where only reading is; where everything is, they are anyway."""
     per_minute: int = 0
     """Requests that it may make in a minute; 0 is no limit."""
     expires: float | None = None
@@ -53,6 +56,7 @@ class Opened(NamedTuple):
     full: frozenset[str]
     reading: frozenset[str]
     metrics: bool
+    may_spend: bool
 
 
 def read_scopes(scopes: Iterable[str], bridges: Iterable[str]) -> Opened:
@@ -63,13 +67,18 @@ def read_scopes(scopes: Iterable[str], bridges: Iterable[str]) -> Opened:
         frozenset(name for name, scope in every.items() if scope in given),
         frozenset(name for name, scope in every.items() if f"{scope}:read" in given),
         METRICS_SCOPE in given,
+        SPEND_SCOPE in given,
     )
 
 
 def supported_scopes(bridges: Iterable[str], of: str | None = None) -> list[str]:
     """List the scopes that mean something for the whole host, or for one bridge."""
     words = [*(() if of else (SCOPE,)), *(f"{SCOPE}:{bridge}" for bridge in bridges)]
-    return [scope for word in words for scope in (word, f"{word}:read")] + ([] if of else [METRICS_SCOPE])
+    return (
+        [scope for word in words for scope in (word, f"{word}:read")]
+        + [SPEND_SCOPE]
+        + ([] if of else [METRICS_SCOPE])
+    )
 
 
 def needed_scope(bridge: str | None, *, is_mcp: bool) -> str:

@@ -157,7 +157,8 @@ class OAuthIssuer:
             reading = only if EVERYTHING in reading else reading & only
         expires = float(claims["exp"]) + LEEWAY_SECONDS
         metrics = opened.metrics and only is None
-        return Grant(_name(str(claims["sub"])), full, reading, metrics, expires=expires)
+        name = _name(str(claims["sub"]))
+        return Grant(name, full, reading, metrics, opened.may_spend, expires=expires)
 
     def _bridges_of(self, audience: str | list[str]) -> frozenset[str] | None:
         """Return the bridges that a token was issued for; None where it was issued for the whole host."""

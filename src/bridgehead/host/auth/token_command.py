@@ -53,6 +53,7 @@ def parser() -> Parser:
     about = "only these bridges, separated by commas (default: all)"
     completed_by(add.add_argument("--bridges", metavar="NAMES", help=about), lambda *_: plugins.names())
     add.add_argument("--read-only", action="store_true", help="only tools that change nothing")
+    add.add_argument("--may-spend", action="store_true", help="with --read-only: also tools that cost money")
     add.add_argument("--metrics", action="store_true", help="opens /metrics too")
     add.add_argument("--per-minute", type=int, default=0, metavar="N", help="requests a minute (no limit)")
     add.add_argument("--days", type=float, metavar="N", help="days until it expires (never)")
@@ -77,6 +78,7 @@ def _add(file: TokenFile, given: argparse.Namespace, now: float) -> None:
         bridges=_bridges(given.bridges),
         read_only=given.read_only,
         metrics=given.metrics,
+        may_spend=given.may_spend,
         per_minute=_at_least(given.per_minute, 0, "--per-minute"),
         expires=None if given.days is None else now + _at_least(given.days, 0, "--days") * _DAY,
     )
@@ -121,7 +123,7 @@ def _list(tokens: tuple[Token, ...], now: float, *, as_json: bool) -> None:
 
 
 def _row(token: Token, now: float) -> tuple[str, ...]:
-    may = "read" if token.read_only else "everything"
+    may = ("read, spend" if token.may_spend else "read") if token.read_only else "everything"
     expires = "never" if token.expires is None else _day(token.expires)
     if token.expires is not None and token.expires <= now:
         expires += " (expired)"

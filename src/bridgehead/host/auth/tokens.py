@@ -51,6 +51,8 @@ class Token(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True,
     """None given means all of them; `none` stands for no bridge."""
     read_only: bool = False
     metrics: bool = False
+    may_spend: bool = False
+    """Whether a token that only reads may call tools that cost money."""
     per_minute: Annotated[int, Meta(ge=0)] = 0
     expires: float | None = None
 
@@ -62,6 +64,7 @@ class Token(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True,
             frozenset() if self.read_only else bridges,
             bridges if self.read_only else frozenset(),
             self.metrics,
+            self.may_spend,
             self.per_minute,
             self.expires,
             self.id,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from msgspec import Struct
@@ -23,6 +24,7 @@ from ..settings import HostSettings
 from ..tracing import open_tracer
 from .forwarding import WorkerEntrance, Workers
 from .sharding import ShardedApplication
+from .supervision import BEAT_SECONDS
 
 RENEW_SECONDS = 60.0
 """How often it is looked whether there is a new certificate."""
@@ -53,6 +55,8 @@ class WorkerPlace(Struct, frozen=True):
     workers: Workers
     listening: socket.socket
     """Where the other workers reach it."""
+    beat: Callable[[], None]
+    """Tells the parent that this one lives."""
 
 
 def serve(job: Job, place: WorkerPlace | None = None) -> None:
@@ -60,6 +64,7 @@ def serve(job: Job, place: WorkerPlace | None = None) -> None:
     settings = job.settings
     _open_as_many_as_allowed()
     tracer = open_tracer(settings.otel_endpoint)
+    certificate = tls.certificate(settings)
     app = make_application(
         settings,
         job.manifests,
@@ -68,15 +73,17 @@ def serve(job: Job, place: WorkerPlace | None = None) -> None:
         state_key=job.state_key,
         tracer=tracer,
         workers=None if place is None else place.workers,
+        certificate=certificate,
     )
-    run_to_end(_serve(job, place, app), socket_loop, settings.shutdown_seconds)
+    run_to_end(_serve(job, place, app, certificate), socket_loop, settings.shutdown_seconds)
     if tracer is not None:
         tracer.close()
     log.info("ended")
 
 
-async def _serve(job: Job, place: WorkerPlace | None, app: HostApplication) -> None:
-    certificate = tls.certificate(job.settings)
+async def _serve(
+    job: Job, place: WorkerPlace | None, app: HostApplication, certificate: tls.Certificate | None
+) -> None:
     handler: Handler = app
     inner: Server | None = None
     await app.start()
@@ -86,20 +93,40 @@ async def _serve(job: Job, place: WorkerPlace | None, app: HostApplication) -> N
         inner = _server(job, app, entrance)
         await inner.start(place.listening)
     server = _server(job, app, handler)
+    beating = asyncio.create_task(_beat(place.beat)) if place is not None else None
     with told_to_end(server.shutdown_seconds) as told:
+        _hear_other_signals(app)  # after those that end it, of which SIGHUP is one elsewhere
         await server.start(job.listening, None if certificate is None else certificate.context)
         log.info("serving", url=f"{job.address}/mcp", bridges=list(job.manifests), **_about(job, place))
         while not await _within(RENEW_SECONDS, told):
             if certificate is not None:
                 certificate.renew()
         log.info("ending")
-        # What other workers forward here is answered longest: they end at their own pace.
-        server.stop_accepting()
+        # Readiness fails first, and what other workers forward here is answered longest.
         app.end_streams()
+        server.stop_accepting()
         await server.stop()
         if inner is not None:
             await inner.stop()
         await app.stop()
+        if beating is not None:
+            beating.cancel()
+
+
+def _hear_other_signals(app: HostApplication) -> None:
+    """Reload on SIGHUP, and let no signal that others give a meaning to end this process midway."""
+    loop = asyncio.get_running_loop()
+    with suppress(NotImplementedError, AttributeError):  # not on Windows
+        loop.add_signal_handler(signal.SIGHUP, app.reload)
+        for number in (signal.SIGUSR1, signal.SIGUSR2):
+            loop.add_signal_handler(number, lambda: None)
+
+
+async def _beat(beat: Callable[[], None]) -> None:
+    """Tell the parent that the loop turns, as long as it does."""
+    while True:
+        beat()
+        await asyncio.sleep(BEAT_SECONDS)
 
 
 async def _within(seconds: float, event: asyncio.Event) -> bool:
@@ -115,6 +142,9 @@ def _server(job: Job, app: HostApplication, handler: Handler) -> Server:
     return Server(
         handler,
         most_connections=job.settings.connections,
+        most_per_address=job.settings.connections_per_client,
+        unlimited=app.proxies,
+        by_address=app.metrics.connections,
         keep_alive_seconds=job.settings.idle_seconds,
         shutdown_seconds=job.settings.shutdown_seconds,
         on_reject=app.record_early_rejection,

@@ -103,6 +103,7 @@ class Tool:
         name: str | None = None,
         title: str | None = None,
         hints: ToolHints,
+        paid: bool = False,
         icons: tuple[Icon, ...] = (),
         input_schema: dict[str, Any] | None = None,
         contract_schema: dict[str, Any] | None = None,
@@ -118,6 +119,8 @@ class Tool:
         self.description = description
         self.title = title
         self.is_async = is_async(handler)
+        self.is_paid = paid
+        """Whether a call costs money."""
         self._hints = hints
         self._icons = icons
         self._input_schema = input_schema
@@ -129,6 +132,19 @@ class Tool:
     def is_read_only(self) -> bool:
         """Whether it says of itself that it changes nothing."""
         return self._hints.read_only_hint is True
+
+    def refuse(self, message: str) -> Tool:
+        """Make the same tool as it is listed, which answers every call with this refusal."""
+        from copy import copy  # which a server's first answer must not wait for
+
+        def refuse(_arguments: Any, _context: Any) -> str:
+            raise ToolError(message)
+
+        twin = copy(self)
+        for derived in ("input_type", "decode", "input_schema", "output_schema"):
+            setattr(twin, derived, getattr(self, derived))  # not derived anew, from the handler of the twin
+        twin.handler, twin.recall, twin.is_async = refuse, None, False
+        return twin
 
     @cached_property
     def input_type(self) -> type[Struct]:

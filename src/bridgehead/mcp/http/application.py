@@ -8,6 +8,7 @@ from typing import Any
 from ..bridge import Bridge
 from ..dispatch import Dispatcher
 from ..limits import Limits
+from .callers import Callers
 from .endpoint import Endpoint
 from .guard import LOOPBACK, Guard
 from .legacy_sse import LegacyTransport
@@ -26,10 +27,12 @@ class Application:
         prefix: str = "",
         retry_ms: int = 1000,
         session_prefix: str = "",
+        callers: Callers | None = None,
     ) -> None:
         self.dispatcher = dispatcher
-        self.endpoint = Endpoint(dispatcher, guard, retry_ms=retry_ms, session_prefix=session_prefix)
-        self._legacy = LegacyTransport(dispatcher, guard, f"{prefix}/messages", session_prefix)
+        callers = callers or Callers(dispatcher.limits)
+        self.endpoint = Endpoint(dispatcher, guard, callers, retry_ms=retry_ms, session_prefix=session_prefix)
+        self._legacy = LegacyTransport(dispatcher, guard, callers, f"{prefix}/messages", session_prefix)
         self._routes: dict[str, Callable[[Request], Handled]] = {
             f"{prefix}/mcp": self.endpoint,
             f"{prefix}/sse": self._legacy.open,

@@ -10,12 +10,22 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from typing import Any
 
-from .message import BODYLESS, Application, ClientGone, HeaderPairs, Request, Response, ResponseStream
+from .message import (
+    BODYLESS,
+    Application,
+    ClientGone,
+    HeaderPairs,
+    Request,
+    Response,
+    ResponseStream,
+    repeats_singleton,
+)
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+_REPEATED = Response(400, b"Host, Origin and Authorization may be given once")
 AsgiApplication = Callable[[Scope, Receive, Send], Coroutine[Any, Any, None]]
 
 
@@ -34,9 +44,9 @@ def asgi(app: Application) -> AsgiApplication:
 
 
 async def _serve_request(app: Application, request: AsgiRequest, send: Send) -> None:
-    outcome = app(request)
     try:
-        response = outcome if isinstance(outcome, Response) else await outcome
+        handled = _REPEATED if repeats_singleton(request.header_pairs) else app(request)
+        response = handled if isinstance(handled, Response) else await handled
     except ClientGone:
         return
     finally:

@@ -20,6 +20,7 @@ from ..errors import ProtocolError
 from ..methods.request import read
 from ..revisions import HANDSHAKE, STATELESS, V2026_07_28
 from .answer import Answer
+from .callers import Callers, Share, caller_of
 from .get_stream import GetStreams
 from .guard import Guard, accepted, check_json, check_length, read_body, whole_body
 from .message import NO_CONTENT, Handled, HeaderPairs, Request, Response, ResponseStream
@@ -39,16 +40,23 @@ class Endpoint:
     """Serves one dispatcher at one URL."""
 
     def __init__(
-        self, dispatcher: Dispatcher, guard: Guard, *, retry_ms: int = 1000, session_prefix: str = ""
+        self,
+        dispatcher: Dispatcher,
+        guard: Guard,
+        callers: Callers,
+        *,
+        retry_ms: int = 1000,
+        session_prefix: str = "",
     ) -> None:
         self._dispatcher = dispatcher
         self._limits = dispatcher.limits
         self._guard = guard
         self._retry_ms = retry_ms
         self._in_flight = 0
-        self._streams = GetStreams(dispatcher)
+        self._callers = callers
+        self._streams = GetStreams(dispatcher, callers)
         self.sessions = Sessions(
-            self._limits, lambda session: dispatcher.disconnect(session.connection), session_prefix
+            self._limits, callers, lambda session: dispatcher.disconnect(session.connection), session_prefix
         )
 
     def __call__(self, request: Request) -> Handled:
@@ -79,6 +87,8 @@ class Endpoint:
         if not accepted(request.headers.get(b"accept")).events:
             raise Rejection(406, "Accept must list text/event-stream")
         _check_version(request)
+        if b"mcp-session-id" not in request.headers:  # some clients probe for a stream before anything else
+            raise reject_method("There is no stream without a session: send initialize first", b"POST")
         return self._streams.open(request, self.sessions.find(request))
 
     def _delete(self, request: Request) -> Response:
@@ -94,16 +104,20 @@ class Endpoint:
         check_length(request.headers, self._limits)
         if self._in_flight >= self._limits.http_requests_in_flight:
             raise reject_busy()
+        self._callers.requests.check(caller_of(request))
         if request.is_complete:
             return self._take(request, whole_body(request, self._limits))
         return self._read_and_take(request)
 
     async def _read_and_take(self, request: Request) -> Response | ResponseStream:
+        caller = caller_of(request)
         try:
             self._in_flight += 1
+            self._callers.requests.take(caller)
             try:
                 body = await read_body(request, self._limits)
             finally:
+                self._callers.requests.give_back(caller)
                 self._in_flight -= 1
             outcome = self._take(request, body)
         except Rejection as rejection:
@@ -143,6 +157,10 @@ class Endpoint:
             )
         if message.id is UNSET:
             return ACCEPTED
+        share = self._callers.requests
+        if message.method == "subscriptions/listen":
+            share = self._callers.streams
+            share.check(caller_of(request))
         connection = Connection(self._limits, request.principal)
         answer = Answer(request, connection)
         asked = read(message.id, message.method, message.params)
@@ -155,7 +173,9 @@ class Endpoint:
             work = self._dispatcher.serve(asked, connection, answer, V2026_07_28)
         except ProtocolError as failure:
             return fail(failure)
-        return answer.finish(work) if isinstance(work, bytes) else self._finish(answer, work, fail)
+        if isinstance(work, bytes):
+            return answer.finish(work)
+        return self._finish(answer, work, share, caller_of(request), fail)
 
     # --- the handshake era ---------------------------------------------------------------------------------
 
@@ -163,7 +183,7 @@ class Endpoint:
         _check_version(request)
         headers: HeaderPairs = ()
         if message.method == "initialize" and message.id is not UNSET:
-            session = self.sessions.open(request.principal)
+            session = self.sessions.open(request)
             headers = ((b"mcp-session-id", session.id.encode()),)
         else:
             session = self.sessions.find(request)
@@ -191,7 +211,9 @@ class Endpoint:
             work = self._dispatcher.serve(asked, session.connection, answer)
         except ProtocolError as failure:
             return fail(failure)
-        return answer.finish(work) if isinstance(work, bytes) else self._finish(answer, work, fail, session)
+        if isinstance(work, bytes):
+            return answer.finish(work)
+        return self._finish(answer, work, self._callers.requests, session.caller, fail, session)
 
     def _answer(self, request: Request, session: Session, headers: HeaderPairs = ()) -> Answer:
         return Answer(
@@ -214,14 +236,21 @@ class Endpoint:
             return ACCEPTED
         if isinstance(reply, bytes):
             return answer.finish(reply, 400)
-        return self._finish(answer, reply, session=session)
+        return self._finish(answer, reply, self._callers.requests, session.caller, session=session)
 
     async def _finish(
-        self, answer: Answer, work: Work, fail: Fail | None = None, session: Session | None = None
+        self,
+        answer: Answer,
+        work: Work,
+        share: Share,
+        caller: str,
+        fail: Fail | None = None,
+        session: Session | None = None,
     ) -> Response | ResponseStream:
         """Do the work, and make a response of its answer or of its failure."""
         # One coroutine for everything that surrounds the work: each frame more is paid at every wake-up.
         self._in_flight += 1
+        share.take(caller)
         if session is not None:
             session.in_use += 1
         answer.watch_client()
@@ -235,6 +264,7 @@ class Endpoint:
             return outcome if isinstance(outcome, Response) else await outcome
         finally:
             answer.stop()
+            share.give_back(caller)
             self._in_flight -= 1
             if session is not None:
                 session.release()

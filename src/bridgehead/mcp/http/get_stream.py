@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..dispatch import Dispatcher
+from .callers import Callers
 from .events import HEADERS, KEEP_ALIVE, EventStream
 from .message import Handled, Request, ResponseStream
 from .sessions import Session
@@ -18,12 +19,14 @@ from .sessions import Session
 class GetStreams:
     """Delivers the streams of an endpoint's sessions."""
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
+    def __init__(self, dispatcher: Dispatcher, callers: Callers) -> None:
         self._dispatcher = dispatcher
+        self._callers = callers
         self._limits = dispatcher.limits
 
     def open(self, request: Request, session: Session) -> Handled:
         """Begin to deliver: the general stream, or the one whose last event the client names."""
+        self._callers.streams.check(session.caller)
         last = request.headers.get(b"last-event-id")
         if last is None:
             return self._deliver(request, session, session.general, session.general.last)
@@ -33,10 +36,12 @@ class GetStreams:
         self, request: Request, session: Session, stream: EventStream, position: int
     ) -> ResponseStream:
         session.in_use += 1
+        self._callers.streams.take(session.caller)
         try:
             with self._announcing(session, stream):
                 return await self._follow(request, stream, position)
         finally:
+            self._callers.streams.give_back(session.caller)
             session.release()
 
     async def _follow(self, request: Request, stream: EventStream, position: int) -> ResponseStream:

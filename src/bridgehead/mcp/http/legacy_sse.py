@@ -15,6 +15,7 @@ from urllib.parse import parse_qs
 from .. import jsonrpc
 from ..connection import Connection
 from ..dispatch import Dispatcher
+from .callers import Callers, caller_of
 from .events import HEADERS, KEEP_ALIVE, event
 from .guard import Guard, read_body, whole_body
 from .message import Handled, Request, Response, ResponseStream
@@ -27,8 +28,9 @@ ACCEPTED = Response(202, b"Accepted")
 class _Stream:
     """One client: its connection, and what waits to be sent to it."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, owner: tuple[str | None, str]) -> None:
         self.connection = connection
+        self.owner = owner
         self.waiting: asyncio.Queue[bytes] = asyncio.Queue(_MOST_WAITING)
         self.tasks: set[asyncio.Task[None]] = set()
 
@@ -70,9 +72,15 @@ class LegacyTransport:
     """Serves one dispatcher over HTTP+SSE."""
 
     def __init__(
-        self, dispatcher: Dispatcher, guard: Guard, messages_path: str, session_prefix: str = ""
+        self,
+        dispatcher: Dispatcher,
+        guard: Guard,
+        callers: Callers,
+        messages_path: str,
+        session_prefix: str = "",
     ) -> None:
         self._dispatcher = dispatcher
+        self._callers = callers
         self._limits = dispatcher.limits
         self._guard = guard
         self._messages_path = messages_path
@@ -91,13 +99,16 @@ class LegacyTransport:
         self._guard.check(request.headers)
         if request.method != "GET":
             raise reject_method("Open the stream with GET", b"GET")
+        self._callers.streams.check(caller_of(request))
         return self._serve(request)
 
     async def _serve(self, request: Request) -> Response | ResponseStream:
         if len(self._streams) >= self._limits.sessions:
             return reject_session().response
         name = self._session_prefix + secrets.token_urlsafe(24)
-        stream = self._streams[name] = _Stream(Connection(self._limits, request.principal))
+        connection = Connection(self._limits, request.principal)
+        stream = self._streams[name] = _Stream(connection, (request.principal, request.token_id))
+        self._callers.streams.take(caller_of(request))
         url = f"{request.mount}{self._messages_path}?session_id={name}"
         try:
             response = await request.open_stream(200, HEADERS)
@@ -106,6 +117,7 @@ class LegacyTransport:
             await self._deliver(request, response, stream)
         finally:
             del self._streams[name]
+            self._callers.streams.give_back(caller_of(request))
             self._dispatcher.disconnect(stream.connection)
             for task in tuple(stream.tasks):
                 task.cancel()
@@ -129,7 +141,7 @@ class LegacyTransport:
             raise reject_method("Post messages here", b"POST")
         query = parse_qs(request.query.decode("latin-1"))
         stream = self._streams.get(query.get("session_id", [""])[0])
-        if stream is None or stream.connection.principal != request.principal:
+        if stream is None or stream.owner != (request.principal, request.token_id):
             raise Rejection(404, "The session is not known, or no longer: open the stream again")
         if request.is_complete:
             return self._take(stream, whole_body(request, self._limits))

@@ -73,6 +73,7 @@ class Request(ABC):
         "raw_path",
         "scheme",
         "stream",
+        "token_id",
     )
 
     def __init__(self, method: str, raw_path: bytes, path: str, query: bytes, pairs: HeaderPairs) -> None:
@@ -93,6 +94,8 @@ class Request(ABC):
         """The path under which the application is mounted, where another one routes to it."""
         self.principal: str | None = None
         """Whose request this is, where somebody in front has found out."""
+        self.token_id = ""
+        """What tells the principal's token from an earlier one of the same name."""
         self.body: bytes | bytearray = b""
         """What has arrived of the body and was not read yet."""
         self.is_complete = False
@@ -116,6 +119,13 @@ class Request(ABC):
         self.is_gone = True
         if self._when_gone is not None:
             self._when_gone()
+
+    def abort(self) -> None:
+        """Close the connection after what was sent so far, so that the client sees a response cut short.
+
+        Only for a server that is to misbehave. What the handler returns after this is not sent.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     async def read(self) -> bytes:
@@ -144,6 +154,15 @@ class Application(Protocol):
 
     async def stop(self) -> None:
         """Let go of everything; called after the last response."""
+
+
+_SINGLETONS = frozenset({b"host", b"origin", b"authorization"})
+
+
+def repeats_singleton(pairs: HeaderPairs) -> bool:
+    """Tell whether a header by which callers are let in comes twice: who reads the other one is fooled."""
+    names = [name for name, _ in pairs if name in _SINGLETONS]
+    return len(set(names)) != len(names)
 
 
 def _join_repeated(pairs: HeaderPairs) -> dict[bytes, bytes]:

@@ -10,6 +10,7 @@ from time import monotonic
 
 from ..connection import Connection
 from ..limits import Limits
+from .callers import Callers, caller_of
 from .events import EventStream
 from .message import Request
 from .rejection import Rejection, reject_session
@@ -22,9 +23,11 @@ _MOST_ENDED_STREAMS = 32
 class Session:
     """One client: its connection, and the streams on which it is told things."""
 
-    def __init__(self, session_id: str, limits: Limits, principal: str | None) -> None:
+    def __init__(self, session_id: str, limits: Limits, request: Request) -> None:
         self.id = session_id
-        self.connection = Connection(limits, principal)
+        self.connection = Connection(limits, request.principal)
+        self.caller = caller_of(request)
+        self._owner = (request.principal, request.token_id)
         self.general = EventStream(GENERAL, limits)
         """What belongs to no request: delivered on the client's GET stream."""
         self.streams: dict[str, EventStream] = {GENERAL: self.general}
@@ -45,6 +48,10 @@ class Session:
         stream = self.streams[str(self._last_stream)] = EventStream(str(self._last_stream), self._limits)
         return stream
 
+    def belongs_to(self, request: Request) -> bool:
+        """Tell whether a request is made by the token that opened the session, if there was one."""
+        return self._owner == (request.principal, request.token_id)
+
     def release(self) -> None:
         """Note that something done for it is over."""
         self.in_use -= 1
@@ -62,8 +69,11 @@ class Session:
 class Sessions:
     """The sessions of one endpoint."""
 
-    def __init__(self, limits: Limits, ended: Callable[[Session], None], prefix: str = "") -> None:
+    def __init__(
+        self, limits: Limits, callers: Callers, ended: Callable[[Session], None], prefix: str = ""
+    ) -> None:
         self._limits = limits
+        self._callers = callers
         self._prefix = prefix
         """What every id begins with: where there are several processes, it says in which one a session is."""
         self._ended = ended
@@ -73,12 +83,14 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def open(self, principal: str | None) -> Session:
+    def open(self, request: Request) -> Session:
         """Begin a session, if there is room for one."""
         self._sweep_idle()
         if len(self._sessions) >= self._limits.sessions:
             raise reject_session()
-        session = Session(self._prefix + secrets.token_urlsafe(24), self._limits, principal)
+        self._callers.sessions.check(caller_of(request))
+        session = Session(self._prefix + secrets.token_urlsafe(24), self._limits, request)
+        self._callers.sessions.take(session.caller)
         self._sessions[session.id] = session
         return session
 
@@ -90,14 +102,15 @@ class Sessions:
                 400, "Mcp-Session-Id is missing: send initialize first and use the id it answers with"
             )
         session = self._sessions.get(session_id.decode("latin-1"))
-        if session is None or session.connection.principal != request.principal:
+        if session is None or not session.belongs_to(request):
             raise Rejection(404, "The session is not known, or no longer: start again with initialize")
         session.idle_since = monotonic()
         return session
 
     def close(self, session: Session) -> None:
         """End a session and everything done for it."""
-        self._sessions.pop(session.id, None)
+        if self._sessions.pop(session.id, None) is not None:
+            self._callers.sessions.give_back(session.caller)
         for stream in session.streams.values():
             stream.end()
         self._ended(session)

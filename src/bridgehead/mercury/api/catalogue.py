@@ -1,12 +1,13 @@
 """Catalogue: which models there are, what they can do and what they cost, as the API lists them.
 
-Kept for an hour, fetched once however many ask at the same time. Nothing about a model is known from
-anywhere else.
+Kept for an hour, fetched once however many ask at the same time, and renewed while it is used: prices change.
+Nothing about a model is known from anywhere else.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Protocol
 
 from bridgehead.mcp import UNDECODABLE
@@ -19,6 +20,10 @@ from ..settings import MercurySettings
 from . import wire
 
 TTL_SECONDS = 3600.0
+RETRY_SECONDS = 30.0
+"""After a failure, how long an old list is used before the API is asked for it again."""
+PRICE_SECONDS = 1.0
+"""How long an answer waits for prices that are being fetched; later ones are only counted."""
 EDITING = "edit"
 _log = logs.logger("mercury.catalogue")
 
@@ -37,10 +42,31 @@ class KeyRing(Protocol):
         """Return a key; raises `MercuryError` where there is none."""
 
 
+class Terms(Protocol):
+    """What a model costs and how long its answers get, where somebody here says so."""
+
+    @property
+    def prices(self) -> tuple[float, float, float]:
+        """The prices of a token: of a prompt, of an answer, of a prompt that the API has cached."""
+
+    @property
+    def max_output(self) -> int | None:
+        """The most tokens of an answer."""
+
+
 class Catalogue:
     """The models of the API."""
 
-    def __init__(self, api: Lister, keys: KeyRing, clock: Clock, settings: MercurySettings) -> None:
+    def __init__(
+        self,
+        api: Lister,
+        keys: KeyRing,
+        clock: Clock,
+        settings: MercurySettings,
+        terms: Mapping[str, Terms] | None = None,
+    ) -> None:
+        self._terms = terms or {}
+        """What somebody here says of models, which the API's own list may not say."""
         self._api = api
         self._keys = keys
         self._clock = clock
@@ -52,17 +78,19 @@ class Catalogue:
         self._asked: set[str] = set()
         """Endpoints that were asked for such a list."""
         self._fetched_at: float | None = None
+        self._tried_at = float("-inf")
         self._fetching: asyncio.Task[None] | None = None
 
     @property
-    def _is_fresh(self) -> bool:
+    def is_current(self) -> bool:
+        """Whether the list, and its prices, are not older than they may get."""
         fetched = self._fetched_at
-        return self._is_kept and fetched is not None and self._clock.monotonic() - fetched < TTL_SECONDS
+        return fetched is not None and self._clock.monotonic() - fetched < TTL_SECONDS
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names that are known, without asking."""
-        return tuple(self._models)
+        return (*self._models, *(name for name in self._terms if name not in self._models))
 
     def find(self, model: str) -> wire.Model | None:
         """Return what is known of a model, without asking."""
@@ -92,24 +120,43 @@ class Catalogue:
 
     async def fetch(self) -> list[wire.Model]:
         """Return the models, asking the API where the list is missing or too old."""
-        if not self._is_fresh:
+        if not (self._is_kept and self.is_current):
             await self.refresh()
         return list(self._models.values())
 
     async def load(self) -> None:
-        """Fetch the list if there is none yet; without one the catalogue just knows nothing."""
-        if not self._models:
+        """Fetch the list if there is none, or an old one; without one the catalogue just knows nothing."""
+        if not self._models or self._is_due:
             try:
                 await self.refresh()
             except MercuryError as error:
                 _log.warn("no model list", code=error.code)
 
+    @property
+    def _is_due(self) -> bool:
+        return not self.is_current and self._clock.monotonic() - self._tried_at >= RETRY_SECONDS
+
+    def renew(self) -> None:
+        """Fetch the list in the background if it is missing or old."""
+        if self._is_due and self._fetching is None:
+            self._fetching = self._begin()
+
+    async def wait_for_prices(self) -> None:
+        """Wait a moment for a list that is being fetched."""
+        if self._fetching is not None:
+            await asyncio.wait([self._fetching], timeout=PRICE_SECONDS)
+
     async def refresh(self) -> None:
         """Fetch the list; whoever asks meanwhile waits for the same answer."""
         if self._fetching is None:
-            self._fetching = asyncio.create_task(self._refresh())
-            self._fetching.add_done_callback(self._forget_task)
+            self._fetching = self._begin()
         await asyncio.shield(self._fetching)
+
+    def _begin(self) -> asyncio.Task[None]:
+        self._tried_at = self._clock.monotonic()
+        task = asyncio.create_task(self._refresh())
+        task.add_done_callback(self._forget_task)
+        return task
 
     def _forget_task(self, task: asyncio.Task[None]) -> None:
         self._fetching = None
@@ -131,8 +178,13 @@ class Catalogue:
     # --- prices --------------------------------------------------------------------------------------------
 
     def price(self, metadata: Metadata, asked: str) -> float | None:
-        """Return what an answer cost, by the model that answered, or else by the one that was asked for."""
-        name = metadata.model if metadata.model in self._models else asked
+        """Return what an answer cost, by the model that answered, or else by the one that was asked for.
+
+        An answer that does not say how many tokens it used has an unknown price, not none.
+        """
+        if not metadata.usage.total_tokens:
+            return None
+        name = metadata.model if metadata.model in self.names else asked
         cost = self.cost(name, metadata.usage)
         return None if cost is None else round(cost, 12)
 
@@ -153,13 +205,21 @@ class Catalogue:
             return None
         return input_tokens * max(prices[0], prices[2]) + output_tokens * prices[1]
 
+    def has_current_price(self, model: str) -> bool:
+        """Tell whether a budget can rely on the price of a model."""
+        return model in self._terms or self.is_current
+
     def max_output(self, model: str) -> int | None:
         """Return how many tokens an answer of a model can have; None where that is not known."""
+        if model in self._terms and self._terms[model].max_output is not None:
+            return self._terms[model].max_output
         found = self._models.get(model)
         return None if found is None else found.max_output_length
 
     def _find_prices(self, model: str) -> tuple[float, float, float] | None:
         """Return the prices of a token: of a prompt, of an answer, of a prompt that the API has cached."""
+        if model in self._terms:
+            return self._terms[model].prices
         found = self._models.get(model)
         if found is None or found.pricing is None:
             return None

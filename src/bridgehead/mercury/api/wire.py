@@ -16,6 +16,7 @@ from .redaction import redact_json
 CHAT = "/chat/completions"
 FIM = "/fim/completions"
 EDIT = "/edit/completions"
+DECISIONS = "/decisions"
 MODELS = "/models"
 
 _STREAMED = b',"stream":true,"stream_options":{"include_usage":true}}'
@@ -27,14 +28,18 @@ class Request(Struct):
     path: str
     model: str
     body: bytes
+    """What is asked."""
     is_streamed: bool = False
     is_diffusing: bool = False
     """Whether each piece of a stream replaces the whole text so far."""
+    sent_body: bytes = b""
+    """What is sent in its place, where a route goes to another model."""
 
     @property
     def payload(self) -> bytes:
         """The body as it is sent; a stream ends with what it used."""
-        return self.body[:-1] + _STREAMED if self.is_streamed else self.body
+        body = self.sent_body or self.body
+        return body[:-1] + _STREAMED if self.is_streamed else body
 
 
 class TokenDetails(Struct):
@@ -50,6 +55,9 @@ class ApiUsage(Struct):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     total_tokens: int = 0
+    input_tokens: int = 0
+    """What a decision calls its prompt tokens."""
+    output_tokens: int = 0
     reasoning_tokens: int | None = None
     cached_input_tokens: int | None = None
     completion_tokens_details: TokenDetails | None = None
@@ -106,6 +114,8 @@ class CompletionResponse(Struct):
     """A whole answer."""
 
     choices: list[Choice] | None = None
+    answers: dict[str, Any] | None = None
+    """What was decided, where the request was about a decision."""
     model: str = ""
     usage: ApiUsage | None = None
     warning: str | list[str] | None = None

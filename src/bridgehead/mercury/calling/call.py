@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import UNSET
+from msgspec import UNSET, json
 
 from bridgehead.mcp import Context
 
 from ..api import wire
 from ..errors import MercuryError
 from ..settings import MercurySettings
-from ..tools.arguments import Chat, CompletionArguments, ResponseFormat
+from ..tools.arguments import CallArguments, Chat, ChatMessage, CompletionArguments, ResponseFormat
+from .routes import MERCURY, Routes, Target
 
 ANONYMOUS = "(no token)"
 """Stands for everybody who comes without a token."""
@@ -40,8 +41,18 @@ class Call(wire.Request, kw_only=True):
     cache: CacheUse
     max_tokens: int | None = None
     response_format: ResponseFormat | None = None
+    is_model_named: bool = False
+    provider: str = MERCURY
+    """The name of the provider that is asked."""
     tries: int = 0
     """How many requests were sent for it so far."""
+
+    def turn_to(self, target: Target) -> None:
+        """Ask a provider for a model of its own from now on; what the cache knows the call by stays."""
+        self.provider = target.provider
+        if target.model != self.model:
+            self.model = target.model
+            self.sent_body = wire.write({**json.decode(self.body), "model": target.model})
 
     @property
     def cache_key(self) -> CacheKey:
@@ -69,7 +80,8 @@ def identify_account(context: Context[Any]) -> str:
 class CallFactory:
     """Makes calls as the settings allow and complete them."""
 
-    def __init__(self, settings: MercurySettings) -> None:
+    def __init__(self, settings: MercurySettings, routes: Routes) -> None:
+        self._routes = routes
         self._model = settings.model
         self._allowed_models = settings.allowed_models
         self._max_bytes = settings.max_request_size
@@ -81,7 +93,7 @@ class CallFactory:
         self,
         tool: str,
         path: str,
-        args: CompletionArguments,
+        args: CallArguments,
         context: Context[Any],
         *,
         stream: bool = False,
@@ -89,9 +101,10 @@ class CallFactory:
         """Make a call from its arguments, which become the body of the request."""
         cache, timeout = args.cache, args.timeout_ms
         args.cache = args.timeout_ms = UNSET
+        is_model_named = args.model is not UNSET
         if args.model is UNSET:
             args.model = self._model
-        if self._allowed_models and args.model not in self._allowed_models:
+        if self._allowed_models and args.model not in (*self._allowed_models, *self._routes.names):
             raise _not_allowed(args.model, self._allowed_models)
         body = wire.write(args.to_body())
         if len(body) > self._max_bytes:
@@ -111,7 +124,8 @@ class CallFactory:
             # A stream that goes on is not too slow: it has limits of its own.
             request_seconds=seconds if stream else (timeout or self._request_timeout) / 1000,
             cache=cache or self._cache,
-            max_tokens=args.max_tokens or None,
+            max_tokens=(args.max_tokens or None) if isinstance(args, CompletionArguments) else None,
+            is_model_named=is_model_named,
         )
         if isinstance(args, Chat):
             _add_chat_options(call, args)
@@ -121,6 +135,7 @@ class CallFactory:
 def _add_chat_options(call: Call, args: Chat) -> None:
     call.max_tokens = args.max_completion_tokens or call.max_tokens
     call.is_diffusing = args.diffusing or False
+    _check_messages(args.messages)
     wanted = call.response_format = args.response_format or None
     if wanted is not None and (wanted.type == "json_schema") != bool(wanted.json_schema):
         raise MercuryError(
@@ -128,6 +143,19 @@ def _add_chat_options(call: Call, args: Chat) -> None:
             "response_format.json_schema goes with the type json_schema, and only with it.",
             next_step="Give both or neither.",
         )
+
+
+def _check_messages(messages: list[ChatMessage]) -> None:
+    """Refuse what only a look at a whole message shows, with the place of what is wrong."""
+    for number, message in enumerate(messages):
+        if message.role == "tool" and not message.tool_call_id:
+            raise _wrong(f"messages[{number}].tool_call_id", "a tool message needs the id of its call")
+        if message.content is None and not (message.role == "assistant" and message.tool_calls):
+            raise _wrong(f"messages[{number}].content", "only an assistant that calls tools may lack it")
+
+
+def _wrong(argument: str, why: str) -> MercuryError:
+    return MercuryError("INVALID_ARGUMENTS", f"{argument} is missing: {why}.")
 
 
 def _not_allowed(model: str, allowed: tuple[str, ...]) -> MercuryError:

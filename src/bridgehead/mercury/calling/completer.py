@@ -1,11 +1,11 @@
 """Completer: the way of one call to the model, through everything that may answer, stop, delay or repeat it.
 
-    cache → limit on calls → tries, each: budget and limits for the worst case → breaker → the API → settle
-    → cache
+    cache → limit on calls → providers, each: tries, each: budget and limits for the worst case → breaker
+    → the API → settle → cache
 
 A try that fails because of its key is repeated at once with another key, one that fails in passing after a
-delay. What was reserved for a try is settled when it is known what it used. Where nobody can know, because an
-answer was lost on its way, the worst case stays.
+delay, or at once with the next provider where a route names one. What was reserved for a try is settled when
+it is known what it used. Where nobody can know, because an answer was lost on its way, the worst case stays.
 """
 
 from __future__ import annotations
@@ -19,22 +19,30 @@ from bridgehead.mcp import Context
 from bridgehead.runtime import logs
 from bridgehead.runtime.timing import Clock
 
-from ..api.catalogue import Catalogue
-from ..api.client import ApiClient, Report, TimeLimit
-from ..completion import Completion
+from ..api.client import Report, TimeLimit
+from ..completion import Completion, Metadata
 from ..errors import MercuryError, format_seconds, list_models, unknown_model
 from . import response_format
 from .audit import Audit
 from .budget import Budget, Reservation
 from .cache import Cache, CachedCompletion
 from .call import ANONYMOUS, Call
-from .keys import ASIDE_SECONDS, Keys
+from .keys import ASIDE_SECONDS
 from .limits import UNKNOWN, Held, Limits
-from .retries import Breaker, Retries
-from .usage import Usage, UsageCounts, counts_of
+from .provider import Provider
+from .retries import Retries
+from .routes import Routes, Target
+from .usage import Usage, UsageCounts
 
 UNKNOWN_MODEL = "(unknown)"
 """What failures of models that nobody knows are counted under: clients may make up any number of names."""
+_FALL_BACK = frozenset(
+    {
+        *("SERVICE_DOWN", "SERVICE_ERROR", "LOCAL_RATE_LIMIT", "NOT_FOUND", "MODEL_NOT_FOUND"),
+        *("MISSING_API_KEY", "INVALID_API_KEY", "BILLING_REQUIRED", "PRICE_UNKNOWN"),
+    }
+)
+"""What one provider cannot do and another may."""
 _log = logs.logger("mercury.completer")
 
 
@@ -58,11 +66,9 @@ class Completer:
         limits: Limits,
         budget: Budget,
         usage: Usage,
-        keys: Keys,
         retries: Retries,
-        breaker: Breaker,
-        api: ApiClient,
-        catalogue: Catalogue,
+        routes: Routes,
+        providers: dict[str, Provider],
         audit: Audit,
         default_model: str,
     ) -> None:
@@ -71,11 +77,9 @@ class Completer:
         self._limits = limits
         self._budget = budget
         self._usage = usage
-        self._keys = keys
         self._retries = retries
-        self._breaker = breaker
-        self._api = api
-        self._catalogue = catalogue
+        self._routes = routes
+        self._providers = providers
         self._audit = audit
         self._default_model = default_model
         self._needs_prices = budget.is_set or limits.are_on_output
@@ -113,15 +117,17 @@ class Completer:
         started = self._clock.monotonic()
         entry = self._audit.begin(context, call.tool, call)
         try:
-            self._keys.pick()  # a call without a key is refused before anything else
+            targets = self._route(call)
             response_format.check_schema(call.response_format)
-            completion = await (self._share(call) if self._can_share(call) else self._send(call, report))
+            completion = await (
+                self._share(call, targets) if self._can_share(call) else self._send(call, targets, report)
+            )
             response_format.check_content(call.response_format, completion)
         except MercuryError as error:
             self._count_failure(call)
             entry.end(error.code, self._clock.monotonic() - started)
-            if error.code == "MODEL_NOT_FOUND" and (able := await self._catalogue.list_able(call.path)):
-                error.advise(list_models(able))
+            if error.code in ("MODEL_NOT_FOUND", "MODEL_NOT_SUITABLE"):
+                await self._name_able_models(call, error)
             raise
         except asyncio.CancelledError:
             self._count_failure(call)
@@ -136,57 +142,94 @@ class Completer:
         """Whether equal calls under way may have the answer too; each stream is its client's own."""
         return call.cache == "use" and self._cache.is_enabled and not call.is_streamed
 
-    async def _share(self, call: Call) -> Completion:
-        completion, is_joined = await self._cache.share(call.cache_key, lambda: self._send(call, None))
+    async def _share(self, call: Call, targets: list[Target]) -> Completion:
+        completion, is_joined = await self._cache.share(
+            call.cache_key, lambda: self._send(call, targets, None)
+        )
         if is_joined:
             self._usage.count_hit(call.model, call.client)
         return completion
 
-    async def _send(self, call: Call, report: Report | None) -> Completion:
-        """Try until the API answers, cannot answer, was asked often enough, or the time is up."""
+    def _route(self, call: Call) -> list[Target]:
+        """Return where a call goes; without a key for that it is refused before anything else."""
+        targets = [Target(target.provider, target.model or call.model) for target in self._routes.find(call)]
+        call.turn_to(targets[0])
+        self._providers[targets[0].provider].keys.pick()
+        return targets
+
+    async def _name_able_models(self, call: Call, error: MercuryError) -> None:
+        able = await self._providers[call.provider].catalogue.list_able(call.path)
+        if able:
+            error.advise(list_models((*self._routes.names, *able)))
+
+    async def _send(self, call: Call, targets: list[Target], report: Report | None) -> Completion:
+        """Ask the providers of a call, one after the other, until one answers."""
         deadline = self._clock.monotonic() + call.seconds
         await self._limits.admit_call(call.account, deadline)
+        *others, last = targets
+        for target in others:
+            call.turn_to(target)
+            try:
+                return await self._send_to(call, deadline, report, retries=False)
+            except MercuryError as error:
+                if not _can_fall_back(error):
+                    raise
+                _log.warn("falling back", provider=target.provider, code=error.code, tool=call.tool)
+        call.turn_to(last)
+        return await self._send_to(call, deadline, report, retries=True)
+
+    async def _send_to(
+        self, call: Call, deadline: float, report: Report | None, *, retries: bool
+    ) -> Completion:
+        """Try until the call's provider answers, cannot answer, was asked often enough, or time is up."""
+        provider = self._providers[call.provider]
         if self._needs_prices:
-            await self._catalogue.load()
-        key, refused_keys, retries = self._keys.pick(), set[str](), 0
+            await provider.catalogue.load()
+        else:
+            provider.catalogue.renew()
+        key, refused_keys, tries = provider.keys.pick(), set[str](), 0
         while True:
             try:
-                return await self._try(call, key, deadline, report)
+                return await self._try(call, provider, key, deadline, report)
             except MercuryError as error:
-                another = self._replace_key(key, error, refused_keys)
+                another = _replace_key(provider, key, error, refused_keys)
                 if another is not None:
                     key = another
                     continue
-                delay = self._retries.delay(error, retries, deadline - self._clock.monotonic())
-                if delay is None:
+                delay = self._retries.delay(error, tries, deadline - self._clock.monotonic())
+                if delay is None or not retries:
                     raise
                 _log.warn(
                     "retrying", code=error.code, status=error.status, seconds=round(delay, 3), tool=call.tool
                 )
             await asyncio.sleep(delay)
-            key, refused_keys, retries = self._keys.pick(), set(), retries + 1
+            key, refused_keys, tries = provider.keys.pick(), set(), tries + 1
 
-    async def _try(self, call: Call, key: str, deadline: float, report: Report | None) -> Completion:
+    async def _try(
+        self, call: Call, provider: Provider, key: str, deadline: float, report: Report | None
+    ) -> Completion:
         """Send a call once, with what it can use reserved before and settled after."""
-        hold = await self._reserve(call, deadline)
+        hold = await self._reserve(call, provider, deadline)
         limit = self._limit_time(call, deadline)
         try:
-            self._check_breaker(limit.seconds)
+            self._check_breaker(provider, limit.seconds)
             call.tries += 1
             if report is not None and call.is_streamed:
-                completion = await self._api.stream(call, key, limit, report)
+                completion = await provider.api.stream(call, key, limit, report)
             else:
-                completion = await self._api.complete(call, key, limit)
+                completion = await provider.api.complete(call, key, limit)
         except MercuryError as error:
-            self._settle_failure(hold, error)
+            self._settle_failure(provider, hold, error)
             raise
         except BaseException:  # cancelled: nobody knows what the service did, so the worst case stays
-            self._breaker.record_nothing()
+            provider.breaker.record_nothing()
             raise
-        self._breaker.record_success()
-        completion.metadata.cost_usd = self._catalogue.price(completion.metadata, call.model)
+        provider.breaker.record_success()
+        completion.metadata.cost_usd = await _price(provider, completion.metadata, call.model)
+        if self._routes.routes:
+            completion.metadata.provider = provider.name
         self._settle(hold, completion)
-        self._usage.count(call.model, call.client, counts_of(completion.metadata))
+        self._usage.count_answer(call.model, call.client, completion.metadata)
         return completion
 
     def _limit_time(self, call: Call, deadline: float) -> TimeLimit:
@@ -196,15 +239,7 @@ class Completer:
             return TimeLimit(left, "MERCURY_TOTAL_TIMEOUT")
         return TimeLimit(call.request_seconds, "REQUEST_TIMEOUT")
 
-    def _replace_key(self, key: str, error: MercuryError, refused_keys: set[str]) -> str | None:
-        """Return another key for a try that failed because of its own, if there is one."""
-        if error.status not in ASIDE_SECONDS:
-            return None
-        refused_keys.add(key)
-        self._keys.put_aside(key, error.status, error.retry_after)
-        return self._keys.find_other(refused_keys)
-
-    def _check_breaker(self, seconds: float) -> None:
+    def _check_breaker(self, provider: Provider, seconds: float) -> None:
         """Let a request out, unless no time is left or the service is left alone for now."""
         if seconds <= 0:
             raise NotSent(
@@ -212,7 +247,7 @@ class Completer:
                 "The call's time was over before the Mercury API could be asked.",
                 next_step="Raise MERCURY_TOTAL_TIMEOUT or give timeout_ms, or make fewer calls at once.",
             )
-        delay = self._breaker.delay(self._clock.monotonic())
+        delay = provider.breaker.delay(self._clock.monotonic())
         if delay:
             raise NotSent(
                 "SERVICE_DOWN",
@@ -220,20 +255,21 @@ class Completer:
                 retry_after=delay,
                 next_step=f"It is tried again in {format_seconds(delay)}; call again then.",
             )
+        provider.admit(self._clock.monotonic())
 
     # --- what a try can use, and what it did ---------------------------------------------------------------
 
-    async def _reserve(self, call: Call, deadline: float) -> Hold:
+    async def _reserve(self, call: Call, provider: Provider, deadline: float) -> Hold:
         """Reserve money and tokens for the most that a request can use: a token has at least one byte.
 
         Money first, since writing it down takes time: tokens are counted from the moment at which they are
         reserved, and the request has to go out right then.
         """
-        most = call.max_tokens or self._catalogue.max_output(call.model)
+        most = call.max_tokens or provider.catalogue.max_output(call.model)
         hold = Hold(len(call.body), UNKNOWN if most is None else most)
         if self._budget.is_set:
             hold.money = await self._budget.reserve(
-                call.principal or ANONYMOUS, self._price_worst_case(call, most)
+                call.principal or ANONYMOUS, _price_worst_case(call, provider, most)
             )
         try:
             hold.limits = await self._limits.admit_request(
@@ -244,18 +280,6 @@ class Completer:
             raise
         return hold
 
-    def _price_worst_case(self, call: Call, most: int | None) -> float | None:
-        names = self._catalogue.names
-        if names and call.model not in names:
-            raise unknown_model(call.model, names)
-        if most is None:
-            raise MercuryError(
-                "PRICE_UNKNOWN",
-                f"There is a budget, and it is not known how long an answer of {call.model!r} can get.",
-                next_step="Give max_tokens, or use a model that mercury_list_models lists.",
-            )
-        return self._catalogue.worst_cost(call.model, len(call.body), most)
-
     def _settle(self, hold: Hold, completion: Completion) -> None:
         """Put what was used in the place of what was reserved; an answer that does not say keeps it."""
         used = completion.metadata.usage
@@ -263,21 +287,24 @@ class Completer:
             self._limits.settle(hold.limits, used.prompt_tokens, used.completion_tokens)
             self._budget.settle(hold.money, completion.metadata.cost_usd)
 
-    def _settle_failure(self, hold: Hold, error: MercuryError) -> None:
+    def _settle_failure(self, provider: Provider, hold: Hold, error: MercuryError) -> None:
         if isinstance(error, NotSent):
             pass  # so nothing is known of the service
         elif error.is_outage:
-            self._breaker.record_failure(self._clock.monotonic())
+            provider.breaker.record_failure(self._clock.monotonic())
         elif error.status is not None:
-            self._breaker.record_success()
+            provider.breaker.record_success()
         else:
-            self._breaker.record_nothing()
+            provider.breaker.record_nothing()
         if not error.may_be_billed:
             self._limits.settle(hold.limits, 0, 0)
             self._budget.settle(hold.money, 0.0)
 
     def _count_failure(self, call: Call) -> None:
-        is_known = call.model == self._default_model or self._catalogue.find(call.model) is not None
+        is_known = (
+            call.model == self._default_model
+            or self._providers[call.provider].catalogue.find(call.model) is not None
+        )
         model = call.model if is_known else UNKNOWN_MODEL
         self._usage.count(model, call.client, UsageCounts(calls=1, errors=1))
 
@@ -288,3 +315,47 @@ class NotSent(MercuryError):
     def __init__(self, code: str, message: str, *, next_step: str, retry_after: float | None = None) -> None:
         super().__init__(code, message, next_step=next_step, retry_after=retry_after, is_transient=False)
         self.may_be_billed = False
+
+
+def _replace_key(provider: Provider, key: str, error: MercuryError, refused_keys: set[str]) -> str | None:
+    """Return another key for a try that failed because of its own, if there is one."""
+    if error.status not in ASIDE_SECONDS:
+        return None
+    refused_keys.add(key)
+    provider.keys.put_aside(key, error.status, error.retry_after)
+    return provider.keys.find_other(refused_keys)
+
+
+def _price_worst_case(call: Call, provider: Provider, most: int | None) -> float | None:
+    names = provider.catalogue.names
+    if names and call.model not in names:
+        raise unknown_model(call.model, names)
+    if most is None:
+        raise MercuryError(
+            "PRICE_UNKNOWN",
+            f"There is a budget, and it is not known how long an answer of {call.model!r} can get.",
+            next_step="Give max_tokens, or use a model that mercury_list_models lists.",
+        )
+    if names and not provider.catalogue.has_current_price(call.model):
+        raise MercuryError(
+            "PRICE_UNKNOWN",
+            "There is a budget, and the API's prices are too old to trust and could not be renewed.",
+            next_step="Try again in a minute; `bridgehead mercury doctor` checks the list of models.",
+        )
+    return provider.catalogue.worst_cost(call.model, len(call.body), most)
+
+
+async def _price(provider: Provider, metadata: Metadata, model: str) -> float | None:
+    """Return what an answer cost; the first one of a process may come before the prices."""
+    cost = provider.catalogue.price(metadata, model)
+    if cost is None and metadata.usage.total_tokens:
+        await provider.catalogue.wait_for_prices()
+        cost = provider.catalogue.price(metadata, model)
+    return cost
+
+
+def _can_fall_back(error: MercuryError) -> bool:
+    """Tell whether another provider may be asked: nothing was answered, and nothing can have been billed."""
+    if error.may_be_billed or error.code in ("TIMEOUT", "BUDGET_EXCEEDED"):
+        return False
+    return error.is_transient or error.is_outage or error.code in _FALL_BACK

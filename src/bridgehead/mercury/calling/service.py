@@ -15,8 +15,9 @@ from bridgehead.runtime import logs
 
 from ..errors import MercuryError
 from ..settings import MercurySettings
-from ..tools.arguments import CompletionArguments
+from ..tools.arguments import CallArguments
 from .call import Call, CallFactory
+from .routes import MERCURY, read_routes
 
 if TYPE_CHECKING:
     from bridgehead.runtime.timing import Clock
@@ -34,25 +35,26 @@ class Service:
         from bridgehead.runtime import directories
         from bridgehead.runtime.timing import Backoff, SystemClock
 
-        from ..api.catalogue import Catalogue
-        from ..api.client import ApiClient
         from .audit import Audit
         from .budget import Amounts, Budget, BudgetLimits
         from .cache import Cache
         from .completer import Completer
-        from .keys import Keys
         from .ledger_import import import_ledger
         from .limits import Limits
-        from .retries import Breaker, Retries
+        from .provider import Provider, make_provider
+        from .retries import Retries
         from .usage import Usage
         from .usage_store import UsageStore
 
         self.settings = settings
         self.clock = clock = clock or SystemClock()
-        self.calls = CallFactory(settings)
-        self.keys = Keys(settings, clock)
-        self.api = ApiClient(settings, clock)
-        self.catalogue = Catalogue(self.api, self.keys, clock, settings)
+        self.routes = read_routes(settings.routes_file)
+        self.calls = CallFactory(settings, self.routes)
+        self.mercury = Provider(settings, clock)
+        self.providers = {MERCURY: self.mercury}
+        for name, entry in self.routes.providers.items():
+            self.providers[name] = make_provider(name, entry, settings, clock)
+        self.keys, self.catalogue = self.mercury.keys, self.mercury.catalogue
         self.cache = Cache(settings, clock)
         self.limits = Limits(settings, clock)
         self.usage_store = UsageStore(
@@ -61,7 +63,7 @@ class Service:
             keep_days=settings.usage_days,
             on_open=import_ledger,
         )
-        self.usage = Usage(self.usage_store)
+        self.usage = Usage(self.usage_store, self.catalogue.price)
         budgets = BudgetLimits(
             Amounts(settings.budget_usd, settings.month_budget_usd),
             Amounts(settings.client_budget_usd, settings.client_month_budget_usd),
@@ -69,7 +71,6 @@ class Service:
         )
         self.budget = Budget(self.usage_store, clock, budgets)
         self.audit = Audit(with_content=settings.log_content)
-        self.breaker = Breaker(settings.breaker_failures, settings.breaker_wait / 1000)
         backoff = Backoff(settings.retry_delay / 1000, settings.max_retry_delay / 1000, jitter=_JITTER)
         self.completer = Completer(
             clock,
@@ -77,14 +78,22 @@ class Service:
             limits=self.limits,
             budget=self.budget,
             usage=self.usage,
-            keys=self.keys,
             retries=Retries(settings.max_retries, backoff, random.random),
-            breaker=self.breaker,
-            api=self.api,
-            catalogue=self.catalogue,
+            routes=self.routes,
+            providers=self.providers,
             audit=self.audit,
             default_model=settings.model,
         )
+
+    @property
+    def providers_down(self) -> list[str]:
+        """The names of the providers that keep failing and are left alone for a while."""
+        return [name for name, provider in self.providers.items() if provider.breaker.is_open]
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for provider in self.providers.values():
+            await provider.api.close()
 
     async def list_able_models(self, path: str) -> tuple[str, ...]:
         """Return the models that this server allows and that can be used with an endpoint, where known."""
@@ -92,7 +101,7 @@ class Service:
         return tuple(name for name in await self.catalogue.list_able(path) if not allowed or name in allowed)
 
     def make_call(
-        self, tool: str, path: str, args: CompletionArguments, context: Context[Any], *, stream: bool = False
+        self, tool: str, path: str, args: CallArguments, context: Context[Any], *, stream: bool = False
     ) -> Call:
         """Make a call from its arguments; raises `MercuryError`, which the audit has a line for."""
         try:
@@ -114,7 +123,7 @@ async def open_service(settings: MercurySettings, clock: Clock | None = None) ->
         warming.cancel()
         service.audit.close()
         await service.usage_store.close()
-        await service.api.close()
+        await service.close()
 
 
 async def _warm(service: Service) -> None:

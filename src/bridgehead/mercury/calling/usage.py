@@ -6,6 +6,7 @@ committed before a request goes out (`budget.py`). Cheap to import: a server's f
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 _log = logs.logger("mercury.usage")
 _ADD = """
 INSERT INTO usage
-    (day, model, client, calls, errors, cache_hits, prompt_tokens, completion_tokens, total_tokens, cost_usd)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    (day, model, client, calls, errors, cache_hits, prompt_tokens, completion_tokens, total_tokens, cost_usd,
+    unpriced)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET
     calls = calls + excluded.calls,
     errors = errors + excluded.errors,
@@ -32,12 +34,13 @@ ON CONFLICT DO UPDATE SET
     prompt_tokens = prompt_tokens + excluded.prompt_tokens,
     completion_tokens = completion_tokens + excluded.completion_tokens,
     total_tokens = total_tokens + excluded.total_tokens,
-    cost_usd = round(cost_usd + excluded.cost_usd, 12)
+    cost_usd = round(cost_usd + excluded.cost_usd, 12),
+    unpriced = unpriced + excluded.unpriced
 """
 _HISTORY = """
 SELECT iif(?3, day, '') AS at_day, iif(?4, model, '') AS of_model, iif(?5, client, '') AS by_client,
     sum(calls), sum(errors), sum(cache_hits), sum(prompt_tokens), sum(completion_tokens), sum(total_tokens),
-    round(total(cost_usd), 12)
+    round(total(cost_usd), 12), sum(unpriced)
 FROM usage WHERE day BETWEEN ?1 AND ?2
 GROUP BY at_day, of_model, by_client ORDER BY at_day, of_model, by_client LIMIT ?6
 """
@@ -53,28 +56,20 @@ class UsageCounts(Struct):
     completion_tokens: int = 0
     total_tokens: int = 0
     cost_usd: float = 0.0
+    unpriced: int = 0
+    """Answers whose cost is not known, and not in `cost_usd`."""
 
     def add(self, other: UsageCounts) -> None:
         """Add another one to this one."""
         for name in self.__struct_fields__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
-
-
-def counts_of(metadata: Metadata) -> UsageCounts:
-    """Count one call that the API answered."""
-    used = metadata.usage
-    return UsageCounts(
-        calls=1,
-        prompt_tokens=used.prompt_tokens,
-        completion_tokens=used.completion_tokens,
-        total_tokens=used.total_tokens,
-        cost_usd=metadata.cost_usd or 0.0,
-    )
+        self.cost_usd = round(self.cost_usd, 12)  # sums of such small numbers have noise at the end
 
 
 DIMENSIONS = ("day", "model", "client")
 """What usage can be told apart by."""
 MAX_ROWS = 10_000
+MAX_UNPRICED = 10_000
 
 
 class Span(Struct, frozen=True):
@@ -104,27 +99,63 @@ Key = tuple[str, str, str]
 """A day, a model and a client."""
 
 
+Price = Callable[["Metadata", str], float | None]
+"""Tells what an answer cost; None while the prices are not known."""
+
+
 class Usage:
     """The counts of this process since its start, and its part in those of all processes."""
 
-    def __init__(self, store: UsageStore) -> None:
+    def __init__(self, store: UsageStore, price: Price = lambda _metadata, _model: None) -> None:
         self._store = store
+        self._price = price
         store.add_source(self)
         self._models: dict[str, UsageCounts] = {}
         self._unwritten: dict[Key, UsageCounts] = {}
         self._hits: dict[tuple[str, str], int] = {}
         """Answers from the cache by model and client that are in neither of the two yet."""
+        self._unpriced: deque[tuple[Key, Metadata]] = deque(maxlen=MAX_UNPRICED)
+        """Answers that came before the prices; they are priced when those come."""
 
     @property
     def models(self) -> dict[str, UsageCounts]:
         """By model, since the start."""
         self._count_hits()
+        self._price_late()
         return self._models
 
     def count(self, model: str, client: str, counts: UsageCounts) -> None:
         """Add what a call used."""
-        self._models.setdefault(model, UsageCounts()).add(counts)
-        self._unwritten.setdefault((self._store.today, model, client), UsageCounts()).add(counts)
+        self._add((self._store.today, model, client), counts)
+
+    def count_answer(self, model: str, client: str, metadata: Metadata) -> None:
+        """Add a call that the API answered; one without a cost is priced when that is known."""
+        used, cost = metadata.usage, metadata.cost_usd
+        counts = UsageCounts(
+            calls=1,
+            prompt_tokens=used.prompt_tokens,
+            completion_tokens=used.completion_tokens,
+            total_tokens=used.total_tokens,
+            cost_usd=cost or 0.0,
+            unpriced=0 if cost is not None else 1,
+        )
+        key = (self._store.today, model, client)
+        self._add(key, counts)
+        if cost is None and used.total_tokens:
+            self._unpriced.append((key, metadata))
+
+    def _price_late(self) -> None:
+        for _ in range(len(self._unpriced)):
+            key, metadata = self._unpriced.popleft()
+            cost = self._price(metadata, key[1])
+            if cost is None:
+                self._unpriced.append((key, metadata))
+            else:
+                self._add(key, UsageCounts(cost_usd=cost, unpriced=-1))
+
+    def _add(self, key: Key, counts: UsageCounts) -> None:
+        self._models.setdefault(key[1], UsageCounts()).add(counts)
+        self._unwritten.setdefault(key, UsageCounts()).add(counts)
         self._store.write_soon()
 
     def count_hit(self, model: str, client: str) -> None:
@@ -155,6 +186,7 @@ class Usage:
     def take(self) -> tuple[Work[None], Callable[[], None]] | None:
         """Hand the counts over that are not written yet."""
         self._count_hits()
+        self._price_late()
         if not self._unwritten:
             return None
         taken, self._unwritten = self._unwritten, {}

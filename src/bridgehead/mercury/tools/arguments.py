@@ -48,7 +48,7 @@ class ChatMessage(Struct, forbid_unknown_fields=True, omit_defaults=False):
     """One message of a conversation."""
 
     role: Literal["system", "user", "assistant", "tool"]
-    content: str
+    content: Annotated[str | None, Meta(description="null where an assistant only calls tools")] = None
     tool_calls: list[PriorToolCall] | UnsetType = UNSET
     tool_call_id: str | UnsetType = UNSET
 
@@ -98,18 +98,23 @@ class ResponseFormat(Struct, forbid_unknown_fields=True):
     json_schema: NamedSchema | UnsetType = UNSET
 
 
-class CompletionArguments(Arguments):
-    """What every completion can be told."""
+class CallArguments(Arguments):
+    """What every call to a model can be told."""
 
     model: Model | UnsetType = UNSET
-    temperature: Temperature | UnsetType = UNSET
-    max_tokens: MaxTokens | UnsetType = UNSET
     cache: CacheUse | UnsetType = UNSET
     timeout_ms: Timeout | UnsetType = UNSET
 
     def to_body(self) -> Any:
         """Return what is sent to the API."""
         return self
+
+
+class CompletionArguments(CallArguments):
+    """What every completion can be told."""
+
+    temperature: Temperature | UnsetType = UNSET
+    max_tokens: MaxTokens | UnsetType = UNSET
 
     def to_message(self, content: str) -> Any:
         """Return the options that every completion has, with one message, as the API takes an edit."""

@@ -27,6 +27,7 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         name=COMPLETION,
         title="Mercury chat",
         read_only=True,
+        paid=True,
         open_world=True,
         defaults={"model": settings.model},
         recall=recall,
@@ -38,6 +39,7 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         name=STREAM,
         title="Mercury chat, streamed",
         read_only=True,
+        paid=True,
         open_world=True,
         defaults={"model": settings.model},
     )(stream)

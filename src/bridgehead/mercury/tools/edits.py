@@ -132,6 +132,7 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         name=APPLY_EDIT,
         title="Mercury apply edit",
         read_only=True,
+        paid=True,
         open_world=True,
         defaults=defaults,
     )(apply_edit)
@@ -141,6 +142,7 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         name=NEXT_EDIT,
         title="Mercury next edit",
         read_only=True,
+        paid=True,
         open_world=True,
         defaults=defaults,
     )(next_edit)

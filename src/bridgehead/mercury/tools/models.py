@@ -73,9 +73,9 @@ async def _fetch_list(service: Service) -> ListedModels:
     service.keys.pick()
     allowed = service.settings.allowed_models
     models = await service.catalogue.fetch()
-    return ListedModels(
-        [_describe(model, service.settings.model) for model in models if not allowed or model.id in allowed]
-    )
+    routed = [ListedModel(name, "route", 0, []) for name in service.routes.names]
+    listed = [model for model in models if not allowed or model.id in allowed]
+    return ListedModels(routed + [_describe(model, service.settings.model) for model in listed])
 
 
 def _describe(model: wire.Model, default: str) -> ListedModel:

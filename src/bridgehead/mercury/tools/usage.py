@@ -102,7 +102,7 @@ async def report(args: UsageArguments, ctx: Context[Service]) -> UsageReport:
         next((_budget_state(day, one) for one in budgets if _is_the_days(one)), None),
         [_further_budget(one) for one in budgets if not _is_the_days(one)],
         await _history(service, args) if args.days else [],
-        service.breaker.is_open,
+        bool(service.providers_down),
     )
 
 

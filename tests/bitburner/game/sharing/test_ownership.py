@@ -14,6 +14,7 @@ from tests.support.waiting import until
 
 HTTP = b"HTTP/1.1 404 Not Found\r\nServer: teapot/1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 NAMELESS = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+OLD = b"HTTP/1.0 404 File not found\r\nServer: SimpleHTTP/0.6\r\n\r\n"
 SMTP = b"220 mail.example ESMTP ready\r\n"
 
 
@@ -40,6 +41,7 @@ async def holding(answer: bytes | None) -> AsyncIterator[str]:
     [
         (HTTP, "a web server (teapot/1)"),
         (NAMELESS, "a web server"),
+        (OLD, "a web server (SimpleHTTP/0.6)"),
         (SMTP, "does not speak HTTP"),
         (b"", "does not speak HTTP"),
         (None, "accepts connections and says nothing"),

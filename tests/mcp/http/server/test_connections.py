@@ -53,12 +53,35 @@ async def test_a_connection_too_many_is_refused() -> None:
         assert await second.closed_by_server()
 
 
+async def test_one_address_cannot_have_all_connections() -> None:
+    async with serving(settings={"most_connections": 10, "most_per_address": 2}) as server:
+        first, _ = await server.http.begin(b"")
+        await server.http.begin(b"")
+        third = await server.http.request("GET")
+        assert (third.status, await third.body()) == (503, b"Too many connections from your address")
+        await first.hang_up()
+        assert await server.is_alive()
+    async with serving(settings={"most_per_address": 1, "unlimited": {"127.0.0.1"}}) as server:
+        await server.http.begin(b"")
+        assert await server.is_alive()
+
+
+async def test_line_breaks_do_not_keep_an_idle_connection() -> None:
+    async with serving(settings={"keep_alive_seconds": 0.5}) as server:
+        response, writer = await server.http.begin(b"")
+        closing = asyncio.create_task(response.closed_by_server())
+        while not closing.done():
+            writer.write(b"\r\n")
+            await asyncio.sleep(0.02)
+        assert await closing
+
+
 @pytest.mark.parametrize(
     ("sent", "told"),
     [
         (b"", ("idle", 0)),
         (b"POST /mcp HTTP/1.1\r\nHost: loc", ("slow_head", 408)),
-        (HALF, ("slow_body", 0)),
+        (HALF, ("slow_body", 408)),
         (b"rubbish\r\n\r\n", ("malformed", 400)),
         (b"GET /mcp HTTP/1.1\r\n" + b"X: y\r\n" * 200, ("head_size", 431)),
     ],
@@ -154,7 +177,7 @@ async def test_a_request_that_offers_an_upgrade_may_come_in_pieces() -> None:
 async def test_a_request_that_offers_an_upgrade_may_have_no_body() -> None:
     async with serving() as server:
         response = await server.http.request("GET", headers={**H2C, "Content-Length": None})
-        await server.refused(response, 400)
+        await server.refused(response, 405)
 
 
 async def test_a_request_that_offers_an_upgrade_must_say_how_long_it_is() -> None:
@@ -174,4 +197,4 @@ async def test_a_websocket_is_refused() -> None:
             "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
             "Sec-WebSocket-Version": "13",
         }
-        await server.refused(await server.http.request("GET", headers=offer), 400)
+        await server.refused(await server.http.request("GET", headers=offer), 405)

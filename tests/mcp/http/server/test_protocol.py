@@ -254,16 +254,58 @@ async def test_headers_behind_the_body_are_not_headers_of_the_request(server: Se
     assert response.status == 200
 
 
+@pytest.mark.parametrize("sent", [b"X-Trailer: y\r\n" * 10_000, b"X-Endless: " + b"y" * 200_000])
+async def test_what_comes_behind_a_body_is_bounded(server: Server, sent: bytes) -> None:
+    head = server.http.head("POST", "/mcp", {**JSON_POST, "Transfer-Encoding": "chunked"})
+    response, writer = await server.http.begin(head + b"2\r\n{}\r\n0\r\n")
+    writer.write(sent)
+    await response.begin()
+    assert response.status == 431
+    assert await response.closed_by_server()
+
+
+async def test_pipelined_upgrades_are_passed_over_without_end(server: Server) -> None:
+    offer: Headers = {"Connection": "Upgrade", "Upgrade": "h2c", "Content-Length": "0"}
+    count = 1_200
+    response, _ = await server.http.begin(server.http.head("PUT", "/mcp", offer) * count)
+    await response.begin()
+    for _ in range(count - 1):
+        assert response.status == 405
+        response = await following(response)
+
+
 async def test_a_path_may_be_written_with_percent_signs(server: Server) -> None:
     response = await server.post(initialize(), path="/%6dcp?query=ignored")
     assert "result" in await server.json(response)
 
 
-async def test_rubbish_behind_a_request_does_not_spoil_its_neighbours(server: Server) -> None:
-    response, _ = await server.http.begin(wired_call(server, "wait", 1) + b"rubbish\r\n\r\n")
-    assert await response.closed_by_server()
+@pytest.mark.parametrize("pieces", [1, 7])
+async def test_requests_are_answered_though_rubbish_follows_them(server: Server, pieces: int) -> None:
+    data = wired_call(server, "echo", 1, {"text": "one"}) + wired_call(server, "steps", 2, {"n": 1})
+    data += b"rubbish\r\n\r\n"
+    response, writer = await server.http.begin(b"")
+    for start in range(0, len(data), len(data) // pieces + 1):
+        writer.write(data[start : start + len(data) // pieces + 1])
+        await writer.drain()
+    await response.begin()
+    assert text(await server.json(response)) == "one"
+    await server.work.began.acquire()
+    server.work.go.release()
+    second = await following(response)
+    assert text(await server.json(second)) == "counted to 1"
+    third = await following(second)
+    assert (third.status, await third.body()) == (400, b"Not a valid HTTP request")
+    assert await third.closed_by_server()
     assert await server.is_alive()
-    await asyncio.wait_for(server.work.idle.wait(), PATIENCE)
+
+
+async def test_rubbish_within_a_body_is_told_to_whoever_sent_it(server: Server) -> None:
+    head = server.http.head("POST", "/mcp", {**JSON_POST, "Transfer-Encoding": "chunked"})
+    for sent in (head + b"3\r\nabc\r\nrubbish\r\n", head + b"zz\r\n"):
+        response, _ = await server.http.begin(sent)
+        await response.begin()
+        assert response.status == 400
+        assert await response.closed_by_server()
 
 
 async def test_a_slow_reader_makes_the_server_wait_and_then_gets_everything(server: Server) -> None:

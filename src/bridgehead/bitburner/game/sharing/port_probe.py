@@ -6,6 +6,7 @@ one of ours.
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 _GUEST_SECONDS = 2.0
 """Short, because calls wait to hear what holds the port, and it is on this machine."""
+
+
+_MOST_READ = 4096
 
 
 class ForeignListener(Exception):
@@ -45,7 +49,7 @@ async def connect_as_guest(settings: BitburnerSettings, prover: Prover, url: str
             **{**sockets.make_options(settings), "open_timeout": _GUEST_SECONDS},
         )
     except (WebSocketException, TimeoutError, EOFError, ssl.SSLError) as failure:
-        raise ForeignListener(_describe_listener(failure)) from None
+        raise ForeignListener(await _find_web_server(settings) or _describe_listener(failure)) from None
     proof = socket.response.headers.get(PROOF) if socket.response is not None else None
     if not prover.verify_owner(claim, proof):
         await socket.close()
@@ -59,6 +63,32 @@ def _trust_any_certificate() -> ssl.SSLContext:
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     return context
+
+
+async def _find_web_server(settings: BitburnerSettings) -> str:
+    """Ask as a plain web client does, and return the kind of web server that answers; nothing for others.
+
+    The WebSocket library refuses HTTP/1.0 before it looks at the answer, and simple servers speak that.
+    """
+    address = settings.listen.near
+    try:
+        async with asyncio.timeout(_GUEST_SECONDS):
+            reader, writer = await asyncio.open_connection(address.host, address.port)
+            try:
+                writer.write(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
+                await writer.drain()
+                said = await reader.read(_MOST_READ)
+            finally:
+                writer.close()
+    except (OSError, TimeoutError):
+        return ""
+    head, *fields = said.partition(b"\r\n\r\n")[0].decode("latin-1").split("\r\n")
+    headers = {
+        name.strip().lower(): value.strip() for name, _, value in (one.partition(":") for one in fields)
+    }
+    if not head.startswith("HTTP/") or MARK.lower() in headers:
+        return ""
+    return f"a web server ({headers['server']})" if headers.get("server") else "a web server"
 
 
 def _describe_listener(failure: Exception) -> str:

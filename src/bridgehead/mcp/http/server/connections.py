@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Container
 from email.utils import formatdate
 from typing import TYPE_CHECKING
 
 from ..message import Handler
+from .parser import Malformed
 
 if TYPE_CHECKING:
     from .protocol import Http1Protocol
 
 SWEEP_SECONDS = 1.0
+LINGER_SECONDS = 0.5
+"""How long a connection that is to be closed may still bring a request that was on its way."""
 ABANDON_SECONDS = 1.0
 """How long a request that is cancelled may take to let go."""
 
@@ -32,6 +36,10 @@ def log_rejection(reason: str, address: str, status: int) -> None:
     log.info("rejected: %s from %s, status %d", reason, address, status)
 
 
+_TOO_MANY = Malformed(503, "connections", b"Too many connections")
+_TOO_MANY_FROM_ADDRESS = Malformed(503, "connections", b"Too many connections from your address")
+
+
 class Connections:
     """The open connections of one server."""
 
@@ -41,13 +49,21 @@ class Connections:
         loop: asyncio.AbstractEventLoop,
         *,
         most: int | None = None,
+        most_per_address: int | None = None,
+        unlimited: Container[str] = (),
+        by_address: Counter[str] | None = None,
         keep_alive_seconds: float = 75.0,
         on_reject: OnReject = log_rejection,
     ) -> None:
         self.handler = handler
         self.loop = loop
         self.on_reject = on_reject
+        self.is_ending = False
         self._most = most
+        self._most_per_address = most_per_address
+        self._unlimited = unlimited
+        """Addresses that speak for many clients, as a proxy does."""
+        self.by_address: Counter[str] = Counter() if by_address is None else by_address
         self.keep_alive_seconds = keep_alive_seconds
         self._open: set[Http1Protocol] = set()
         self.handshakes: set[asyncio.Task[None]] = set()
@@ -63,18 +79,28 @@ class Connections:
         """Whether there is no room for another connection."""
         return self._most is not None and len(self._open) + len(self.handshakes) >= self._most
 
-    def enter(self, connection: Http1Protocol) -> bool:
-        """Count a connection in, if there is room for it."""
+    def enter(self, connection: Http1Protocol) -> Malformed | None:
+        """Count a connection in; returns how it is rejected where there is no room for it."""
         if self._most is not None and len(self._open) >= self._most:
-            return False
+            return _TOO_MANY
+        address, most = connection.address, self._most_per_address
+        if most is not None and self.by_address[address] >= most and address not in self._unlimited:
+            return _TOO_MANY_FROM_ADDRESS
+        self.by_address[address] += 1
         self._open.add(connection)
+        if self.is_ending:
+            connection.end()
         if len(self._open) == 1:
             self.loop.call_later(SWEEP_SECONDS, self._sweep)
-        return True
+        return None
 
     def leave(self, connection: Http1Protocol, running: asyncio.Task[None] | None) -> None:
         """Count a connection out; what still runs for it is kept until it ends."""
-        self._open.discard(connection)
+        if connection in self._open:
+            self._open.discard(connection)
+            self.by_address[connection.address] -= 1
+            if not self.by_address[connection.address]:
+                del self.by_address[connection.address]
         if running is not None and not running.done():
             self._left_behind.add(running)
             running.add_done_callback(self._left_behind.discard)
@@ -90,15 +116,31 @@ class Connections:
         return self._date
 
     async def close(self, within: float) -> None:
-        """Let every request under way be answered, for as long as there is time, and close everything."""
+        """Let every request that has come in be answered, for as long as there is time, and close everything.
+
+        A request may be on its way on a connection that looks idle: closing that would reset it. So for a
+        moment connections are only told to end: each closes behind the response to its last request.
+        """
+        self.end()
         for task in tuple(self.handshakes):
             task.cancel()
-        for connection in tuple(self._open):
-            connection.shutdown()
+        linger = min(LINGER_SECONDS, within)
         try:
-            await asyncio.wait_for(self._finished(), within)
+            await asyncio.wait_for(self._finished(), linger)
+        except TimeoutError:
+            for connection in tuple(self._open):
+                if connection.is_idle:
+                    connection.close()
+        try:
+            await asyncio.wait_for(self._finished(), within - linger)
         except TimeoutError:
             await self._abandon()
+
+    def end(self) -> None:
+        """Close each connection behind the response to its last request."""
+        self.is_ending = True
+        for connection in tuple(self._open):
+            connection.end()
 
     async def _finished(self) -> None:
         if self._open:

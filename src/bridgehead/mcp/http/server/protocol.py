@@ -1,7 +1,8 @@
 """Protocol: HTTP/1.1 on one connection, lean enough not to be what a call spends its time on.
 
 A response goes out in one write, no timer is set for a request, and what the handler answers without waiting
-needs no task. Parsing is httptools'.
+needs no task. Fair before fast: of requests that are pipelined, only so many are parsed and answered in one
+turn of the loop; then it is the turn of the others.
 """
 
 from __future__ import annotations
@@ -9,26 +10,20 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
-import httptools
-
+from .parser import SLICE_BYTES, Malformed, RequestParser
 from .request import STATUS_LINES, Http1Request
 
 if TYPE_CHECKING:
+    from ..message import HeaderPairs
     from .connections import Connections
 
-MOST_HEAD_BYTES = 64 * 1024
-MOST_HEADERS = 128
-MOST_LENGTH_DIGITS = 18
 MOST_UNREAD_BYTES = 256 * 1024
 MOST_UNWRITTEN_BYTES = 64 * 1024
 MOST_WAITING = 64
-"""Requests of one connection that wait for their turn, from which on no more of them are read."""
-
-
-class _HeadTooLarge(Exception):
-    """Raised to the parser, which passes it on as the context of an error of its own."""
+"""Requests of one connection that wait for their turn, from which on no more of them are parsed."""
+REQUESTS_A_TURN = 16
+"""Requests of one connection that are answered in one turn of the loop: about 1 ms."""
 
 
 class Http1Protocol(asyncio.Protocol):
@@ -39,20 +34,21 @@ class Http1Protocol(asyncio.Protocol):
         self.loop = connections.loop
         self.transport: asyncio.Transport
         self.last_active = self.loop.time()
-        self._parser = httptools.HttpRequestParser(self)
+        """When a request last came in or was answered: bytes that are none do not count."""
+        self._parser = RequestParser(self)
         self._queue: deque[Http1Request] = deque()
         """The request being served, and pipelined ones behind it."""
-        self._url = b""
-        self._headers: list[tuple[bytes, bytes]] = []
-        self._head_bytes = 0
-        """How much of a head came in after the piece of data that it began in."""
-        self._piece_bytes = 0
+        self._backlog: memoryview | bytes = b""
+        """What has come in and is to be parsed in a later turn."""
         self._head_since: float | None = None
         """Since when a request's head has been coming in, and is not there yet."""
-        self._incoming: Http1Request | None = None
-        self._plain_body_left = 0
+        self._rejection: Malformed | None = None
+        """What the client is told once everything before it has been answered; no more is read then."""
         self._is_reading = True
         self._is_serving = False
+        self._has_turn = False
+        """Whether it goes on in the next turn of the loop."""
+        self.is_ending = False
         self.writable: asyncio.Future[None] | None = None
         """What to wait for before writing more; None while the client reads."""
         self._outgoing: list[bytes] = []
@@ -69,13 +65,19 @@ class Http1Protocol(asyncio.Protocol):
         self.scheme = "http" if transport.get_extra_info("sslcontext") is None else "https"
         peer = transport.get_extra_info("peername")
         self.address = str(peer[0]) if peer else ""
-        if not self.connections.enter(self):
-            self._reject(503, "connections", b"Too many connections")
+        problem = self.connections.enter(self)
+        if problem is not None:
+            self._reject(problem)
 
     @property
     def running(self) -> asyncio.Task[None] | None:
         """What runs for this client."""
         return self._queue[0].task if self._queue else None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing has come in that is not answered."""
+        return not (self._queue or self._backlog or self._parser.is_in_head)
 
     def connection_lost(self, _exc: Exception | None) -> None:
         """Tell whoever is being served that the client is gone."""
@@ -83,14 +85,8 @@ class Http1Protocol(asyncio.Protocol):
         for request in self._queue:
             request.hang_up()
         self._queue.clear()
+        self._backlog = b""
         self.resume_writing()
-
-    def shutdown(self) -> None:
-        """Close as soon as the response under way is finished."""
-        if not self._queue:
-            self.close()
-        for request in self._queue:
-            request.keep_alive = False
 
     def close_if_idle(self, before: float) -> None:
         """Close a connection that for too long sent nothing, read nothing, or came to no end of a head."""
@@ -100,15 +96,15 @@ class Http1Protocol(asyncio.Protocol):
         elif self.transport.is_closing() or not self._is_reading:
             return  # and what we do not let it send is not late
         elif self._head_since is not None and self._head_since < before:
-            self._reject(408, "slow_head", b"The request did not arrive in time")
+            self._reject(Malformed(408, "slow_head", b"The request did not arrive in time"))
         elif self.last_active >= before:
             return
         elif not self._queue:
-            if not self._url:  # it never asked for anything, and so is not one that is kept for the next time
+            if not self._parser.has_begun:  # so it is not one that is kept for the next time
                 self._report("idle", 0)
             self.transport.close()
         elif not self._queue[-1].is_complete:
-            self._reject(408, "slow_body", b"The request did not arrive in time")
+            self._reject(Malformed(408, "slow_body", b"The request did not arrive in time"))
 
     def _is_stalled(self, before: float) -> bool:
         """Tell whether the client has for too long read nothing of what there is for it."""
@@ -122,136 +118,103 @@ class Http1Protocol(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse, and start what has come in whole."""
-        self.last_active = self.loop.time()
-        self._piece_bytes = len(data)
-        try:
-            self._parse(data)
-        except httptools.HttpParserError as problem:
-            if isinstance(problem.__context__, _HeadTooLarge):
-                self._reject(431, "head_size", b"Too many header fields")
-            else:
-                self._reject(400, "malformed", b"Not a valid HTTP request")
-        if self._head_since is not None:
-            self._head_bytes += len(data)
-            if self._head_bytes > MOST_HEAD_BYTES:
-                self._reject(431, "head_size", b"Too many header fields")
+        if self._rejection is not None:
+            return  # it is read from only to hear it hang up
+        if self._backlog:
+            self._backlog = bytes(self._backlog) + data
+            return
+        self._parse(data)
         self._serve()
+
+    def _parse(self, data: bytes | memoryview) -> None:
+        """Parse slice by slice, as long as there are not too many requests waiting."""
+        parser = self._parser
+        try:
+            if len(data) <= SLICE_BYTES:
+                parser.feed(data)
+            else:
+                self._parse_slices(memoryview(data))
+        except Malformed as problem:
+            self._reject(problem)
+        if parser.is_in_head:
+            if self._head_since is None:
+                self._head_since = self.loop.time()
+        else:
+            self._head_since = None
+        if self._queue:
+            self.last_active = self.loop.time()
+
+    def _parse_slices(self, data: memoryview) -> None:
+        while data:
+            size = self._parser.next_slice
+            self._parser.feed(data[:size])
+            data = data[size:]
+            if data and len(self._queue) > MOST_WAITING:
+                self._backlog = data
+                self.pause_reading()
+                return
+
+    def begin_request(
+        self,
+        method: str,
+        target: tuple[bytes, str, bytes],
+        pairs: HeaderPairs,
+        *,
+        is_http11: bool,
+        keep_alive: bool,
+    ) -> Http1Request:
+        """Take the head of a request."""
+        request = Http1Request(self, method, target, pairs, is_http11=is_http11, keep_alive=keep_alive)
+        self._head_since = None
+        self._queue.append(request)
+        return request
+
+    def take_body(self, request: Http1Request, piece: bytes) -> None:
+        """Take a piece of a body, and no more from the client while too much of it is unread."""
+        if request.take(piece) > MOST_UNREAD_BYTES:
+            self.pause_reading()
+
+    def complete_request(self, request: Http1Request) -> None:
+        """Note that a body has ended; no more is read while a request waits behind another."""
+        request.complete()
+        if len(self._queue) > 1:
+            self.pause_reading()
 
     def _serve(self) -> None:
         """Serve what has come in, one request after the other, as far as that takes no waiting."""
         if self._is_serving:
             return
         self._is_serving = True
+        left = REQUESTS_A_TURN
         while (
             self._queue
             and self.writable is None  # a client that does not read does not get more to read
             and not self.transport.is_closing()
-            and self._queue[0].start()
         ):
-            pass
+            if not left:
+                self._go_on_later()
+                break
+            left -= 1
+            if not self._queue[0].start():
+                break
         self._is_serving = False
+        if self._backlog and len(self._queue) <= MOST_WAITING:
+            self._go_on_later()
 
-    def _parse(self, data: bytes) -> None:
-        if self._plain_body_left:
-            data = self._take_plain_body(data)
-        try:
-            if data:
-                self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade as upgrade:
-            self._ignore_upgrade(data[upgrade.args[0] :])
+    def _go_on_later(self) -> None:
+        if not self._has_turn:
+            self._has_turn = True
+            self.loop.call_soon(self._go_on)
 
-    def _ignore_upgrade(self, rest: bytes) -> None:
-        """Serve a request that offers another protocol as the HTTP/1.1 that it also is.
-
-        The parser stops after the headers of such a request, so its body is taken here.
-        """
-        headers = dict(self._headers)
-        length = headers.get(b"content-length", b"0")
-        if b"transfer-encoding" in headers or not length.isdigit() or len(length) > MOST_LENGTH_DIGITS:
-            raise httptools.HttpParserError
-        self._plain_body_left = int(length)
-        self._parser = httptools.HttpRequestParser(self)
-        if not self._plain_body_left:
-            self.on_message_complete()
-        self._parse(rest)
-
-    def _take_plain_body(self, data: bytes) -> bytes:
-        body, rest = data[: self._plain_body_left], data[self._plain_body_left :]
-        self._plain_body_left -= len(body)
-        self.on_body(body)
-        if not self._plain_body_left:
-            self.on_message_complete()
-        return rest
-
-    def on_message_begin(self) -> None:
-        """Begin a request."""
-        self._url = b""
-        self._headers = []
-        self._head_bytes = -self._piece_bytes  # which is added when all of the piece is parsed
-        self._head_since = self.last_active
-
-    def on_url(self, url: bytes) -> None:
-        """Take a piece of the request's target."""
-        self._url += url
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Take one header; what comes behind a body is not one of the request's."""
-        if self._incoming is not None:
-            return
-        self._headers.append((name.lower(), value))
-        if len(self._headers) > MOST_HEADERS:
-            raise _HeadTooLarge
-
-    def on_headers_complete(self) -> None:
-        """Queue the request; it starts when its body is there, or when there is more of it than fits."""
-        if self._piece_bytes > MOST_HEAD_BYTES:
-            self._check_head()
-        if not self._url.startswith(b"/"):
-            self._take_absolute()
-        parser = self._parser
-        path, _, query = self._url.partition(b"?")
-        decoded = path.decode("latin-1")
-        version = parser.get_http_version()
-        request = Http1Request(
-            self,
-            parser.get_method().decode("latin-1"),
-            (path, unquote(decoded) if "%" in decoded else decoded, query),
-            self._headers,
-            is_http11=version == "1.1",
-            keep_alive=version != "1.0" and parser.should_keep_alive(),
-        )
-        self._head_since = None
-        self._incoming = request
-        self._queue.append(request)
-
-    def _take_absolute(self) -> None:
-        """Take a target with scheme and authority apart, as a proxy is sent it; the authority is the host."""
-        scheme, mark, rest = self._url.partition(b"://")
-        if mark and scheme.lower() in (b"http", b"https"):
-            authority, _, path = rest.partition(b"/")
-            self._url = b"/" + path
-            self._headers = [field for field in self._headers if field[0] != b"host"]
-            self._headers.append((b"host", authority))
-
-    def _check_head(self) -> None:
-        """Refuse a head that came in all at once and is too large."""
-        if len(self._url) + sum(len(name) + len(value) for name, value in self._headers) > MOST_HEAD_BYTES:
-            raise _HeadTooLarge
-
-    def on_body(self, body: bytes) -> None:
-        """Take a piece of the body, and no more from the client while too much of it is unread."""
-        if self._incoming is not None and self._incoming.take(body) > MOST_UNREAD_BYTES:
-            self.pause_reading()
-
-    def on_message_complete(self) -> None:
-        """Note that the request is whole; where it offers an upgrade, its body is still to come."""
-        if self._parser.should_upgrade():
-            return
-        if self._incoming is not None:
-            self._incoming.complete()
-            self._incoming = None
-        if len(self._queue) > 1:
-            self.pause_reading()
+    def _go_on(self) -> None:
+        """Take the next turn: parse what was put aside if there is room for it, and serve."""
+        self._has_turn = False
+        if self._backlog and len(self._queue) <= MOST_WAITING:
+            data, self._backlog = self._backlog, b""
+            self._parse(data)
+        self._serve()
+        if not self._queue:
+            self.resume_reading()
 
     def pause_reading(self) -> None:
         """Let the client wait."""
@@ -261,7 +224,7 @@ class Http1Protocol(asyncio.Protocol):
 
     def resume_reading(self) -> None:
         """Take more from the client, unless it has enough to read or to be answered."""
-        if self._is_reading or self.writable is not None or len(self._queue) > MOST_WAITING:
+        if self._is_reading or self._backlog or self.writable is not None or len(self._queue) > MOST_WAITING:
             return
         if not self.transport.is_closing():
             self._is_reading = True
@@ -306,27 +269,56 @@ class Http1Protocol(asyncio.Protocol):
         self._flush()
         self.transport.close()
 
-    def finish(self, request: Http1Request) -> None:
+    def is_last(self, request: Http1Request) -> bool:
+        """Tell whether the connection is closed behind the response to a request."""
+        if not request.keep_alive:
+            return True
+        return self.is_ending and len(self._queue) <= 1 and not self._backlog and not self._parser.is_in_head
+
+    def finish(self, request: Http1Request, *, is_last: bool) -> None:
         """Go on to the next request after a response, or close."""
         if self._queue and self._queue[0] is request:
             self._queue.popleft()
-        if not (request.keep_alive and request.is_complete):
+        is_whole = request.is_complete or request.stream is None
+        if self._rejection is not None and not self._queue and not is_last and is_whole:
+            self._write_rejection(self._rejection)
+        elif is_last or not request.is_complete:
             self.close()
-            return
-        self.last_active = self.loop.time()
-        if self._queue:
-            self._serve()
         else:
-            self.resume_reading()
+            self.last_active = self.loop.time()
+            if self._queue:
+                self._serve()
+            elif self._backlog:
+                self._go_on_later()
+            else:
+                self.resume_reading()
 
-    def _reject(self, status: int, reason: str, words: bytes) -> None:
-        """Say what is wrong in plain text, where no response is under way, and close."""
-        if self.transport.is_closing():
+    # --- the end -------------------------------------------------------------------------------------------
+
+    def end(self) -> None:
+        """Close behind the response to the last request that has come in; one that comes in now is served."""
+        self.is_ending = True
+
+    def _reject(self, problem: Malformed) -> None:
+        """Answer what came in before, then say what is wrong, and close."""
+        if self.transport.is_closing() or self._rejection is not None:
             return
+        self._rejection = problem
+        self._backlog = b""
+        incoming = self._parser.incoming
+        if incoming is not None and self._queue:
+            if incoming.task is None:
+                self._queue.pop()
+            else:
+                incoming.hang_up()  # whose handler ends, and then it is told
         if not self._queue:
-            length = b"content-length: %d\r\nconnection: close\r\n\r\n" % len(words)
-            self._outgoing.append(STATUS_LINES[status] + b"content-type: text/plain\r\n" + length + words)
-        self._report(reason, 0 if self._queue else status)
+            self._write_rejection(problem)
+
+    def _write_rejection(self, problem: Malformed) -> None:
+        length = b"content-length: %d\r\nconnection: close\r\n\r\n" % len(problem.message)
+        head = STATUS_LINES[problem.status] + b"content-type: text/plain\r\n" + length
+        self._outgoing.append(head + problem.message)
+        self._report(problem.reason, problem.status)
         self.close()
 
     def _report(self, reason: str, status: int) -> None:

@@ -70,7 +70,7 @@ class Http1Request(Request):
             response = await work
             if not isinstance(response, Response):
                 await response.close()
-            elif not self.is_gone:
+            elif self.can_write:
                 self._respond(response)
         except ClientGone:
             log.debug("a client hung up before it had sent its request")
@@ -84,11 +84,10 @@ class Http1Request(Request):
             return
         if not self.is_gone:
             if self.stream is None:
-                self.keep_alive = False
                 self._protocol.write(STATUS_LINES[500] + b"content-length: 0\r\nconnection: close\r\n\r\n")
             else:
                 self._protocol.close()
-        self.finish()
+        self.finish(is_last=not self.is_gone)
 
     # --- the body ------------------------------------------------------------------------------------------
 
@@ -146,7 +145,8 @@ class Http1Request(Request):
         """Send a whole response, in one piece."""
         status, body, headers = response
         length = b"" if status in BODYLESS else b"content-length: %d\r\n" % len(body)
-        end = b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n"
+        is_last = self._protocol.is_last(self)
+        end = b"connection: close\r\n\r\n" if is_last else b"\r\n"
         self._protocol.write(
             b"".join(
                 (
@@ -160,7 +160,7 @@ class Http1Request(Request):
                 )
             )
         )
-        self.finish()
+        self.finish(is_last=is_last)
 
     async def open_stream(self, status: int, headers: HeaderPairs) -> ResponseStream:
         """Send the head of a response whose body comes in pieces."""
@@ -172,8 +172,11 @@ class Http1Request(Request):
         parts += [b"%b: %b\r\n" % pair for pair in (*headers, *self.extra_headers)]
         if is_chunked:
             parts.append(b"transfer-encoding: chunked\r\n")
-        parts.append(b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n")
-        self.stream = stream = Http1Stream(self, self._protocol, status, is_chunked=is_chunked)
+        is_last = self._protocol.is_last(self)
+        parts.append(b"connection: close\r\n\r\n" if is_last else b"\r\n")
+        self.stream = stream = Http1Stream(
+            self, self._protocol, status, is_chunked=is_chunked, is_last=is_last
+        )
         if self.can_write:
             self._protocol.write(b"".join(parts))
         return stream
@@ -183,25 +186,36 @@ class Http1Request(Request):
         """Whether a response, or more of it, can still be sent."""
         return not (self.is_gone or self._is_finished)
 
-    def finish(self) -> None:
-        """Let the connection go on to the next request: this one has its response."""
+    def abort(self) -> None:
+        """Close the connection after what was sent so far."""
+        self.finish(is_last=True)
+
+    def finish(self, *, is_last: bool) -> None:
+        """Let the connection go on to the next request, or close: this one has its response."""
         self._is_finished = True
         self._wake()
-        self._protocol.finish(self)
+        self._protocol.finish(self, is_last=is_last)
 
 
 class Http1Stream(ResponseStream):
     """A response in pieces: in chunks for HTTP/1.1, else until its length or the connection ends."""
 
-    __slots__ = ("_has_body", "_is_chunked", "_protocol", "_request")
+    __slots__ = ("_has_body", "_is_chunked", "_is_last", "_protocol", "_request")
 
     def __init__(
-        self, request: Http1Request, protocol: Http1Protocol, status: int, *, is_chunked: bool
+        self,
+        request: Http1Request,
+        protocol: Http1Protocol,
+        status: int,
+        *,
+        is_chunked: bool,
+        is_last: bool,
     ) -> None:
         super().__init__(status)
         self._request = request
         self._protocol = protocol
         self._is_chunked = is_chunked
+        self._is_last = is_last
         self._has_body = request.method != "HEAD"
 
     async def write(self, data: bytes) -> None:
@@ -218,4 +232,4 @@ class Http1Stream(ResponseStream):
         if self._request.can_write:
             if self._is_chunked and self._has_body:
                 self._protocol.write(b"0\r\n\r\n")
-            self._request.finish()
+            self._request.finish(is_last=self._is_last or self._protocol.is_last(self._request))

@@ -7,6 +7,9 @@ says so, as `serve` does.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import Container
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ...process import told_to_end
@@ -31,6 +34,9 @@ class Server:
         handler: Handler,
         *,
         most_connections: int | None = None,
+        most_per_address: int | None = None,
+        unlimited: Container[str] = (),
+        by_address: Counter[str] | None = None,
         keep_alive_seconds: float = 75.0,
         shutdown_seconds: float = 5.0,
         on_reject: OnReject = log_rejection,
@@ -39,11 +45,16 @@ class Server:
             handler,
             asyncio.get_running_loop(),
             most=most_connections,
+            most_per_address=most_per_address,
+            unlimited=unlimited,
+            by_address=by_address,
             keep_alive_seconds=keep_alive_seconds,
             on_reject=on_reject,
         )
         self.shutdown_seconds = shutdown_seconds
         self._listener: asyncio.Server | TlsListener | None = None
+        self._listening: socket.socket | None = None
+        self._accepted_last: set[asyncio.Task[Any]] = set()
 
     async def start(self, listening: socket.socket, tls: ssl.SSLContext | None = None) -> None:
         """Serve whoever comes to a socket that is bound already."""
@@ -51,14 +62,30 @@ class Server:
         if tls is not None:
             self._listener = TlsListener(connections, tls, listening)
             return
+        self._listening = listening
         self._listener = await connections.loop.create_server(
             lambda: Http1Protocol(connections), sock=listening, backlog=BACKLOG
         )
 
     def stop_accepting(self) -> None:
-        """Take no new connections; those that there are go on."""
+        """Take no new connections; those that there are close behind the response to their last request."""
+        self._connections.end()
+        self._accept_rest()
         if self._listener is not None:
             self._listener.close()
+
+    def _accept_rest(self) -> None:
+        """Take the connections that the system has made for us already: closing would reset them."""
+        connections, loop = self._connections, self._connections.loop
+        with suppress(OSError):  # there are no more
+            while self._listening is not None:
+                accepted, _ = self._listening.accept()
+                accepted.setblocking(False)  # noqa: FBT003 - its name says what it sets
+                taking = loop.connect_accepted_socket(lambda: Http1Protocol(connections), accepted)
+                task = loop.create_task(taking)
+                self._accepted_last.add(task)
+                task.add_done_callback(self._accepted_last.discard)
+        self._listening = None
 
     async def stop(self) -> None:
         """Accept nothing new, finish what is under way, and close every connection."""
@@ -74,8 +101,8 @@ async def serve(app: Application, listening: socket.socket, **options: Any) -> N
         await app.start()
         await server.start(listening)
         await told.wait()
-        server.stop_accepting()
         app.end_streams()
+        server.stop_accepting()
         await server.stop()
         await app.stop()
 

@@ -1,0 +1,111 @@
+"""Client: asks the site politely. One request every five seconds at most, over all processes of this user.
+
+The time of the last request stands in a file, and the folder of that file is locked from looking at it until
+the answer is there, so that two commands at once take turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec import Struct
+
+from bridgehead import __version__
+from bridgehead.runtime.directories import make_private
+from bridgehead.runtime.errors import NotFound, TimedOut, Unavailable
+
+from ..files.locking import FolderLock
+
+GAP_SECONDS = 5.0
+BOARD_SECONDS = 15 * 60.0
+REQUEST_SECONDS = 30.0
+TURN_SECONDS = 600.0
+"""How long a command waits for the others to have had their turns."""
+MAX_BYTES = 4 * 1024 * 1024
+_OK, _NOT_FOUND, _TOO_MANY = 200, 404, 429
+_BAD = frozenset({301, 302, 303, 307, 400, 401, 403, 500})
+"""What the site answers to a cookie that it does not know: a redirect to the login, 400 or 500."""
+
+
+class SiteClient(Struct):
+    """The site, asked with one user's cookie."""
+
+    url: str
+    cookie: str
+    contact: str
+    folder: Path
+    """Where the time of the last request is kept, for all processes."""
+    sleep: Callable[[float], None] = time.sleep
+    now: Callable[[], float] = time.time
+
+    def get(self, path: str, board: str = "") -> str:
+        """GET a page when it is this command's turn; `board` is a private leaderboard, which rests."""
+        make_private(self.folder)
+        with FolderLock(str(self.folder), TURN_SECONDS).held(self.url):
+            if board:
+                self._check_rest(board)
+            self._wait()
+            try:
+                return self._get(path)
+            finally:
+                (self.folder / "last-request").write_text(f"{self.now():.3f}", encoding="ascii")
+
+    def _check_rest(self, board: str) -> None:
+        """Refuse a leaderboard that was asked for a moment ago, and write down that it is asked for now."""
+        left = BOARD_SECONDS - (self.now() - self._read_time(f"leaderboard-{board}"))
+        if left > 0:
+            raise Unavailable(
+                "This leaderboard was fetched less than 15 minutes ago.",
+                next_step=f"Fetch it again in {left / 60:.0f} min.",
+                retry_after=left,
+            )
+        (self.folder / f"leaderboard-{board}").write_text(f"{self.now():.3f}", encoding="ascii")
+
+    def _wait(self) -> None:
+        since = self.now() - self._read_time("last-request")
+        if 0 <= since < GAP_SECONDS:
+            self.sleep(GAP_SECONDS - since)
+
+    def _read_time(self, name: str) -> float:
+        try:
+            return float((self.folder / name).read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            return 0.0
+
+    def _get(self, path: str) -> str:
+        from bridgehead.runtime import http
+
+        headers = (
+            ("Cookie", f"session={self.cookie}"),
+            # The site asks for a way to reach whoever runs a program.
+            ("User-Agent", f"bridgehead/{__version__} (aoc fetch; contact: {self.contact})"),
+        )
+        url = f"{self.url}{path}"
+        try:
+            found = asyncio.run(
+                http.fetch(url, seconds=REQUEST_SECONDS, max_bytes=MAX_BYTES, headers=headers)
+            )
+        except (http.ConnectFailed, http.ConnectionBroken, http.BodyTooLarge, TimeoutError) as failure:
+            raise TimedOut(
+                f"{url} cannot be reached: {str(failure) or 'it took too long'}.",
+                next_step="Try again later.",
+            ) from failure
+        if found.status != _OK:
+            raise _refused(url, found.status)
+        return found.body.decode(errors="replace")
+
+
+def _refused(url: str, status: int) -> Exception:
+    if status == _NOT_FOUND:
+        return NotFound(f"{url} does not exist.", next_step="Is that day out yet?")
+    if status in _BAD:
+        return Unavailable(
+            f"The site did not accept your session cookie (status {status}).",
+            next_step="Log in with your browser and run `bridgehead aoc cookie` again.",
+        )
+    if status == _TOO_MANY:
+        return Unavailable("The site asks for a pause (status 429).", next_step="Try again in an hour.")
+    return Unavailable(f"The site answered with status {status}.", next_step="Try again later.")

@@ -1,0 +1,87 @@
+"""Cookie: the session cookie by which the site knows the user, in a private file or the system's keyring.
+
+It is a password: no log, error or output has it, and it goes to the site alone.
+"""
+
+from __future__ import annotations
+
+import re
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+from bridgehead.runtime import durable
+from bridgehead.runtime.directories import make_private
+from bridgehead.runtime.errors import InvalidArgument, StorageError, Unavailable
+
+_SERVICE, _ACCOUNT = "bridgehead aoc", "session"
+_FORM = re.compile(r"[0-9a-fA-F]{32,256}")
+_OTHERS = 0o077
+
+
+def parse_cookie(text: str) -> str:
+    """Return the cookie's value from what somebody pasted, with or without its name."""
+    value = text.strip().removeprefix("session=").strip().strip('"')
+    if not _FORM.fullmatch(value):
+        raise InvalidArgument(
+            "This is not a session cookie.",
+            next_step="Copy the value of the cookie named 'session' from your browser: 32 to 256 hex digits.",
+        )
+    return value
+
+
+def save_cookie(path: Path, cookie: str) -> None:
+    """Write the cookie to a file that only this user can read."""
+    make_private(path.parent)
+    try:
+        durable.replace(path, f"{cookie}\n".encode(), mode=0o600)
+    except OSError as failure:
+        raise StorageError(f"{path} cannot be written: {failure.strerror or failure}.") from failure
+
+
+def save_in_keyring(cookie: str) -> None:
+    """Give the cookie to the system's keyring."""
+    keyring = _load_keyring()
+    if keyring is None:
+        raise Unavailable(
+            "The package keyring is not installed.", next_step="pip install keyring, or leave out --keyring."
+        )
+    keyring.set_password(_SERVICE, _ACCOUNT, cookie)
+
+
+def read_cookie(path: Path) -> str:
+    """Return the user's cookie, from the file or else from the keyring."""
+    try:
+        status = path.stat()
+        text = path.read_text(encoding="ascii", errors="replace")
+    except FileNotFoundError:
+        text = _read_keyring()
+    except OSError as failure:
+        raise StorageError(f"{path} cannot be read: {failure.strerror or failure}.") from failure
+    else:
+        if sys.platform != "win32" and stat.S_IMODE(status.st_mode) & _OTHERS:
+            raise StorageError(
+                f"Others can read {path}, and with it use your account.", next_step=f"Run: chmod 600 {path}"
+            )
+    if not text:
+        raise Unavailable(
+            "Your session cookie is not known here.",
+            next_step="Log in on the site with your browser, then run `bridgehead aoc cookie` and paste it.",
+        )
+    return parse_cookie(text)
+
+
+def _read_keyring() -> str:
+    keyring = _load_keyring()
+    return "" if keyring is None else keyring.get_password(_SERVICE, _ACCOUNT) or ""
+
+
+def _load_keyring() -> Any:
+    """Return the keyring package, which is the user's own choice to install; None where it is not there."""
+    from importlib import import_module
+
+    try:
+        return import_module("keyring")
+    except ImportError:
+        return None

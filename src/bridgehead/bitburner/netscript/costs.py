@@ -1,0 +1,127 @@
+"""Costs: what each function that a script names adds to its RAM, by the definitions' own figures.
+
+The game counts names, each once, wherever they stand outside of strings and comments and whatever they are
+called on. Which of them it reaches is its own business; where the sum differs, its answer is the right one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from . import parsing
+from .parsing import text_of, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from .definitions import Definitions
+
+BASE = 1.6
+_PAGE = {"document": 25.0, "window": 25.0}
+_NAMES = frozenset(
+    {
+        "identifier",
+        "property_identifier",
+        "shorthand_property_identifier",
+        "shorthand_property_identifier_pattern",
+    }
+)
+_SCALES = (16, 4, 1)
+"""Without Source-File 4, with its first level, with its third."""
+_CLOSE = 0.005
+
+
+class Item(Struct, frozen=True):
+    """A name that costs RAM."""
+
+    name: str
+    ram_gb: float
+
+
+class Itemised(Struct, frozen=True):
+    """The names that cost RAM, dearest first, and their sum with the base."""
+
+    items: list[Item]
+    sum_gb: float
+
+
+class Source(Struct, frozen=True):
+    """A script that takes part: the one that is asked about, or one that it imports."""
+
+    filename: str
+    content: str
+
+
+def list_imports(content: str, filename: str) -> list[str]:
+    """Return the modules that a script imports or exports from, as they are written."""
+    root = parsing.parse(content.encode("utf-8", "replace"), filename)
+    found = []
+    for node in walk(root):
+        if node.type in ("import_statement", "export_statement"):
+            source = node.child_by_field_name("source")
+            if source is not None and not _is_type_only(node):
+                found.append(parsing.string_value(source) or "")
+    return [one for one in dict.fromkeys(found) if one]
+
+
+def _is_type_only(node: Node) -> bool:
+    return any(child.type == "type" for child in node.children)
+
+
+def resolve_import(importer: str, module: str) -> str:
+    """Return the path without extension that an import means: relative to its script, or from the top."""
+    if module.startswith(("./", "../")):
+        parts = importer.split("/")[:-1]
+        for part in module.split("/"):
+            if part == "..":
+                parts = parts[:-1]
+            elif part != ".":
+                parts.append(part)
+        path = "/".join(parts)
+    else:
+        path = module.lstrip("/")
+    for extension in (".js", ".jsx", ".ts", ".tsx"):
+        path = path.removesuffix(extension)
+    return path
+
+
+def itemise(sources: list[Source], definitions: Definitions, total: float | None) -> Itemised:
+    """Return what costs RAM; where the game's total is known, with the factor of Source-File 4 it shows."""
+    names: set[str] = set()
+    for source in sources:
+        names |= _list_names(source)
+    best: Itemised | None = None
+    for scale in _SCALES:
+        items = [item for name in names if (item := _price(name, definitions, scale)) is not None]
+        items.sort(key=lambda item: (-item.ram_gb, item.name))
+        itemised = Itemised(items, round(BASE + sum(item.ram_gb for item in items), 2))
+        if total is not None and abs(itemised.sum_gb - total) < _CLOSE:
+            return itemised
+        best = best or itemised
+    return best or Itemised([], BASE)
+
+
+def _list_names(source: Source) -> set[str]:
+    root = parsing.parse(source.content.encode("utf-8", "replace"), source.filename)
+    return {text_of(node) for node in walk(root) if node.type in _NAMES and not _is_only_declared(node)}
+
+
+def _is_only_declared(node: Node) -> bool:
+    """Tell whether a name is taken out of an object here: it counts where it is used."""
+    return node.type == "shorthand_property_identifier_pattern"
+
+
+def _price(name: str, definitions: Definitions, scale: int) -> Item | None:
+    if name in _PAGE:
+        return Item(name, _PAGE[name])
+    found = definitions.functions_by_name.get(name)
+    if found:
+        path, declaration = found[0]
+        cost = (declaration.ram or 0.0) * (scale if declaration.is_scaled else 1)
+        return Item(f"ns.{path}", round(cost, 2)) if cost else None
+    namespace = definitions.members.get("NS", {}).get(name)
+    if namespace is not None and namespace.ram:
+        return Item(f"ns.{name}", namespace.ram)
+    return None

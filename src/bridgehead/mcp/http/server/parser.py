@@ -1,0 +1,217 @@
+"""Parser: HTTP/1.1 requests out of bytes, bounded whatever their framing. No I/O; the parsing is httptools'.
+
+It is fed slice by slice, so that a piece of data with thousands of requests in it cannot keep the loop. What
+is wrong with the bytes is a `Malformed`, with the status that says so.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import unquote
+
+import httptools
+
+from ..message import repeats_singleton
+
+if TYPE_CHECKING:
+    from ..message import HeaderPairs
+    from .request import Http1Request
+
+MOST_HEAD_BYTES = 64 * 1024
+MOST_HEADERS = 128
+MOST_LENGTH_DIGITS = 18
+SLICE_BYTES = 8 * 1024
+"""What is parsed at a time while heads come in: about 2 ms of the smallest requests that there are."""
+BODY_SLICE_BYTES = 64 * 1024
+"""The same while a body comes in: about 4 ms of chunks of one byte each."""
+_MOST_FRAMING = 8
+"""Bytes of framing that a byte of body may have: one-byte chunks need five."""
+
+
+class Malformed(Exception):
+    """Bytes that are no request we take: the status, the word for logs, and what the client is told."""
+
+    def __init__(self, status: int, reason: str, message: bytes) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+        self.message = message
+
+
+class Sink(Protocol):
+    """What gets the requests."""
+
+    def begin_request(
+        self,
+        method: str,
+        target: tuple[bytes, str, bytes],
+        pairs: HeaderPairs,
+        *,
+        is_http11: bool,
+        keep_alive: bool,
+    ) -> Http1Request:
+        """Take the head of a request."""
+
+    def take_body(self, request: Http1Request, piece: bytes) -> None:
+        """Take a piece of its body."""
+
+    def complete_request(self, request: Http1Request) -> None:
+        """Note that its body has ended."""
+
+
+class RequestParser:
+    """Parses the requests of one connection."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._parser = httptools.HttpRequestParser(self)
+        self._url = b""
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._head_bytes = 0
+        self._body_bytes = 0
+        self._framing_bytes = 0
+        """What came in beside a body's own bytes, less what its chunks may need."""
+        self._plain_body_left = 0
+        self.incoming: Http1Request | None = None
+        """The request whose body is coming in."""
+        self.is_in_head = False
+        self.has_begun = False
+        """Whether there was ever anything that looked like a request."""
+
+    @property
+    def next_slice(self) -> int:
+        """How much to feed at most at a time."""
+        return SLICE_BYTES if self.incoming is None else BODY_SLICE_BYTES
+
+    def feed(self, data: bytes | memoryview) -> None:
+        """Parse a slice. Raises Malformed; after that there is nothing more to be made of the connection."""
+        incoming, body_before, size = self.incoming, self._body_bytes, len(data)
+        self._parse(data)
+        if self.is_in_head:
+            self._head_bytes += size
+            if self._head_bytes > MOST_HEAD_BYTES:
+                raise _HEAD_TOO_LARGE
+        elif incoming is not None and self.incoming is incoming:
+            body = self._body_bytes - body_before
+            self._framing_bytes = max(0, self._framing_bytes + size - body * (_MOST_FRAMING + 1))
+            if self._framing_bytes > MOST_HEAD_BYTES:
+                raise _FRAMING_TOO_LARGE
+
+    def _parse(self, data: bytes | memoryview) -> None:
+        while data:  # more than once only behind a request that offers another protocol
+            if self._plain_body_left:
+                data = self._take_plain_body(data)
+                continue
+            try:
+                self._parser.feed_data(data)
+            except httptools.HttpParserUpgrade as upgrade:
+                data = data[upgrade.args[0] :]
+                self._ignore_upgrade()
+            except httptools.HttpParserError as problem:
+                # What a callback raises comes as the context of an error of the parser's own.
+                raise problem.__context__ if isinstance(problem.__context__, Malformed) else _MALFORMED  # noqa: B904
+            else:
+                return
+
+    def _ignore_upgrade(self) -> None:
+        """Serve a request that offers another protocol as the HTTP/1.1 that it also is.
+
+        The parser stops after the headers of such a request, so its body is taken here.
+        """
+        headers = dict(self._headers)
+        length = headers.get(b"content-length", b"0")
+        if b"transfer-encoding" in headers or not length.isdigit() or len(length) > MOST_LENGTH_DIGITS:
+            raise _MALFORMED
+        self._plain_body_left = int(length)
+        self._parser = httptools.HttpRequestParser(self)
+        if not self._plain_body_left:
+            self._complete()
+
+    def _take_plain_body(self, data: bytes | memoryview) -> bytes | memoryview:
+        body, rest = bytes(data[: self._plain_body_left]), data[self._plain_body_left :]
+        self._plain_body_left -= len(body)
+        self.on_body(body)
+        if not self._plain_body_left:
+            self._complete()
+        return rest
+
+    # --- what httptools calls ------------------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        """Begin a request."""
+        self._url = b""
+        self._headers = []
+        self._head_bytes = 0
+        self.is_in_head = self.has_begun = True
+
+    def on_url(self, url: bytes) -> None:
+        """Take a piece of the request's target."""
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take one header; what comes behind a body is not one of the request's."""
+        if self.incoming is None:
+            self._headers.append((name.lower(), value))
+            if len(self._headers) > MOST_HEADERS:
+                raise _HEAD_TOO_LARGE
+        else:
+            self._framing_bytes += len(name) + len(value)
+            if self._framing_bytes > MOST_HEAD_BYTES:
+                raise _FRAMING_TOO_LARGE
+
+    def on_headers_complete(self) -> None:
+        """Give the request on; it is served when its body is there, or when there is more of it than fits."""
+        if self._head_bytes > MOST_HEAD_BYTES - SLICE_BYTES:
+            self._check_head()
+        if not self._url.startswith(b"/"):
+            self._take_absolute()
+        parser = self._parser
+        path, _, query = self._url.partition(b"?")
+        decoded = path.decode("latin-1")
+        version = parser.get_http_version()
+        self.is_in_head = False
+        self._framing_bytes = self._body_bytes = 0
+        self.incoming = self._sink.begin_request(
+            parser.get_method().decode("latin-1"),
+            (path, unquote(decoded) if "%" in decoded else decoded, query),
+            self._headers,
+            is_http11=version == "1.1",
+            keep_alive=version != "1.0" and parser.should_keep_alive(),
+        )
+        if len(self.incoming.headers) != len(self._headers) and repeats_singleton(self._headers):
+            raise _REPEATED
+
+    def _take_absolute(self) -> None:
+        """Take a target with scheme and authority apart, as a proxy is sent it; the authority is the host."""
+        scheme, mark, rest = self._url.partition(b"://")
+        if mark and scheme.lower() in (b"http", b"https"):
+            authority, _, path = rest.partition(b"/")
+            self._url = b"/" + path
+            self._headers = [field for field in self._headers if field[0] != b"host"]
+            self._headers.append((b"host", authority))
+
+    def _check_head(self) -> None:
+        if len(self._url) + sum(len(name) + len(value) for name, value in self._headers) > MOST_HEAD_BYTES:
+            raise _HEAD_TOO_LARGE
+
+    def on_body(self, body: bytes) -> None:
+        """Give a piece of the body on."""
+        self._body_bytes += len(body)
+        if self.incoming is not None:
+            self._sink.take_body(self.incoming, body)
+
+    def on_message_complete(self) -> None:
+        """Note that the request is whole; where it offers an upgrade, its body is still to come."""
+        if not self._parser.should_upgrade():
+            self._complete()
+
+    def _complete(self) -> None:
+        request, self.incoming = self.incoming, None
+        if request is not None:
+            self._sink.complete_request(request)
+
+
+_MALFORMED = Malformed(400, "malformed", b"Not a valid HTTP request")
+_REPEATED = Malformed(400, "malformed", b"Host, Origin and Authorization may be given once")
+_HEAD_TOO_LARGE = Malformed(431, "head_size", b"Too many header fields")
+_FRAMING_TOO_LARGE = Malformed(431, "head_size", b"Too much beside the body: chunk extensions or trailers")

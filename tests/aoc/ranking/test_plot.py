@@ -1,0 +1,129 @@
+"""Plot: what is in the picture, and that nothing in it stands on anything else."""
+
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from bridgehead.aoc.bridge import open_event
+from bridgehead.aoc.ranking import plot
+from bridgehead.aoc.ranking.board import Filters
+from bridgehead.aoc.ranking.plot_text import find_fonts
+from bridgehead.aoc.settings import AocSettings
+from tests.aoc.data import Data, entry
+
+HOSTILE = {
+    "x": 1,
+    "claude-opus-4.5-thinking-high-20251101-preview-with-an-unusually-long-name-that-goes-on": 1.5,
+    "一个名字非常非常非常非常非常非常非常非常非常长的模型": 2,
+    "🦊 fox 🚀": 150,
+    "$a$ and $b$": 90_000,
+    "W" * 60: 3,
+}
+
+
+@pytest.fixture
+def hostile(data: Data) -> Data:
+    for day in (1, 2):
+        data.put_speeds(
+            day,
+            [
+                entry(name, round(slower * time * day))
+                for name, slower in HOSTILE.items()
+                for time in (range(900, 1500, 50) if name != "🦊 fox 🚀" else (1000, 1100))
+            ],
+        )
+    return data
+
+
+def drawn(data: Data, monkeypatch: pytest.MonkeyPatch, theme: str = "light", **filters: Any) -> Figure:
+    """Draw a board and catch the figure before it is written."""
+    caught: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: caught.append(figure))
+    event = open_event(AocSettings(data.environment()))
+    plot.draw(event, Filters(**filters), "board.svg", theme)
+    return caught[0]
+
+
+def texts(figure: Figure) -> list[tuple[str, Any]]:
+    """Return every text with the box that it fills."""
+    canvas: Any = FigureCanvasAgg(figure)
+    canvas.draw()
+    renderer = canvas.get_renderer()
+    (axes,) = figure.axes
+    found = [*figure.texts, *axes.get_xticklabels(), axes.xaxis.label, *figure.legends[0].get_texts()]
+    return [(text.get_text(), text.get_window_extent(renderer)) for text in found if text.get_text()]
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("filters", [{}, {"day": 1, "phase": 1}], ids=["all", "one puzzle"])
+def test_no_text_stands_on_another_or_leaves_the_picture(
+    hostile: Data, monkeypatch: pytest.MonkeyPatch, theme: str, filters: dict[str, int]
+) -> None:
+    figure = drawn(hostile, monkeypatch, theme, **filters)
+
+    for (one, box), (other, other_box) in combinations(texts(figure), 2):
+        assert not box.shrunk(0.98, 0.9).overlaps(other_box.shrunk(0.98, 0.9)), (one, other)
+    for text, box in texts(figure):
+        assert 0 <= box.x0 < box.x1 <= figure.bbox.width, text
+        assert 0 <= box.y0 < box.y1 <= figure.bbox.height, text
+
+
+def test_boxes_are_drawn_only_from_five_runs_on_and_points_otherwise(
+    data: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data.put_speeds(
+        1, [*(entry("many", 100 + number) for number in range(5)), entry("few", 90), entry("few", 95)]
+    )
+
+    (axes,) = drawn(data, monkeypatch).axes
+
+    assert len([patch for patch in axes.patches if isinstance(patch, Rectangle)]) == 1
+    offsets: list[Any] = [dots.get_offsets() for dots in axes.collections]
+    assert [len(places) for places in offsets] == [5, 2]
+
+
+def test_the_picture_explains_its_marks_axes_and_method(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    for day in (1, 2):
+        data.put_speeds(day, [entry(llm, time) for llm in ("a", "b") for time in range(100, 160, 10)])
+
+    said = [text for text, _ in texts(drawn(data, monkeypatch))]
+    of_one_puzzle = [text for text, _ in texts(drawn(data, monkeypatch, day=1, phase=1))]
+
+    for words in ("one run", "middle half, from 5 runs", "median", "95 % interval of the median"):
+        assert words in said
+    assert "Times the leader's median on the same puzzle (logarithmic)" in said
+    assert "Time of a run (logarithmic)" in of_one_puzzle
+    assert any(text.startswith("Ranked by the geometric mean") for text in said)
+
+
+def test_the_same_records_give_the_same_picture(data: Data, tmp_path: Path) -> None:
+    data.put_speeds(1, [entry(llm, time) for llm in ("a", "b") for time in range(100, 160, 10)])
+    event = open_event(AocSettings(data.environment()))
+
+    for name in ("one.svg", "two.SVG"):
+        plot.draw(event, Filters(), str(tmp_path / name))
+
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.SVG").read_bytes()
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.4, 300), (0.9, 1.3), (0.5, 3.5), (1e-5, 1e9), (1, 1.05)])
+def test_ratios_on_the_axis_are_round_and_few_with_one_among_them(low: float, high: float) -> None:
+    ticks = plot.round_ratios(low, high, 8)
+
+    assert 1.0 in ticks
+    assert all(one < other for one, other in pairwise(ticks))
+    assert len(ticks) <= 10
+
+
+def test_characters_that_no_font_has_are_drawn_as_boxes_with_a_note() -> None:
+    fonts = find_fonts("fox \U0010fffd")
+
+    assert fonts.clean("fox \U0010fffd") == "fox ▯"
+    assert "drawn as boxes" in fonts.notes[0]
+    assert find_fonts("Grüße, Мир").notes == []

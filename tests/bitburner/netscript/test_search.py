@@ -1,0 +1,57 @@
+"""Search: the right declaration first, for symbols and for the words that players use."""
+
+import pytest
+
+from bridgehead.bitburner.netscript.definitions import Definitions
+from bridgehead.bitburner.netscript.search import DefinitionSearch
+from bridgehead.bitburner.simulator.definitions import definitions
+from tests.bitburner.netscript.questions import QUESTIONS
+
+
+@pytest.fixture(scope="module")
+def search() -> DefinitionSearch:
+    return DefinitionSearch(Definitions(definitions()))
+
+
+def test_the_right_answer_is_first_in_nine_of_ten_and_among_three_in_nearly_all(
+    search: DefinitionSearch,
+) -> None:
+    places = []
+    for query, expected in QUESTIONS:
+        found = [one.symbol for one in search.find(query, 8).declarations]
+        places.append(next((n for n, one in enumerate(found) if one in expected.split("|")), 99))
+
+    assert len(QUESTIONS) >= 60
+    assert sum(place == 0 for place in places) >= 0.9 * len(QUESTIONS)
+    assert sum(place < 3 for place in places) >= 0.98 * len(QUESTIONS)
+
+
+@pytest.mark.parametrize("query", ["ns.hack", "NS.hack", "hack", "NS.hack()", "ns.hack()"])
+def test_an_exact_symbol_comes_first_however_it_is_written(search: DefinitionSearch, query: str) -> None:
+    assert search.find(query, 3).declarations[0].symbol == "NS.hack"
+
+
+def test_a_path_as_scripts_write_it_is_a_symbol(search: DefinitionSearch) -> None:
+    assert search.find("ns.stock.getPrice", 1).declarations[0].symbol == "TIX.getPrice"
+    assert search.find("singularity.connect", 1).declarations[0].symbol == "Singularity.connect"
+
+
+def test_a_list_of_symbols_finds_each(search: DefinitionSearch) -> None:
+    found = search.find("hack, ns.grow, NS.weaken()", 8)
+
+    assert [one.symbol for one in found.declarations][:3] == ["NS.hack", "NS.grow", "NS.weaken"]
+
+
+def test_a_miss_offers_near_names(search: DefinitionSearch) -> None:
+    found = search.find("ns.hakc", 3)
+
+    assert found.declarations == []
+    assert "hack" in found.near
+
+
+def test_a_hacking_goal_brings_no_gang_functions(search: DefinitionSearch) -> None:
+    goal = "hack all servers for money and keep their security low"
+    found = [one.symbol for one in search.find(goal, 12).declarations]
+
+    assert not any(symbol.startswith("Gang") for symbol in found)
+    assert any(symbol in ("NS.hack", "NS.getServerMoneyAvailable") for symbol in found)

@@ -1,0 +1,112 @@
+"""RAM by function: what a script costs, and what makes it so; the game's figure counts."""
+
+from pathlib import Path
+
+from bridgehead.bitburner.simulator import Game
+from bridgehead.bitburner.simulator.definitions import load_api
+from tests.bitburner.playing import FILES, Play, played
+
+
+async def test_the_cost_is_itemised_by_function(play: Play) -> None:
+    play.game.servers["home"]["a.js"] = (
+        "export async function main(ns) {"
+        " ns.exec('x', 'y'); ns.scan(); ns.tprint(ns.singularity.connect('x')); }"
+    )
+    result = await play.client.call("calculate_ram", {"filename": "a.js"})
+
+    assert result["content"][0]["text"] == "35.1"
+    assert result["structuredContent"] == {
+        "ram_gb": 35.1,
+        "items": [
+            {"name": "ns.singularity.connect", "ram_gb": 32},
+            {"name": "ns.exec", "ram_gb": 1.3},
+            {"name": "ns.scan", "ram_gb": 0.2},
+        ],
+        "items_sum_gb": 35.1,
+    }
+    assert "  1.3 GB  ns.exec" in result["content"][1]["text"]
+    assert "the game says" not in result["content"][1]["text"]
+
+
+async def test_imports_are_part_of_it(play: Play) -> None:
+    play.game.servers["home"] |= {
+        "a.js": "import { go } from './lib/b.js';\nexport async function main(ns) { go(ns); }",
+        "lib/b.js": "export function go(ns) { ns.exec('x', 'y'); }",
+    }
+    _, cost = await play.ok("calculate_ram", filename="a.js")
+
+    assert cost["items"] == [{"name": "ns.exec", "ram_gb": 1.3}]
+
+
+async def test_a_sum_that_differs_from_the_games_figure_is_said_so(play: Play) -> None:
+    play.game.servers["home"]["a.js"] = "export async function main(ns) { ns.corporation.getCorporation(); }"
+    result = await play.client.call("calculate_ram", {"filename": "a.js"})
+
+    assert result["structuredContent"]["ram_gb"] == 11.6
+    assert "the game says 11.6 GB, and that is what counts" in result["content"][1]["text"]
+
+
+async def test_a_write_tells_cost_problems_and_hints_in_its_text(play: Play) -> None:
+    content = "export async function main(ns) {\n  ns.getServerMoney('n00dles');\n}\n"
+    text, written = await play.ok("write_file", filename="a.js", content=content)
+
+    assert text.startswith("OK. It costs 1.6 GB of RAM.")
+    assert "line 2, column 6: ns.getServerMoney does not exist" in text
+    assert "ns.getServerMoneyAvailable(host: string): number" in text
+    assert [one["code"] for one in written["problems"]] == ["unknown_api"]
+    text, written = await play.ok(
+        "edit_file", filename="a.js", old_text="getServerMoney(", new_text="getServerMoneyAvailable("
+    )
+    assert written["problems"] == []
+
+
+async def test_a_syntax_error_is_told_with_its_place(play: Play) -> None:
+    text, written = await play.ok("write_file", filename="a.js", content="let a = 1;\nlet x = \n")
+
+    assert "line 2, column 1: Syntax error" in text
+    assert written["problems"][0]["code"] == "syntax_error"
+    assert play.game.servers["home"]["a.js"] == "let a = 1;\nlet x = \n"
+
+
+async def test_the_definitions_figures_are_the_games_for_every_plain_function(tmp_path: Path) -> None:
+    """The simulated costs are those of the game's source; the sums are those of its definitions."""
+    members = next(members for heading, members in load_api() if heading == "# interface NS")
+    functions = [one for one in members if one.is_function and not one.real]
+    files = {f"{one.name}.js": f"ns.{one.name}()" for one in functions}
+    async with played(tmp_path, game=Game(3, {"home": {**FILES["home"], **files}})) as play:
+        differing = []
+        for one in functions[::4]:
+            _, cost = await play.ok("calculate_ram", filename=f"{one.name}.js")
+            if cost["items_sum_gb"] != cost["ram_gb"]:
+                differing.append(one.name)
+
+    assert differing == []
+
+
+async def test_importers_are_named_when_a_file_moves_or_goes(play: Play) -> None:
+    play.game.servers["home"] |= {
+        "main.js": "import { a } from 'lib/tools.js';\nexport async function main(ns) { ns.print(a); }",
+        "near.js": "// lib/tools.js\nconst text = 'lib/tools.js';",
+        "lib/other.ts": "import { a } from './tools';\n",
+    }
+    text, moved = await play.ok("move_file", filename="lib/tools.js", to="lib/kit.js")
+    assert moved["imported_by"] == ["main.js", "lib/other.ts"]
+    assert "imported under its old path by main.js, lib/other.ts" in text
+    await play.ok("move_file", filename="lib/kit.js", to="lib/tools.js")
+    text, deleted = await play.ok("delete_file", filename="lib/tools.js")
+
+    assert deleted["imported_by"] == ["main.js", "lib/other.ts"]
+    assert text.startswith("OK. It is imported by main.js, lib/other.ts")
+
+
+async def test_the_slim_prompt_has_a_table_of_the_calls_and_their_cost(play: Play) -> None:
+    play.game.servers["home"]["a.js"] = (
+        "export async function main(ns) { ns.exec('x', 'y'); const hint = 1; }"
+    )
+    prompt = await play.client.request(
+        "prompts/get", {"name": "slim_script", "arguments": {"filename": "a.js"}}
+    )
+    text = prompt["messages"][0]["content"]["text"]
+
+    assert "     1.3 GB  ns.exec" in text
+    assert "It costs 2.9 GB of RAM." in text

@@ -1,0 +1,75 @@
+"""Process: one that is told to end answers every request that has reached it."""
+
+import asyncio
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.support.host_command import Command, serving
+from tests.support.http_server import JSON_POST, mirrored
+from tests.support.messages import call, encode, stateless
+from tests.support.waiting import PATIENCE
+
+CLIENTS = 48
+RUNS = 3
+
+
+class Client:
+    """A client that calls again as soon as it has an answer, until nobody listens any more."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self.answered = 0
+        self.cut_off = 0
+        message = stateless("tools/call", call("alpha_later", {"text": "hello"}))
+        body = encode(message)
+        own = {"Content-Length": str(len(body)), "Host": "localhost"}
+        headers = {**JSON_POST, **mirrored(message), **own}
+        lines = "".join(f"{name}: {value!s}\r\n" for name, value in headers.items())
+        self._request = f"POST /mcp HTTP/1.1\r\n{lines}\r\n".encode() + body
+
+    async def run(self) -> None:
+        with suppress(ConnectionRefusedError):
+            while True:
+                reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+                with suppress(ConnectionError):  # whatever was not answered is counted
+                    await self._use(reader, writer)
+                writer.close()
+
+    async def _use(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        is_kept = True
+        while is_kept:
+            writer.write(self._request)
+            self.cut_off += 1
+            try:
+                head = await reader.readuntil(b"\r\n\r\n")
+            except asyncio.IncompleteReadError:
+                return
+            length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+            assert b"hello" in await reader.readexactly(length)
+            self.cut_off -= 1
+            self.answered += 1
+            is_kept = b"connection: close" not in head.lower()
+
+
+async def end_under_load(host: Command) -> tuple[int, int]:
+    clients = [Client(host.port) for _ in range(CLIENTS)]
+    running = [asyncio.create_task(client.run()) for client in clients]
+    async with asyncio.timeout(PATIENCE):
+        while any(client.answered < 3 for client in clients):
+            await asyncio.sleep(0.01)
+        host.process.send_signal(signal.SIGTERM)
+        await asyncio.gather(*running)
+    assert await asyncio.to_thread(host.process.wait, PATIENCE) == 0
+    return sum(client.answered for client in clients), sum(client.cut_off for client in clients)
+
+
+@pytest.mark.parametrize("run", range(RUNS))
+async def test_nobody_is_cut_off_when_a_busy_host_ends(tmp_path: Path, run: int) -> None:
+    with serving(tmp_path, "--bridges", "alpha") as host:
+        answered, cut_off = await end_under_load(host)
+
+    assert answered >= 3 * CLIENTS
+    assert cut_off == 0

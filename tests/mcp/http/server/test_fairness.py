@@ -1,0 +1,87 @@
+"""Fairness: whatever one client sends, it keeps nobody else waiting, and costs no more than it sent."""
+
+import asyncio
+import socket
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from bridgehead.mcp.http.message import Request, Response
+from bridgehead.mcp.http.server import Server
+from bridgehead.mcp.http.server.protocol import MOST_WAITING, REQUESTS_A_TURN
+from tests.support.waiting import PATIENCE, until
+
+FLOOD = b"GET /flood HTTP/1.1\r\nHost: localhost\r\n\r\n"
+PROBE = b"GET /probe HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+
+
+class Counting:
+    """A handler that counts a flood, and notes how far it was when somebody else was answered."""
+
+    def __init__(self) -> None:
+        self.flood = 0
+        self.at_probe: list[int] = []
+
+    def __call__(self, request: Request) -> Response:
+        if request.path == "/probe":
+            self.at_probe.append(self.flood)
+        else:
+            self.flood += 1
+        return Response(204)
+
+
+@asynccontextmanager
+async def serving(handler: Counting) -> AsyncIterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = Server(handler)
+        await server.start(listener)
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            await server.stop()
+
+
+async def test_a_pipelined_flood_lets_others_take_their_turn() -> None:
+    handler = Counting()
+    async with serving(handler) as port:
+        _, flooding = await asyncio.open_connection("127.0.0.1", port)
+        probe_reader, probing = await asyncio.open_connection("127.0.0.1", port)
+        probing.write(PROBE.replace(b"Connection: close\r\n", b""))
+        await probe_reader.readuntil(b"\r\n\r\n")
+        flooding.write(FLOOD * 50_000)
+        await until(lambda: handler.flood)
+        before = handler.flood
+        probing.write(PROBE)
+        async with asyncio.timeout(PATIENCE):
+            await probe_reader.read()
+        waited = handler.at_probe[-1] - before
+        flooding.transport.abort()
+        probing.close()
+
+    # A few turns of the loop: until the probe is written, until it is read, and its own.
+    assert waited <= 8 * REQUESTS_A_TURN + MOST_WAITING
+
+
+async def test_a_body_of_tiny_chunks_costs_what_it_weighs() -> None:
+    class Reading(Counting):
+        async def __call__(self, request: Request) -> Response:  # type: ignore[override]
+            size = 0
+            while piece := await request.read():
+                size += len(piece)
+            return Response(200, b"%d" % size)
+
+    count = 300_000
+    async with serving(Reading()) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        started = time.process_time()
+        head = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        writer.write(head + b"1\r\nx\r\n" * count + b"0\r\n\r\n")
+        async with asyncio.timeout(PATIENCE):
+            answer = await reader.readuntil(b"\r\n\r\n%d" % count)
+        spent = time.process_time() - started
+        writer.close()
+
+    assert b"200 OK" in answer
+    assert (
+        spent / count < 5e-6
+    )  # seconds of CPU a chunk, with the client's own; quadratic it was 100 times this
