@@ -20,6 +20,7 @@ from bridgehead.mcp import CallHook, Invocation, Outcome, observe_calls
 from bridgehead.mcp.http.callers import Callers
 from bridgehead.runtime.metrics import Histogram, Metric, Metrics
 
+from .request import current_id
 from .tracing import Tracer
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
@@ -140,14 +141,14 @@ class CallMetrics:
             self._in_flight += 1
 
     def _count(self, call: Invocation, outcome: Outcome, seconds: float) -> None:
+        if self._tracer is not None:
+            self._tracer.trace_call(self._bridge, call, outcome, seconds, current_id.get())
         if call.kind != "tool":
             return
         if outcome.waited:
             self._in_flight -= 1
         self._calls.add(call.name, outcome.status)
         self._seconds.observe(seconds, call.name)
-        if self._tracer is not None:
-            self._tracer.trace_call(self._bridge, call, outcome.status, seconds)
 
 
 def show_process(metrics: Metrics) -> None:

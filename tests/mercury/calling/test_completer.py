@@ -218,7 +218,7 @@ def without_replaced(requests: list[Request], closings: list[float]) -> list[Req
 
 
 def _is_closed_under(request: Request, following: Request, closings: list[float]) -> bool:
-    return any(request.arrived <= at <= following.arrived for at in closings)
+    return any(request.arrived - CLOSED_SECONDS <= at <= following.arrived for at in closings)
 
 
 def judge_repetitions(done: Done, requests: list[Request], closings: list[float]) -> None:

@@ -143,10 +143,11 @@ class Context(Generic[State]):
 
     @property
     def trace(self) -> dict[str, str]:
-        """The W3C trace context that came with the request."""
+        """The W3C trace context that came with the request: in its `_meta`, or else in HTTP headers."""
         meta = self._meta
-        if meta is None:
-            return {}
+        if meta is None or meta.traceparent is UNSET:
+            from_transport: dict[str, str] = getattr(self.outlet, "trace", {})
+            return from_transport
         found = {"traceparent": meta.traceparent, "tracestate": meta.tracestate, "baggage": meta.baggage}
         return {name: value for name, value in found.items() if isinstance(value, str)}
 
