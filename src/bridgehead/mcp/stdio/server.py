@@ -179,7 +179,7 @@ class StdioServer:
         self._output.flush()
         if (
             self._output.is_broken
-        ):  # the client is gone: found out by writing, since a pipe tells nothing else
+        ):  # the client is gone, which a pipe tells only whoever writes
             self.stop()
         elif self._output.size > self._limits.output_bytes and self._drainer is None:
             self._input.pause()
