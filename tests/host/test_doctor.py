@@ -15,7 +15,7 @@ async def found(folder: Path, **settings: str) -> dict[str, tuple[str, str]]:
 
 
 async def test_on_loopback_nobody_needs_a_token(tmp_path: Path) -> None:
-    findings = await found(tmp_path, PORT="8123", BRIDGEHEAD_BRIDGES="aoc")
+    findings = await found(tmp_path, MCP_SERVER_PORT="8123", BRIDGEHEAD_BRIDGES="aoc")
 
     assert findings["would serve"] == ("right", "aoc at http://localhost:8123/mcp")
     assert findings["tokens"][1].startswith("nobody needs one")
@@ -37,4 +37,4 @@ async def test_where_no_token_is_there_it_says_what_to_do(tmp_path: Path) -> Non
 
 async def test_a_setting_that_is_wrong_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingError):
-        await found(tmp_path, PORT="many")
+        await found(tmp_path, MCP_SERVER_PORT="many")
