@@ -177,9 +177,7 @@ class StdioServer:
     def _flush(self) -> None:
         self._flush_is_due = False
         self._output.flush()
-        if (
-            self._output.is_broken
-        ):  # the client is gone, which a pipe tells only whoever writes
+        if self._output.is_broken:  # the client is gone, which a pipe tells only whoever writes
             self.stop()
         elif self._output.size > self._limits.output_bytes and self._drainer is None:
             self._input.pause()
