@@ -103,7 +103,7 @@ class Registry:
         attempt = 0
         while True:
             try:
-                await self.lifespans[bridge].entered()
+                await self.lifespans[bridge].wait_until_entered()
                 status.problem = ""
             except Exception as failure:  # noqa: BLE001  (whatever it is, it is this bridge's alone)
                 status.problem = _reason(failure)
