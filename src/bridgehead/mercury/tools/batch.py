@@ -80,6 +80,7 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
 
 async def run(args: Batch, ctx: Context[Service]) -> BatchResult:
     """Answer the prompts."""
+    await _add_files(args, ctx)
     waiting = iter(range(len(args.prompts)))
     items: dict[int, Completion | BridgeError] = {}
 
@@ -92,6 +93,17 @@ async def run(args: Batch, ctx: Context[Service]) -> BatchResult:
         for _ in range(min(args.concurrency, len(args.prompts))):
             group.create_task(work())
     return _summarize([items[index] for index in range(len(args.prompts))])
+
+
+async def _add_files(args: Batch, ctx: Context[Service]) -> None:
+    """Put the files that a call names into every prompt."""
+    if not args.files:
+        return
+    from .files import quote_files, read_files
+
+    names, args.files = args.files, UNSET
+    quoted = quote_files(names, await read_files(names, ctx))
+    args.prompts = [f"{prompt}\n\n{quoted}" for prompt in args.prompts]
 
 
 async def _complete_prompt(index: int, args: Batch, ctx: Context[Service]) -> Completion | BridgeError:
