@@ -14,8 +14,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SNAPSHOT = Path(__file__).with_name("tools.json")
 BUDGETS = {
-    "mercury_chat_completion": 1550,
-    "mercury_chat_stream": 1550,
+    "mercury_chat_completion": 1600,
+    "mercury_chat_stream": 1600,
     "mercury_fim_completion": 850,
     "mercury_edit_completion": 850,
     "mercury_apply_edit": 850,

@@ -20,6 +20,8 @@ from bridgehead.mcp import CallHook, Invocation, Outcome, observe_calls
 from bridgehead.mcp.http.callers import Callers
 from bridgehead.runtime.metrics import Histogram, Metric, Metrics
 
+from .audit import Audit
+from .request import current_id
 from .tracing import Tracer
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
@@ -117,9 +119,10 @@ class HostMetrics:
 class CallMetrics:
     """Counts, times and traces the tool calls of one bridge, wherever its tools are offered."""
 
-    def __init__(self, bridge: str, metrics: Metrics, tracer: Tracer | None) -> None:
+    def __init__(self, bridge: str, metrics: Metrics, tracer: Tracer | None, audit: Audit) -> None:
         self._bridge = bridge
         self._tracer = tracer
+        self._audit = audit
         self._in_flight = 0
         self._calls = metrics.counter(
             "bridgehead_tool_calls_total", "Tool calls that are over, by how they ended.", "tool", "outcome"
@@ -140,14 +143,15 @@ class CallMetrics:
             self._in_flight += 1
 
     def _count(self, call: Invocation, outcome: Outcome, seconds: float) -> None:
+        if self._tracer is not None:
+            self._tracer.trace_call(self._bridge, call, outcome, seconds, current_id.get())
         if call.kind != "tool":
             return
         if outcome.waited:
             self._in_flight -= 1
         self._calls.add(call.name, outcome.status)
         self._seconds.observe(seconds, call.name)
-        if self._tracer is not None:
-            self._tracer.trace_call(self._bridge, call, outcome.status, seconds)
+        self._audit(call, outcome, seconds)
 
 
 def show_process(metrics: Metrics) -> None:

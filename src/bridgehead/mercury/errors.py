@@ -73,6 +73,11 @@ CODES = {
         "Shorten the messages or max_tokens, or use a model with a longer context (mercury_list_models has "
         "context_length).",
     ),
+    "FILE_NOT_READABLE": Row(
+        "validation_error",
+        "A file that `files` names is not there, not text, too large, or not inside of the client's roots.",
+        "Correct the name, or paste the text.",
+    ),
     "REQUEST_TOO_LARGE": Row(
         "validation_error",
         "The arguments have more than MAX_REQUEST_SIZE bytes.",

@@ -132,6 +132,19 @@ class MercurySettings(StateSettings, LogSettings):
     decide_model = Setting(
         "MERCURY_DECIDE_MODEL", WORD, "", "The model of a decision that names none; empty is MERCURY_MODEL."
     )
+    files = Setting(
+        "MERCURY_FILES",
+        FLAG,
+        default=False,
+        about="Let calls name files within the client's roots, which this server then reads.",
+    )
+    max_file_size = Setting(
+        "MERCURY_MAX_FILE_SIZE",
+        BYTES,
+        200_000,
+        "The most that a file named by a call may have.",
+        shown="200kb",
+    )
     routes_file = Setting(
         "MERCURY_ROUTES_FILE",
         PATH,

@@ -34,6 +34,8 @@ class Request(Struct):
     """Whether each piece of a stream replaces the whole text so far."""
     sent_body: bytes = b""
     """What is sent in its place, where a route goes to another model."""
+    trace: tuple[tuple[str, str], ...] = ()
+    """Headers that carry the caller's trace on."""
 
     @property
     def payload(self) -> bytes:

@@ -5,6 +5,8 @@ What can be known without asking the API is checked here: the size, the model, t
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from msgspec import UNSET, json
@@ -126,10 +128,24 @@ class CallFactory:
             cache=cache or self._cache,
             max_tokens=(args.max_tokens or None) if isinstance(args, CompletionArguments) else None,
             is_model_named=is_model_named,
+            trace=_carry_on(context.trace),
         )
         if isinstance(args, Chat):
             _add_chat_options(call, args)
         return call
+
+
+_TRACE_PARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_TRACE_STATE = re.compile(r"[\x20-\x7e]{1,512}")
+
+
+def _carry_on(trace: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return the headers with which the API is a part of the caller's trace; what is odd is left out."""
+    parent, state = trace.get("traceparent", ""), trace.get("tracestate", "")
+    if not _TRACE_PARENT.fullmatch(parent):
+        return ()
+    own = (("traceparent", parent),)
+    return (*own, ("tracestate", state)) if _TRACE_STATE.fullmatch(state) else own
 
 
 def _add_chat_options(call: Call, args: Chat) -> None:

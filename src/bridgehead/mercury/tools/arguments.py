@@ -123,6 +123,12 @@ class CompletionArguments(CallArguments):
         return {**sent, "messages": [{"role": "user", "content": content}]}
 
 
+Files = Annotated[
+    list[str],
+    Meta(min_length=1, max_length=50, description="Files to add to the prompt, relative to your roots"),
+]
+
+
 class ChatOptions(CompletionArguments):
     """How a chat is to be answered."""
 
@@ -140,6 +146,7 @@ class ChatOptions(CompletionArguments):
         Annotated[ResponseFormat, Meta(description="The answer is checked against it")] | UnsetType
     ) = UNSET
     seed: int | UnsetType = UNSET
+    files: Files | UnsetType = UNSET
 
 
 class Chat(ChatOptions, kw_only=True):

@@ -81,6 +81,7 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
 
 async def run(args: Batch, ctx: Context[Service]) -> BatchResult:
     """Answer the prompts."""
+    await _add_files(args, ctx)
     waiting = iter(range(len(args.prompts)))
     items: dict[int, Completion | BridgeError] = {}
 
@@ -111,6 +112,17 @@ async def _beat(ctx: Context[Service], items: Sized, total: int) -> None:
             done, beats = len(items), 0
         beats += 1
         await ctx.progress(done + beats / (beats + 1), total=total)
+
+
+async def _add_files(args: Batch, ctx: Context[Service]) -> None:
+    """Put the files that a call names into every prompt."""
+    if not args.files:
+        return
+    from .files import quote_files, read_files
+
+    names, args.files = args.files, UNSET
+    quoted = quote_files(names, await read_files(names, ctx))
+    args.prompts = [f"{prompt}\n\n{quoted}" for prompt in args.prompts]
 
 
 async def _complete_prompt(index: int, args: Batch, ctx: Context[Service]) -> Completion | BridgeError:
