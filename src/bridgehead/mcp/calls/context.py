@@ -74,7 +74,6 @@ class Context(Generic[State]):
     __slots__ = (
         "_answers",
         "_last_progress",
-        "_lifespan",
         "_meta",
         "_used",
         "arguments",
@@ -82,6 +81,7 @@ class Context(Generic[State]):
         "client",
         "connection",
         "dialect",
+        "lifespan",
         "method",
         "outlet",
         "request_id",
@@ -109,7 +109,8 @@ class Context(Generic[State]):
         self.cancelled = False
         self.connection = connection
         self.outlet = outlet
-        self._lifespan = lifespan
+        self.lifespan = lifespan
+        """What the bridge that serves it holds open."""
         self.dialect = dialect
         """How a failure of this request is worded."""
         self.arguments: msgspec.Raw = EMPTY
@@ -122,12 +123,12 @@ class Context(Generic[State]):
     @property
     def state(self) -> State:
         """What the bridge's lifespan holds open."""
-        value: State = self._lifespan.value
+        value: State = self.lifespan.value
         return value
 
     def enter_home(self, lifespan: Lifespan, dialect: Dialect) -> None:
         """Go on as a request to another bridge, whose part serves it."""
-        self._lifespan = lifespan
+        self.lifespan = lifespan
         self.dialect = dialect
 
     @property
