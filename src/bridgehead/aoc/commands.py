@@ -185,6 +185,7 @@ def _plot(event: Event, chosen: Namespace, _settings: AocSettings) -> int:
 
     drawn = draw(event, _filters(chosen), chosen.file, chosen.theme)
     sys.stdout.write(f"{drawn}\n")
+    _name_skipped(event.board_now(_filters(chosen)).skipped)
     return 0
 
 
@@ -213,7 +214,7 @@ def _export(event: Event, chosen: Namespace, _settings: AocSettings) -> int:
 
 
 def _check(event: Event, _chosen: Namespace, _settings: AocSettings) -> int:
-    from .files.check import check
+    from .doctor import check
 
     report = check(event.folders)
     for problem in report.problems:

@@ -13,6 +13,7 @@ from bridgehead.runtime.findings import settings_table
 
 from . import doctor
 from .settings import BitburnerSettings
+from .sync import command as sync
 
 MOST_SECONDS = 3600.0
 _ABOUT = """\
@@ -21,6 +22,7 @@ standard input and output.
 
   bridgehead bitburner doctor --wait 20
   bridgehead bitburner settings
+  bridgehead bitburner sync scripts
   bridgehead bitburner simulate
 """
 
@@ -32,6 +34,8 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
 
         return simulate(arguments[1:], environment)
     options = parser().parse_args(arguments)
+    if options.command == "sync":
+        return sync.run(options, environment)
     if options.command == "settings":
         return _settings(environment)
     return _examine(environment, options.wait)
@@ -46,6 +50,7 @@ def parser() -> Parser:
         "--wait", type=seconds, default=5.0, metavar="SECONDS", help="for a game to dial in (5)"
     )
     commands.add_parser("settings", help="list every setting with its value now")
+    sync.add_parser(commands)
     commands.add_parser("simulate", help="play a game that dials in, for trying things out without one")
     return found
 

@@ -43,14 +43,19 @@ class Session:
         remote: Remote,
         history: History,
         changes: Changes,
+        *,
+        clock: Clock,
     ) -> None:
         self.settings = settings
+        self._clock = clock
         self.board = board
         self.relay = relay
         self.remote = remote
         self.history = history
         self.changes = changes
         self.announce: Announce = lambda *_: None
+        self.on_step: list[Callable[[tuple[str, str]], None]] = []
+        """Who else hears of each file that is changed: server and path."""
         self.index: Index | None = None
         self.kept_definitions: str | None = None
         """The definitions as they were last kept on this machine."""
@@ -58,6 +63,10 @@ class Session:
         self._background: set[asyncio.Task[None]] = set()
         board.on_change.append(self._check_new_game)
         board.on_notice.append(self._take_notice)
+
+    def now(self) -> float:
+        """Return the time, in seconds since 1970."""
+        return self._clock.now()
 
     def take_step(self, step: Step) -> None:
         """Take in a change that was made here: clients and the other processes hear of it."""
@@ -69,6 +78,8 @@ class Session:
     def _note_step(self, step: Step) -> None:
         self.changes.differences.note_step(step)
         self.announce(step.server, step.filename, step.is_listed_anew)
+        for listener in self.on_step:
+            listener((step.server, step.filename))
 
     def _take_notice(self, notice: Reply) -> None:
         """Take in a change that the owner of the shared game tells of."""
@@ -161,7 +172,7 @@ def _make_session(settings: BitburnerSettings, board: Switchboard, relay: Relay,
     changer = Changer(remote, history, clock)
     changes = Changes(board, remote, changer, Differences(history, clock), timeout)
     relay.operations = changes.operations
-    session = Session(settings, board, relay, remote, history, changes)
+    session = Session(settings, board, relay, remote, history, changes, clock=clock)
     changer.on_step.append(session.take_step)
     return session
 

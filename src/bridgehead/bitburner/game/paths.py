@@ -7,8 +7,12 @@ The only place that knows these rules. They are those of both generations of the
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from bridgehead.runtime.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from wcmatch.glob import WcMatcher
 
 HOME = "home"
 SCRIPTS = (".js", ".jsx", ".ts", ".tsx", ".script")
@@ -108,14 +112,18 @@ def matches(name: str, glob: str | None) -> bool:
 
     A pattern without a slash is for the name in any folder, as in a .gitignore; with one, for the whole path.
     """
-    if not glob:
-        return True
+    return not glob or bool(_compile_glob(glob).match(name))
+
+
+@lru_cache(maxsize=256)
+def _compile_glob(glob: str) -> WcMatcher[str]:
+    """Compile a pattern once: a sync asks for the same ones for each file."""
     from wcmatch import glob as wildcards
 
     flags = wildcards.GLOBSTAR | wildcards.BRACE | wildcards.DOTGLOB | wildcards.CASE | wildcards.FORCEUNIX
     if "/" not in glob:
         flags |= wildcards.MATCHBASE
-    return wildcards.globmatch(name, glob.lstrip("/"), flags=flags, limit=_MOST_ALTERNATIVES)
+    return wildcards.compile(glob.lstrip("/"), flags=flags, limit=_MOST_ALTERNATIVES)
 
 
 def _refused(text: str, problem: str, advice: str) -> InvalidArgument:

@@ -1,0 +1,159 @@
+"""Command: `bridgehead bitburner sync FOLDER`, a line for each change, for as long as it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
+
+from rich.console import Console
+
+from bridgehead.runtime.command_line import Parser
+from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.metrics import Metrics
+from bridgehead.runtime.timing import SystemClock
+
+from ..game import paths
+from ..game.counters import GameCounters
+from ..session import Session, open_session
+from ..settings import BitburnerSettings
+from .engine import Event, Sync
+from .folder import Folder
+from .planning import Action, Rules
+
+_ABOUT = """\
+Keeps a folder on this machine and the files of the game in step, in both directions, until Ctrl-C.
+
+What is overwritten on either side is kept, and restore_file brings it back. Where both sides have changed a
+file, both are kept. A delete is held back unless --delete is given. Beside the files lie the game's
+definitions and a tsconfig.json, so that an editor completes ns.
+
+  bridgehead bitburner sync scripts
+  bridgehead bitburner sync scripts --pull
+  bridgehead bitburner sync scripts --server home --server pserv-0 --dry-run
+"""
+_SIGNS = {
+    "push": ("→ game", "green"),
+    "pull": ("← game", "cyan"),
+    "delete_game": ("× game", "yellow"),
+    "delete_local": ("× here", "yellow"),
+    "conflict": ("! both", "red"),
+    "held": ("· held", "yellow"),
+    "failed": ("! error", "red"),
+    "skip": ("· skip", "dim"),
+    "agree": ("= same", "dim"),
+}
+
+
+def add_parser(commands: object) -> None:
+    """Add the command to those of the bridge."""
+    parser: Parser = commands.add_parser(  # type: ignore[attr-defined]
+        "sync", help="keep a folder on this machine and the game in step", description=_ABOUT
+    )
+    parser.add_argument("folder", type=Path, help="where the files lie on this machine; made if need be")
+    direction = parser.add_mutually_exclusive_group()
+    direction.add_argument("--pull", action="store_true", help="only take from the game, once, and end")
+    direction.add_argument("--push", action="store_true", help="only send to the game, once, and end")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be done, and end")
+    parser.add_argument("--delete", action="store_true", help="carry deletes over to the other side")
+    parser.add_argument(
+        "--server", action="append", metavar="NAME", help="a server; several lie in a subfolder each (home)"
+    )
+    parser.add_argument(
+        "--wait", type=float, default=60.0, metavar="SECONDS", help="for a game to connect (60)"
+    )
+
+
+def run(options: Namespace, environment: Mapping[str, str]) -> int:
+    """Run the command and return the exit status."""
+    settings = BitburnerSettings({"MCP_LOG_LEVEL": "error", **environment})
+    servers = tuple(dict.fromkeys(paths.validate_server(one) for one in options.server or (paths.HOME,)))
+    folder = Folder(options.folder.resolve(), servers)
+    console = Console(highlight=False)
+    try:
+        with folder.locked():
+            return asyncio.run(_run(settings, folder, options, console))
+    except BridgeError as error:
+        console.print(f"[red]{error}[/red]", soft_wrap=True)
+        return 1
+
+
+async def _run(settings: BitburnerSettings, folder: Folder, options: Namespace, console: Console) -> int:
+    rules = Rules("pull" if options.pull else "push" if options.push else "both", options.delete)
+    async with open_session(settings, GameCounters(Metrics()), SystemClock()) as session:
+        if not await _wait_for_game(session, options.wait, console):
+            return 1
+        sync = Sync(session, folder, rules, lambda event: _show(console, event))
+        if options.dry_run:
+            return _show_plan(console, await sync.plan())
+        folder.write_definitions(await session.remote.get_definitions())
+        with console.status("Comparing both sides …"):
+            actions = await sync.run_once()
+        _show_summary(console, actions, folder)
+        if rules.mode != "both":
+            return int(any(action.kind == "conflict" for action in actions))
+        return await _stay(sync, session, console)
+
+
+async def _wait_for_game(session: Session, seconds: float, console: Console) -> bool:
+    if session.board.link is None:
+        with console.status("Waiting for the game to connect …"):
+            await session.board.wait_for_game(seconds)
+    if session.board.link is None:
+        console.print(f"[red]{session.board.make_not_connected()}[/red]", soft_wrap=True)
+    return session.board.link is not None
+
+
+async def _stay(sync: Sync, session: Session, console: Console) -> int:
+    """Stay in step until a signal comes."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
+    running = asyncio.create_task(sync.run())
+    stopping = asyncio.create_task(stop.wait())
+    with console.status("") as status:
+
+        def refresh() -> None:
+            state = "in step" if session.board.link is not None else "waiting for the game to come back"
+            status.update(f"{sync.files} files, {state}; Ctrl-C ends")
+
+        refresh()
+        session.board.on_change.append(refresh)
+        session.on_step.append(lambda _: refresh())
+        await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    for task in (running, stopping):
+        task.cancel()
+    await asyncio.gather(running, stopping, return_exceptions=True)
+    return 0
+
+
+def _show(console: Console, event: Event) -> None:
+    sign, style = _SIGNS[event.kind]
+    detail = f"  ({event.detail})" if event.detail else ""
+    console.print(f"[{style}]{sign:8}[/{style}] {_name(event.place)}{detail}", soft_wrap=True)
+
+
+def _show_plan(console: Console, actions: list[Action]) -> int:
+    for action in actions:
+        if action.kind != "agree":
+            _show(console, Event(action.kind, action.place, action.why))
+    changes = sum(action.changes_something for action in actions)
+    console.print(f"{changes} changes would be made; nothing was changed.")
+    return 0
+
+
+def _show_summary(console: Console, actions: list[Action], folder: Folder) -> None:
+    for name, why in sorted(folder.left_out.items()):
+        console.print(f"[dim]· skip   {name}  ({why})[/dim]", soft_wrap=True)
+    counts = {kind: sum(action.kind == kind for action in actions) for kind in ("push", "pull", "conflict")}
+    console.print(
+        f"Sent {counts['push']}, received {counts['pull']}, in conflict {counts['conflict']}.", soft_wrap=True
+    )
+
+
+def _name(place: tuple[str, str]) -> str:
+    server, filename = place
+    return filename if server == paths.HOME else f"{server}/{filename}"

@@ -1,0 +1,241 @@
+"""Folder: the files of a folder on this machine, as far as the game can hold them.
+
+Reads a file only when it holds still, writes so that at every moment the old or the new content is there, and
+remembers both sides' last common content in `.bridgehead`, under a lock that one process holds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from filelock import FileLock, Timeout
+
+from bridgehead.runtime import durable
+from bridgehead.runtime.errors import BridgeError, InvalidArgument, StorageError
+
+from ..changes.changing import digest
+from ..game import paths
+from .planning import Digests, Place
+
+OWN = ".bridgehead"
+IGNORE = ".bridgeheadignore"
+DEFINITIONS = "NetscriptDefinitions.d.ts"
+CONFIG = "tsconfig.json"
+FROM_GAME = ".from-game"
+_ALWAYS_IGNORED = (
+    f"{OWN}/**",
+    ".git/**",
+    "**/node_modules/**",
+    DEFINITIONS,
+    CONFIG,
+    IGNORE,
+    f"*{FROM_GAME}.*",
+)
+_TRIES = 5
+_TSCONFIG = {
+    "compilerOptions": {
+        "target": "ES2022",
+        "module": "ESNext",
+        "moduleResolution": "bundler",
+        "lib": ["ES2022", "DOM"],
+        "jsx": "react",
+        "allowJs": True,
+        "checkJs": True,
+        "noEmit": True,
+        "skipLibCheck": True,
+        "baseUrl": ".",
+        "paths": {"@ns": [f"./{DEFINITIONS}"], "/*": ["./*"]},
+    },
+    "include": ["**/*"],
+}
+
+
+class Folder:
+    """One folder, and which server each part of it is for."""
+
+    def __init__(self, root: Path, servers: tuple[str, ...]) -> None:
+        self.root = root
+        self.servers = servers
+        self._is_split = len(servers) > 1
+        self._cache: dict[Path, tuple[tuple[int, int], str]] = {}
+        self._ignored: tuple[int, tuple[str, ...]] = (0, ())
+        self.left_out: dict[str, str] = {}
+        """Files that cannot be in the game, and why."""
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the folder, so that a second copy of this program does not work in it too."""
+        try:
+            (self.root / OWN).mkdir(parents=True, exist_ok=True)
+        except OSError as failure:
+            raise StorageError(
+                f"The folder {self.root} cannot be used: {failure.strerror}.", next_step="Choose another one."
+            ) from failure
+        lock = FileLock(self.root / OWN / "lock", timeout=0)
+        try:
+            lock.acquire()
+        except Timeout:
+            raise InvalidArgument(
+                f"Another sync is running in {self.root}.", next_step="End that one first."
+            ) from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    # --- names ---------------------------------------------------------------------------------------------
+
+    def path_of(self, place: Place) -> Path:
+        """Return where a file of the game lies on this machine."""
+        server, filename = place
+        return self.root / server / filename if self._is_split else self.root / filename
+
+    def place_of(self, path: Path) -> Place | None:
+        """Return what a file is in the game; None for what is not synced."""
+        relative = path.relative_to(self.root).as_posix()
+        if self.is_ignored(relative):
+            return None
+        server, name = self.servers[0], relative
+        if self._is_split:
+            server, _, name = relative.partition("/")
+            if server not in self.servers or not name:
+                return None
+        try:
+            valid = paths.validate_filename(name)
+        except InvalidArgument as problem:
+            self.left_out[relative] = problem.message
+            return None
+        return (server, name) if valid == name else None
+
+    def is_ignored(self, relative: str) -> bool:
+        """Tell whether a path is left out, by our own rules or the ignore file's."""
+        return any(paths.matches(relative, pattern) for pattern in (*_ALWAYS_IGNORED, *self._patterns()))
+
+    def _patterns(self) -> tuple[str, ...]:
+        """Return the lines of the ignore file, read again when it changes."""
+        path = self.root / IGNORE
+        try:
+            mark = path.stat().st_mtime_ns
+            if self._ignored[0] != mark:
+                lines = path.read_text(encoding="utf-8").splitlines()
+                chosen = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+                self._ignored = (mark, tuple(f"{one}**" if one.endswith("/") else one for one in chosen))
+        except (OSError, UnicodeDecodeError):
+            self._ignored = (0, ())
+        return self._ignored[1]
+
+    # --- contents ------------------------------------------------------------------------------------------
+
+    def scan(self) -> Digests:
+        """Return the digest of every file that can be in the game; files that did not change are not read."""
+        found: Digests = {}
+        for top, folders, names in os.walk(self.root):
+            folders[:] = [one for one in folders if one not in (OWN, ".git", "node_modules")]
+            for name in names:
+                path = Path(top, name)
+                place = self.place_of(path)
+                known = None if place is None else self._digest(path)
+                if place is not None and known is not None:
+                    found[place] = known
+        return found
+
+    def _digest(self, path: Path) -> str | None:
+        try:
+            stat = path.stat()
+        except OSError:
+            return None
+        mark = (stat.st_mtime_ns, stat.st_size)
+        cached = self._cache.get(path)
+        if cached is not None and cached[0] == mark:
+            return cached[1]
+        content = self.read(path)
+        if content is None:
+            return None
+        self._cache[path] = (mark, digest(content))
+        return self._cache[path][1]
+
+    def read(self, path: Path) -> str | None:
+        """Return what a file holds while it holds still; None where it is gone, or not a text."""
+        for _ in range(_TRIES):
+            try:
+                before = path.stat()
+                data = path.read_bytes()
+                after = path.stat()
+            except OSError:
+                return None
+            if (
+                (before.st_mtime_ns, before.st_size)
+                == (after.st_mtime_ns, after.st_size)
+                == (
+                    before.st_mtime_ns,
+                    len(data),
+                )
+            ):
+                return self._decode(path, data)
+        return None  # it is being written right now; the next event brings it
+
+    def _decode(self, path: Path, data: bytes) -> str | None:
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            self.left_out[path.relative_to(self.root).as_posix()] = "It is not a text in UTF-8."
+            return None
+
+    def write(self, place: Place, content: str) -> None:
+        """Put a content into a file, whole or not at all."""
+        self._replace(self.path_of(place), content)
+
+    def write_beside(self, place: Place, content: str) -> Path:
+        """Put the game's content beside a file that has changed here too."""
+        path = self.path_of(place)
+        beside = path.with_name(f"{path.stem}{FROM_GAME}{path.suffix}")
+        self._replace(beside, content)
+        return beside
+
+    def find_beside(self, place: Place) -> Path | None:
+        """Return the game's content that lies beside a file, where it does."""
+        path = self.path_of(place)
+        beside = path.with_name(f"{path.stem}{FROM_GAME}{path.suffix}")
+        return beside if beside.exists() else None
+
+    def delete(self, place: Place) -> None:
+        """Delete a file."""
+        self.path_of(place).unlink(missing_ok=True)
+
+    def _replace(self, path: Path, content: str) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+        durable.replace(path, content.encode(), mode=mode)
+
+    # --- what is remembered --------------------------------------------------------------------------------
+
+    def load_base(self) -> Digests:
+        """Return what both sides held when they last agreed."""
+        try:
+            rows = msgspec.json.decode(
+                (self.root / OWN / "state.json").read_bytes(), type=list[tuple[str, str, str]]
+            )
+        except (OSError, msgspec.DecodeError):
+            return {}
+        return {(server, name): known for server, name, known in rows if server in self.servers}
+
+    def store_base(self, base: Digests) -> None:
+        """Remember what both sides hold."""
+        rows = [(server, name, known) for (server, name), known in sorted(base.items())]
+        with contextlib.suppress(OSError):  # a full disk: compared anew the next time
+            durable.replace(self.root / OWN / "state.json", msgspec.json.encode(rows))
+
+    def write_definitions(self, text: str) -> None:
+        """Put the game's definitions beside the scripts, and a tsconfig.json if there is none."""
+        with contextlib.suppress(OSError, BridgeError):
+            path = self.root / DEFINITIONS
+            if not path.exists() or path.read_text(encoding="utf-8") != text:
+                self._replace(path, text)
+            if not (self.root / CONFIG).exists():
+                self._replace(
+                    self.root / CONFIG, msgspec.json.format(msgspec.json.encode(_TSCONFIG)).decode()
+                )

@@ -1,0 +1,1 @@
+"""Tests of a folder and the game in step."""

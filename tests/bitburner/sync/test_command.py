@@ -1,0 +1,93 @@
+"""The command: a folder and a game in step, as a person runs it."""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+from bridgehead.bitburner.simulator import Game
+from tests.bitburner.serving import HOST, environment, free_port, serving
+from tests.support.stdio_peer import ROOT
+from tests.support.waiting import PATIENCE, until
+
+HOME = {"hack.js": "// hack\n", "notes.txt": "notes"}
+
+
+async def start(port: int, tmp_path: Path, *words: str) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "bridgehead", "bitburner", "sync", str(tmp_path / "scripts"), *words),
+        cwd=ROOT,
+        env=environment(tmp_path / "state", port),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        # A shell's background job ignores Ctrl-C, and hands that on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+
+
+async def finish(process: asyncio.subprocess.Process) -> tuple[int, str]:
+    async with asyncio.timeout(PATIENCE):
+        said, _ = await process.communicate()
+    return process.returncode or 0, said.decode()
+
+
+async def keep_dialling(game: Game, port: int) -> None:
+    while True:
+        if not game.is_connected:
+            await game.dial(f"ws://{HOST}:{port}")
+        await asyncio.sleep(0.05)
+
+
+async def test_it_stays_in_step_until_it_is_told_to_end(tmp_path: Path) -> None:
+    port, folder = free_port(), tmp_path / "scripts"
+    async with Game(3, {"home": HOME}) as game:
+        playing = asyncio.create_task(keep_dialling(game, port))
+        process = await start(port, tmp_path)
+        await until(lambda: (folder / "hack.js").exists() and (folder / "notes.txt").exists())
+        assert (folder / "NetscriptDefinitions.d.ts").stat().st_size > 300_000
+        assert "@ns" in (folder / "tsconfig.json").read_text(encoding="utf-8")
+
+        async def edit() -> bool:
+            (folder / "hack.js").write_text(f"// edited {os.urandom(4).hex()}\n", encoding="utf-8")
+            await asyncio.sleep(0.3)
+            return game.servers["home"]["hack.js"].startswith("// edited")
+
+        async with asyncio.timeout(PATIENCE):
+            while not await edit():
+                pass
+        process.send_signal(signal.SIGINT)
+        status, said = await finish(process)
+        playing.cancel()
+
+    assert status == 0
+    assert "Sent 0, received 2, in conflict 0." in said
+    assert "← game" in said
+    assert "→ game" in said
+    assert "Traceback" not in said
+
+
+async def test_it_shares_the_game_of_an_agents_bridge_and_pushes_once(tmp_path: Path) -> None:
+    port, folder = free_port(), tmp_path / "scripts"
+    folder.mkdir()
+    (folder / "mine.js").write_text("// mine\n", encoding="utf-8")
+    with serving(tmp_path / "stderr", environment(tmp_path / "state", port)) as agent:
+        async with Game(3, {"home": HOME}) as game:
+            await agent.status()
+            assert await game.dial(f"ws://{HOST}:{port}")
+            status, said = await finish(await start(port, tmp_path, "--push"))
+            assert status == 0, said
+            assert game.servers["home"]["mine.js"] == "// mine\n"
+            assert not (folder / "hack.js").exists()
+            assert await agent.text("read_file", filename="mine.js") == "// mine\n"
+            status, said = await finish(await start(port, tmp_path, "--dry-run"))
+            assert "2 changes would be made; nothing was changed." in said
+            assert not (folder / "hack.js").exists()
+
+
+async def test_without_a_game_it_says_what_to_do(tmp_path: Path) -> None:
+    status, said = await finish(await start(free_port(), tmp_path, "--wait", "0.1"))
+
+    assert status == 1
+    assert "Bitburner disconnected" in said
+    assert "Options → Remote API" in " ".join(said.split())
