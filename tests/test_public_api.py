@@ -16,6 +16,8 @@ LOWER = ("bridgehead.mcp", "bridgehead.runtime")
 PUBLIC_MODULES = {
     "bridgehead.mcp",
     "bridgehead.mcp.http",
+    "bridgehead.mcp.http.message",
+    "bridgehead.mcp.http.server",
     "bridgehead.mcp.in_memory",
     "bridgehead.mcp.jsonrpc",
     "bridgehead.mcp.lazy_imports",

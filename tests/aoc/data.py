@@ -13,9 +13,14 @@ from typing import Any
 from bench.aoc.kills import unmeasured
 from bridgehead.aoc.bridge import make_bridge
 from bridgehead.aoc.event import Event
+from bridgehead.aoc.files.day_file import DayFile
+from bridgehead.aoc.files.entries import NewEntry, format_timestamp
+from bridgehead.aoc.files.locking import FolderLock
+from bridgehead.aoc.files.records import read_day
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.mcp import Bridge
 from bridgehead.mcp.revisions import REVISIONS
+from bridgehead.runtime.timing import SystemClock
 from tests.support.stdio_peer import ROOT, Peer
 
 CONTRACT = REVISIONS["2024-11-05"]
@@ -100,6 +105,26 @@ def entry(
 ) -> dict[str, Any]:
     """Make an entry as the contract has it, and what more it may have."""
     return {"llm": llm, "phase": phase, "speedMs": time, "timestamp": timestamp, **more}
+
+
+SECONDS = 10.0
+"""How long a test's writer waits for a lock."""
+
+
+def open_day(data: Data, day: int = 1) -> DayFile:
+    """Open a day's file with a lock of its own, as another process has it."""
+    return DayFile(FolderLock(str(data.speeds), SECONDS), day, SystemClock())
+
+
+def new(time: int, llm: str = "gpt4") -> NewEntry:
+    """Make an entry to write."""
+    return NewEntry(llm, 1, time, format_timestamp(1764585000.0 + time))
+
+
+def times(data: Data) -> list[int]:
+    """Return all times of the first day, as everything of ours reads them."""
+    found = read_day(str(data.speeds), 1)
+    return [] if found is None else [entry.time for entry in found.all_entries]
 
 
 @contextmanager

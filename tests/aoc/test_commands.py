@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tests.aoc.data import Data, entry
-from tests.support.checked import connect
 from tests.support.person import COMMAND
 from tests.support.waiting import PATIENCE
 
@@ -33,74 +32,7 @@ def filled(data: Data) -> Data:
     return data
 
 
-def test_the_leaderboard_is_a_table(filled: Data) -> None:
-    done = typed(filled, "leaderboard")
-
-    assert (done.returncode, done.stderr) == (0, "")
-    first, second = [line.split() for line in done.stdout.splitlines() if "fast" in line or "slow|" in line]
-    assert first == ["1*", "fast", "1.00×", "1", "s", "1", "1", "1", "s", "1", "1", "s"]
-    assert second[:3] == ["2*", "slow|model", "2.55×"]
-    assert "Ranked by the geometric mean" in done.stdout
-
-
 LONG = "meta-llama/Llama-4-Maverick-17B-128E"
-
-
-@pytest.mark.parametrize("columns", ["60", "80", None])
-def test_names_are_whole_at_sixty_columns_and_in_a_pipe(data: Data, columns: str | None) -> None:
-    data.put_speeds(1, [*(entry(LONG, time) for time in range(150_000, 186_000, 1000)), entry("o3", 9)])
-    environment = {**os.environ, **data.environment()}
-    environment.pop("COLUMNS", None)
-    environment |= {"COLUMNS": columns} if columns else {}
-
-    done = subprocess.run(
-        [COMMAND, "aoc", "leaderboard"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-        env=environment,
-    )
-
-    (row,) = [line for line in done.stdout.splitlines() if LONG in line]
-    assert "2.79 min" in row
-    assert ("stdev" in done.stdout) == (columns is None)
-    assert all(len(line) <= int(columns or 1000) for line in done.stdout.splitlines())
-
-
-def test_the_leaderboard_as_csv_can_be_read_back(filled: Data) -> None:
-    rows = list(csv.DictReader(io.StringIO(typed(filled, "leaderboard", "--format", "csv").stdout)))
-
-    assert [(row["rank"], row["llm"], row["median"], row["stdev"]) for row in rows] == [
-        ("1", "fast", "1000", ""),
-        ("2", "slow|model", "2550", str(5000**0.5)),
-    ]
-
-
-async def test_every_view_of_a_board_has_the_same_figures(filled: Data) -> None:
-    table = typed(filled, "leaderboard").stdout
-    as_json = json.loads(typed(filled, "leaderboard", "--format", "json").stdout)
-    as_markdown = typed(filled, "leaderboard", "--format", "markdown").stdout
-    async with connect(filled.bridge()) as client:
-        tool = await client.call("speed_leaderboard")
-        params = {"name": "compare_models", "arguments": {}}
-        prompt = (await client.request("prompts/get", params))["messages"][0]["content"]["text"]
-
-    assert as_json["rows"] == tool["structuredContent"]["rows"]
-    assert as_json["rows"][1]["slower"] == pytest.approx(2.55)
-    for text in (table, as_markdown, tool["content"][0]["text"], prompt):
-        assert "2.55×" in text
-        assert "2.55 s" in text
-
-
-def test_the_leaderboard_as_markdown_is_a_table(filled: Data) -> None:
-    lines = typed(filled, "leaderboard", "--format", "markdown").stdout.splitlines()
-
-    assert lines[0] == (
-        "| rank | model | slower | 95 % | median | runs | puzzles | best | claimed | mean | stdev |"
-    )
-    assert lines[3].startswith(r"| 2* | slow\|model | 2.55× | ")
-    assert lines[3].endswith(" | 2.55 s | 2 | 1 | 2.5 s | 2 | 2.55 s | 70.7 ms |")
 
 
 def test_the_leaderboard_takes_filters(filled: Data) -> None:
@@ -174,70 +106,6 @@ def test_init_makes_a_folder_in_which_the_first_call_works(tmp_path: Path) -> No
     assert "has everything already" in again.stdout
     assert "Lanterns on the quay" in called.stdout
     assert "answers/" in (data.folder / ".gitignore").read_text().splitlines()
-
-
-def test_check_finds_nothing_wrong_with_good_files(filled: Data) -> None:
-    filled.puzzle(1, "one", "two")
-    (filled.folder / "aliases.json").write_text('{"fast": ["quick"]}')
-    (filled.folder / "instructions" / "README.md").write_text("not one of ours")
-
-    done = typed(filled, "check")
-
-    assert (done.returncode, done.stdout) == (0, "4 files read, no problems\n")
-
-
-def test_check_needs_no_folders(tmp_path: Path) -> None:
-    data = Data(tmp_path)
-    data.instructions.rmdir()
-
-    assert typed(data, "check").stdout == "0 files read, no problems\n"
-
-
-def test_check_lists_every_problem_with_its_file_and_place(data: Data) -> None:
-    data.puzzle(1, b"\xff", "two")
-    (data.instructions / "Day03_phase2.md").write_text("alone")
-    (data.instructions / "Day4_phase1.md").write_text("short number")
-    (data.instructions / "day05.json").write_text("{")
-    (data.instructions / "Day06_phase1.md").mkdir()
-    (data.folder / "aliases.json").write_text("[]")
-    good = entry("a", 1)
-    data.put_speeds(
-        1,
-        [
-            {**good, "phase": 3},
-            good,
-            {**good, "timestamp": "yesterday"},
-            {"llm": "a", "phase": 1, "timestamp": ""},
-            {**good, "llm": "a\nb"},
-        ],
-    )
-    data.put_speeds(2, {"day": 3, "entries": []})
-    data.put_speeds(3, b'{"day": 3, "entries": [')
-    (data.speeds / "day26.json").write_text("{}")
-    data.speeds_file(4).mkdir()
-
-    done = typed(data, "check")
-
-    assert done.returncode == 1
-    lines = done.stdout.splitlines()
-    for name, place in (
-        ("Day01_phase1.md", "not UTF-8"),
-        ("Day03_phase2.md", "Day03_phase1.md is missing"),
-        ("Day4_phase1.md", "never read"),
-        ("day05.json", "truncated"),
-        ("Day06_phase1.md", "not a file"),
-        ("aliases.json", "broken"),
-        ("speeds/day01.json", "line 1: `phase` must be 1 or 2. Fix or remove this entry"),
-        ("speeds/day01.json", "'yesterday' is not an ISO 8601 timestamp"),
-        ("speeds/day01.json", "neither `speedMs` nor `speed_ms`. Fix or remove this entry"),
-        ("speeds/day01.json", "control characters"),
-        ("speeds/day02.json", "of day 3"),
-        ("speeds/day03.json", "line 1: not valid JSON (Input data was truncated). Fix or move the file"),
-        ("speeds/day26.json", "never read"),
-        ("speeds/day04.json", "not a file"),
-    ):
-        assert any(name in line and place in line for line in lines), (name, place, lines)
-    assert lines[-1] == "12 files read, 14 problems"
 
 
 def test_plot_draws_pictures(filled: Data, tmp_path: Path) -> None:

@@ -143,3 +143,37 @@ def test_very_many_callers_do_not_make_very_many_samples() -> None:
 
     assert found[f'bridgehead_client_requests_total{{client="{OTHERS}"}}'] == 200
     assert sum("client=" in key for key in found) == 1001
+
+
+async def test_errors_of_the_protocol_are_counted_by_method_and_code(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as host:
+        await host.try_call("/mcp", "no_such_tool")
+        await host.post_call("/mcp", call("alpha_echo", {"txt": 1}))
+        message = stateless("no/such_method")
+        await host.post("/mcp", message, mirrored(message))
+        found = await scraped(host)
+
+    name = "bridgehead_protocol_errors_total"
+    assert found[f'{name}{{method="tools/call",code="-32602"}}'] >= 1
+    assert found[f'{name}{{method="(unknown)",code="-32601"}}'] == 1
+
+
+async def test_the_process_and_what_runs_in_it_are_shown(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as host:
+        found = await scraped(host)
+
+    assert found["process_resident_memory_bytes"] > 1_000_000
+    assert found["process_open_fds"] > 3
+    assert any(key.startswith("bridgehead_build_info{version=") for key in found)
+
+
+async def test_openmetrics_is_given_to_who_asks_for_it(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as host:
+        await host.try_call("/mcp", "alpha_echo")
+        response = await host.get("/metrics", {"Accept": "application/openmetrics-text; version=1.0.0"})
+        page = (await response.body()).decode()
+
+    assert response.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")
+    assert page.endswith("# EOF\n")
+    assert "# TYPE bridgehead_http_requests counter\n" in page
+    assert "\nbridgehead_http_requests_total{" in page

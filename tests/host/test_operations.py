@@ -19,7 +19,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "operations.md").read_text(encoding="utf-8")
 CONSOLE = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
 COMMANDS = [line.removeprefix("$ ") for block in CONSOLE for line in block.splitlines()]
-METRIC = r"(?:bridgehead|mercury|ws|rpc|tool)_[a-z_]+"
+METRIC = r"(?:bridgehead|mercury|process|rpc|tool|ws)_[a-z_]+"
 
 
 async def counted(folder: Path) -> set[str]:
@@ -51,6 +51,14 @@ async def test_the_dashboard_shows_every_metric_and_no_other(tmp_path: Path) -> 
 
     assert {name.removesuffix("_bucket") for name in shown} == await counted(tmp_path)
     assert len({panel["id"] for panel in panels}) == len(panels)
+
+
+async def test_the_alerts_name_only_metrics_that_are_there(tmp_path: Path) -> None:
+    text = (DOCS / "prometheus-alerts.yaml").read_text(encoding="utf-8")
+    named = set(re.findall(METRIC, " ".join(re.findall(r"expr: (.*)", text))))
+
+    assert len(named) > 5
+    assert named - {"bridgehead_tls_certificate_expiry_timestamp_seconds"} <= await counted(tmp_path)
 
 
 def test_every_reason_is_documented() -> None:

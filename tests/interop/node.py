@@ -41,7 +41,7 @@ class Package:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         (self.folder / "package.json").write_text(json.dumps({"private": True}), encoding="utf-8")
-        _npm("install", "--ignore-scripts", "--save-exact", f"{self.name}@{self.version}", folder=self.folder)
+        npm("install", "--ignore-scripts", "--save-exact", f"{self.name}@{self.version}", folder=self.folder)
         stamp.touch()
 
 
@@ -53,12 +53,13 @@ def node() -> str:
     return str(runtime.home / "bin" / ("node.exe" if system == "win" else "node"))
 
 
-def _npm(*arguments: str, folder: Path) -> None:
-    npm = shutil.which("npm")
-    if npm is None:
+def npm(*arguments: str, folder: Path) -> None:
+    """Run npm in a folder."""
+    program = shutil.which("npm")
+    if program is None:
         raise SystemExit("npm is needed to install the official clients; it comes with Node.js.")
     done = subprocess.run(
-        [npm, *arguments, "--no-audit", "--no-fund", "--loglevel=error"],
+        [program, *arguments, "--no-audit", "--no-fund", "--loglevel=error"],
         cwd=folder,
         capture_output=True,
         text=True,

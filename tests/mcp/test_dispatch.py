@@ -9,6 +9,8 @@ from msgspec import UNSET
 
 from bridgehead.mcp import Arguments, Bridge, Context, NoArguments, ProtocolError
 from bridgehead.mcp.calls.params import META_PREFIX
+from bridgehead.mcp.dispatch import Dispatcher
+from bridgehead.mcp.in_memory import InMemoryClient
 from bridgehead.mcp.methods.request import read
 from bridgehead.mcp.revisions import V2025_11_25
 from tests.support.checked import STATELESS, connect
@@ -151,3 +153,20 @@ async def test_a_transport_that_was_told_the_stateless_era_holds_the_request_to_
             client.dispatcher.serve(request, client.connection, client, expected=STATELESS)
 
         assert client.dispatcher.serve(request, client.connection, client, expected=V2025_11_25)
+
+
+async def test_whoever_counts_errors_hears_their_method_and_code() -> None:
+    heard: list[tuple[str, int]] = []
+    dispatcher = Dispatcher(Gate().bridge, on_error=lambda method, code: heard.append((method, code)))
+    client = InMemoryClient(dispatcher, STATELESS, {})
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("x" * 1000, {}),
+        ("tools/call", {"name": 5}),
+        ("tools/call", {"name": "nobody"}),
+        ("tools/list", {}),
+    ]
+    for method, params in calls:
+        message = {"id": 1, "method": method, "params": {**params, "_meta": STATELESS_META}}
+        await client.raw(msgspec.json.encode({"jsonrpc": "2.0", **message}))
+
+    assert heard == [("(unknown)", -32601), ("tools/call", -32602), ("tools/call", -32602)]

@@ -17,13 +17,22 @@ MODELS = {"data": [{"id": "m", "pricing": {"prompt": "free", "completion": None}
 
 @asynccontextmanager
 async def answering(
-    status: int, body: Any, folder: Path, *, models: Any = MODELS, **settings: str
+    status: int,
+    body: Any,
+    folder: Path,
+    *,
+    models: Any = MODELS,
+    seen: list[bytes] | None = None,
+    **settings: str,
 ) -> AsyncIterator[CheckedClient]:
     """Connect to the bridge before an API that answers everything but the model list with one body."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
         is_list = head.startswith(b"GET")
+        if seen is not None and not is_list:
+            size = int(head.lower().partition(b"content-length:")[2].split()[0])
+            seen.append(head.split()[1] + b" " + await reader.readexactly(size))
         found = (
             json.dumps(models).encode()
             if is_list

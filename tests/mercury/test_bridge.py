@@ -96,3 +96,20 @@ async def test_the_audit_line_of_a_call_names_the_request_that_made_it(
 
     lines = [json.loads(line) for line in log.getvalue().splitlines()]
     assert [line["request"] for line in lines if line["event"] == "call"] == ["trip-1", "trip-2", "trip-3"]
+
+
+@pytest.mark.parametrize(
+    ("parent", "is_passed"),
+    [("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", True), ("00-x\r\nEvil: 1", False)],
+)
+async def test_the_trace_of_a_caller_is_passed_on_to_the_api(
+    api: Simulator, tmp_path: Path, parent: str, *, is_passed: bool
+) -> None:
+    async with connect(make(environment(api.url, tmp_path), Metrics())) as client:
+        await client.call(
+            "mercury_chat_completion", HELLO, _meta={"traceparent": parent, "tracestate": "a=b"}
+        )
+
+    *_, asked = (one for one in api.requests if one.path.endswith("/chat/completions"))
+    assert (asked.headers.get("traceparent") == parent) is is_passed
+    assert (asked.headers.get("tracestate") == "a=b") is is_passed

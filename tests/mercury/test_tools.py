@@ -14,12 +14,13 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SNAPSHOT = Path(__file__).with_name("tools.json")
 BUDGETS = {
-    "mercury_chat_completion": 1550,
-    "mercury_chat_stream": 1550,
+    "mercury_chat_completion": 1600,
+    "mercury_chat_stream": 1600,
     "mercury_fim_completion": 850,
     "mercury_edit_completion": 850,
     "mercury_apply_edit": 850,
     "mercury_next_edit": 1000,
+    "mercury_decide": 1100,
     "mercury_list_models": 400,
     "mercury_batch": 1200,
     "mercury_usage": 1050,

@@ -90,6 +90,12 @@ class Authority:
         return {**made, "kid": name, "use": "sig", **algorithm_name}
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await self._answer(reader, writer)
+        finally:
+            writer.close()  # also where a test ends while it hangs
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         line = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].decode()
         self.asked.append(line)
         while self.hangs:
@@ -101,7 +107,6 @@ class Authority:
             % (status, len(body or b""), body or b"")
         )
         await writer.drain()
-        writer.close()
 
 
 @asynccontextmanager

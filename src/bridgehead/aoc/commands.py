@@ -213,7 +213,7 @@ def _export(event: Event, chosen: Namespace, _settings: AocSettings) -> int:
 
 
 def _check(event: Event, _chosen: Namespace, _settings: AocSettings) -> int:
-    from .files.check import check
+    from .doctor import check
 
     report = check(event.folders)
     for problem in report.problems:

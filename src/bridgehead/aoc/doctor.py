@@ -1,20 +1,165 @@
-"""Doctor: looks at the folders and files of an event, for one screen."""
+"""Doctor: reads every file of an event and says what is wrong. Blocks.
 
-# ruff: noqa: PTH112 - one way to write a path in this package
+`bridgehead aoc check` lists everything that it finds, `bridgehead doctor` what fits on a screen.
+"""
+
+# ruff: noqa: PTH112, PTH118, PTH208 - one way to write a path in this package
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import NamedTuple
 
+import msgspec
+from msgspec import Raw, Struct
+
+from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding, settings_finding
 
 from .bridge import open_event
-from .files.check import check
+from .files import day_document, instructions, layout
+from .files.day_document import CorruptDay
+from .files.entries import Entry
+from .files.layout import Folders
+from .files.names import canonical_name, is_control, read_aliases
+from .files.snapshot import BYTE_ORDER_MARK, UNDECODABLE, read_snapshot
 from .settings import AocSettings
 
 _SHOWN = 3
+"""Problems that fit on a screen; `aoc check` lists them all."""
+_MEANT = re.compile(r"day\W*\d+.*\.(md|json)", re.IGNORECASE)
+"""A name that somebody may have meant to be read."""
+
+
+class Problem(NamedTuple):
+    """What is wrong, and with which file."""
+
+    path: str
+    text: str
+
+
+class Report(NamedTuple):
+    """What a check found."""
+
+    files: int
+    problems: list[Problem]
+
+
+def check(folders: Folders) -> Report:
+    """Read every file."""
+    files, problems = 0, []
+    for folder, look in ((folders.instructions, _instruction), (folders.speeds, _speeds)):
+        for name in _names(folder):
+            files += 1
+            path = os.path.join(folder, name)
+            problems += [Problem(path, text) for text in look(folder, name)]
+    if os.path.lexists(folders.aliases):
+        files += 1
+        problems += [Problem(folders.aliases, text) for text in _aliases(folders.aliases)]
+    return Report(files, problems)
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(name for name in os.listdir(folder) if _MEANT.fullmatch(name))
+    except FileNotFoundError:
+        return []
+
+
+def _instruction(folder: str, name: str) -> Iterator[str]:
+    day = layout.day_of_instruction_file(name)
+    if day is None:
+        yield "is never read: names are Day01_phase1.md, Day01_phase2.md or day01.json, up to 25"
+        return
+    first = layout.markdown_name(day, 1)
+    if name == layout.markdown_name(day, 2) and not os.path.lexists(os.path.join(folder, first)):
+        yield f"is never read: {first} is missing"
+    try:
+        instructions.check_file(folder, name, day)
+    except BridgeError as error:
+        yield str(error)
+
+
+def _aliases(path: str) -> Iterator[str]:
+    try:
+        read_aliases(path)
+    except BridgeError as error:
+        yield str(error)
+
+
+def _speeds(folder: str, name: str) -> Iterator[str]:
+    day = layout.day_of_speeds_file(name)
+    if day is None:
+        yield "is never read: names are day01.json to day25.json"
+        return
+    try:
+        stored = read_snapshot(os.path.join(folder, name), day_document.MAX_BYTES)
+    except BridgeError as error:
+        yield str(error)
+        return
+    if stored is not None:
+        yield from find_problems(stored.data, day)
+
+
+class _Loose(Struct):
+    entries: list[Raw]
+
+
+def find_problems(data: bytes, day: int) -> Iterator[str]:
+    """Find everything that is wrong with a day's records, with its line and what to do."""
+    text = data.removeprefix(BYTE_ORDER_MARK)
+    try:
+        entries = dict(enumerate(day_document.decode_day(data, day).entries))
+    except CorruptDay as problem:
+        single, entries = _one_by_one(text, day)
+        yield from single or [f"{problem}. Fix or move the file: until then no record of this day counts"]
+    doubts = [(place, wrong) for place, entry in entries.items() for wrong in _doubts(entry)]
+    lines = day_document.lines_of_entries(text) if doubts else []
+    yield from (f"line {lines[place]}: {wrong}" for place, wrong in doubts)
+
+
+def _doubts(entry: Entry) -> Iterator[str]:
+    """Find what can be read and is still not as it should be."""
+    if not entry.timestamp:
+        yield "the entry has no `timestamp` and counts as the oldest. Add one: 2025-12-01T10:30:00.000Z"
+    elif not _is_moment(entry.timestamp):
+        yield f"{entry.timestamp!r} is not an ISO 8601 timestamp. Write it as 2025-12-01T10:30:00.000Z"
+    if any(is_control(character) for character in entry.llm):
+        yield f"the name {entry.llm!r} has control characters. Remove them"
+    elif canonical_name(entry.llm) != entry.llm:
+        yield (
+            f"the name {entry.llm!r} looks like {canonical_name(entry.llm)!r} and counts as it. "
+            "Write it so, and nobody has to wonder"
+        )
+
+
+def _is_moment(timestamp: str) -> bool:
+    try:
+        datetime.fromisoformat(timestamp)
+    except ValueError:
+        return False
+    return True
+
+
+def _one_by_one(data: bytes, day: int) -> tuple[list[str], dict[int, Entry]]:
+    """Look at each entry by itself, so that one that is wrong does not hide the next."""
+    wrong: list[str] = []
+    fine: dict[int, Entry] = {}
+    try:
+        raws = msgspec.json.decode(data, type=_Loose).entries
+    except UNDECODABLE:
+        return wrong, fine
+    for line, (place, raw) in zip(day_document.lines_of_entries(data), enumerate(raws), strict=True):
+        alone = b'{"day": %d, "entries": [%b]}' % (day, bytes(raw))
+        try:
+            (fine[place],) = day_document.decode_day(alone, day).entries
+        except CorruptDay as problem:
+            wrong.append(f"line {line}: {str(problem).removeprefix('line 1: ')}. Fix or remove this entry")
+    return wrong, fine
 
 
 async def examine(environment: Mapping[str, str]) -> list[Finding]:

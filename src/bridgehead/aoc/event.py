@@ -22,14 +22,13 @@ from .ranking.board import Board, Filters, Row, Skipped
 from .ranking.history import Page, Run
 
 if TYPE_CHECKING:
-    from .files.aliases import Aliases
-    from .files.answers import Verdict
-    from .files.attempts import Attempts
+    from .files.attempts import Attempts, Stopwatch
     from .files.day_file import Recorded
     from .files.entries import Entry, Group, RecordKey
+    from .files.instructions import Verdict
+    from .files.names import Aliases
     from .files.recorder import NewRun, Recorder
     from .files.records import Records
-    from .files.stopwatch import Stopwatch
     from .ranking.comparison import Puzzle
 
 MAX_BOARDS = 64
@@ -106,15 +105,13 @@ class Event:
     @cached_property
     def stopwatch(self) -> Stopwatch:
         """What times attempts."""
-        from .files.stopwatch import Stopwatch
+        from .files.attempts import Stopwatch
 
         return Stopwatch(self.attempts, self.clock)
 
     def check_answer(self, day: int, phase: int, answer: str) -> Verdict:
         """Compare an answer with the known one. Blocks."""
-        from .files.answers import check_answer
-
-        return check_answer(self.folders.answers, day, phase, answer)
+        return instructions.check_answer(self.folders.answers, day, phase, answer)
 
     def prepare(self) -> None:
         """Load what records and rankings need, so that the first of them does not wait.
@@ -231,7 +228,7 @@ class Event:
         return sorted(row.llm for row in view.rows)
 
     def _aliases(self, skipped: list[Skipped]) -> Aliases:
-        from .files.aliases import read_or_skip
+        from .files.names import read_or_skip
 
         return read_or_skip(self.folders.aliases, skipped)
 

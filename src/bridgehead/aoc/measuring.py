@@ -24,8 +24,8 @@ from bridgehead.runtime.errors import InvalidArgument, NotFound
 
 from .event import Event
 from .files import layout
-from .files.answers import Verdict
 from .files.entries import EXECUTION, MEASURED
+from .files.instructions import Verdict
 from .files.recorder import NewRun
 
 MAX_OUTPUT = 1024 * 1024

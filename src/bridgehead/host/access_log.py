@@ -13,7 +13,7 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.timing import Clock
 
 from .auth.throttle import Throttle
-from .request import HostRequest
+from .request import HostRequest, read_trace_id
 
 LINES_PER_MINUTE = 60
 SETTLE_SECONDS = 60.0
@@ -106,4 +106,5 @@ def _fields(request: HostRequest, status: int, seconds: float) -> dict[str, obje
         fields["name"] = request.grant.name
     if request.reason:
         fields["reason"] = request.reason
-    return fields
+    trace = read_trace_id(request.headers)
+    return fields | {"trace": trace} if trace else fields

@@ -25,7 +25,15 @@ from .pages import Pages
 from .proxies import Proxies
 from .registry import Registry
 from .reloading import Reloader
-from .request import HostRequest, RequestIds, answer_preflight, current_id, is_preflight
+from .request import (
+    HostRequest,
+    RequestIds,
+    answer_preflight,
+    current_id,
+    current_trace,
+    is_preflight,
+    read_trace_id,
+)
 from .routes import Route
 from .views import Views
 
@@ -82,12 +90,16 @@ class HostApplication:
         """Answer one request."""
         request = self._describe(http)
         before = current_id.set(request.id)
+        if b"traceparent" in http.headers:
+            current_trace.set(read_trace_id(http.headers))
         try:
             handled = self._answer(request)
         except Rejection as rejection:
             handled = self._reject(request, rejection)
         finally:
             current_id.reset(before)
+            if b"traceparent" in http.headers:
+                current_trace.set("")
         if isinstance(handled, Response):
             self._record(request, handled.status)
             return handled
@@ -148,6 +160,7 @@ class HostApplication:
     ) -> Response | ResponseStream:
         """Do the work towards a response, for as long as its caller may have it."""
         current_id.set(request.id)
+        current_trace.set(read_trace_id(request.headers))
         request.task = asyncio.current_task()
         self._running.add(request)
         self.metrics.in_flight += 1
@@ -184,7 +197,11 @@ class HostApplication:
             request.reason = REASONS[status]
             self.metrics.rejections.add(request.reason)
         self.metrics.count_request(
-            request.route, status, seconds, None if request.grant is None else request.grant.name
+            request.route,
+            status,
+            seconds,
+            None if request.grant is None else request.grant.name,
+            is_stream=request.http.stream is not None,
         )
         self._access_log.write(request, status, seconds)
 

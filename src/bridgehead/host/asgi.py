@@ -38,6 +38,6 @@ def create_app(
         env,
         SystemClock(),
         state_key=secrets.token_bytes(32),
-        tracer=open_tracer(settings.otel_endpoint),
+        tracer=open_tracer(env),
     )
     return asgi(app)

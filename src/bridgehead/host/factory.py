@@ -98,6 +98,7 @@ def make_application(
         limits_of(settings),
         state_key=state_key,
         session_prefix="" if workers is None else workers.session_prefix,
+        on_error=lambda *error: metrics.count_error(*error),  # noqa: PLW0108 - it is made below
     )
     metrics = HostMetrics(views.callers)
     if certificate is not None:

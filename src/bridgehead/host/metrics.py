@@ -7,19 +7,28 @@ name become one family.
 
 from __future__ import annotations
 
+import os
+import platform
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
+from pathlib import Path
 
+from bridgehead import __version__
 from bridgehead.mcp import CallHook, Invocation, Outcome, observe_calls
 from bridgehead.mcp.http.callers import Callers
 from bridgehead.runtime.metrics import Histogram, Metric, Metrics
 
+from .request import current_id
 from .tracing import Tracer
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS = b"application/openmetrics-text"
+OPENMETRICS_TYPE = OPENMETRICS + b"; version=1.0.0; charset=utf-8"
 
 _HELP = b"# HELP "
+_DESCRIPTORS = Path("/proc/self/fd")
 
 _MOST_CLIENTS = 1000
 OTHERS = "(others)"
@@ -40,7 +49,16 @@ class HostMetrics:
             "bridgehead_http_requests_total", "HTTP requests that were answered.", "route", "status"
         )
         self._seconds = metrics.histogram(
-            "bridgehead_http_request_seconds", "How long an HTTP request took, streams included.", "route"
+            "bridgehead_http_request_seconds", "How long an HTTP request took, streams apart.", "route"
+        )
+        self._stream_seconds = metrics.histogram(
+            "bridgehead_http_stream_seconds", "How long a response took that was a stream.", "route"
+        )
+        self._errors = metrics.counter(
+            "bridgehead_protocol_errors_total",
+            "Requests answered with an error of the protocol: unknown tools, bad arguments and the like.",
+            "method",
+            "code",
         )
         self._clients = metrics.counter(
             "bridgehead_client_requests_total", "Requests by the name of the caller.", "client"
@@ -53,6 +71,7 @@ class HostMetrics:
         self.auth_failures = metrics.counter(
             "bridgehead_auth_failures_total", "Requests without a valid token.", "reason"
         )
+        show_process(metrics)
         metrics.gauge(
             "bridgehead_http_in_flight",
             "HTTP requests being served that take waiting.",
@@ -81,10 +100,16 @@ class HostMetrics:
             lambda: {(): read_expiry()},
         )
 
-    def count_request(self, route: str, status: int, seconds: float, client: str | None) -> None:
+    def count_error(self, method: str, code: int) -> None:
+        """Count one error of the protocol."""
+        self._errors.add(method, str(code))
+
+    def count_request(
+        self, route: str, status: int, seconds: float, client: str | None, *, is_stream: bool = False
+    ) -> None:
         """Count one request that is over."""
         self._requests.add(route, _STATUS[status])
-        self._seconds.observe(seconds, route)
+        (self._stream_seconds if is_stream else self._seconds).observe(seconds, route)
         if client is not None:
             known = self._clients.values
             self._clients.add(client if len(known) < _MOST_CLIENTS or (client,) in known else OTHERS)
@@ -116,14 +141,45 @@ class CallMetrics:
             self._in_flight += 1
 
     def _count(self, call: Invocation, outcome: Outcome, seconds: float) -> None:
+        if self._tracer is not None:
+            self._tracer.trace_call(self._bridge, call, outcome, seconds, current_id.get())
         if call.kind != "tool":
             return
         if outcome.waited:
             self._in_flight -= 1
         self._calls.add(call.name, outcome.status)
         self._seconds.observe(seconds, call.name)
-        if self._tracer is not None:
-            self._tracer.trace_call(self._bridge, call, outcome.status, seconds)
+
+
+def show_process(metrics: Metrics) -> None:
+    """Show what runs, and what it takes of the machine, under the names that Prometheus clients use."""
+    build = (__version__, platform.python_version())
+    metrics.gauge("bridgehead_build_info", "What runs.", lambda: {build: 1.0}, "version", "python")
+    started = time.time()
+    metrics.gauge("process_start_time_seconds", "When it was started.", lambda: {(): started})
+    metrics.total("process_cpu_seconds_total", "CPU time it took.", lambda: {(): time.process_time()})
+    if _DESCRIPTORS.is_dir():
+        metrics.gauge(
+            "process_open_fds", "Open files.", lambda: {(): float(len(list(_DESCRIPTORS.iterdir())))}
+        )
+        metrics.gauge("process_resident_memory_bytes", "Memory in use.", lambda: {(): _resident_bytes()})
+
+
+def _resident_bytes() -> float:
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    return float(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def to_openmetrics(page: bytes) -> bytes:
+    """Make OpenMetrics of a page: a counter's family has no `_total`, and the page says where it ends."""
+    lines = []
+    for line in page.decode().splitlines():
+        if line.startswith(("# HELP ", "# TYPE ")):
+            _, kind, name, rest = line.split(" ", 3)
+            lines.append(f"# {kind} {name.removesuffix('_total')} {rest}")
+        else:
+            lines.append(line)
+    return ("\n".join([*lines, "# EOF"]) + "\n").encode()
 
 
 def write_metrics(sources: Iterable[tuple[Given, Metrics]]) -> bytes:

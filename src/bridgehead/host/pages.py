@@ -17,7 +17,16 @@ from bridgehead.runtime.metrics import Metrics
 
 from .auth.grants import Grant
 from .auth.rejection import reject_method
-from .metrics import CONTENT_TYPE, Given, HostMetrics, join_pages, write_metrics
+from .metrics import (
+    CONTENT_TYPE,
+    OPENMETRICS,
+    OPENMETRICS_TYPE,
+    Given,
+    HostMetrics,
+    join_pages,
+    to_openmetrics,
+    write_metrics,
+)
 from .registry import BridgeStatus, Registry
 from .request import HostRequest
 from .routes import ALIVE, METRICS, NO_OAUTH, READY, RESOURCE, Route
@@ -46,7 +55,7 @@ class Pages:
         self._pages: dict[str, Callable[[HostRequest, Route], Handled]] = {
             ALIVE: lambda _request, _route: _ALIVE,
             READY: self._ready,
-            METRICS: lambda _request, _route: self._all_metrics(),
+            METRICS: lambda request, _route: self._all_metrics(request),
         }
         if describe_resource is not None:
             self._pages[RESOURCE] = lambda request, route: describe_resource(request, route.bridge)
@@ -105,11 +114,14 @@ class Pages:
             if status.bridge is not None:
                 yield (*given, ("bridge", name)), status.metrics
 
-    async def _all_metrics(self) -> Response:
+    async def _all_metrics(self, request: HostRequest) -> Response:
         texts = [self.own_metrics()]
         if self._workers is not None:
             asked = (self._workers.fetch_metrics(number) for number in self._workers.others)
             texts += await asyncio.gather(*asked)
+        if OPENMETRICS in request.headers.get(b"accept", b""):
+            page = to_openmetrics(join_pages(texts))
+            return Response(200, page, ((b"content-type", OPENMETRICS_TYPE),))
         return Response(200, join_pages(texts), ((b"content-type", CONTENT_TYPE),))
 
 

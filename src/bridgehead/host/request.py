@@ -20,6 +20,9 @@ from .auth.grants import Grant
 ID_HEADER = b"x-request-id"
 current_id: ContextVar[str] = ContextVar("request", default="")
 """The id of the request that is being served, for whatever is logged meanwhile."""
+current_trace: ContextVar[str] = ContextVar("trace", default="")
+"""The id of the trace that it is a part of, where its headers say so."""
+_TRACE_ID = re.compile(rb"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 _GOOD_ID = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,64}")
 _HEADER_NAMES = re.compile(rb"[A-Za-z0-9-]{1,64}(\s*,\s*[A-Za-z0-9-]{1,64}){0,63}")
 _EXPOSED = b"mcp-session-id, mcp-protocol-version, x-request-id, www-authenticate, retry-after"
@@ -95,10 +98,17 @@ class RequestIds:
         return f"{self._process}-{next(self._numbers):x}"
 
 
+def read_trace_id(headers: dict[bytes, bytes]) -> str:
+    """Return the id of the trace that a request's headers name; nothing where they name none."""
+    found = _TRACE_ID.fullmatch(headers.get(b"traceparent", b""))
+    return found.group(1).decode() if found else ""
+
+
 def log_fields() -> dict[str, object]:
     """Give the fields that a line about the current request has."""
-    request = current_id.get()
-    return {"request": request} if request else {}
+    request, trace = current_id.get(), current_trace.get()
+    fields: dict[str, object] = {"request": request} if request else {}
+    return fields | {"trace": trace} if trace else fields
 
 
 # --- CORS -----------------------------------------------------------------------------------------------

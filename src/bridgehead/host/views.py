@@ -7,6 +7,7 @@ connection to each far side, however many views there are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from bridgehead import __version__
@@ -40,6 +41,7 @@ class Views:
         *,
         state_key: bytes,
         session_prefix: str = "",
+        on_error: Callable[[str, int], None] | None = None,
     ) -> None:
         self._registry = registry
         self._offering = offering
@@ -47,6 +49,7 @@ class Views:
         self._limits = limits
         self._state_key = state_key
         self._session_prefix = session_prefix
+        self._on_error = on_error
         self._views: dict[Key, Application] = {}
         self.callers = Callers(limits)
         """What each caller has open, over all views."""
@@ -73,7 +76,11 @@ class Views:
         parts = [self._part(name, may_write=may_write, may_spend=may_spend) for name, may_write in open_]
         whole = parts[0] if bridge else combine(NAME, __version__, parts, title="Bridgehead")
         dispatcher = Dispatcher(
-            whole, limits=self._limits, state_key=self._state_key, lifespans=self._registry.lifespans
+            whole,
+            limits=self._limits,
+            state_key=self._state_key,
+            lifespans=self._registry.lifespans,
+            on_error=self._on_error,
         )
         return Application(
             dispatcher,

@@ -7,7 +7,7 @@ move the bytes that come back.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgspec
@@ -17,18 +17,23 @@ from . import jsonrpc
 from .bridge import Bridge
 from .calls.context import Context, find_input_requests
 from .calls.params import META_PREFIX, CancelledParams
-from .connection import Connection, Outlet, Reply
+from .connection import Client, Connection, Outlet, Reply
 from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, Dialect, Failure, ProtocolError, ToolError
 from .features.tools import InvalidArguments, encode_result, error_result
 from .lazy_imports import asyncio, inspect, logging
 from .lifespan import Lifespans
 from .limits import Limits
 from .methods.request import Request, client_of, read
+from .methods.table import Method
 from .revisions import V2026_07_28, Revision
 from .server import Body, Server
 
 _LONGEST_LOGGED = 300
 """Characters of a refusal's words, in which what the client sent may be repeated."""
+
+
+OnError = Callable[[str, int], None]
+"""Hears of each error of the protocol that a request is answered with: its method and the code."""
 
 
 class Dispatcher(Server):
@@ -41,8 +46,10 @@ class Dispatcher(Server):
         limits: Limits | None = None,
         state_key: bytes | None = None,
         lifespans: Lifespans | None = None,
+        on_error: OnError | None = None,
     ) -> None:
         super().__init__(bridge, limits=limits, state_key=state_key, lifespans=lifespans)
+        self._on_error = on_error
         # Every result of the stateless era begins in the same way, so that is encoded once.
         self._server_meta = {META_PREFIX + "serverInfo": bridge.info.fit(V2026_07_28)}
         self._complete = b'{"resultType":"complete","_meta":%b' % jsonrpc.encode(self._server_meta)
@@ -113,16 +120,12 @@ class Dispatcher(Server):
 
         `expected` is the revision that the transport was told beside the message, where it was.
         """
-        client = client_of(request, connection, expected)
-        method = request.method
-        if (
-            method is None
-            or not (method.stateless if client.revision.stateless else method.handshake)
-            or not method.offered(self)
-        ):
-            raise ProtocolError(METHOD_NOT_FOUND, f"Method not found: {request.name}")
-        if request.problem is not None:
-            raise request.problem
+        try:
+            client = client_of(request, connection, expected)
+            method = self._find_method(request, client)
+        except ProtocolError as failure:
+            self._note(request, failure)
+            raise
         if not self.bridge.logging:
             client.log_level = None  # what is not offered is not sent
         context: Context[Any] = Context(
@@ -147,6 +150,23 @@ class Dispatcher(Server):
             return self._answer_failure(context, request, error)
         connection.leave(context)
         return answer
+
+    def _find_method(self, request: Request, client: Client) -> Method:
+        method = request.method
+        if (
+            method is None
+            or not (method.stateless if client.revision.stateless else method.handshake)
+            or not method.offered(self)
+        ):
+            raise ProtocolError(METHOD_NOT_FOUND, f"Method not found: {request.name}")
+        if request.problem is not None:
+            raise request.problem
+        return method
+
+    def _note(self, request: Request, failure: ProtocolError) -> None:
+        """Tell whoever counts of an error; a method that nobody knows is not a name to count by."""
+        if self._on_error is not None:
+            self._on_error("(unknown)" if request.method is None else request.name, failure.code)
 
     async def _finish(
         self, context: Context[Any], request: Request, work: Coroutine[Any, Any, Body]
@@ -190,7 +210,8 @@ class Dispatcher(Server):
                 return self._require_input(context, self.multi_round.pause(context, request.params, asked))
             dialect = context.dialect.for_revision(context.revision)
             return self._report(context, _translate(dialect, error), error)
-        except ProtocolError:
+        except ProtocolError as failure:
+            self._note(request, failure)
             raise
         except Exception as another:  # noqa: BLE001  (what was to be said cannot be said)
             return self._report(context, None, another)

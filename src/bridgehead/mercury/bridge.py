@@ -16,7 +16,7 @@ from .calling.routes import MERCURY
 from .calling.service import Service, open_service
 from .errors import MercuryDialect
 from .settings import MercurySettings
-from .tools import batch, chat, code, edits, models, prompts, usage
+from .tools import batch, chat, code, decide, edits, models, prompts, usage
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 _INSTRUCTIONS = (
     "Mercury is a diffusion LLM that answers very fast. mercury_chat_completion asks it, mercury_chat_stream "
     "shows the answer as it grows, mercury_fim_completion fills a gap in code, mercury_apply_edit and "
-    "mercury_next_edit edit code, mercury_batch answers many prompts, mercury_list_models tells which models "
-    "there are, mercury_usage what was used. Failures are JSON: error.type, error.message with the next "
-    "step, error.code, error.retry_after."
+    "mercury_next_edit edit code, mercury_decide answers questions with probabilities, mercury_batch answers "
+    "many prompts, mercury_list_models tells which models there are, mercury_usage what was used. Failures "
+    "are JSON: error.type, error.message with the next step, error.code, error.retry_after."
 )
 
 
@@ -58,7 +58,7 @@ def make_bridge(settings: MercurySettings, metrics: Metrics | None = None) -> Br
         lifespan=lifespan,
         dialect=MercuryDialect(),
     )
-    for completing in (chat, code, edits, batch):
+    for completing in (chat, code, edits, decide, batch):
         completing.declare(bridge, settings)
     for part in (models, usage, prompts):
         part.declare(bridge)

@@ -83,10 +83,8 @@ class Completion(Struct, omit_defaults=True, frozen=True):
         protocol does not define, so it is also part of the structured content; revisions without that find
         it in `_meta`.
         """
-        blocks = [Text(self.text)] if self.incomplete is UNSET else [Text(self.text), Text(self.incomplete)]
-        if revision.structured_output:
-            return _encode(_Result(blocks, self.metadata, self))
-        return _encode(_Result(blocks, self.metadata, None, {"metadata": self.metadata}))
+        texts = [self.text] if self.incomplete is UNSET else [self.text, self.incomplete]
+        return encode_result(texts, self.metadata, self, revision).result
 
     def to_result(self, revision: Revision) -> Encoded:
         """Return it as what a tool's handler returns."""
@@ -98,11 +96,19 @@ class _Result(Struct, omit_defaults=True, rename="camel", frozen=True):
 
     content: list[Text]
     metadata: Metadata
-    structured_content: Completion | None = None
+    structured_content: Struct | None = None
     meta: dict[str, Metadata] | None = field(default=None, name="_meta")
 
 
 _encode = json.Encoder().encode
+
+
+def encode_result(texts: list[str], metadata: Metadata, structured: Struct, revision: Revision) -> Encoded:
+    """Return what a tool answers, with `metadata` in every place where somebody looks for it."""
+    blocks = [Text(text) for text in texts]
+    if revision.structured_output:
+        return Encoded(_encode(_Result(blocks, metadata, structured)))
+    return Encoded(_encode(_Result(blocks, metadata, None, {"metadata": metadata})))
 
 
 def explain_cut(finish_reason: str) -> str | UnsetType:

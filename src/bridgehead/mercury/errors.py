@@ -62,7 +62,7 @@ CODES = {
         "mercury_list_models lists the models.",
     ),
     "MODEL_NOT_SUITABLE": Row(
-        "validation_error", "The default model cannot do this; the message lists the models that can."
+        "validation_error", "The model cannot do this; the message lists the models that can."
     ),
     "MODEL_NOT_ALLOWED": Row(
         "validation_error", "MERCURY_ALLOWED_MODELS does not list the model; the message lists those it does."
@@ -72,6 +72,11 @@ CODES = {
         "The request is longer than the model's context; the message says by how much.",
         "Shorten the messages or max_tokens, or use a model with a longer context (mercury_list_models has "
         "context_length).",
+    ),
+    "FILE_NOT_READABLE": Row(
+        "validation_error",
+        "A file that `files` names is not there, not text, too large, or not inside of the client's roots.",
+        "Correct the name, or paste the text.",
     ),
     "REQUEST_TOO_LARGE": Row(
         "validation_error",
@@ -287,7 +292,8 @@ def _request_refused(status: int, found: wire.ApiError, said: str, model: str) -
         return unknown_model(model, (), said)
     where = f" (at {found.param})" if found.param else ""
     message = f"The Mercury API refused the request ({status}){where}: {said}"
-    return MercuryError("INVALID_REQUEST", message, status=status)
+    code = "MODEL_NOT_SUITABLE" if found.param == "model" else "INVALID_REQUEST"
+    return MercuryError(code, message, status=status)
 
 
 def _is_about_model(found: wire.ApiError, model: str) -> bool:

@@ -129,6 +129,22 @@ class MercurySettings(StateSettings, LogSettings):
     allowed_models = Setting[tuple[str, ...]](
         "MERCURY_ALLOWED_MODELS", WORDS, (), "The only models that may be used; empty allows all."
     )
+    decide_model = Setting(
+        "MERCURY_DECIDE_MODEL", WORD, "", "The model of a decision that names none; empty is MERCURY_MODEL."
+    )
+    files = Setting(
+        "MERCURY_FILES",
+        FLAG,
+        default=False,
+        about="Let calls name files within the client's roots, which this server then reads.",
+    )
+    max_file_size = Setting(
+        "MERCURY_MAX_FILE_SIZE",
+        BYTES,
+        200_000,
+        "The most that a file named by a call may have.",
+        shown="200kb",
+    )
     routes_file = Setting(
         "MERCURY_ROUTES_FILE",
         PATH,
@@ -295,7 +311,7 @@ class MercurySettings(StateSettings, LogSettings):
             raise SettingError(
                 "MERCURY_API_KEY_FILE", str(self.api_key_file), "unset where MERCURY_API_KEY is set"
             )
-        for name in ("MERCURY_MODEL", "MERCURY_FIM_MODEL", "MERCURY_EDIT_MODEL"):
+        for name in ("MERCURY_MODEL", "MERCURY_FIM_MODEL", "MERCURY_EDIT_MODEL", "MERCURY_DECIDE_MODEL"):
             model = self.values[name]
             if self.allowed_models and model and model not in self.allowed_models:
                 allowed = ", ".join(self.allowed_models)

@@ -149,6 +149,15 @@ def configure(level: str = "info", form: str = "json", stream: TextIO | None = N
     root.propagate = False
 
 
+def adopt(library: str) -> None:
+    """Let a library's own logger write its lines as ours are, and not to the terminal as it likes."""
+    import logging
+
+    own, root = logging.getLogger(library), logging.getLogger(ROOT)
+    own.handlers[:] = root.handlers
+    own.propagate = False
+
+
 def _formatter(form: str) -> logging.Formatter:
     import logging
 

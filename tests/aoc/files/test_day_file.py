@@ -1,42 +1,25 @@
 """Day file: what is on the disk at every moment, whoever writes, in small files and in large ones."""
 
-import json
 import os
+import resource
 import stat
 import sys
-import threading
+import time
 import warnings
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
-from bridgehead.aoc.files import day_file, journal
+from bridgehead.aoc.files import journal
 from bridgehead.aoc.files.day_file import DayFile
-from bridgehead.aoc.files.entries import Group, NewEntry, format_timestamp
+from bridgehead.aoc.files.entries import Group
 from bridgehead.aoc.files.locking import FolderLock
-from bridgehead.aoc.files.records import Records, read_day
-from bridgehead.runtime import durable
 from bridgehead.runtime.timing import SystemClock
-from tests.aoc.data import CONTRACT, Data, entry
+from tests.aoc.data import CONTRACT, SECONDS, Data, entry, new, open_day
 from tests.support.checked import connect
-
-SECONDS = 10.0
-
-
-def open_day(data: Data, day: int = 1) -> DayFile:
-    return DayFile(FolderLock(str(data.speeds), SECONDS), day, SystemClock())
-
-
-def new(time: int, llm: str = "gpt4") -> NewEntry:
-    return NewEntry(llm, 1, time, format_timestamp(1764585000.0 + time))
-
-
-def times(data: Data) -> list[int]:
-    """Return all times, as everything of ours reads them."""
-    found = read_day(str(data.speeds), 1)
-    return [] if found is None else [entry.time for entry in found.all_entries]
+from tests.support.messages import call
+from tests.support.stdio_peer import Peer
 
 
 @pytest.fixture
@@ -52,32 +35,6 @@ def journal_of(data: Data) -> Path:
 
 
 # --- locks -------------------------------------------------------------------------------------------------
-
-
-def test_removing_every_lock_file_while_many_record_loses_nothing(data: Data) -> None:
-    files = [open_day(data) for _ in range(4)]  # each with a lock of its own, as processes have
-    is_over = threading.Event()
-
-    def remove_locks() -> None:
-        while not is_over.is_set():
-            for path in data.speeds.glob(".*lock*"):
-                path.unlink(missing_ok=True)
-
-    def record(writer: int) -> None:
-        for number in range(30):
-            files[writer].append([new(writer * 100 + number)])
-
-    remover = threading.Thread(target=remove_locks)
-    remover.start()
-    writers = [threading.Thread(target=record, args=(writer,)) for writer in range(4)]
-    for thread in writers:
-        thread.start()
-    for thread in writers:
-        thread.join()
-    is_over.set()
-    remover.join()
-
-    assert sorted(times(data)) == sorted(writer * 100 + number for writer in range(4) for number in range(30))
 
 
 def record_as(user: int, group: int, folder: Path) -> int:
@@ -96,23 +53,6 @@ def record_as(user: int, group: int, folder: Path) -> int:
         os._exit(0)
     finally:
         os._exit(1)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become two users")
-def test_two_users_of_a_shared_folder_can_both_record(data: Data) -> None:
-    open_day(data).append([new(1)])  # loads what another user may not be allowed to read
-    with TemporaryDirectory() as parent:
-        Path(parent).chmod(0o755)
-        shared = Path(parent) / "shared"
-        shared.mkdir()
-        os.chown(shared, 0, 4242)
-        shared.chmod(0o2775)
-
-        assert [record_as(user, 4242, shared) for user in (4001, 4002, 4001)] == [0, 0, 0]
-
-        file = shared / "day01.json"
-        assert [e["speedMs"] for e in json.loads(file.read_bytes())["entries"]] == [4001, 4002, 4001]
-        assert (file.stat().st_gid, stat.S_IMODE(file.stat().st_mode)) == (4242, 0o664)
 
 
 def test_the_mode_and_the_group_of_a_file_stay_whatever_the_umask(data: Data) -> None:
@@ -146,175 +86,6 @@ async def test_the_error_names_what_could_not_be_opened(data: Data) -> None:
 # --- the journal of a large file ---------------------------------------------------------------------------
 
 
-def test_a_large_file_grows_by_its_journal_and_everything_of_ours_reads_it(large: Data) -> None:
-    before = large.speeds_file(1).read_bytes()
-    recorded = open_day(large).append([new(1), new(3)])
-
-    assert large.speeds_file(1).read_bytes() == before
-    assert times(large)[:2] == [3, 1]
-    assert (recorded[1].figures.n, recorded[1].figures.median, recorded[1].average) == (2, 2, 2)
-    groups = Records(str(large.speeds)).runs(1, [])[1].groups
-    assert groups[Group("gpt4", 1, "solving")].ordered == [1, 3]
-
-
-def test_folding_puts_the_journal_into_the_file_and_changes_no_other_byte(large: Data) -> None:
-    before = large.speeds_file(1).read_bytes()
-    file = open_day(large)
-    file.append([new(1)])
-    file.append([new(2)])
-
-    assert file.fold()
-
-    assert not journal_of(large).exists()
-    assert [e["speedMs"] for e in large.entries(1)[:2]] == [2, 1]
-    assert large.speeds_file(1).read_bytes().endswith(before[before.index(b"[") + 1 :])
-    assert file.append([new(5)])[0].figures.n == 3
-
-
-def test_a_journal_in_use_is_not_folded_by_another_process(large: Data) -> None:
-    open_day(large).append([new(1)])
-
-    assert not open_day(large).fold(idle_seconds=60.0)
-    assert journal_of(large).exists()
-
-
-def test_processes_see_each_others_journal(large: Data) -> None:
-    one, other = open_day(large), open_day(large)
-
-    counts = [file.append([new(number)])[0].figures.n for number, file in enumerate((one, other, one, other))]
-
-    assert counts == [1, 2, 3, 4]
-    assert times(large)[:4] == [3, 2, 1, 0]
-
-
-def test_a_board_of_a_large_day_reads_only_what_the_journal_gained(large: Data) -> None:
-    records, file = Records(str(large.speeds)), open_day(large)
-    group = Group("gpt4", 1, "solving")
-    file.append([new(1)])
-    first = records.runs(1, [])[1]
-    file.append([new(2)])
-    second = records.runs(1, [])[1]
-
-    assert second.groups is first.groups  # nothing was decoded again
-    assert second.groups[group].ordered == [1, 2]
-    file.fold()
-    assert records.runs(1, [])[1].groups[group].ordered == [1, 2]
-
-
-def test_a_kill_between_the_file_and_its_journal_neither_loses_nor_doubles(
-    large: Data, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = open_day(large)
-    file.append([new(1), new(1), new(2)])
-    expected = sorted(times(large))
-
-    def killed(_: DayFile) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(day_file.DayFile, "_drop_journal", killed)
-    with pytest.raises(KeyboardInterrupt):
-        file.fold()
-    monkeypatch.undo()
-
-    assert journal_of(large).exists()
-    assert sorted(times(large)) == expected
-    open_day(large).append([new(7)])
-    assert open_day(large).fold()
-    assert sorted(times(large)) == sorted([*expected, 7])
-
-
-@pytest.mark.parametrize("torn", [b'{"llm": "gpt4", "pha', b"\xff"])
-def test_the_half_line_of_a_killed_writer_spoils_no_other(large: Data, torn: bytes) -> None:
-    file = open_day(large)
-    file.append([new(1)])
-    with journal_of(large).open("ab") as out:
-        out.write(torn)
-
-    assert times(large)[:1] == [1]
-    open_day(large).append([new(2)])
-    assert times(large)[:2] == [2, 1]
-    open_day(large).fold()
-    assert [e["speedMs"] for e in large.entries(1)[:3]] == [2, 1, 0]
-
-
-@pytest.mark.parametrize("torn", [b"", b'{"day": 1, "si', b"{}\n"])
-def test_a_journal_without_a_beginning_is_begun_anew(large: Data, torn: bytes) -> None:
-    journal_of(large).write_bytes(torn)
-
-    open_day(large).append([new(1)])
-
-    assert times(large)[:2] == [1, 0]
-
-
-def test_another_program_that_rewrites_the_file_loses_no_record_of_ours(large: Data) -> None:
-    open_day(large).append([new(1)])
-    large.put_speeds(1, [entry("theirs", 5), *large.entries(1)])
-
-    assert times(large)[:2] == [1, 5]
-    open_day(large).fold()
-    assert [e["speedMs"] for e in large.entries(1)[:2]] == [1, 5]
-
-
-def test_a_write_that_fails_half_way_leaves_the_journal_whole(
-    large: Data, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = open_day(large)
-    file.append([new(1)])
-    before = journal_of(large).read_bytes()
-
-    def full(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(Exception, match="No space left on device"):
-        file.append([new(2)])
-    monkeypatch.undo()
-
-    assert journal_of(large).read_bytes() == before
-
-
-def test_a_journal_is_flushed_before_the_answer(large: Data, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = open_day(large)
-    file.append([new(1)])
-    flushed: list[int] = []
-    monkeypatch.setattr(os, "fsync", lambda descriptor: flushed.append(os.fstat(descriptor).st_size))
-
-    file.append([new(2)])
-
-    assert flushed == [journal_of(large).stat().st_size]
-
-
-def test_a_new_journal_has_its_name_on_the_disk(large: Data, monkeypatch: pytest.MonkeyPatch) -> None:
-    folders: list[Any] = []
-    monkeypatch.setattr(durable, "flush_folder", folders.append)
-
-    open_day(large).append([new(1)])
-
-    assert folders == [large.speeds]
-
-
-def test_a_journal_that_never_rests_is_folded_when_it_is_long(
-    large: Data, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(journal, "MAX_JOURNAL_BYTES", 500)
-    file = open_day(large)
-    for number in range(10):
-        file.append([new(number)])
-
-    assert large.entries(1)[0]["llm"] == "gpt4"
-    assert times(large)[:10] == [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]
-
-
-async def test_a_journal_is_folded_when_nobody_records_and_when_the_server_ends(large: Data) -> None:
-    run = {"day": 1, "phase": 1, "llm_name": "gpt4", "speed_ms": 7}
-    async with connect(large.bridge()) as client:
-        await client.call("record_speed", run)
-        assert journal_of(large).exists()
-
-    assert not journal_of(large).exists()
-    assert large.entries(1)[0]["speedMs"] == 7
-
-
 def test_a_record_of_a_large_day_can_be_withdrawn_too(large: Data) -> None:
     file = open_day(large)
     (recorded,) = file.append([new(1)])
@@ -323,3 +94,117 @@ def test_a_record_of_a_large_day_can_be_withdrawn_too(large: Data) -> None:
 
     assert "withdrawn" in large.entries(1)[0]
     assert file.append([new(2)])[0].figures.n == 1
+
+
+RUN = {"day": 1, "phase": 1, "llm_name": "gpt4", "speed_ms": 1250}
+
+
+async def recorded(data: Data, arguments: dict[str, Any], **settings: str) -> Any:
+    async with connect(data.bridge(**settings)) as client:
+        return await client.call("record_speed", arguments)
+
+
+async def refusal(data: Data, arguments: dict[str, Any], **settings: str) -> Any:
+    async with connect(data.bridge(**settings), revision=CONTRACT) as client:
+        return await client.error("tools/call", {"name": "record_speed", "arguments": arguments})
+
+
+def answer(peer: Peer) -> Any:
+    return peer.request("tools/call", call("record_speed", RUN))
+
+
+async def test_a_record_sees_what_others_wrote_in_between(data: Data) -> None:
+    async with connect(data.bridge()) as one, connect(data.bridge()) as other:
+        counts = [
+            (await client.call("record_speed", RUN))["structuredContent"]["n"]
+            for client in (one, other, one, other)
+        ]
+
+    assert counts == [1, 2, 3, 4]
+    assert len(data.entries(1)) == 4
+
+
+async def test_a_file_that_was_taken_away_begins_anew(data: Data) -> None:
+    async with connect(data.bridge()) as client:
+        await client.call("record_speed", RUN)
+        data.speeds_file(1).unlink()
+        result = await client.call("record_speed", RUN)
+
+    assert result["structuredContent"]["n"] == 1
+
+
+async def test_a_folder_that_was_taken_away_is_made_again(data: Data) -> None:
+    async with connect(data.bridge()) as client:
+        await client.call("record_speed", RUN)
+        for path in data.speeds.iterdir():
+            path.unlink()
+        data.speeds.rmdir()
+        await client.call("record_speed", RUN)
+
+    assert len(data.entries(1)) == 1
+
+
+async def test_a_link_stays_a_link_and_a_mode_stays_as_it_is(data: Data, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere.json"
+    data.speeds.mkdir()
+    elsewhere.write_bytes(b'{"day": 1, "entries": []}')
+    elsewhere.chmod(0o640)
+    data.speeds_file(1).symlink_to(elsewhere)
+
+    await recorded(data, RUN)
+
+    assert data.speeds_file(1).is_symlink()
+    assert len(data.entries(1)) == 1
+    assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o640
+
+
+async def test_what_killed_writers_left_is_swept(data: Data) -> None:
+    data.speeds.mkdir()
+    stray = data.speeds / ".bridgehead-one.tmp"
+    fresh = data.speeds / ".bridgehead-two.tmp"
+    for path in (stray, fresh):
+        path.write_bytes(b"half")
+    an_hour_ago = time.time() - 3600
+    os.utime(stray, (an_hour_ago, an_hour_ago))
+
+    await recorded(data, RUN)
+
+    assert (stray.exists(), fresh.exists()) == (False, True)
+
+
+def test_a_full_disk_is_a_clear_error_and_leaves_the_file_as_it_was(data: Data) -> None:
+    before = data.put_speeds(1, [entry("gpt4", number) for number in range(100)])
+
+    def small_disk() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    with data.served(popen={"preexec_fn": small_disk}, is_cut_short=True) as peer:
+        peer.shake_hands("2024-11-05")
+        error = answer(peer)["error"]
+
+    assert error["code"] == -1
+    assert str(data.speeds_file(1)) in error["message"]
+    assert "Nothing was recorded" in error["message"]
+    assert data.speeds_file(1).read_bytes() == before
+    assert list(data.speeds.glob("*.tmp")) + list(data.speeds.glob(".*.tmp")) == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+async def test_a_folder_that_cannot_be_written_to_is_a_clear_error(data: Data) -> None:
+    before = data.put_speeds(1, [entry("gpt4", 1)])
+    data.speeds.chmod(0o555)
+    try:
+        error = await refusal(data, RUN)
+    finally:
+        data.speeds.chmod(0o755)
+
+    assert (error["code"], "Nothing was recorded" in error["message"]) == (-1, True)
+    assert data.speeds_file(1).read_bytes() == before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no /sys")
+async def test_a_file_system_that_cannot_be_written_to_is_a_clear_error(data: Data) -> None:
+    error = await refusal(data, RUN, AOC_SPEEDS_DIR="/sys")
+
+    assert (error["code"], "Nothing was recorded" in error["message"]) == (-1, True)
+    assert "/sys/day01.json" in error["message"]

@@ -168,35 +168,6 @@ async def test_without_runs_the_text_says_what_there_is_and_never_asks_for_a_rec
     )
 
 
-@pytest.mark.parametrize("tool", ["speed_leaderboard", "speed_history"])
-@pytest.mark.parametrize("argument", ["llm", "llm_name"])
-async def test_a_model_is_found_in_any_case_under_either_argument(
-    data: Data, tool: str, argument: str
-) -> None:
-    data.put_speeds(1, [entry("gpt-5", 5), entry("o3", 5)])
-
-    async with connect(data.bridge()) as client:
-        answer = (await client.call(tool, {argument: "GPT-5"}))["structuredContent"]
-
-    assert [one["llm"] for one in answer.get("rows") or answer["runs"]] == ["gpt-5"]
-
-
-async def test_names_that_look_alike_are_one_name(data: Data) -> None:
-    data.put_speeds(
-        1,
-        [
-            entry("caf\u00e9", 1),
-            entry("cafe\u0301", 2),
-            entry("\u200bcaf\u00e9\u202e", 3),
-            entry("o\u00a03", 4),
-        ],
-    )
-
-    answer = await board(data)
-
-    assert [(row["llm"], row["n"]) for row in answer["rows"]] == [("caf\u00e9", 3), ("o 3", 1)]
-
-
 async def test_measures_never_meet_on_one_board(data: Data) -> None:
     data.put_speeds(
         1, [entry("a", 90_000), entry("a", 4, measure="execution"), entry("b", 5, measure="execution")]
@@ -224,46 +195,6 @@ async def test_what_is_claimed_and_what_is_measured_is_marked(data: Data) -> Non
 
     assert [(row["n"], row["claimed"]) for row in answer["rows"]] == [(2, 1), (1, 0)]
     assert "; 1 of them claimed" in text
-
-
-async def test_aliases_make_one_llm_of_several_names(data: Data) -> None:
-    put_aliases(data, {"gpt4": ["gpt-4", "gpt4agent"]})
-    data.put_speeds(1, [entry("gpt4", 1), entry("gpt-4", 3), entry("gpt4agent", 5), entry("other", 2)])
-
-    answer, by_alias = await board(data), await board(data, llm="gpt-4")
-    runs = await history(data, llm="gpt4agent")
-
-    assert sorted(row["llm"] for row in answer["rows"]) == ["gpt4", "other"]
-    assert by_alias["rows"][0]["n"] == 3
-    assert sorted(run["llm"] for run in runs["runs"]) == ["gpt-4", "gpt4", "gpt4agent"]
-
-
-@pytest.mark.parametrize("tool", ["speed_leaderboard", "speed_history"])
-@pytest.mark.parametrize(
-    ("aliases", "word"),
-    [
-        (b"{", "truncated"),
-        (b"[]", "object"),
-        (b'{"a": "b"}', "array"),
-        (b'{"a": [""]}', "length"),
-        ({"a": ["x"], "b": ["x"]}, "both"),
-        ({"a": ["b"], "b": ["c"]}, "aliases of its own"),
-    ],
-)
-async def test_a_broken_aliases_file_is_named_and_left_out(
-    data: Data, aliases: Any, word: str, tool: str
-) -> None:
-    put_aliases(data, aliases)
-    data.put_speeds(1, [entry("a", 1)])
-
-    async with connect(data.bridge()) as client:
-        result = await client.call(tool)
-
-    (skipped,) = result["structuredContent"]["skipped"]
-    assert skipped["file"] == str(data.folder / "aliases.json")
-    assert word in skipped["problem"]
-    assert f"Skipped: {data.folder / 'aliases.json'} is broken" in result["content"][0]["text"]
-    assert result["structuredContent"]["total"] == 1
 
 
 async def test_a_byte_order_mark_is_fine_everywhere(data: Data) -> None:
@@ -348,66 +279,3 @@ async def test_a_client_of_the_contract_sees_only_days_in_the_list(data: Data) -
         listed = (await client.request("resources/list"))["resources"]
 
     assert [item["uri"] for item in listed] == ["aoc://day01"]
-
-
-async def test_the_history_is_newest_first_over_all_days(data: Data) -> None:
-    data.put_speeds(
-        1,
-        [
-            entry("a", 4, 1, "2025-12-06T09:12:44.1234567Z"),
-            {"llm": "a", "phase": 2, "speed_ms": 3, "timestamp": "2025-12-06T09:12:44.123Z"},
-            entry("c", 9, 1, "sometime"),
-        ],
-    )
-    data.put_speeds(
-        2, [entry("b", 5, 1, "2025-12-06T12:00:00+02:00"), entry("b", 2, 1, "2025-12-05T00:00:00Z")]
-    )
-
-    answer = await history(data)
-
-    assert [run["speed_ms"] for run in answer["runs"]] == [5, 4, 3, 2, 9]
-    assert answer["runs"][1] == {
-        "day": 1,
-        "phase": 1,
-        "llm": "a",
-        "speed_ms": 4,
-        "timestamp": "2025-12-06T09:12:44.1234567Z",
-        "measure": "solving",
-        "source": "claimed",
-        "withdrawn": False,
-    }
-    assert (answer["total"], answer["older"]) == (5, None)
-
-
-async def test_the_history_is_filtered(data: Data) -> None:
-    data.put_speeds(1, [entry("a", 1), entry("a", 2, 2), entry("b", 3)])
-    data.put_speeds(2, [entry("a", 4)])
-
-    def times(answer: Any) -> list[int]:
-        return sorted(run["speed_ms"] for run in answer["runs"])
-
-    assert times(await history(data, day=1)) == [1, 2, 3]
-    assert times(await history(data, phase=2)) == [2]
-    assert times(await history(data, llm="a", phase=1)) == [1, 4]
-
-
-async def test_pages_of_the_history_stay_whole_while_runs_come_in(data: Data) -> None:
-    data.put_speeds(
-        1, [entry("a", number, 1, f"2025-12-01T00:00:{number:02}Z") for number in range(9, -1, -1)]
-    )
-
-    async with connect(data.bridge()) as client:
-        params: dict[str, Any] = {"limit": 4}
-        seen: list[int] = []
-        while True:
-            answer = (await client.call("speed_history", params))["structuredContent"]
-            seen += [run["speed_ms"] for run in answer["runs"]]
-            await client.call("record_speed", {"day": 1, "phase": 1, "llm_name": "z", "speed_ms": 99})
-            if answer["older"] is None:
-                break
-            params["older"] = answer["older"]
-        text = await client.text("speed_history", {"limit": 1})
-
-    assert seen == list(range(9, -1, -1))
-    assert "Day 1 Phase 1 z: 99ms" in text
-    assert "older 12" in text

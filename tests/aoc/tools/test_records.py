@@ -1,15 +1,6 @@
 """Recording: what `record_speed` keeps, what it answers, and what it does when it cannot."""
 
-import asyncio
 import json
-import os
-import resource
-import signal
-import stat
-import subprocess
-import sys
-import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,10 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bridgehead.aoc.files.names import canonical_name
-from bridgehead.aoc.files.recorder import NewRun, Recorder
 from bridgehead.aoc.settings import AocSettings
-from bridgehead.mcp.revisions import REVISIONS, Revision
-from bridgehead.runtime.timing import SystemClock
+from bridgehead.mcp.revisions import REVISIONS
 from tests.aoc.data import CONTRACT, Data, entry, locked
 from tests.support.checked import connect
 from tests.support.messages import call
@@ -139,54 +128,6 @@ async def test_any_name_comes_back_in_its_one_spelling(data: Data, name: str) ->
     assert data.entries(1)[0]["llm"] == canonical_name(name)
 
 
-async def test_calls_that_wait_together_are_written_together(data: Data) -> None:
-    folder = str(data.speeds)
-    recorder = Recorder(folder, 10.0, SystemClock())
-    inodes: set[int] = set()
-
-    async def record(number: int) -> int:
-        done = await recorder.record(NewRun(1, 1, "gpt4", number))
-        inodes.add(data.speeds_file(1).stat().st_ino)
-        return done.figures.n
-
-    counts = await asyncio.gather(*(record(number) for number in range(200)))
-
-    assert sorted(counts) == list(range(1, 201))
-    assert sorted(e["speedMs"] for e in data.entries(1)) == list(range(200))
-    assert len(inodes) < 10  # each write makes another file
-
-
-async def test_a_record_sees_what_others_wrote_in_between(data: Data) -> None:
-    async with connect(data.bridge()) as one, connect(data.bridge()) as other:
-        counts = [
-            (await client.call("record_speed", RUN))["structuredContent"]["n"]
-            for client in (one, other, one, other)
-        ]
-
-    assert counts == [1, 2, 3, 4]
-    assert len(data.entries(1)) == 4
-
-
-async def test_a_file_that_was_taken_away_begins_anew(data: Data) -> None:
-    async with connect(data.bridge()) as client:
-        await client.call("record_speed", RUN)
-        data.speeds_file(1).unlink()
-        result = await client.call("record_speed", RUN)
-
-    assert result["structuredContent"]["n"] == 1
-
-
-async def test_a_folder_that_was_taken_away_is_made_again(data: Data) -> None:
-    async with connect(data.bridge()) as client:
-        await client.call("record_speed", RUN)
-        for path in data.speeds.iterdir():
-            path.unlink()
-        data.speeds.rmdir()
-        await client.call("record_speed", RUN)
-
-    assert len(data.entries(1)) == 1
-
-
 CORRUPT = [b"", b"{", b'{"day": 2, "entries": []}', b'{"day": 1, "entries": [], "entries": []}']
 
 
@@ -221,159 +162,12 @@ async def test_a_lock_that_is_held_too_long_is_a_clear_error(data: Data) -> None
     assert data.speeds_file(1).read_bytes() == before
 
 
-async def test_a_link_stays_a_link_and_a_mode_stays_as_it_is(data: Data, tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere.json"
-    data.speeds.mkdir()
-    elsewhere.write_bytes(b'{"day": 1, "entries": []}')
-    elsewhere.chmod(0o640)
-    data.speeds_file(1).symlink_to(elsewhere)
-
-    await recorded(data, RUN)
-
-    assert data.speeds_file(1).is_symlink()
-    assert len(data.entries(1)) == 1
-    assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o640
-
-
-async def test_what_killed_writers_left_is_swept(data: Data) -> None:
-    data.speeds.mkdir()
-    stray = data.speeds / ".bridgehead-one.tmp"
-    fresh = data.speeds / ".bridgehead-two.tmp"
-    for path in (stray, fresh):
-        path.write_bytes(b"half")
-    an_hour_ago = time.time() - 3600
-    os.utime(stray, (an_hour_ago, an_hour_ago))
-
-    await recorded(data, RUN)
-
-    assert (stray.exists(), fresh.exists()) == (False, True)
-
-
 def answer(peer: Peer) -> Any:
     return peer.request("tools/call", call("record_speed", RUN))
 
 
-def test_a_full_disk_is_a_clear_error_and_leaves_the_file_as_it_was(data: Data) -> None:
-    before = data.put_speeds(1, [entry("gpt4", number) for number in range(100)])
-
-    def small_disk() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-
-    with data.served(popen={"preexec_fn": small_disk}, is_cut_short=True) as peer:
-        peer.shake_hands("2024-11-05")
-        error = answer(peer)["error"]
-
-    assert error["code"] == -1
-    assert str(data.speeds_file(1)) in error["message"]
-    assert "Nothing was recorded" in error["message"]
-    assert data.speeds_file(1).read_bytes() == before
-    assert list(data.speeds.glob("*.tmp")) + list(data.speeds.glob(".*.tmp")) == []
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-async def test_a_folder_that_cannot_be_written_to_is_a_clear_error(data: Data) -> None:
-    before = data.put_speeds(1, [entry("gpt4", 1)])
-    data.speeds.chmod(0o555)
-    try:
-        error = await refusal(data, RUN)
-    finally:
-        data.speeds.chmod(0o755)
-
-    assert (error["code"], "Nothing was recorded" in error["message"]) == (-1, True)
-    assert data.speeds_file(1).read_bytes() == before
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no /sys")
-async def test_a_file_system_that_cannot_be_written_to_is_a_clear_error(data: Data) -> None:
-    error = await refusal(data, RUN, AOC_SPEEDS_DIR="/sys")
-
-    assert (error["code"], "Nothing was recorded" in error["message"]) == (-1, True)
-    assert "/sys/day01.json" in error["message"]
-
-
-def test_a_record_is_there_after_a_kill_right_after_its_answer(data: Data) -> None:
-    with data.served(is_cut_short=True) as peer:
-        peer.shake_hands()
-        answer(peer)
-        peer.process.send_signal(signal.SIGKILL)
-        peer.process.wait(10)
-
-    assert [e["speedMs"] for e in data.entries(1)] == [1250]
-
-
-def test_what_is_being_written_is_answered_before_the_process_ends(data: Data) -> None:
-    with data.served() as peer:
-        peer.shake_hands()
-        peer.send(
-            *(
-                {"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": call("record_speed", RUN)}
-                for n in range(100)
-            )
-        )
-        peer.close_input()
-        answers = peer.rest()
-        assert peer.exit_code() == 0
-
-    assert sorted(message["id"] for message in answers) == list(range(100))
-    assert len(data.entries(1)) == 100
-
-
-async def test_a_cancelled_call_is_written_whole_or_not_at_all(data: Data) -> None:
-    async with connect(data.bridge()) as client:
-        started = [client.start("tools/call", {"name": "record_speed", "arguments": RUN}) for _ in range(40)]
-        await asyncio.sleep(0)
-        for request_id, _ in started[::2]:
-            await client.notify("notifications/cancelled", {"requestId": request_id})
-        answers = await asyncio.gather(*(task for _, task in started))
-
-    given_answers = [answer for answer in answers if answer is not None]
-    assert len(given_answers) == 20
-    assert 20 <= len(data.entries(1)) <= 40
-
-
 def test_the_settings_that_recording_needs_are_checked_at_the_start(data: Data) -> None:
     assert AocSettings(data.environment(AOC_LOCK_WAIT_MS="50")).lock_wait_ms == 50
-
-
-def test_a_reader_sees_a_whole_file_at_every_moment(data: Data) -> None:
-    program = (
-        "import json, sys\n"
-        "path, seen = sys.argv[1], 0\n"
-        "while seen < 60:\n"
-        "    try: data = open(path, 'rb').read()\n"
-        "    except FileNotFoundError: continue\n"
-        "    seen = len(json.loads(data)['entries'])\n"
-    )
-    reader = subprocess.Popen([sys.executable, "-c", program, str(data.speeds_file(1))])
-    with data.served() as peer:
-        peer.shake_hands()
-        for _ in range(60):
-            answer(peer)
-
-    assert reader.wait(20) == 0
-
-
-@pytest.mark.parametrize("revision", REVISIONS.values(), ids=str)
-async def test_a_failure_has_the_contracts_code_for_its_revision_and_is_readable_for_newer_ones(
-    data: Data, revision: Revision
-) -> None:
-    data.put_speeds(1, b"{")
-    params = {"name": "record_speed", "arguments": RUN}
-    wrong = {"name": "record_speed", "arguments": {**RUN, "phase": 3}}
-    async with connect(data.bridge(), revision=revision) as client:
-        answers = [await client.answer_to("tools/call", one) for one in (params, wrong)]
-
-    messages = [
-        f"{data.speeds_file(1)} is corrupt and was left as it is: ",
-        "Invalid params for record_speed: phase must be 1 or 2 (got 3).",
-    ]
-    for answer, code, message in zip(answers, (-1, -32602), messages, strict=True):
-        if revision == CONTRACT:
-            assert answer["error"]["code"] == code
-            assert answer["error"]["message"].startswith(message)
-        else:
-            assert answer["result"]["isError"]
-            assert answer["result"]["content"][0]["text"].startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -485,26 +279,3 @@ async def test_a_wrong_record_can_be_taken_back_and_is_kept_marked_and_excluded(
     kept = data.entries(1)[0]
     assert (kept["speedMs"], list(kept)[-1]) == (1, "withdrawn")
     assert len(data.entries(1)) == 3
-
-
-def test_reads_and_writes_of_one_connection_are_sequential(data: Data) -> None:
-    with data.served() as peer:
-        peer.shake_hands("2024-11-05")
-        for number in range(20):
-            peer.send(
-                {
-                    "jsonrpc": "2.0",
-                    "id": f"w{number}",
-                    "method": "tools/call",
-                    "params": call("record_speed", RUN),
-                },
-                {
-                    "jsonrpc": "2.0",
-                    "id": f"r{number}",
-                    "method": "tools/call",
-                    "params": call("speed_history", {}),
-                },
-            )
-            peer.answer_to(f"w{number}")
-            text = peer.answer_to(f"r{number}")["result"]["content"][0]["text"]
-            assert len(text.splitlines()) == number + 1

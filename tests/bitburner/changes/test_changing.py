@@ -3,7 +3,24 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
+from bridgehead.bitburner.changes.changing import (
+    Changer,
+    Delete,
+    EditText,
+    Move,
+    Restore,
+    Write,
+    check_match,
+    check_size,
+    digest,
+)
+from bridgehead.bitburner.changes.edits import Replacement
+from bridgehead.bitburner.errors import BackupFailed, Conflict
 from bridgehead.bitburner.simulator import Faults, Game
+from bridgehead.runtime.errors import BridgeError, InvalidArgument
+from bridgehead.runtime.timing import SystemClock
 from tests.bitburner.game.sharing.test_relay import pair
 from tests.bitburner.playing import FILES, Play, played
 
@@ -135,3 +152,147 @@ async def test_a_write_asks_for_one_file_and_not_for_the_list(play: Play) -> Non
 
     assert play.asked("getFileNames") == []
     assert len(play.asked("getFile")) == 2
+
+
+class Desk:
+    """A changer on a game of its own, and everything that it told."""
+
+    def __init__(self, play: Play) -> None:
+        self.game = play.game
+        self.history = play.session.history
+        self.changer = Changer(play.session.remote, self.history, SystemClock())
+        self.told: list[tuple[str, bool, bool]] = []
+        self.changer.on_step.append(
+            lambda step: self.told.append((step.filename, step.digest is None, step.is_listed_anew))
+        )
+
+    def kinds(self, filename: str) -> list[tuple[str, str]]:
+        """The versions of a file, newest first: why each was kept, and what it was."""
+        return [(one.because, one.kind) for one in self.history.list_versions("home", filename)]
+
+
+@pytest.fixture
+async def desk(play: Play) -> Desk:
+    return Desk(play)
+
+
+async def test_a_write_keeps_both_contents_and_tells_of_it(desk: Desk) -> None:
+    first = await desk.changer.apply(Write("home", "new.js", "1"))
+    second = await desk.changer.apply(Write("home", "new.js", "2"))
+
+    assert (first.content, first.is_listed_anew, first.kept_version) == ("1", True, None)
+    assert (second.content, second.is_listed_anew, second.warning) == ("2", False, "")
+    assert second.kept_version == desk.history.list_versions("home", "new.js")[1].name
+    assert desk.told == [("new.js", False, True), ("new.js", False, False)]
+    assert desk.kinds("new.js") == [("write_file", "written")] * 2
+
+
+async def test_what_was_not_written_by_us_is_kept_as_found(desk: Desk) -> None:
+    await desk.changer.apply(EditText("home", "notes.txt", [Replacement("two", "2")], 1000))
+
+    assert desk.kinds("notes.txt") == [("edit_file", "written"), ("edit_file", "found")]
+
+
+async def test_a_write_of_the_same_content_is_no_new_version(desk: Desk) -> None:
+    for _ in range(2):
+        assert (await desk.changer.apply(Write("home", "new.js", "1"))).kept_version is None
+
+    assert len(desk.kinds("new.js")) == 1
+
+
+async def test_a_delete_keeps_the_content_and_tells_that_the_file_is_gone(desk: Desk) -> None:
+    outcome = await desk.changer.apply(Delete("home", "notes.txt"))
+
+    assert outcome.is_listed_anew
+    assert outcome.kept_version == desk.history.list_versions("home", "notes.txt")[1].name
+    assert desk.told == [("notes.txt", True, True)]
+    assert desk.kinds("notes.txt") == [("delete_file", "deleted"), ("delete_file", "found")]
+
+
+async def test_a_delete_of_something_else_changes_nothing(desk: Desk) -> None:
+    with pytest.raises(Conflict, match="does not hold what if_match says"):
+        await desk.changer.apply(Delete("home", "notes.txt", if_match="something else"))
+    assert "notes.txt" in desk.game.servers["home"]
+
+    content = desk.game.servers["home"]["notes.txt"]
+    await desk.changer.apply(Delete("home", "notes.txt", if_match=digest(content).upper()))
+    assert "notes.txt" not in desk.game.servers["home"]
+
+
+async def test_a_move_is_a_write_and_a_delete(desk: Desk) -> None:
+    content = desk.game.servers["home"]["notes.txt"]
+    outcome = await desk.changer.apply(Move("home", "notes.txt", "home", "old.txt"))
+
+    assert (outcome.content, outcome.is_listed_anew, outcome.warning) == (content, True, "")
+    assert outcome.kept_version == desk.history.list_versions("home", "notes.txt")[1].name
+    assert desk.told == [("old.txt", False, True), ("notes.txt", True, True)]
+    assert desk.kinds("old.txt") == [("move_file", "written")]
+    with pytest.raises(Conflict):
+        await desk.changer.apply(Move("home", "hack.js", "home", "old.txt"))
+
+
+async def test_two_moves_to_one_name_do_not_meet(desk: Desk) -> None:
+    desk.game.faults = Faults(late=1.0, delay=0.02)
+    done = await asyncio.gather(
+        desk.changer.apply(Move("home", "notes.txt", "home", "new.txt")),
+        desk.changer.apply(Move("home", "hack.js", "home", "new.txt")),
+        return_exceptions=True,
+    )
+
+    assert [isinstance(one, Conflict) for one in done] == [False, True]
+    assert "hack.js" in desk.game.servers["home"]
+
+
+async def test_a_restore_names_the_version_that_it_brought_back(desk: Desk) -> None:
+    for content in ("1", "2"):
+        await desk.changer.apply(Write("home", "new.js", content))
+    first = desk.history.list_versions("home", "new.js")[1].name
+    outcome = await desk.changer.apply(Restore("home", "new.js"))
+
+    assert (outcome.content, outcome.restored) == ("1", first)
+    assert desk.kinds("new.js")[0] == ("restore_file", "written")
+    assert desk.history.list_versions("home", "new.js")[0].restored == first
+
+
+async def test_without_backups_nothing_can_be_restored(tmp_path: Path) -> None:
+    async with played(tmp_path, BITBURNER_BACKUP_DIR="off") as play:
+        desk = Desk(play)
+        assert (await desk.changer.apply(Write("home", "notes.txt", "1"))).kept_version is None
+        with pytest.raises(InvalidArgument, match="Backups are off"):
+            await desk.changer.apply(Restore("home", "notes.txt"))
+
+
+async def test_what_the_game_refuses_to_take_is_not_kept(desk: Desk) -> None:
+    desk.game.world.running.add(("home", "hack.js"))
+    with pytest.raises(BridgeError, match="Nothing was changed"):
+        await desk.changer.apply(Delete("home", "hack.js"))
+
+    assert desk.kinds("hack.js") == [("delete_file", "found")]
+    assert desk.told == []
+
+
+async def test_new_content_that_cannot_be_kept_is_written_with_a_warning(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_version: object) -> str:
+        raise BackupFailed("No room.", next_step="Make some.") from OSError("disk full")
+
+    monkeypatch.setattr(desk.history, "record", full)
+    outcome = await desk.changer.apply(Write("home", "new.js", "1"))
+
+    assert outcome.warning == "The new content could not be kept on this machine: disk full."
+    assert desk.game.servers["home"]["new.js"] == "1"
+
+
+def test_a_content_matches_by_its_text_or_by_its_digest() -> None:
+    check_match("home", "a.js", None, "")
+    check_match("home", "a.js", "1", "1")
+    check_match("home", "a.js", None, digest(""))
+    with pytest.raises(Conflict):
+        check_match("home", "a.js", "1", "")
+
+
+def test_a_content_may_be_as_large_as_the_limit() -> None:
+    check_size("é", 2)
+    with pytest.raises(InvalidArgument, match="has 2 bytes, and at most 1"):
+        check_size("é", 1)

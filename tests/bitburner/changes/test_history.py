@@ -161,3 +161,113 @@ def test_the_last_write_of_each_file_is_told_unless_something_else_was_found_sin
     keep(history, "c.js", None, kind="deleted")
 
     assert {one.filename for one in history.list_last_writes()} == {"a.js", "c.js"}
+
+
+def kept_files(history: History) -> list[str]:
+    return sorted(path.name for path in history.folder.iterdir())
+
+
+def test_a_version_says_its_size_and_when_it_was_kept(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    keep(history, "a.js", "é")
+    keep(history, "b.js", None, kind="deleted")
+    deleted, written = history.list_versions("home", None)
+
+    assert (written.bytes, deleted.bytes) == (2, 0)
+    assert written.kept_at == "1970-01-12T13:46:41.000Z"
+    assert (written.kind, deleted.kind) == ("found", "deleted")
+
+
+def test_without_a_folder_of_its_own_it_is_in_the_state_directory(tmp_path: Path) -> None:
+    history = History(settings(tmp_path), Ticking())
+    keep(history, "a.js", "1")
+
+    assert history.folder == tmp_path / "bitburner" / "backups"
+    assert len(kept_files(history)) == 1
+
+
+def test_a_version_that_is_discarded_is_gone_and_once_more_does_no_harm(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    first, second = keep(history, "a.js", "1"), keep(history, "a.js", "2")
+    for _ in range(2):
+        history.discard(second)
+
+    assert [version.name for version in history.list_versions("home", "a.js")] == [first]
+
+
+def test_a_version_may_be_as_large_as_all_of_them_and_no_larger(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    keep(history, "a.js", "x" * 1000)
+    size = (history.folder / kept_files(history)[0]).stat().st_size
+
+    keep(made(tmp_path / "as", BITBURNER_BACKUP_MAX_BYTES=str(size)), "a.js", "x" * 1000)
+    with pytest.raises(BackupFailed, match=f"it takes {size} bytes"):
+        keep(made(tmp_path / "over", BITBURNER_BACKUP_MAX_BYTES=str(size - 1)), "a.js", "x" * 1000)
+
+
+def test_exactly_as_many_versions_are_kept_as_there_is_room_for(tmp_path: Path) -> None:
+    history = made(tmp_path, BITBURNER_BACKUP_MAX_FILES="3")
+    for number in range(5):
+        keep(history, "a.js", str(number))
+    assert [version.content for version in history.list_versions("home", "a.js")] == ["4", "3", "2"]
+
+    size = (history.folder / kept_files(history)[0]).stat().st_size
+    by_bytes = made(tmp_path / "bytes", BITBURNER_BACKUP_MAX_BYTES=str(3 * size))
+    for number in range(5):
+        keep(by_bytes, "a.js", str(number))
+    assert [version.content for version in by_bytes.list_versions("home", "a.js")] == ["4", "3", "2"]
+
+
+def test_versions_are_named_by_their_time_and_never_before_the_newest(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    times = [2000.5, 1000.0, 1000.0, 2000.5, 2001.0]
+    names = [history.record(Version("home", "a.js", at, "write_file", str(at))) for at in times]
+
+    assert names == sorted(names)
+    assert [name.partition("-")[0] for name in names] == [
+        "0000002000500",
+        *["0000002000500"] * 3,
+        "0000002001000",
+    ]
+
+
+def test_what_another_process_named_in_the_same_moment_does_not_reorder_a_file(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    first = history.record(Version("home", "a.js", 2000.0, "write_file", "1"))
+    moment, _, key = first.split("-")
+    newest = f"{moment}-ffffffff{'f' * 8}-{key}"
+    (history.folder / f"{first}.json").rename(history.folder / f"{newest}.json")
+
+    second = history.record(Version("home", "a.js", 2000.0, "write_file", "2"))
+
+    assert second.startswith("0000002000001-")
+    assert [version.content for version in history.list_versions("home", "a.js")] == ["2", "1"]
+
+
+def test_what_a_killed_writer_left_is_swept_and_strange_files_are_passed_over(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    keep(history, "a.js", "1")
+    folder = history.folder
+    for name in (".bridgehead-0.tmp", ".hidden.json", "notes.txt", "0-0-0.json"):
+        (folder / name).write_text("{")
+    keep(history, "a.js", "2")
+
+    assert [version.content for version in history.list_versions("home", None)] == ["2", "1"]
+    assert {".hidden.json", "notes.txt"} <= set(kept_files(history))
+
+
+def test_pruning_goes_on_where_another_process_was_faster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = made(tmp_path, BITBURNER_BACKUP_MAX_FILES="1")
+    keep(history, "a.js", "1")
+    unlink = Path.unlink
+
+    def gone(path: Path, *, missing_ok: bool = False) -> None:
+        unlink(path, missing_ok=True)
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", gone)
+    keep(history, "a.js", "2")
+
+    assert [version.content for version in history.list_versions("home", "a.js")] == ["2"]

@@ -1,13 +1,20 @@
 """The switchboard: ids that no earlier reply fits, counters from the start, words without a game."""
 
+import asyncio
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from bridgehead.bitburner.bridge import make_bridge
+from bridgehead.bitburner.errors import NotConnected
 from bridgehead.bitburner.game import remote
+from bridgehead.bitburner.game.counters import GameCounters
+from bridgehead.bitburner.game.switchboard import Switchboard
 from bridgehead.bitburner.simulator import Faults, Game
 from bridgehead.runtime.metrics import Metrics
+from bridgehead.runtime.timing import SystemClock
 from tests.bitburner.playing import FILES, Play, bridged, played, settings
 from tests.support.waiting import until
 
@@ -92,3 +99,61 @@ async def test_an_exchange_is_logged_at_info_where_it_is_slow(
     await play.ok("list_files")
 
     assert events == [("slow exchange", "getFileNames")]
+
+
+class Told:
+    """A switchboard by itself, and who it tells."""
+
+    def __init__(self, folder: Path, **environment: str) -> None:
+        self.counters = GameCounters(Metrics())
+        self.board = Switchboard(settings(folder, **environment), self.counters, SystemClock())
+        self.changes = 0
+        self.board.on_change.append(self._note)
+
+    def _note(self) -> None:
+        self.changes += 1
+
+    def link(self) -> Any:
+        return SimpleNamespace(memory={"kept": 1})
+
+
+async def test_the_link_that_was_plugged_last_is_the_current_one(tmp_path: Path) -> None:
+    told = Told(tmp_path)
+    first, second = told.link(), told.link()
+    told.board.report_problem("the port is taken")
+    told.board.plug(first, "https://game")
+
+    assert (told.board.link, told.board.game, told.board.problem) == (first, "https://game", "")
+    assert (first.memory, told.counters.is_connected, told.changes) == ({}, True, 1)
+    assert told.counters.reconnects.values == {(): 0}
+
+    told.board.plug(second, "")
+    assert told.counters.reconnects.values == {(): 1}
+    told.board.unplug(first)
+    assert (told.board.link, told.changes) == (second, 2)
+    told.board.unplug(second)
+    assert (told.board.link, told.changes, told.counters.is_connected) == (None, 3, False)
+
+
+async def test_whoever_waits_for_a_game_gets_the_one_that_comes(tmp_path: Path) -> None:
+    told = Told(tmp_path, BITBURNER_CONNECT_WAIT_MS="60000")
+    link = told.link()
+    for _ in range(2):
+        waiting = asyncio.ensure_future(told.board.require_link())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        told.board.plug(link, "")
+        assert await waiting is link
+        assert await told.board.require_link() is link
+        told.board.unplug(link)
+
+
+async def test_without_a_game_the_wait_ends(tmp_path: Path) -> None:
+    with pytest.raises(NotConnected, match="no game has connected to this process yet"):
+        await Told(tmp_path, BITBURNER_CONNECT_WAIT_MS="1").board.require_link()
+
+
+async def test_a_process_that_dials_says_so(tmp_path: Path) -> None:
+    assert Told(tmp_path).board.role == "owner"
+    dialler = Told(tmp_path, BITBURNER_RPC_URL="ws://127.0.0.1:5").board
+    assert (dialler.role, dialler.address) == ("dialler", "ws://127.0.0.1:5")

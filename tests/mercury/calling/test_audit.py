@@ -24,7 +24,8 @@ def outcomes(log: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
 
 
 async def test_a_call_that_is_refused_here_leaves_a_line_too(api: Simulator, tmp_path: Path) -> None:
-    settings = {"MAX_REQUEST_SIZE": "1kb", "MERCURY_ALLOWED_MODELS": f"{MODEL},mercury-3"}
+    allowed = {"MERCURY_ALLOWED_MODELS": f"{MODEL},mercury-3,mercury-edit-2"}
+    settings = {"MAX_REQUEST_SIZE": "1kb", **allowed}
     async with bridge_process(api.url, tmp_path, **settings) as client:
         await client.call("mercury_list_models")
         await client.error(CHAT, {})

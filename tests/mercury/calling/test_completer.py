@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from bridgehead.mercury.simulator import NAMED, Fault, Request, Simulator
 from tests.mercury.process import KEY, MODEL, BridgeProcess, bridge_process, error_of
+from tests.support.waiting import until
 
 CALLS = 1000
 AT_ONCE = 40
@@ -76,7 +77,7 @@ REPEATABLE = {408, 429, 500, 502, 503, 504}
 REFUSED = NAMED["refused"]
 OWN_LIMITS = {"BUDGET_EXCEEDED", "LOCAL_RATE_LIMIT"}
 ALWAYS_SEEN = {
-    *("INVALID_REQUEST", "CONTEXT_LENGTH_EXCEEDED", "INVALID_API_KEY", "BILLING_REQUIRED", "MODEL_NOT_FOUND"),
+    *("INVALID_REQUEST", "CONTEXT_LENGTH_EXCEEDED", "INVALID_API_KEY", "BILLING_REQUIRED", "NOT_FOUND"),
     *("TIMEOUT", "STREAM_INCOMPLETE", "STREAM_ERROR", "BAD_RESPONSE", "CONNECTION_LOST"),
 }
 """What calls end in that are not tried again after the fault that is made to occur."""
@@ -118,7 +119,7 @@ def arguments(number: int) -> tuple[str, dict[str, Any], dict[str, Any]]:
     return tool, {**asked, **more, "max_tokens": MOST_TOKENS}, asked
 
 
-async def make_calls(client: BridgeProcess, chosen: range, at_once: int = AT_ONCE) -> list[Done]:
+async def make_calls(client: BridgeProcess, chosen: range) -> list[Done]:
     """Make some of the calls, so many at once."""
     numbers = iter(chosen)
     done: list[Done] = []
@@ -130,7 +131,7 @@ async def make_calls(client: BridgeProcess, chosen: range, at_once: int = AT_ONC
             result = await client.call(tool, given, progress=number)
             done.append(Done(f"<{number:04}>", tool, asked, begun, time.monotonic() - begun, result))
 
-    await asyncio.gather(*(caller() for _ in range(at_once)))
+    await asyncio.gather(*(caller() for _ in range(AT_ONCE)))
     return done
 
 
@@ -144,7 +145,9 @@ async def make_all_calls(client: BridgeProcess, api: Simulator) -> list[Done]:
         api.faults.next(msgspec.structs.replace(ordered[number // KINDS], says=f"<{number:04}>"))
     last = KINDS * len(ordered)
     done = await make_calls(client, range(last - KINDS))
-    done += await make_calls(client, range(last - KINDS, last), at_once=1)
+    for number in range(last - KINDS, last):
+        done += await make_calls(client, range(number, number + 1))
+        await until(lambda: not api.is_refusing)
     api.faults.mixed(0.5, seed=11)
     return done + await make_calls(client, range(last, CALLS))
 
@@ -215,7 +218,7 @@ def without_replaced(requests: list[Request], closings: list[float]) -> list[Req
 
 
 def _is_closed_under(request: Request, following: Request, closings: list[float]) -> bool:
-    return any(request.arrived <= at <= following.arrived for at in closings)
+    return any(request.arrived - CLOSED_SECONDS <= at <= following.arrived for at in closings)
 
 
 def judge_repetitions(done: Done, requests: list[Request], closings: list[float]) -> None:

@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridgehead.mercury.calling.limits import Window
+from bridgehead.mercury.calling import limits as limits_module
+from bridgehead.mercury.calling.limits import UNKNOWN, Limits, Window
+from bridgehead.mercury.errors import MercuryError
+from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.process import bridge_process
 
@@ -146,3 +149,153 @@ async def test_no_window_ever_holds_more_than_the_limit(steps: list[tuple[float,
 
     for start, _ in used:
         assert sum(amount for when, amount in used if start <= when < start + 5.0) <= 10
+
+
+class Clock:
+    """A clock that only a test moves, and a sleep that moves it."""
+
+    def __init__(self) -> None:
+        self.time = 1000.0
+
+    def now(self) -> float:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time
+
+    async def sleep(self, seconds: float) -> None:
+        self.time += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    one = Clock()
+    monkeypatch.setattr("bridgehead.mercury.calling.limits.asyncio.sleep", one.sleep)
+    return one
+
+
+def limits(clock: Clock, **settings: str) -> Limits:
+    return Limits(MercurySettings({"RATE_LIMIT_MAX": "0", "RATE_LIMIT_SERVER_MAX": "0", **settings}), clock)
+
+
+FAR = float("inf")
+
+
+async def test_a_window_has_room_again_exactly_when_the_oldest_leaves_it() -> None:
+    window = Window(10, 60.0)
+    window.take(4, 100.0)
+    window.take(6, 110.0)
+
+    assert (window.left(120.0), window.delay(0, 120.0)) == (0.0, 0.0)
+    assert [window.delay(amount, 120.0) for amount in (1, 4, 5, 10)] == [40.0, 40.0, 50.0, 50.0]
+    assert window.left(159.9) == 0.0
+    assert window.left(160.0) == 4.0
+    assert not window.is_idle(169.9)
+    assert window.is_idle(170.0)
+    assert window.left(170.0) == 10.0
+
+
+async def test_a_window_is_full_at_its_limit_and_not_before() -> None:
+    window = Window(2, 60.0)
+    assert window.delay(2, 0.0) == 0.0
+    window.take(1, 0.0)
+    assert window.delay(1, 0.0) == 0.0
+    window.take(1, 0.0)
+    assert window.delay(1, 59.9995) == 0.001  # never nothing while there is no room
+
+
+async def test_what_was_really_used_takes_the_place_of_what_was_held() -> None:
+    window = Window(10, 60.0)
+    early, late = window.take(8, 0.0), window.take(2, 10.0)
+    window.correct(early, 1)
+    assert window.left(10.0) == 7.0
+    assert window.left(60.0) == 8.0
+    window.correct(early, 9)  # it has left the window, and counts no more
+    assert window.left(60.0) == 8.0
+    window.correct(late, 5)
+    assert window.left(60.0) == 5.0
+
+
+async def test_a_client_is_refused_beyond_its_calls_and_others_are_not(clock: Clock) -> None:
+    one = limits(clock, RATE_LIMIT_MAX="2", RATE_LIMIT_WINDOW="60000")
+    for _ in range(2):
+        await one.admit_call("ada", FAR)
+    clock.time += 15
+    with pytest.raises(MercuryError, match="this client is reached; left now: 0 requests") as refused:
+        await one.admit_call("ada", FAR)
+
+    assert (refused.value.code, refused.value.retry_after) == ("LOCAL_RATE_LIMIT", 45.0)
+    await one.admit_call("bob", FAR)
+    assert one.left("ada") == {"client": {"requests": 0}, "server": {}}
+    assert one.left("bob") == {"client": {"requests": 1}, "server": {}}
+
+
+async def test_a_call_waits_as_long_as_the_settings_and_its_own_time_allow(clock: Clock) -> None:
+    settings = {"RATE_LIMIT_MAX": "1", "RATE_LIMIT_WINDOW": "60000", "RATE_LIMIT_WAIT_MS": "60000"}
+    one = limits(clock, **settings)
+    await one.admit_call("ada", FAR)
+    await one.admit_call("ada", clock.time + 60)
+    assert clock.time == 1060.0
+    with pytest.raises(MercuryError):
+        await one.admit_call("ada", clock.time + 59)
+    assert clock.time == 1060.0
+    short = limits(clock, **{**settings, "RATE_LIMIT_WAIT_MS": "59999"})
+    await short.admit_call("ada", FAR)
+    with pytest.raises(MercuryError):
+        await short.admit_call("ada", FAR)
+
+
+async def test_tokens_are_held_for_the_worst_case_and_corrected(clock: Clock) -> None:
+    one = limits(clock, RATE_LIMIT_SERVER_OUTPUT_TOKENS="100", RATE_LIMIT_INPUT_TOKENS="50")
+    assert one.are_on_output
+    held = await one.admit_request("ada", 30, 80, FAR)
+    assert one.left("ada") == {"client": {"input_tokens": 20}, "server": {"output_tokens": 20}}
+    with pytest.raises(MercuryError, match="this server is reached"):
+        await one.admit_request("ada", 10, 21, FAR)
+    assert one.left("ada")["client"] == {"input_tokens": 20}  # what was held for it is given back
+    one.settle(held, 12, 34)
+    assert one.left("ada") == {"client": {"input_tokens": 38}, "server": {"output_tokens": 66}}
+
+
+async def test_the_server_counts_requests_and_a_client_its_calls(clock: Clock) -> None:
+    one = limits(clock, RATE_LIMIT_MAX="5", RATE_LIMIT_SERVER_MAX="5")
+    await one.admit_call("ada", FAR)
+    for _ in range(2):
+        await one.admit_request("ada", 0, 0, FAR)
+
+    assert one.left("ada") == {"client": {"requests": 4}, "server": {"requests": 3}}
+
+
+@pytest.mark.parametrize(("amount", "need"), [(101, "101"), (UNKNOWN, "any number of")])
+async def test_what_can_never_have_room_is_refused_for_good(clock: Clock, amount: int, need: str) -> None:
+    one = limits(clock, RATE_LIMIT_OUTPUT_TOKENS="100")
+    with pytest.raises(MercuryError, match=f"can need {need} output tokens, and this client may use 100"):
+        await one.admit_request("ada", 0, amount, FAR)
+    await one.admit_request("ada", 0, 100, FAR)
+
+
+async def test_limits_that_are_off_hold_nobody(clock: Clock) -> None:
+    off = limits(clock, RATE_LIMIT_ENABLED="0", RATE_LIMIT_MAX="1", RATE_LIMIT_OUTPUT_TOKENS="1")
+    for _ in range(3):
+        await off.admit_call("ada", FAR)
+        assert await off.admit_request("ada", 100, 100, FAR) == []
+
+    assert (off.left("ada"), off.are_on_output) == ({}, False)
+    assert not limits(clock, RATE_LIMIT_INPUT_TOKENS="1").are_on_output
+    assert limits(clock, RATE_LIMIT_OUTPUT_TOKENS="1").are_on_output
+
+
+async def test_clients_that_asked_nothing_lately_are_forgotten(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits_module, "MOST_CLIENTS", 2)
+    one = limits(clock, RATE_LIMIT_MAX="1", RATE_LIMIT_WINDOW="60000")
+    await one.admit_call("ada", FAR)
+    clock.time += 59
+    await one.admit_call("bob", FAR)
+    clock.time += 1
+    await one.admit_call("eve", FAR)
+
+    assert sorted(one._clients) == ["bob", "eve"]  # noqa: SLF001 - memory shows nowhere else
+    with pytest.raises(MercuryError):
+        await one.admit_call("bob", FAR)

@@ -1,5 +1,7 @@
 """`mercury_batch`: many prompts, some at once, each with its own end."""
 
+import json
+
 import pytest
 
 from bridgehead.mercury.simulator import Fault, Simulator
@@ -18,10 +20,10 @@ async def test_results_come_in_the_order_of_the_prompts(client: BridgeProcess, a
     assert [item["index"] for item in result["results"]] == list(range(12))
     for number, item in enumerate(result["results"]):
         assert f"Number {number}," in item["content"]
-        assert item["metadata"]["finish_reason"] == "stop"
     assert (result["succeeded"], result["failed"]) == (12, 0)
     assert result["total_tokens"] > 0
     assert result["cost_usd"] > 0
+    assert result["models"] == ["mercury-2"]
 
 
 async def test_no_more_run_at_once_than_allowed(client: BridgeProcess, api: Simulator) -> None:
@@ -37,7 +39,10 @@ async def test_one_that_fails_stops_no_other(client: BridgeProcess, api: Simulat
     result = (await client.call(BATCH, arguments))["structuredContent"]
 
     first, *others = result["results"]
-    assert (first["error"]["type"], first["error"]["code"]) == ("validation_error", "INVALID_REQUEST")
+    assert first["error"] == "INVALID_REQUEST"
+    ((told,),) = (result["errors"],)
+    assert told["indexes"] == [0]
+    assert (told["error"]["type"], told["error"]["code"]) == ("validation_error", "INVALID_REQUEST")
     assert "content" not in first
     assert all("error" not in item for item in others)
     assert (result["succeeded"], result["failed"]) == (2, 1)
@@ -65,7 +70,7 @@ async def test_kept_answers_are_used_where_asked_for(client: BridgeProcess, api:
     await client.call(BATCH, arguments)
     (item,) = (await client.call(BATCH, arguments))["structuredContent"]["results"]
 
-    assert item["metadata"]["from_cache"]
+    assert item["from_cache"]
     assert len(api.requests.to("/chat/completions")) == 1
 
 
@@ -86,3 +91,49 @@ async def test_wrong_arguments_are_a_validation_error(
     client: BridgeProcess, wrong: dict[str, object]
 ) -> None:
     assert (await client.error(BATCH, wrong))["type"] == "validation_error"
+
+
+async def test_five_short_answers_take_few_bytes(client: BridgeProcess, api: Simulator) -> None:
+    result = await client.call(BATCH, {"prompts": [f"Number {number}, in 9 words" for number in range(5)]})
+
+    said = len("".join(item["content"] for item in result["structuredContent"]["results"]))
+    assert len(json.dumps(result)) < 2 * said + 1200
+
+
+async def test_the_same_failure_is_told_once(client: BridgeProcess, api: Simulator) -> None:
+    api.faults.next(Fault(status=400), Fault(status=400), Fault(status=402))
+    arguments = {"prompts": ["a", "b", "c", "d"], "concurrency": 1}
+    result = (await client.call(BATCH, arguments))["structuredContent"]
+
+    assert [item.get("error") for item in result["results"]] == [
+        *("INVALID_REQUEST", "INVALID_REQUEST", "BILLING_REQUIRED"),
+        None,
+    ]
+    assert [(one["indexes"], one["error"]["code"]) for one in result["errors"]] == [
+        ([0, 1], "INVALID_REQUEST"),
+        ([2], "BILLING_REQUIRED"),
+    ]
+
+
+async def test_a_batch_in_which_everything_failed_is_an_error(client: BridgeProcess, api: Simulator) -> None:
+    api.faults.always(Fault(status=402))
+    error = await client.error(BATCH, {"prompts": ["a", "b", "c"]})
+
+    assert (error["type"], error["code"]) == ("auth_error", "BILLING_REQUIRED")
+    assert error["message"].startswith("All 3 prompts failed. The Mercury account cannot pay")
+    assert error["message"].count("cannot pay") == 1
+
+
+async def test_a_cut_answer_says_so_in_its_item(client: BridgeProcess, api: Simulator) -> None:
+    result = (await client.call(BATCH, {"prompts": ["a"], "max_tokens": 2}))["structuredContent"]
+
+    assert "max_tokens" in result["results"][0]["incomplete"]
+
+
+async def test_costs_have_no_noise_at_their_end(client: BridgeProcess, api: Simulator) -> None:
+    result = (await client.call(BATCH, {"prompts": [f"p{n}" for n in range(7)]}))["structuredContent"]
+    usage = (await client.call("mercury_usage"))["structuredContent"]
+
+    for cost in (result["cost_usd"], usage["since_start"]["total"]["cost_usd"]):
+        assert len(repr(round(cost * 1e12))) <= 12
+        assert cost == round(cost, 12)

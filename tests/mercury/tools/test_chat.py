@@ -228,3 +228,53 @@ async def test_a_long_silence_is_bridged_with_signs_of_life(api: Simulator, tmp_
     assert len(values) >= 2
     assert values == sorted(set(values))
     assert all("message" not in notice for notice in client.progress())
+
+
+CALLED = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+
+
+async def test_a_conversation_with_tool_calls_goes_on_in_its_usual_shape(
+    client: BridgeProcess, api: Simulator
+) -> None:
+    messages = [
+        {"role": "user", "content": "What is f?"},
+        {"role": "assistant", "content": None, "tool_calls": [CALLED]},
+        {"role": "tool", "content": "42", "tool_call_id": "c1"},
+    ]
+    assert "isError" not in await client.call("mercury_chat_completion", {"messages": messages})
+
+    assert api.requests.to("/chat/completions")[0].body["messages"] == messages
+
+
+@pytest.mark.parametrize(
+    ("message", "where"),
+    [
+        ({"role": "tool", "content": "42"}, "messages[1].tool_call_id"),
+        ({"role": "user", "content": None}, "messages[1].content"),
+        ({"role": "assistant", "content": None}, "messages[1].content"),
+        ({"role": "user"}, "messages[1].content"),
+    ],
+)
+async def test_a_message_that_lacks_something_is_refused_with_its_place(
+    client: BridgeProcess, api: Simulator, message: dict[str, Any], where: str
+) -> None:
+    given = {"messages": [{"role": "user", "content": "What is f?"}, message]}
+    error = await client.error("mercury_chat_completion", given)
+
+    assert (error["type"], error["code"]) == ("validation_error", "INVALID_ARGUMENTS")
+    assert where in error["message"]
+    assert not api.requests.to("/chat/completions")
+
+
+async def test_a_model_that_cannot_do_it_is_refused_with_those_that_can(
+    client: BridgeProcess, api: Simulator
+) -> None:
+    given = {"messages": [{"role": "user", "content": "Hello"}], "model": "mercury-edit-2"}
+    error = await client.error("mercury_chat_completion", given)
+
+    assert (error["type"], error["code"]) == ("validation_error", "MODEL_NOT_SUITABLE")
+    assert "(at model)" in error["message"]
+    assert (
+        "Use one of: mercury-3, mercury-2.5, mercury-2, mercury-coder-small, mercury-coder, mercury."
+        in error["message"]
+    )

@@ -1,7 +1,9 @@
 """Attempts: who tried what, how it ended and how long it took, appended to a file a day. Blocks.
 
 Records say how fast a solution was; attempts say how often there was one. They stand in files of their own,
-`attempts/ day01.jsonl`, one step a line, so that the original program never takes a failure for a time.
+`attempts/day01.jsonl`, one step a line, so that the original program never takes a failure for a time. The
+time of an attempt that began in this process is taken from the monotonic clock; of any other one from its
+timestamp, since nothing better survives a process.
 """
 
 # ruff: noqa: PTH118 - one way to write a path in this package
@@ -9,6 +11,8 @@ Records say how fast a solution was; attempts say how often there was one. They 
 from __future__ import annotations
 
 import os
+import secrets
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Literal
@@ -16,11 +20,12 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from bridgehead.runtime.errors import StorageError
+from bridgehead.runtime.errors import NotFound, StorageError
+from bridgehead.runtime.timing import Clock
 
 from ..ranking.board import AttemptCounts, Filters
 from . import layout
-from .entries import SOLVING, Measure, Name
+from .entries import SOLVING, Measure, Name, format_timestamp
 from .layout import Phase
 from .locking import FolderLock
 from .names import canonical_name
@@ -155,3 +160,71 @@ def _count(attempts: Mapping[str, list[Step]], now: float) -> AttemptCounts:
         tokens=sum(tokens) / len(tokens) if tokens else None,
         cost_usd=sum(costs) / len(costs) if costs else None,
     )
+
+
+MAX_RUNNING = 10_000
+"""Attempts whose start is kept in memory; of older ones the timestamp counts."""
+
+
+class Stopwatch:
+    """The attempts that run."""
+
+    def __init__(self, attempts: Attempts, clock: Clock) -> None:
+        self._attempts = attempts
+        self._clock = clock
+        self._began: dict[str, float] = {}
+
+    def start(self, day: int, phase: int, llm: str) -> Step:
+        """Begin an attempt; it is on the disk when this returns."""
+        step = self._step(secrets.token_hex(6), "started", llm, phase, SOLVING)
+        self._attempts.append(day, [step])
+        if len(self._began) >= MAX_RUNNING:
+            self._began.clear()
+        self._began[step.attempt] = time.monotonic()
+        return step
+
+    def look_up(self, attempt: str) -> tuple[int, Step, int]:
+        """Return an attempt's day, its first step and how many milliseconds it has taken.
+
+        Raises `NotFound`.
+        """
+        now, monotonic = self._clock.now(), time.monotonic()
+        day, steps = self._attempts.find(attempt)
+        if not steps:
+            raise NotFound(f"There is no attempt {attempt!r}.", next_step="start_attempt begins one.")
+        if steps[-1].outcome in ENDED:
+            raise NotFound(
+                f"Attempt {attempt!r} has ended ({steps[-1].outcome}).",
+                next_step="start_attempt begins another.",
+            )
+        began = self._began.get(attempt)
+        seconds = monotonic - began if began is not None else now - steps[0].seconds
+        return day, steps[0], max(1, round(seconds * 1000))
+
+    def note(
+        self,
+        day: int,
+        started: Step,
+        outcome: Outcome,
+        milliseconds: int,
+        tokens: int | None = None,
+        cost_usd: float | None = None,
+    ) -> None:
+        """Write down what became of an attempt."""
+        step = self._step(started.attempt, outcome, started.llm, started.phase, started.measure)
+        step.time, step.tokens, step.cost_usd = milliseconds, tokens, cost_usd
+        self._attempts.append(day, [step])
+        if outcome in ENDED:
+            self._began.pop(started.attempt, None)
+
+    def note_run(
+        self, day: int, phase: int, llm: str, outcome: Outcome, milliseconds: int, measure: Measure
+    ) -> None:
+        """Write down a run that was started and timed by a command."""
+        step = self._step(secrets.token_hex(6), outcome, llm, phase, measure)
+        step.time = milliseconds
+        self._attempts.append(day, [step])
+
+    def _step(self, attempt: str, outcome: Outcome, llm: str, phase: int, measure: Measure) -> Step:
+        now = self._clock.now()
+        return Step(attempt, outcome, llm, phase, format_timestamp(now), now, measure)

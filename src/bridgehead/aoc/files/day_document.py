@@ -10,6 +10,7 @@ one that cannot be read.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,11 +21,10 @@ from bridgehead.runtime.errors import StorageError
 from ..ranking.figures import Runs
 from .entries import EXECUTION, MEASURED, SOLVING, Entry, Group, NewEntry, RecordKey
 from .names import canonical_name
+from .snapshot import BYTE_ORDER_MARK, UNDECODABLE
 
 MAX_BYTES = 64 * 1024 * 1024
 """The largest file of a day, some hundred thousand records."""
-UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 _HEAD = b'{\n  "day": %d,\n  "entries": ['
 _OUR_HEAD = re.compile(re.escape(_HEAD).replace(b"%d", rb"\d+"))
@@ -204,19 +204,31 @@ class _Loose(Struct):
 def line_of_entry(data: bytes, place: int) -> int | None:
     """Return the line in which an entry begins, counted from 1; None where the bytes are beyond reading."""
     try:
-        return data.count(b"\n", 0, span_of_entry(data, place)[0]) + 1
+        return lines_of_entries(data)[place]
     except UNDECODABLE:
         return None
 
 
-def span_of_entry(data: bytes, place: int) -> tuple[int, int]:
-    """Return where an entry begins and ends; raises one of `UNDECODABLE`."""
-    raws = msgspec.json.decode(data.removeprefix(BYTE_ORDER_MARK), type=_Loose).entries
-    at = data.find(b"[", _inside(data.removeprefix(BYTE_ORDER_MARK)) - 1)
-    for raw in raws[:place]:
-        at = data.find(bytes(raw), at) + len(bytes(raw))
-    start = data.find(bytes(raws[place]), at)
-    return start, start + len(bytes(raws[place]))
+def lines_of_entries(data: bytes) -> list[int]:
+    """Return the line in which each entry begins, in one pass; raises one of `UNDECODABLE`."""
+    lines: list[int] = []
+    line, last = 1, 0
+    for start, _ in spans_of_entries(data):
+        line += data.count(b"\n", last, start)
+        lines.append(line)
+        last = start
+    return lines
+
+
+def spans_of_entries(data: bytes) -> Iterator[tuple[int, int]]:
+    """Find where each entry begins and ends; raises one of `UNDECODABLE`."""
+    text = data.removeprefix(BYTE_ORDER_MARK)
+    at = len(data) - len(text) + _inside(text)
+    for raw in msgspec.json.decode(text, type=_Loose).entries:
+        value = bytes(raw)
+        start = data.find(value, at)
+        at = start + len(value)
+        yield start, at
 
 
 def _check_times(data: bytes, entries: list[Entry]) -> int:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -293,7 +294,7 @@ def _is_meant(entry: Entry, group: Group, timestamp: str) -> bool:
 
 def _marked(data: bytes, place: int, timestamp: str) -> bytes:
     """Put the mark of a withdrawn record into an entry, before its closing brace."""
-    end = day_document.span_of_entry(data, place)[1] - 1
+    end = next(islice(day_document.spans_of_entries(data), place, None))[1] - 1
     return data[:end] + b', "withdrawn": "%b"' % timestamp.encode() + data[end:]
 
 

@@ -1,7 +1,8 @@
-"""Instructions: a day's puzzle text and input, from their files to the text that a client gets.
+"""Instructions: a day's puzzle text and input as a client gets them, and the answer, which nobody gets.
 
 `DayXX_phase1.md` and `DayXX_phase2.md` come first, the older `dayXX.json` where there is no first phase in
-Markdown. Line endings become LF; nothing else of a text is touched.
+Markdown. Line endings become LF; nothing else of a text is touched. No tool, resource
+or message has an answer in it: what leaves this module is a verdict.
 """
 
 # ruff: noqa: PTH118, PTH208 - pathlib would delay the server's first answer
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -17,11 +19,13 @@ from msgspec import Struct
 from bridgehead.runtime.errors import BridgeError, NotFound, StorageError
 
 from . import layout
-from .snapshot import Identity, identify, read_snapshot
+from .snapshot import BYTE_ORDER_MARK, UNDECODABLE, Identity, identify, read_snapshot
 
 MAX_BYTES = 4 * 1024 * 1024
 """The longest puzzle text or input that is read."""
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+MAX_ANSWER_BYTES = 64 * 1024
+
+Verdict = Literal["right", "wrong", "too_high", "too_low", "unknown"]
 
 
 class Instruction(Struct, frozen=True):
@@ -94,7 +98,7 @@ def _read_markdown(folder: str, day: int, phase: int) -> str | None:
 
 def _decode_text(path: str, data: bytes) -> str:
     try:
-        return with_line_feeds(data.removeprefix(_BYTE_ORDER_MARK).decode())
+        return with_line_feeds(data.removeprefix(BYTE_ORDER_MARK).decode())
     except UnicodeDecodeError as error:
         raise StorageError(
             f"{path} is not UTF-8 text: {error.reason} at byte {error.start}.", next_step="Save it as UTF-8."
@@ -103,8 +107,8 @@ def _decode_text(path: str, data: bytes) -> str:
 
 def _decode_legacy(path: str, day: int, data: bytes) -> Instruction:
     try:
-        found = msgspec.json.decode(data.removeprefix(_BYTE_ORDER_MARK), type=_Legacy)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        found = msgspec.json.decode(data.removeprefix(BYTE_ORDER_MARK), type=_Legacy)
+    except UNDECODABLE as error:
         raise _broken(path, day, str(error)) from error
     if found.day != day:
         raise _broken(path, day, f"it says that it is of day {found.day}")
@@ -168,3 +172,31 @@ def _names(folder: str) -> list[str]:
 def _has_beginning(day: int, files: set[tuple[str, Identity]]) -> bool:
     names = {name for name, _ in files}
     return layout.markdown_name(day, 1) in names or layout.legacy_name(day) in names
+
+
+def check_answer(folder: str, day: int, phase: int, answer: str) -> Verdict:
+    """Compare an answer with the known one; `unknown` where there is none."""
+    path = os.path.join(folder, layout.answer_name(day, phase))
+    stored = read_snapshot(path, MAX_ANSWER_BYTES)
+    if stored is None:
+        return "unknown"
+    known = _normalise(_decode_text(path, stored.data))
+    given = _normalise(answer)
+    if given == known:
+        return "right"
+    right, said = _number(known), _number(given)
+    if right is None or said is None:
+        return "wrong"
+    return "too_high" if said > right else "too_low"
+
+
+def _normalise(text: str) -> str:
+    """Take away what does not count: space around it, and how lines end."""
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+def _number(text: str) -> int | None:
+    """Read a whole number of a length that an answer may have."""
+    digits = text.removeprefix("-")
+    is_number = digits.isascii() and digits.isdigit() and len(digits) <= 400  # noqa: PLR2004 - far above any
+    return int(text) if is_number else None

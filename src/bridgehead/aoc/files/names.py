@@ -1,16 +1,29 @@
-"""Names: when two names of LLMs are one. Pure.
+"""Names: when two names of LLMs are one, by their spelling or because `aliases.json` says so.
 
 A name is kept in one spelling: composed (NFC), without characters that nobody sees (zero-width, direction
-marks), every kind of space as a plain one. Case is kept, and ignored only where a name is looked up.
+marks), every kind of space as a plain one. Case is kept, and ignored only where a name is looked up. The
+file with the aliases is like this:
+
+    {"gpt4": ["gpt-4", "gpt4agent"]}
+
+Records keep the name that they were made with; rankings and histories count all names of one LLM as one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bridgehead.runtime.errors import InvalidArgument
+import msgspec
+from msgspec import Struct
+
+from bridgehead.runtime.errors import InvalidArgument, StorageError
+
+from ..ranking.board import Skipped
+from .entries import Name
+from .snapshot import BYTE_ORDER_MARK, UNDECODABLE, Identity, read_snapshot
 
 MAX_NAME = 200
+MAX_ALIASES_BYTES = 1024 * 1024
 _DELETE, _LAST_CONTROL = 0x7F, 0x9F
 _JOINER = "\u200d"
 
@@ -68,3 +81,57 @@ def match_names(wanted: str, known: Iterable[str]) -> list[str]:
         return [cleaned]
     folded = cleaned.casefold()
     return [name for name in names if name.casefold() == folded]
+
+
+class Aliases(Struct, frozen=True):
+    """For each other name the one that it counts as."""
+
+    names: dict[str, str] = {}
+    identity: Identity | None = None
+
+    def of(self, name: str) -> str:
+        """Return the name under which an LLM counts."""
+        return self.names.get(name, name)
+
+    def look_up(self, name: str) -> str:
+        """Return the same for a name that somebody typed, in any spelling and case."""
+        cleaned = canonical_name(name)
+        if cleaned in self.names:
+            return self.names[cleaned]
+        folded = {other.casefold(): llm for other, llm in self.names.items()}
+        return folded.get(cleaned.casefold(), cleaned)
+
+
+def read_aliases(path: str) -> Aliases:
+    """Read the file with the aliases, which need not exist; raises `StorageError` where it is broken."""
+    stored = read_snapshot(path, MAX_ALIASES_BYTES)
+    if stored is None:
+        return Aliases()
+    try:
+        said = msgspec.json.decode(stored.data.removeprefix(BYTE_ORDER_MARK), type=dict[Name, list[Name]])
+        return Aliases(_turn_around(said), stored.identity)
+    except (*UNDECODABLE, ValueError) as error:
+        raise StorageError(
+            f"{path} is broken: {error}.", next_step='Write it like {"gpt4": ["gpt-4", "gpt4agent"]}.'
+        ) from error
+
+
+def read_or_skip(path: str, skipped: list[Skipped]) -> Aliases:
+    """Read the aliases; a broken file is named, and every name then counts as itself."""
+    try:
+        return read_aliases(path)
+    except StorageError as problem:
+        skipped.append(Skipped(path, problem.message))
+        return Aliases()
+
+
+def _turn_around(said: dict[str, list[str]]) -> dict[str, str]:
+    """Turn the lists around; a name may stand for one LLM only."""
+    names: dict[str, str] = {}
+    for llm, others in said.items():
+        for other in map(canonical_name, others):
+            if other in said and other != llm:
+                raise ValueError(f"{other!r} has aliases of its own and is one of {llm!r}")
+            if names.setdefault(other, canonical_name(llm)) != canonical_name(llm):
+                raise ValueError(f"{other!r} is an alias of both {names[other]!r} and {llm!r}")
+    return names

@@ -12,7 +12,14 @@ import os
 import stat
 from typing import NamedTuple
 
+import msgspec
+
 from bridgehead.runtime.errors import StorageError
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+"""What some editors put in front of UTF-8; it is not part of any text."""
+UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding a file's JSON can raise."""
 
 _OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _CHUNK = 64 * 1024

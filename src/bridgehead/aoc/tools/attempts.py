@@ -13,11 +13,11 @@ from bridgehead.runtime.errors import InvalidArgument, NotFound
 from ..event import Event
 from ..files.layout import Day, Phase
 from ..files.names import clean_name
-from .arguments import choose_name
+from .records import choose_name
 
 if TYPE_CHECKING:
-    from ..files.answers import Verdict
     from ..files.attempts import Step
+    from ..files.instructions import Verdict
 
 _SAID = {
     "wrong": "Wrong.",

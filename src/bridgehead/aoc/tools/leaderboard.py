@@ -14,11 +14,16 @@ from bridgehead.mcp import Answer, Arguments, Bridge, Context
 from ..errors import contract_errors
 from ..event import BoardView, Event, HistoryView
 from ..files import layout
-from ..files.entries import Measure
+from ..files.entries import Measure, Name
 from ..files.layout import Day, Phase
 from ..ranking.board import Order, Row, Skipped, make_filters
 from ..ranking.history import Run
-from .arguments import Llm, MeasureFilter, choose_name
+from .records import choose_name
+
+Llm = Annotated[Name, Meta(description="LLM name or alias")]
+MeasureFilter = Annotated[
+    Measure, Meta(description="solving: until the answer; execution: the program's run")
+]
 
 
 class SpeedLeaderboard(Arguments):

@@ -14,7 +14,6 @@ from ..event import Event
 from ..files.entries import Group, Measure, Milliseconds, Source
 from ..files.layout import Day, Phase, last_day
 from ..files.names import clean_name
-from .arguments import choose_name
 
 
 class RecordSpeed(Arguments):
@@ -196,3 +195,12 @@ def _name(llm_name: str | UnsetType, llm: str | UnsetType) -> str:
     if isinstance(name, UnsetType):
         raise InvalidArgument("llm_name is missing.", next_step="Give the name of the model that solved it.")
     return clean_name(name)
+
+
+def choose_name(llm_name: str | UnsetType, llm: str | UnsetType) -> str | UnsetType:
+    """Return the name that was given under either of its two spellings; refuse two different ones."""
+    if llm_name is UNSET:
+        return llm
+    if llm is not UNSET and llm != llm_name:
+        raise InvalidArgument("llm and llm_name are different.", next_step="Give one of them.")
+    return llm_name

@@ -63,7 +63,7 @@ def serve(job: Job, place: WorkerPlace | None = None) -> None:
     """Serve until told to end."""
     settings = job.settings
     _open_as_many_as_allowed()
-    tracer = open_tracer(settings.otel_endpoint)
+    tracer = open_tracer(job.environment)
     certificate = tls.certificate(settings)
     app = make_application(
         settings,

@@ -74,7 +74,6 @@ class Context(Generic[State]):
     __slots__ = (
         "_answers",
         "_last_progress",
-        "_lifespan",
         "_meta",
         "_used",
         "arguments",
@@ -82,6 +81,7 @@ class Context(Generic[State]):
         "client",
         "connection",
         "dialect",
+        "lifespan",
         "method",
         "outlet",
         "request_id",
@@ -109,7 +109,8 @@ class Context(Generic[State]):
         self.cancelled = False
         self.connection = connection
         self.outlet = outlet
-        self._lifespan = lifespan
+        self.lifespan = lifespan
+        """What the bridge that serves it holds open."""
         self.dialect = dialect
         """How a failure of this request is worded."""
         self.arguments: msgspec.Raw = EMPTY
@@ -122,12 +123,12 @@ class Context(Generic[State]):
     @property
     def state(self) -> State:
         """What the bridge's lifespan holds open."""
-        value: State = self._lifespan.value
+        value: State = self.lifespan.value
         return value
 
     def enter_home(self, lifespan: Lifespan, dialect: Dialect) -> None:
         """Go on as a request to another bridge, whose part serves it."""
-        self._lifespan = lifespan
+        self.lifespan = lifespan
         self.dialect = dialect
 
     @property
@@ -143,10 +144,11 @@ class Context(Generic[State]):
 
     @property
     def trace(self) -> dict[str, str]:
-        """The W3C trace context that came with the request."""
+        """The W3C trace context that came with the request: in its `_meta`, or else in HTTP headers."""
         meta = self._meta
-        if meta is None:
-            return {}
+        if meta is None or meta.traceparent is UNSET:
+            from_transport: dict[str, str] = getattr(self.outlet, "trace", {})
+            return from_transport
         found = {"traceparent": meta.traceparent, "tracestate": meta.tracestate, "baggage": meta.baggage}
         return {name: value for name, value in found.items() if isinstance(value, str)}
 

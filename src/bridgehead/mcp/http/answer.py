@@ -59,6 +59,13 @@ class Answer:
         self._keep_alive: asyncio.Task[None] | None = None
         self._return_limit: asyncio.Task[None] | None = None
 
+    @property
+    def trace(self) -> dict[str, str]:
+        """The W3C trace context in the request's headers."""
+        headers = self._request.headers
+        names = (b"traceparent", b"tracestate", b"baggage")
+        return {name.decode(): headers[name].decode("latin-1") for name in names if name in headers}
+
     # --- what the request says meanwhile -------------------------------------------------------------------
 
     async def send(self, message: bytes) -> None:

@@ -120,6 +120,13 @@ class Request(ABC):
         if self._when_gone is not None:
             self._when_gone()
 
+    def abort(self) -> None:
+        """Close the connection after what was sent so far, so that the client sees a response cut short.
+
+        Only for a server that is to misbehave. What the handler returns after this is not sent.
+        """
+        raise NotImplementedError
+
     @abstractmethod
     async def read(self) -> bytes:
         """Return the next piece of the body, and nothing after the last. Raises ClientGone."""

@@ -17,7 +17,6 @@ from ..features.handlers import settle
 from ..features.home import Home
 from ..features.prompts import PromptResult
 from ..features.tools import Encoded, Returned, Tool, encode_result, unknown_tool
-from ..lifespan import Lifespan
 from ..revisions import Revision
 from ..server import Body, EventualBody, Server
 from .listing import cache_hints
@@ -30,14 +29,16 @@ def call_tool(server: Server, context: Context[Any], params: CallToolParams) -> 
     tool = server.bridge.tools.get(params.name)
     if tool is None:
         raise unknown_tool(params.name, list(server.bridge.tools))
-    lifespan = server.enter_home(context, tool.home)
+    home = tool.home
+    if home is not server.bridge:
+        server.enter_home(context, home)
     context.arguments = params.arguments
-    hook = tool.home.call_hook
-    if hook is None:  # the usual case, which is why nothing is made for a hook before this is known
-        returned = _run_tool(server, lifespan, context, tool, params)
+    hook = home.call_hook
+    if hook is None:  # nothing is made for a hook where there is none: each step here counts on every call
+        returned = _run_tool(server, context, tool, params)
     else:
         call = Invocation("tool", tool.name, context)
-        returned = hook(call, lambda: _run_tool(server, lifespan, context, tool, params, call))
+        returned = hook(call, lambda: _run_tool(server, context, tool, params, call))
     if isinstance(returned, CoroutineType):
         return _encode_later(context, returned)
     return encode_result(returned, context.revision)
@@ -45,13 +46,13 @@ def call_tool(server: Server, context: Context[Any], params: CallToolParams) -> 
 
 def _run_tool(
     server: Server,
-    lifespan: Lifespan,
     context: Context[Any],
     tool: Tool,
     params: CallToolParams,
     call: Invocation | None = None,
 ) -> Any:
     """Run a tool, or find its answer; returns what its handler returned, or a coroutine that will."""
+    lifespan = context.lifespan
     if tool.recall is not None and lifespan.ready:
         recalled: Encoded | None = tool.recall(context)
         if recalled is not None:
@@ -59,14 +60,15 @@ def _run_tool(
     arguments = tool.arguments(params.arguments)
     if call is not None:
         call.arguments = arguments
-    server.multi_round.resume(context, params, params.name, params.arguments)
+    if context.revision.stateless:
+        server.multi_round.resume(context, params, params.name, params.arguments)
     if lifespan.ready:
         return tool.handler(arguments, context)
-    return _run_when_ready(lifespan, context, tool, arguments)
+    return _run_when_ready(context, tool, arguments)
 
 
-async def _run_when_ready(lifespan: Lifespan, context: Context[Any], tool: Tool, arguments: Any) -> Any:
-    await lifespan.entered()
+async def _run_when_ready(context: Context[Any], tool: Tool, arguments: Any) -> Any:
+    await context.lifespan.entered()
     returned: Any = tool.handler(arguments, context)
     return await returned if isinstance(returned, CoroutineType) else returned
 

@@ -46,6 +46,8 @@ _MODELS_LIMIT = "REQUEST_TIMEOUT"
 _CLOSING_SECONDS = 0.05
 """How long a stream that is complete may take to end, so that its connection can be used again."""
 
+Headers = tuple[tuple[str, str], ...]
+
 
 class TimeLimit(Struct, frozen=True):
     """How long a request may take, and the setting that says so."""
@@ -76,7 +78,9 @@ class ApiClient:
     async def complete(self, request: Request, key: str, limit: TimeLimit) -> Completion:
         """Send a request once and return the whole answer."""
         started = self._clock.monotonic()
-        body = await self._fetch("POST", request.path, request.payload, key, limit, model=request.model)
+        body = await self._fetch(
+            "POST", request.path, request.payload, key, limit, model=request.model, trace=request.trace
+        )
         return read_response(body, request, self._clock.monotonic() - started)
 
     async def stream(self, request: Request, key: str, limit: TimeLimit, report: Report) -> Completion:
@@ -86,7 +90,7 @@ class ApiClient:
         """
         started = self._clock.monotonic()
         answer = StreamedAnswer(is_diffusing=request.is_diffusing, max_bytes=self._max_bytes)
-        exchange = self._exchange("POST", request.path, request.payload, key)
+        exchange = self._exchange("POST", request.path, request.payload, key, request.trace)
         has_begun = False
         try:
             async with asyncio.timeout(limit.seconds):
@@ -137,19 +141,28 @@ class ApiClient:
         answer.end(monotonic())
 
     async def _fetch(
-        self, method: str, path: str, body: bytes, key: str, limit: TimeLimit, *, model: str = ""
+        self,
+        method: str,
+        path: str,
+        body: bytes,
+        key: str,
+        limit: TimeLimit,
+        *,
+        model: str = "",
+        trace: Headers = (),
     ) -> bytes:
         try:
             async with asyncio.timeout(limit.seconds):
-                async with self._exchange(method, path, body, key) as response:
+                async with self._exchange(method, path, body, key, trace) as response:
                     if response.status != _OK:
                         raise await self._read_refusal(response, path, model)
                     return await self._read_body(response, limit.seconds)
         except _LOST as problem:
             raise self._lost(problem, limit) from problem
 
-    def _exchange(self, method: str, path: str, body: bytes, key: str) -> Exchange:
-        return self._pool.request(method, path, (*_HEADERS, ("Authorization", f"Bearer {key}")), body)
+    def _exchange(self, method: str, path: str, body: bytes, key: str, trace: Headers = ()) -> Exchange:
+        headers = (*_HEADERS, ("Authorization", f"Bearer {key}"), *trace)
+        return self._pool.request(method, path, headers, body)
 
     async def _read_body(self, response: Response, seconds: float) -> bytes:
         try:

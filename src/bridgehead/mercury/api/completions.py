@@ -22,6 +22,8 @@ def read_response(body: bytes, request: wire.Request, seconds: float) -> Complet
         raise _unusable("it is not what the API's description says") from problem
     if found.error is not None:
         raise broken_off(found.error, "")
+    if request.path == wire.DECISIONS and found.answers is not None:
+        found.choices = [wire.Choice(text=wire.write(found.answers).decode(), finish_reason="stop")]
     if not found.choices:
         raise _unusable("there is no answer in it")
     choice = found.choices[0]
@@ -73,8 +75,8 @@ def read_usage(used: wire.ApiUsage | None) -> Tokens:
         reasoning = _first_known(used.completion_tokens_details.reasoning_tokens, reasoning)
     if used.prompt_tokens_details is not None:
         cached = _first_known(used.prompt_tokens_details.cached_tokens, cached)
-    total = used.total_tokens or used.prompt_tokens + used.completion_tokens
-    return Tokens(used.prompt_tokens, used.completion_tokens, total, reasoning, cached)
+    prompt, completion = used.prompt_tokens or used.input_tokens, used.completion_tokens or used.output_tokens
+    return Tokens(prompt, completion, used.total_tokens or prompt + completion, reasoning, cached)
 
 
 def _first_known(value: int | None, otherwise: int | None) -> int | None:

@@ -16,6 +16,7 @@ from .redaction import redact_json
 CHAT = "/chat/completions"
 FIM = "/fim/completions"
 EDIT = "/edit/completions"
+DECISIONS = "/decisions"
 MODELS = "/models"
 
 _STREAMED = b',"stream":true,"stream_options":{"include_usage":true}}'
@@ -33,6 +34,8 @@ class Request(Struct):
     """Whether each piece of a stream replaces the whole text so far."""
     sent_body: bytes = b""
     """What is sent in its place, where a route goes to another model."""
+    trace: tuple[tuple[str, str], ...] = ()
+    """Headers that carry the caller's trace on."""
 
     @property
     def payload(self) -> bytes:
@@ -54,6 +57,9 @@ class ApiUsage(Struct):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     total_tokens: int = 0
+    input_tokens: int = 0
+    """What a decision calls its prompt tokens."""
+    output_tokens: int = 0
     reasoning_tokens: int | None = None
     cached_input_tokens: int | None = None
     completion_tokens_details: TokenDetails | None = None
@@ -110,6 +116,8 @@ class CompletionResponse(Struct):
     """A whole answer."""
 
     choices: list[Choice] | None = None
+    answers: dict[str, Any] | None = None
+    """What was decided, where the request was about a decision."""
     model: str = ""
     usage: ApiUsage | None = None
     warning: str | list[str] | None = None

@@ -5,6 +5,8 @@ What can be known without asking the API is checked here: the size, the model, t
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from msgspec import UNSET, json
@@ -14,7 +16,7 @@ from bridgehead.mcp import Context
 from ..api import wire
 from ..errors import MercuryError
 from ..settings import MercurySettings
-from ..tools.arguments import Chat, CompletionArguments, ResponseFormat
+from ..tools.arguments import CallArguments, Chat, ChatMessage, CompletionArguments, ResponseFormat
 from .routes import MERCURY, Routes, Target
 
 ANONYMOUS = "(no token)"
@@ -93,7 +95,7 @@ class CallFactory:
         self,
         tool: str,
         path: str,
-        args: CompletionArguments,
+        args: CallArguments,
         context: Context[Any],
         *,
         stream: bool = False,
@@ -124,17 +126,32 @@ class CallFactory:
             # A stream that goes on is not too slow: it has limits of its own.
             request_seconds=seconds if stream else (timeout or self._request_timeout) / 1000,
             cache=cache or self._cache,
-            max_tokens=args.max_tokens or None,
+            max_tokens=(args.max_tokens or None) if isinstance(args, CompletionArguments) else None,
             is_model_named=is_model_named,
+            trace=_carry_on(context.trace),
         )
         if isinstance(args, Chat):
             _add_chat_options(call, args)
         return call
 
 
+_TRACE_PARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_TRACE_STATE = re.compile(r"[\x20-\x7e]{1,512}")
+
+
+def _carry_on(trace: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return the headers with which the API is a part of the caller's trace; what is odd is left out."""
+    parent, state = trace.get("traceparent", ""), trace.get("tracestate", "")
+    if not _TRACE_PARENT.fullmatch(parent):
+        return ()
+    own = (("traceparent", parent),)
+    return (*own, ("tracestate", state)) if _TRACE_STATE.fullmatch(state) else own
+
+
 def _add_chat_options(call: Call, args: Chat) -> None:
     call.max_tokens = args.max_completion_tokens or call.max_tokens
     call.is_diffusing = args.diffusing or False
+    _check_messages(args.messages)
     wanted = call.response_format = args.response_format or None
     if wanted is not None and (wanted.type == "json_schema") != bool(wanted.json_schema):
         raise MercuryError(
@@ -142,6 +159,19 @@ def _add_chat_options(call: Call, args: Chat) -> None:
             "response_format.json_schema goes with the type json_schema, and only with it.",
             next_step="Give both or neither.",
         )
+
+
+def _check_messages(messages: list[ChatMessage]) -> None:
+    """Refuse what only a look at a whole message shows, with the place of what is wrong."""
+    for number, message in enumerate(messages):
+        if message.role == "tool" and not message.tool_call_id:
+            raise _wrong(f"messages[{number}].tool_call_id", "a tool message needs the id of its call")
+        if message.content is None and not (message.role == "assistant" and message.tool_calls):
+            raise _wrong(f"messages[{number}].content", "only an assistant that calls tools may lack it")
+
+
+def _wrong(argument: str, why: str) -> MercuryError:
+    return MercuryError("INVALID_ARGUMENTS", f"{argument} is missing: {why}.")
 
 
 def _not_allowed(model: str, allowed: tuple[str, ...]) -> MercuryError:

@@ -126,7 +126,7 @@ class Completer:
         except MercuryError as error:
             self._count_failure(call)
             entry.end(error.code, self._clock.monotonic() - started)
-            if error.code == "MODEL_NOT_FOUND":
+            if error.code in ("MODEL_NOT_FOUND", "MODEL_NOT_SUITABLE"):
                 await self._name_able_models(call, error)
             raise
         except asyncio.CancelledError:

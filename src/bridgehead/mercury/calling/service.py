@@ -15,7 +15,7 @@ from bridgehead.runtime import logs
 
 from ..errors import MercuryError
 from ..settings import MercurySettings
-from ..tools.arguments import CompletionArguments
+from ..tools.arguments import CallArguments
 from .call import Call, CallFactory
 from .routes import MERCURY, read_routes
 
@@ -101,7 +101,7 @@ class Service:
         return tuple(name for name in await self.catalogue.list_able(path) if not allowed or name in allowed)
 
     def make_call(
-        self, tool: str, path: str, args: CompletionArguments, context: Context[Any], *, stream: bool = False
+        self, tool: str, path: str, args: CallArguments, context: Context[Any], *, stream: bool = False
     ) -> Call:
         """Make a call from its arguments; raises `MercuryError`, which the audit has a line for."""
         try:

@@ -63,6 +63,7 @@ class UsageCounts(Struct):
         """Add another one to this one."""
         for name in self.__struct_fields__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.cost_usd = round(self.cost_usd, 12)  # sums of such small numbers have noise at the end
 
 
 DIMENSIONS = ("day", "model", "client")

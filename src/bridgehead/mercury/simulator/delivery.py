@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from itertools import chain, cycle, islice, repeat
 
-from .connection import Exchange
+from .exchange import JSON, Answered, Exchange
 from .faults import Fault
 from .refusals import Refusal
 from .rendering import DONE, Streamed, Whole
@@ -18,62 +18,58 @@ BYTES_AT_ONCE = 64 * 1024
 ENDLESS_DELAY = 0.001
 _BROKEN_EVENT = b'data: {"id": "chatcmpl-\n\n\xff\xfe\n\n'
 _NOT_JSON = b"<html><body><h1>502 Bad Gateway</h1></body></html>"
-_JSON_IN_CHUNKS = b"content-type: application/json\r\ntransfer-encoding: chunked\r\n"
 _PLAIN = Fault()
 
 
 async def deliver(
     exchange: Exchange, reply: Whole | Streamed, fault: Fault | None, chunk_delay: float
-) -> None:
+) -> Answered:
     """Send an answer, spoilt by a fault where there is one."""
     fault = fault or _PLAIN
     if fault.delay:
         await asyncio.sleep(fault.delay)
     if fault.kind == "drop":
-        exchange.cut()
-    elif isinstance(reply, Whole):
-        await _deliver_whole(exchange, reply, fault)
-    else:
-        await _deliver_stream(exchange, reply, fault, chunk_delay)
+        return exchange.cut()
+    if isinstance(reply, Whole):
+        return await _deliver_whole(exchange, reply, fault)
+    return await _deliver_stream(exchange, reply, fault, chunk_delay)
 
 
 # --- in one piece ------------------------------------------------------------------------------------------
 
 
-async def _deliver_whole(exchange: Exchange, reply: Whole, fault: Fault) -> None:
+async def _deliver_whole(exchange: Exchange, reply: Whole, fault: Fault) -> Answered:
     half = reply.body[: len(reply.body) // 2]
     match fault.kind:
-        case "cut":
-            exchange.answer_part(half, len(reply.body))
-            exchange.cut()
-        case "silent":
-            exchange.answer_part(half, len(reply.body))
-            await _for_ever()
+        case "cut" | "silent":
+            await exchange.begin((JSON, (b"content-length", b"%d" % len(reply.body))))
+            await exchange.send([half])
+            if fault.kind == "silent":
+                await _for_ever()
+            return exchange.cut()
         case "endless":
-            exchange.begin(_JSON_IN_CHUNKS)
+            await exchange.begin((JSON,))
             await _send(exchange, chain([half], repeat(b" and on")), _delay(fault, 0.0))
+            return exchange.end()
         case "short":
-            exchange.answer(200, half)
+            return exchange.respond(200, half)
         case "garbage":
-            exchange.answer(200, _NOT_JSON)
+            return exchange.respond(200, _NOT_JSON)
         case "error":
-            exchange.answer(200, Refusal(500).body)
+            return exchange.respond(200, Refusal(500).body)
         case _:
-            exchange.answer(reply.status, reply.body)
+            return exchange.respond(reply.status, reply.body)
 
 
 # --- as a stream -------------------------------------------------------------------------------------------
 
 
-async def _deliver_stream(exchange: Exchange, reply: Streamed, fault: Fault, chunk_delay: float) -> None:
-    exchange.begin()
+async def _deliver_stream(exchange: Exchange, reply: Streamed, fault: Fault, chunk_delay: float) -> Answered:
+    await exchange.begin()
     await _send(exchange, _events(reply, fault), _delay(fault, chunk_delay))
     if fault.kind == "silent":
         await _for_ever()
-    if fault.kind == "cut":
-        exchange.cut()
-    else:
-        exchange.end()
+    return exchange.cut() if fault.kind == "cut" else exchange.end()
 
 
 def _events(reply: Streamed, fault: Fault) -> Iterator[bytes]:

@@ -52,16 +52,16 @@ class Fault(Struct, frozen=True, forbid_unknown_fields=True):
         """Tell whether it is for a request."""
         return self.on in path and self.says.encode() in body
 
-    def headers(self, now: float) -> bytes:
-        """Write the headers that say when to try again."""
-        lines = []
+    def headers(self, now: float) -> list[tuple[bytes, bytes]]:
+        """Return the headers that say when to try again."""
+        found = []
         if self.retry_after:
-            lines.append(f"retry-after: {self.retry_after}\r\n")
+            found.append((b"retry-after", self.retry_after.encode()))
         if self.retry_after_ms:
-            lines.append(f"retry-after-ms: {self.retry_after_ms}\r\n")
+            found.append((b"retry-after-ms", self.retry_after_ms.encode()))
         if self.retry_after_date is not None:
-            lines.append(f"retry-after: {formatdate(now + self.retry_after_date, usegmt=True)}\r\n")
-        return "".join(lines).encode()
+            found.append((b"retry-after", formatdate(now + self.retry_after_date, usegmt=True).encode()))
+        return found
 
 
 NAMED: dict[str, Fault] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -11,19 +12,24 @@ from typing import Any, Self
 
 import msgspec
 
+from bridgehead.mcp.http.message import Handled, Response
+from bridgehead.mcp.http.message import Request as HttpRequest
+from bridgehead.mcp.http.server import Server, listen
+
 from .catalogue import MODELS, Model
-from .connection import Connection, Exchange
 from .delivery import deliver
+from .exchange import JSON, Answered, Exchange
 from .faults import Fault, Faults, Orders
 from .journal import Journal, Request
-from .listener import Listener
 from .refusals import Refusal, injected
 from .rendering import Streamed, Whole
 from .service import PREFIX, Service
 
 HOST = "127.0.0.1"
 REFUSED_SECONDS = 0.2
-_JSON = b"content-type: application/json\r\n"
+KEEP_SECONDS = 3600.0
+_TURNS = 4
+MAX_BODY_BYTES = 64 * 1024 * 1024
 
 
 class Simulator:
@@ -48,9 +54,10 @@ class Simulator:
         self.requests = Journal(remember)
         self._service = Service(models, now)
         self._now = now
-        self._connections: set[Connection] = set()
-        self._listener: Listener | None = None
+        self._server: Server | None = None
+        self._listening: socket.socket | None = None
         self._refusals = 0
+        self._refusing: set[asyncio.Task[None]] = set()
         self._is_open = False
 
     @property
@@ -71,65 +78,93 @@ class Simulator:
 
     async def __aenter__(self) -> Self:
         self._is_open = True
-        self._listen()
+        await self._listen()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._is_open = False
-        listener = self._listener
-        self._close()
-        if listener is not None:
-            await listener.closed()
+        for task in self._refusing:
+            task.cancel()
+        await self._close()
 
-    def _listen(self) -> None:
-        self._listener = Listener(HOST, self.port, lambda: Connection(self._serve, self._connections))
-        self.port = self._listener.port
+    async def _listen(self) -> None:
+        listening = self._listening = listen(HOST, self.port)
+        self.port = listening.getsockname()[1]
+        self._server = Server(self._handle, keep_alive_seconds=KEEP_SECONDS, shutdown_seconds=0.0)
+        await self._server.start(listening)
 
-    def _close(self) -> None:
-        if self._listener is not None:
-            self._listener.close()
-            self._listener = None
-        for connection in tuple(self._connections):
-            connection.transport.abort()
+    async def _close(self) -> None:
+        """Stop listening, and cut what is connected."""
+        server, self._server = self._server, None
+        if server is None or self._listening is None:
+            return
+        # asyncio loses a connection that it has accepted and not handed over yet when its server is closed.
+        # So accepting stops first, and those on their way get the turns of the loop that they need.
+        asyncio.get_running_loop().remove_reader(self._listening)
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
+        await server.stop()
 
     @asynccontextmanager
     async def refusing(self) -> AsyncIterator[None]:
         """Let nothing listen meanwhile, and cut what is connected; the last one to leave opens again."""
         self._refusals += 1
-        self._close()
+        await self._close()
         try:
             yield
         finally:
             self._refusals -= 1
             if self._is_open and not self._refusals:
-                self._listen()
+                await self._listen()
 
-    async def _refuse(self, exchange: Exchange, seconds: float) -> None:
-        exchange.cut()
+    @property
+    def is_refusing(self) -> bool:
+        """Whether a fault lets nothing listen just now."""
+        return bool(self._refusing)
+
+    async def _refuse(self, seconds: float) -> None:
         async with self.refusing():
             await asyncio.sleep(seconds or REFUSED_SECONDS)
 
+    async def _cut_everything(self, exchange: Exchange, seconds: float) -> Answered:
+        """Cut a request, and let a task of its own see to all others: this one is among what it ends."""
+        task = asyncio.get_running_loop().create_task(self._refuse(seconds))
+        self._refusing.add(task)
+        task.add_done_callback(self._refusing.discard)
+        return exchange.cut()
+
     # --- serving -------------------------------------------------------------------------------------------
 
-    def _serve(self, exchange: Exchange) -> None:
-        request = exchange.request
+    def _handle(self, http: HttpRequest) -> Handled:
+        return self._answer(http, bytes(http.body)) if http.is_complete else self._receive(http)
+
+    async def _receive(self, http: HttpRequest) -> Answered:
+        body = bytearray()
+        while piece := await http.read():
+            body += piece
+            if len(body) > MAX_BODY_BYTES:
+                return Response.json(Refusal(413).body, 413)
+        handled = self._answer(http, bytes(body))
+        return handled if isinstance(handled, Response) else await handled
+
+    def _answer(self, http: HttpRequest, body: bytes) -> Handled:
+        pairs = list(http.header_pairs)
+        request = Request(http.method, http.path, pairs, body, time.monotonic())
         if request.path.startswith("/_"):
-            self._control(exchange)
-            return
+            return self._control(request)
         self.requests.add(request)
-        exchange.on_change = self.requests.changed
         fault = request.fault = self._fault(request)
         reply = self._reply(request)
+        exchange = Exchange(http, request, self.requests.changed)
         if fault is None and isinstance(reply, Whole):
-            exchange.answer(reply.status, reply.body)
-        elif fault is not None and fault.kind == "refused":
-            exchange.run(self._refuse(exchange, fault.delay))
-        elif fault is not None and fault.status != 200:  # noqa: PLR2004 - the status of no fault
-            exchange.run(self._fail(exchange, fault))
-        else:
-            exchange.run(deliver(exchange, reply, fault, self.chunk_delay))
+            return exchange.respond(reply.status, reply.body)
+        if fault is not None and fault.kind == "refused":
+            return exchange.run(self._cut_everything(exchange, fault.delay))
+        if fault is not None and fault.status != 200:  # noqa: PLR2004 - the status of no fault
+            return exchange.run(self._fail(exchange, fault))
+        return exchange.run(deliver(exchange, reply, fault, self.chunk_delay))
 
     def _fault(self, request: Request) -> Fault | None:
         by_key = self.keys.get(request.key) if self.keys else None
@@ -146,32 +181,30 @@ class Simulator:
         if not key or (self.keys is not None and key not in self.keys):
             raise Refusal(401)
 
-    async def _fail(self, exchange: Exchange, fault: Fault) -> None:
+    async def _fail(self, exchange: Exchange, fault: Fault) -> Answered:
         if fault.delay:
             await asyncio.sleep(fault.delay)
         refusal = injected(fault.status, fault.code, fault.message)
-        exchange.answer(fault.status, refusal.body, _JSON + fault.headers(self._now()))
+        return exchange.respond(fault.status, refusal.body, (JSON, *fault.headers(self._now())))
 
     # --- orders from another process -----------------------------------------------------------------------
 
-    def _control(self, exchange: Exchange) -> None:
-        request = exchange.request
+    def _control(self, request: Request) -> Response:
         match request.method, request.path:
             case "POST", "/_faults":
-                self._obey(exchange)
+                return self._obey(request)
             case "GET", "/_requests":
                 shown = [one.shown() for one in self.requests]
-                exchange.answer(200, msgspec.json.encode({"requests": shown}))
+                return Response.json(msgspec.json.encode({"requests": shown}))
             case "DELETE", "/_requests":
                 self.requests.clear()
-                exchange.answer(200, b"{}")
+                return Response.json(b"{}")
             case _:
-                exchange.answer(404, Refusal(404).body)
+                return Response.json(Refusal(404).body, 404)
 
-    def _obey(self, exchange: Exchange) -> None:
+    def _obey(self, request: Request) -> Response:
         try:
-            self.faults.obey(msgspec.json.decode(exchange.request.content, type=Orders))
+            self.faults.obey(msgspec.json.decode(request.content, type=Orders))
         except (msgspec.DecodeError, KeyError) as error:
-            exchange.answer(400, Refusal(400, f"These are no orders: {error}").body)
-        else:
-            exchange.answer(200, b"{}")
+            return Response.json(Refusal(400, f"These are no orders: {error}").body, 400)
+        return Response.json(b"{}")

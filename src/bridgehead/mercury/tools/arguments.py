@@ -48,7 +48,7 @@ class ChatMessage(Struct, forbid_unknown_fields=True, omit_defaults=False):
     """One message of a conversation."""
 
     role: Literal["system", "user", "assistant", "tool"]
-    content: str
+    content: Annotated[str | None, Meta(description="null where an assistant only calls tools")] = None
     tool_calls: list[PriorToolCall] | UnsetType = UNSET
     tool_call_id: str | UnsetType = UNSET
 
@@ -98,12 +98,10 @@ class ResponseFormat(Struct, forbid_unknown_fields=True):
     json_schema: NamedSchema | UnsetType = UNSET
 
 
-class CompletionArguments(Arguments):
-    """What every completion can be told."""
+class CallArguments(Arguments):
+    """What every call to a model can be told."""
 
     model: Model | UnsetType = UNSET
-    temperature: Temperature | UnsetType = UNSET
-    max_tokens: MaxTokens | UnsetType = UNSET
     cache: CacheUse | UnsetType = UNSET
     timeout_ms: Timeout | UnsetType = UNSET
 
@@ -111,11 +109,24 @@ class CompletionArguments(Arguments):
         """Return what is sent to the API."""
         return self
 
+
+class CompletionArguments(CallArguments):
+    """What every completion can be told."""
+
+    temperature: Temperature | UnsetType = UNSET
+    max_tokens: MaxTokens | UnsetType = UNSET
+
     def to_message(self, content: str) -> Any:
         """Return the options that every completion has, with one message, as the API takes an edit."""
         given = {name: getattr(self, name) for name in CompletionArguments.__struct_fields__}
         sent = {name: value for name, value in given.items() if value is not UNSET}
         return {**sent, "messages": [{"role": "user", "content": content}]}
+
+
+Files = Annotated[
+    list[str],
+    Meta(min_length=1, max_length=50, description="Files to add to the prompt, relative to your roots"),
+]
 
 
 class ChatOptions(CompletionArguments):
@@ -135,6 +146,7 @@ class ChatOptions(CompletionArguments):
         Annotated[ResponseFormat, Meta(description="The answer is checked against it")] | UnsetType
     ) = UNSET
     seed: int | UnsetType = UNSET
+    files: Files | UnsetType = UNSET
 
 
 class Chat(ChatOptions, kw_only=True):

@@ -11,10 +11,10 @@ from bridgehead.mcp import Bridge, Context
 from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import BridgeError
 
-from ..api.wire import CHAT
+from ..api.wire import CHAT, write
 from ..calling.service import Service
-from ..completion import Metadata
-from ..errors import ErrorBody, describe
+from ..completion import Completion
+from ..errors import ErrorBody, MercuryError, describe
 from ..settings import MercurySettings
 from .arguments import Chat, ChatMessage, ChatOptions
 
@@ -37,12 +37,20 @@ class BatchItem(Struct, omit_defaults=True):
     """What came of one prompt."""
 
     index: int
-    content: str | None = None
-    metadata: Metadata | None = None
-    error: ErrorBody | None = None
+    content: str | UnsetType = UNSET
+    incomplete: Annotated[str, Meta(description="Why the content is not whole")] | UnsetType = UNSET
+    from_cache: bool = False
+    error: Annotated[str, Meta(description="A code; `errors` has the details")] | UnsetType = UNSET
 
 
-class BatchResult(Struct):
+class BatchError(Struct, omit_defaults=True):
+    """A failure, and the prompts that it happened to."""
+
+    indexes: list[int]
+    error: ErrorBody
+
+
+class BatchResult(Struct, omit_defaults=True):
     """What came of all prompts, in their order."""
 
     results: list[BatchItem]
@@ -50,13 +58,17 @@ class BatchResult(Struct):
     failed: int
     total_tokens: int
     cost_usd: float
+    models: list[str]
+    warnings: list[str] | UnsetType = UNSET
+    errors: list[BatchError] | UnsetType = UNSET
 
 
 def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
     """Declare the tool."""
     bridge.tool(
         "Answer many independent prompts in one call, several at once. The results are in the order of the "
-        "prompts, each with its content and metadata or with its own error; one that fails stops no other.",
+        "prompts; one that fails stops no other, and `errors` has what went wrong. Only where all fail is "
+        "the whole call an error.",
         name=BATCH,
         title="Mercury batch",
         read_only=True,
@@ -68,8 +80,9 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
 
 async def run(args: Batch, ctx: Context[Service]) -> BatchResult:
     """Answer the prompts."""
+    await _add_files(args, ctx)
     waiting = iter(range(len(args.prompts)))
-    items: dict[int, BatchItem] = {}
+    items: dict[int, Completion | BridgeError] = {}
 
     async def work() -> None:
         for index in waiting:
@@ -82,16 +95,26 @@ async def run(args: Batch, ctx: Context[Service]) -> BatchResult:
     return _summarize([items[index] for index in range(len(args.prompts))])
 
 
-async def _complete_prompt(index: int, args: Batch, ctx: Context[Service]) -> BatchItem:
+async def _add_files(args: Batch, ctx: Context[Service]) -> None:
+    """Put the files that a call names into every prompt."""
+    if not args.files:
+        return
+    from .files import quote_files, read_files
+
+    names, args.files = args.files, UNSET
+    quoted = quote_files(names, await read_files(names, ctx))
+    args.prompts = [f"{prompt}\n\n{quoted}" for prompt in args.prompts]
+
+
+async def _complete_prompt(index: int, args: Batch, ctx: Context[Service]) -> Completion | BridgeError:
     service = ctx.state
     try:
         call = service.make_call(BATCH, CHAT, _make_chat(args, args.prompts[index]), ctx)
         now = service.clock.monotonic()
         cached = service.completer.lookup(call, ctx, now)
-        completion = await service.completer.complete(call, ctx) if cached is None else cached.at(now)
+        return await service.completer.complete(call, ctx) if cached is None else cached.at(now)
     except BridgeError as error:
-        return BatchItem(index, error=describe(error))
-    return BatchItem(index, completion.content, completion.metadata)
+        return error
 
 
 def _make_chat(args: Batch, prompt: str) -> Chat:
@@ -102,12 +125,46 @@ def _make_chat(args: Batch, prompt: str) -> Chat:
     return Chat(messages=messages, **options)
 
 
-def _summarize(items: list[BatchItem]) -> BatchResult:
-    done = [item.metadata for item in items if item.metadata is not None]
+def _summarize(ends: list[Completion | BridgeError]) -> BatchResult:
+    """Tell what all prompts have in common once; raises where every one of them failed."""
+    done = [end for end in ends if isinstance(end, Completion)]
+    errors = _group_errors(ends)
+    if not done:
+        raise _all_failed(len(ends), errors)
+    warnings = list(dict.fromkeys(warning for one in done for warning in one.metadata.warnings or ()))
     return BatchResult(
-        items,
+        [_describe(index, end) for index, end in enumerate(ends)],
         len(done),
-        len(items) - len(done),
-        sum(metadata.usage.total_tokens for metadata in done),
-        round(sum(metadata.cost_usd or 0.0 for metadata in done), 12),
+        len(ends) - len(done),
+        sum(one.metadata.usage.total_tokens for one in done),
+        round(sum(one.metadata.cost_usd or 0.0 for one in done), 12),
+        list(dict.fromkeys(one.metadata.model for one in done)),
+        warnings or UNSET,
+        errors or UNSET,
+    )
+
+
+def _describe(index: int, end: Completion | BridgeError) -> BatchItem:
+    if isinstance(end, BridgeError):
+        return BatchItem(index, error=end.code.upper())
+    return BatchItem(index, end.text, end.incomplete, end.metadata.from_cache)
+
+
+def _group_errors(ends: list[Completion | BridgeError]) -> list[BatchError]:
+    """Put prompts that failed in the same way together; what came of an answer makes a failure its own."""
+    groups: dict[bytes, BatchError] = {}
+    for index, end in enumerate(ends):
+        if isinstance(end, BridgeError):
+            body = describe(end)
+            group = groups.setdefault(write([body.code, body.message, body.content]), BatchError([], body))
+            group.indexes.append(index)
+    return list(groups.values())
+
+
+def _all_failed(count: int, errors: list[BatchError]) -> MercuryError:
+    first = errors[0].error
+    said = " ".join(f"{len(one.indexes)} × {one.error.code}: {one.error.message}" for one in errors)
+    message = first.message if len(errors) == 1 else said
+    return MercuryError(
+        first.code, f"All {count} prompts failed. {message}", next_step="", retry_after=first.retry_after
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any
 
+from msgspec import UNSET
+
 from bridgehead.mcp import Answer, Bridge, Context, Encoded
 
 from ..api.wire import CHAT
@@ -12,7 +14,7 @@ from ..calling.call import Call, identify_client
 from ..calling.service import Service
 from ..completion import Completion
 from ..settings import MercurySettings
-from .arguments import Chat
+from .arguments import Chat, ChatMessage
 
 COMPLETION = "mercury_chat_completion"
 STREAM = "mercury_chat_stream"
@@ -49,6 +51,8 @@ def complete(
     args: Chat, ctx: Context[Service]
 ) -> Encoded | Answer[Completion] | Coroutine[Any, Any, Encoded]:
     """Answer a conversation as a whole: at once where the answer is in the cache."""
+    if args.files:
+        return _complete_with_files(args, ctx)
     service = ctx.state
     call = service.make_call(COMPLETION, CHAT, args, ctx)
     now = service.clock.monotonic()
@@ -67,6 +71,27 @@ def recall(ctx: Context[Service]) -> Encoded | None:
     now = service.clock.monotonic()
     cached = service.completer.recognize(ctx, identify_client(ctx), now)
     return None if cached is None else cached.encode(now)
+
+
+async def _complete_with_files(args: Chat, ctx: Context[Service]) -> Encoded:
+    await add_files(args, ctx)
+    call = ctx.state.make_call(COMPLETION, CHAT, args, ctx)
+    return (await complete_call(call, ctx)).to_result(ctx.revision)
+
+
+async def add_files(args: Chat, ctx: Context[Service]) -> None:
+    """Put the files that a call names into its last message, or into one of their own."""
+    if not args.files:
+        return
+    from .files import quote_files, read_files
+
+    names, args.files = args.files, UNSET
+    quoted = quote_files(names, await read_files(names, ctx))
+    last = args.messages[-1]
+    if last.role == "user" and last.content:
+        last.content = f"{last.content}\n\n{quoted}"
+    else:
+        args.messages.append(ChatMessage("user", quoted))
 
 
 async def _complete(call: Call, ctx: Context[Service]) -> Encoded:
@@ -95,6 +120,7 @@ async def stream(args: Chat, ctx: Context[Service]) -> Encoded | Answer[Completi
     from .progress import Progress
 
     service = ctx.state
+    await add_files(args, ctx)
     call = service.make_call(STREAM, CHAT, args, ctx, stream=True)
     now = service.clock.monotonic()
     cached = service.completer.lookup(call, ctx, now)

@@ -6,16 +6,18 @@ from msgspec import UNSET
 
 from bridgehead.mcp import Answer, Bridge, Context, Encoded
 
-from ..api.wire import EDIT, FIM
+from ..api.wire import DECISIONS, EDIT, FIM
 from ..calling.service import Service
 from ..completion import Completion
 from ..errors import MercuryError, list_models
 from ..settings import MercurySettings
-from .arguments import CompletionArguments, Edit, Fim
+from .arguments import CallArguments, CompletionArguments, Edit, Fim
 from .chat import complete_call
 
 FIM_COMPLETION = "mercury_fim_completion"
 EDIT_COMPLETION = "mercury_edit_completion"
+_OWN_DEFAULTS = {FIM: "MERCURY_FIM_MODEL", EDIT: "MERCURY_EDIT_MODEL", DECISIONS: "MERCURY_DECIDE_MODEL"}
+"""The settings that name the default models of endpoints that not every model serves."""
 
 
 def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
@@ -53,20 +55,21 @@ async def edit(args: Edit, ctx: Context[Service]) -> Encoded | Answer[Completion
     return await complete_code(EDIT_COMPLETION, EDIT, args, ctx)
 
 
-async def _choose_model(args: CompletionArguments, path: str, own_default: str, service: Service) -> None:
+async def choose_model(args: CallArguments, path: str, service: Service) -> None:
     """Take the default model where none is named. One that nobody named is never taken: it may cost more."""
     if args.model is not UNSET:
         return
+    variable = _OWN_DEFAULTS[path]
+    own_default: str = service.settings.values[variable]
     if service.routes.routes and not own_default:
         return  # a route may name one
     default = args.model = own_default or service.settings.model
     able = await service.list_able_models(path)
     if default in service.catalogue.names and able and default not in able:
-        kind = path.split("/")[1]
         raise MercuryError(
             "MODEL_NOT_SUITABLE",
             f"The default model {default!r} cannot be used with {path}, and `model` names no other.",
-            next_step=f"{list_models(able)} Or let MERCURY_{kind.upper()}_MODEL name one for all calls.",
+            next_step=f"{list_models(able)} Or let {variable} name one for all calls.",
         )
 
 
@@ -74,8 +77,7 @@ async def complete_code(
     tool: str, path: str, args: CompletionArguments, ctx: Context[Service]
 ) -> Encoded | Answer[Completion]:
     """Ask the endpoint for fill-ins or the one for edits."""
-    settings = ctx.state.settings
-    await _choose_model(args, path, settings.fim_model if path == FIM else settings.edit_model, ctx.state)
+    await choose_model(args, path, ctx.state)
     completion = await complete_call(ctx.state.make_call(tool, path, args, ctx), ctx)
     if path == EDIT and not completion.is_whole:
         # Half of a file that is taken for the whole would be written over the original.

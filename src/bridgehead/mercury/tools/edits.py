@@ -36,17 +36,17 @@ _TAGS = (CURSOR, *(f"<|{slash}{part}|>" for part in _PARTS for slash in ("", "/"
 class ApplyEdit(CompletionArguments, kw_only=True):
     """A file, and what is to become of it."""
 
-    original: Annotated[str, Meta(min_length=1, description="The whole file")]
+    original: Annotated[str, Meta(min_length=1, description="The whole file")] | UnsetType = UNSET
+    file: Annotated[str, Meta(description="Its name instead, relative to your roots")] | UnsetType = UNSET
     update: Annotated[
         str, Meta(min_length=1, description="The changed parts; a comment may stand for what stays as it is")
     ]
 
     def to_body(self) -> Any:
         """Return what is sent to the API."""
-        _check_tags(original=self.original, update=self.update)
-        return self.to_message(
-            f"{_tag('original_code', self.original)}\n\n{_tag('update_snippet', self.update)}"
-        )
+        original = self.original or ""
+        _check_tags(original=original, update=self.update)
+        return self.to_message(f"{_tag('original_code', original)}\n\n{_tag('update_snippet', self.update)}")
 
 
 class Region(Struct, forbid_unknown_fields=True):
@@ -150,6 +150,12 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
 
 async def apply_edit(args: ApplyEdit, ctx: Context[Service]) -> Encoded | Answer[Completion]:
     """Apply an update to a file."""
+    if bool(args.original) == bool(args.file):
+        raise _wrong("original", "either it or `file` has to be there, and not both")
+    if args.file:
+        from .files import read_files
+
+        (args.original,) = await read_files([args.file], ctx)
     return await complete_code(APPLY_EDIT, EDIT, args, ctx)
 
 

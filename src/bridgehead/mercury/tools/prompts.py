@@ -47,7 +47,7 @@ def review_code(args: ReviewCode, ctx: Context[Service]) -> str:
     return (
         "Review this code with mercury_chat_stream. List bugs first, then risks, then what would make it "
         f"clearer, each with its line and a fix; say so where there is nothing to find.{focus}\n\n"
-        f"{_fenced(args.code, args.language)}"
+        f"{fence(args.code, args.language)}"
     )
 
 
@@ -56,7 +56,7 @@ def complete_code(args: CompleteCode, ctx: Context[Service]) -> str:
     return (
         "Complete this code with mercury_fim_completion: give it what stands before the gap as `prompt` and "
         "what stands after it as `suffix`, exactly as here, and show the whole with the gap filled.\n\n"
-        f"Before:\n{_fenced(args.before, args.language)}\n\nAfter:\n{_fenced(args.after, args.language)}"
+        f"Before:\n{fence(args.before, args.language)}\n\nAfter:\n{fence(args.after, args.language)}"
     )
 
 
@@ -69,8 +69,9 @@ def explain(args: Explain, ctx: Context[Service]) -> str:
     )
 
 
-def _fenced(code: str, language: str) -> str:
-    fence = "```"
-    while fence in code:
-        fence += "`"
-    return f"{fence}{language}\n{code}\n{fence}"
+def fence(code: str, language: str) -> str:
+    """Return code in a fence that it does not contain."""
+    mark = "```"
+    while mark in code:
+        mark += "`"
+    return f"{mark}{language}\n{code}\n{mark}"

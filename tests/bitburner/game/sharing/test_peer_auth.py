@@ -1,4 +1,4 @@
-"""Who may share a game: processes that know the key of the user, each claim once and not for long."""
+"""Peer authentication: only who knows the key comes in, once, and soon."""
 
 from pathlib import Path
 from typing import Any
@@ -7,10 +7,94 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
-from bridgehead.bitburner.game.sharing.peer_auth import Prover, load_key
+from bridgehead.bitburner.game.sharing.peer_auth import NONCE, PROOF, TIME, Prover, key_path, load_key
 from bridgehead.bitburner.game.sockets import RELAY_PATH
+from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.timing import SystemClock
 from tests.bitburner.playing import Play, bridged, settings
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.time = 1000.0
+
+    def now(self) -> float:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time
+
+
+def test_the_key_is_made_once_and_is_for_its_owner_alone(tmp_path: Path) -> None:
+    first, second = load_key(settings(tmp_path)), load_key(settings(tmp_path))
+
+    assert first == second
+    assert len(first) == 32
+    assert first != load_key(settings(tmp_path / "other"))
+    assert key_path(settings(tmp_path)).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_key_that_cannot_be_made_is_said_so(tmp_path: Path) -> None:
+    key_path(settings(tmp_path)).mkdir()
+
+    with pytest.raises(StorageError, match="The key for sharing a game cannot be read or made"):
+        load_key(settings(tmp_path))
+
+
+def test_who_knows_the_key_comes_in_once() -> None:
+    clock = Clock()
+    guest, owner = Prover(b"key", clock), Prover(b"key", clock)
+    claim = guest.make_claim()
+
+    assert owner.verify_claim(claim)
+    assert not owner.verify_claim(claim)
+    assert owner.verify_claim(guest.make_claim())
+
+
+@pytest.mark.parametrize("changed", [NONCE, TIME, PROOF])
+@pytest.mark.parametrize("value", ["", "0", "ü\ud83d", None])
+def test_a_claim_that_was_changed_opens_nothing(changed: str, value: str | None) -> None:
+    prover = Prover(b"key", Clock())
+    claim = {name: text for name, text in prover.make_claim().items() if name != changed}
+    if value is not None:
+        claim[changed] = value
+
+    assert not prover.verify_claim(claim)
+
+
+def test_another_key_opens_nothing() -> None:
+    assert not Prover(b"key", Clock()).verify_claim(Prover(b"other", Clock()).make_claim())
+
+
+@pytest.mark.parametrize(("later", "is_valid"), [(60.0, True), (60.1, False), (-60.0, True), (-60.1, False)])
+def test_a_claim_is_good_for_a_minute(later: float, *, is_valid: bool) -> None:
+    clock = Clock()
+    prover = Prover(b"key", clock)
+    claim = prover.make_claim()
+    clock.time += later
+
+    assert prover.verify_claim(claim) is is_valid
+
+
+def test_a_claim_is_remembered_as_long_as_it_could_come_again() -> None:
+    clock = Clock()
+    guest, owner = Prover(b"key", clock), Prover(b"key", clock)
+    clock.time += 60
+    claim = guest.make_claim()
+    clock.time -= 60
+    assert owner.verify_claim(claim)
+    clock.time += 120
+    assert not owner.verify_claim(claim)
+
+
+def test_the_owner_proves_itself_for_the_number_of_the_guest() -> None:
+    guest, owner = Prover(b"key", Clock()), Prover(b"key", Clock())
+    claim, other = guest.make_claim(), guest.make_claim()
+
+    assert guest.verify_owner(claim, owner.prove_ownership(claim[NONCE]))
+    for proof in (None, "", "ü", claim[PROOF], owner.prove_ownership(other[NONCE])):
+        assert not guest.verify_owner(claim, proof)
+    assert not guest.verify_owner(claim, Prover(b"other", Clock()).prove_ownership(claim[NONCE]))
 
 
 async def visited(play: Play, headers: dict[str, str], origin: Any = None) -> ClientConnection:
@@ -46,13 +130,3 @@ async def test_an_old_claim_is_refused(tmp_path: Path) -> None:
     async with bridged(tmp_path) as play:
         with pytest.raises(InvalidStatus):
             await visited(play, Prover(load_key(settings(tmp_path)), Yesterday()).make_claim())
-
-
-def test_the_key_is_private_and_the_same_for_all_processes_of_a_user(tmp_path: Path) -> None:
-    key = load_key(settings(tmp_path))
-
-    assert key == load_key(settings(tmp_path))
-    assert key != load_key(settings(tmp_path / "other"))
-    (path,) = tmp_path.glob("bitburner/relay.key")
-    assert path.stat().st_mode & 0o077 == 0
-    assert path.parent.stat().st_mode & 0o077 == 0

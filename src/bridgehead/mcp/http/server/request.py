@@ -70,7 +70,7 @@ class Http1Request(Request):
             response = await work
             if not isinstance(response, Response):
                 await response.close()
-            elif not self.is_gone:
+            elif self.can_write:
                 self._respond(response)
         except ClientGone:
             log.debug("a client hung up before it had sent its request")
@@ -185,6 +185,10 @@ class Http1Request(Request):
     def can_write(self) -> bool:
         """Whether a response, or more of it, can still be sent."""
         return not (self.is_gone or self._is_finished)
+
+    def abort(self) -> None:
+        """Close the connection after what was sent so far."""
+        self.finish(is_last=True)
 
     def finish(self, *, is_last: bool) -> None:
         """Let the connection go on to the next request, or close: this one has its response."""

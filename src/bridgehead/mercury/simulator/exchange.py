@@ -1,0 +1,84 @@
+"""Exchange: one request to the simulated API, on our own HTTP server, and the ways to answer it, or not to.
+
+Everything that happens to it is noted in its entry of the journal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from bridgehead.mcp.http.message import HeaderPairs, Response, ResponseStream
+from bridgehead.mcp.http.message import Request as HttpRequest
+
+from .journal import Request
+
+JSON = (b"content-type", b"application/json")
+EVENTS = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"))
+Answered = Response | ResponseStream
+
+
+class Exchange:
+    """A request as the server has it, and its entry in the journal."""
+
+    def __init__(self, http: HttpRequest, request: Request, on_change: Callable[[], None]) -> None:
+        self._http = http
+        self._stream: ResponseStream | None = None
+        self._on_change = on_change
+        self.request = request
+
+    async def run(self, work: Coroutine[Any, Any, Answered]) -> Answered:
+        """Answer by something that takes time, and ends when the client goes."""
+        task = asyncio.current_task()
+
+        def abandon() -> None:
+            if self.request.finished is None:
+                self.request.aborted = time.monotonic()
+                self._on_change()
+            if task is not None:
+                task.cancel()
+
+        self._http.when_gone(abandon)
+        return await work
+
+    def respond(self, status: int, body: bytes, headers: HeaderPairs = (JSON,)) -> Response:
+        """Answer in one piece."""
+        self._note_status(status)
+        self._note_end()
+        return Response(status, body, headers)
+
+    async def begin(self, headers: HeaderPairs = EVENTS) -> None:
+        """Send the head of an answer that comes in pieces."""
+        self._note_status(200)
+        self._stream = await self._http.open_stream(200, headers)
+
+    async def send(self, pieces: list[bytes]) -> None:
+        """Send pieces, each as a chunk of its own, as fast as the client reads; others get their turn."""
+        assert self._stream is not None  # noqa: S101 - it was begun
+        self.request.chunks += len(pieces)
+        self._on_change()
+        for piece in pieces:
+            await self._stream.write(piece)
+        await asyncio.sleep(0)
+
+    def end(self) -> ResponseStream:
+        """End an answer in pieces in good order."""
+        assert self._stream is not None  # noqa: S101 - it was begun
+        self._note_end()
+        return self._stream
+
+    def cut(self) -> Answered:
+        """Close the connection after what has been sent so far."""
+        self._note_end()
+        self._http.abort()
+        return self._stream or Response(500)
+
+    def _note_status(self, status: int) -> None:
+        self.request.status = status
+        self.request.answered = time.monotonic()
+
+    def _note_end(self) -> None:
+        self.request.finished = time.monotonic()
+        self._on_change()

@@ -1,0 +1,122 @@
+"""Files by reference: reads the files that a call names, within the folders that its client has opened.
+
+Only where the setting allows it, since the server then reads files for whoever calls it. A name is relative
+to a root of the client. Every step from the root to the file is opened without following links, so neither
+`..`, a link nor a rename in between can lead outside, and only regular files are read.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from bridgehead.mcp import Context, list_roots
+from bridgehead.mcp.lazy_imports import asyncio
+
+from ..calling.service import Service
+from ..errors import MercuryError
+from .prompts import fence
+
+if TYPE_CHECKING:
+    from bridgehead.mcp import Root
+
+_WALKS = os.open in os.supports_dir_fd
+"""Whether folders can be opened one by one, which Windows cannot."""
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+# A pipe without a writer would otherwise keep its reader waiting for ever.
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+async def read_files(names: list[str], ctx: Context[Service]) -> list[str]:
+    """Return the texts of files, in the order of their names; raises `MercuryError`."""
+    settings = ctx.state.settings
+    if not settings.files:
+        raise _refuse("files", "this server does not read files", "Paste the text, or set MERCURY_FILES=1.")
+    if not ctx.can_ask(list_roots()):
+        raise _refuse("files", "this client offers no roots to read in", "Paste the text instead.")
+    folders = [folder for root in await ctx.roots() if (folder := _find_folder(root))]
+    return [await asyncio.to_thread(_read, folders, name, settings.max_file_size) for name in names]
+
+
+def quote_files(names: list[str], texts: list[str]) -> str:
+    """Return files as a part of a prompt."""
+    return "\n\n".join(f"{name}:\n{fence(text, '')}" for name, text in zip(names, texts, strict=True))
+
+
+def _find_folder(root: Root) -> str:
+    """Return the folder of a root; nothing where it is not one of this machine."""
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    found = urlsplit(root.uri)
+    return url2pathname(found.path) if found.scheme == "file" and found.netloc in ("", "localhost") else ""
+
+
+def _read(folders: list[str], name: str, max_bytes: int) -> str:
+    steps = _split(name)
+    for folder in folders:
+        try:
+            file = _open(folder, steps)
+        except FileNotFoundError:
+            continue
+        except OSError as problem:
+            # ELOOP is what a link gives; other systems say ENOTDIR or EACCES.
+            raise _refuse(name, f"it cannot be opened ({problem.strerror}); links are not followed") from None
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            os.close(file)
+            raise _refuse(name, "it is not a regular file")
+        with os.fdopen(file, "rb") as opened:
+            data = opened.read(max_bytes + 1)
+        return _decode(name, data, max_bytes)
+    raise _refuse(name, "there is no such file in the client's roots")
+
+
+def _split(name: str) -> list[str]:
+    """Return the steps of a relative name; raises where one leads anywhere else."""
+    steps = [step for step in name.replace("\\", "/").split("/") if step != "."]
+    is_absolute = name.startswith(("/", "\\", "~")) or ":" in steps[0] if steps else True
+    if is_absolute or not all(steps) or ".." in steps or "\0" in name:
+        raise _refuse(name, "it is not a path inside of a root", "Give it relative to a root, without `..`.")
+    return steps
+
+
+def _open(folder: str, steps: list[str]) -> int:
+    """Open a file step by step; the folder itself is trusted, and may be a link."""
+    if not _WALKS:
+        return _open_resolved(folder, steps)
+    *folders, file = steps
+    here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for step in folders:
+            inner = os.open(step, os.O_RDONLY | os.O_DIRECTORY | _NO_FOLLOW, dir_fd=here)
+            os.close(here)
+            here = inner
+        return os.open(file, _READ | _NO_FOLLOW, dir_fd=here)
+    finally:
+        os.close(here)
+
+
+def _open_resolved(folder: str, steps: list[str]) -> int:
+    from pathlib import Path
+
+    root = Path(folder).resolve()
+    wanted = root.joinpath(*steps)
+    found = wanted.resolve(strict=True)
+    # Compared as the file system has it: the case of a name may differ from the one on the disk.
+    if not found.is_relative_to(root) or any(step.is_symlink() for step in (wanted, *wanted.parents)):
+        raise OSError(0, "it leads outside of the root")
+    return os.open(found, _READ)
+
+
+def _decode(name: str, data: bytes, max_bytes: int) -> str:
+    if len(data) > max_bytes:
+        raise _refuse(name, f"it has more than {max_bytes:,} bytes", "Raise MERCURY_MAX_FILE_SIZE.")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise _refuse(name, "it is not UTF-8 text") from None
+
+
+def _refuse(name: str, why: str, next_step: str | None = None) -> MercuryError:
+    return MercuryError("FILE_NOT_READABLE", f"The file {name!r} cannot be read: {why}.", next_step=next_step)

@@ -1,0 +1,77 @@
+"""Locking: one writer at a time, whatever happens to lock files, for every user of the folder."""
+
+import json
+import os
+import stat
+import threading
+import warnings
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from bridgehead.aoc.files.day_file import DayFile
+from bridgehead.aoc.files.locking import FolderLock
+from bridgehead.runtime.timing import SystemClock
+from tests.aoc.data import SECONDS, Data, new, open_day, times
+
+
+def record_as(user: int, group: int, folder: Path) -> int:
+    """Record in a process of another user, who is in the folder's group; return its exit status."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the child does nothing that another thread could have locked
+        child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    try:
+        os.setgroups([group])
+        os.setgid(user)
+        os.setuid(user)
+        os.umask(0o022)
+        DayFile(FolderLock(str(folder), SECONDS), 1, SystemClock()).append([new(user)])
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+def test_removing_every_lock_file_while_many_record_loses_nothing(data: Data) -> None:
+    files = [open_day(data) for _ in range(4)]  # each with a lock of its own, as processes have
+    is_over = threading.Event()
+
+    def remove_locks() -> None:
+        while not is_over.is_set():
+            for path in data.speeds.glob(".*lock*"):
+                path.unlink(missing_ok=True)
+
+    def record(writer: int) -> None:
+        for number in range(30):
+            files[writer].append([new(writer * 100 + number)])
+
+    remover = threading.Thread(target=remove_locks)
+    remover.start()
+    writers = [threading.Thread(target=record, args=(writer,)) for writer in range(4)]
+    for thread in writers:
+        thread.start()
+    for thread in writers:
+        thread.join()
+    is_over.set()
+    remover.join()
+
+    assert sorted(times(data)) == sorted(writer * 100 + number for writer in range(4) for number in range(30))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become two users")
+def test_two_users_of_a_shared_folder_can_both_record(data: Data) -> None:
+    open_day(data).append([new(1)])  # loads what another user may not be allowed to read
+    with TemporaryDirectory() as parent:
+        Path(parent).chmod(0o755)
+        shared = Path(parent) / "shared"
+        shared.mkdir()
+        os.chown(shared, 0, 4242)
+        shared.chmod(0o2775)
+
+        assert [record_as(user, 4242, shared) for user in (4001, 4002, 4001)] == [0, 0, 0]
+
+        file = shared / "day01.json"
+        assert [e["speedMs"] for e in json.loads(file.read_bytes())["entries"]] == [4001, 4002, 4001]
+        assert (file.stat().st_gid, stat.S_IMODE(file.stat().st_mode)) == (4242, 0o664)

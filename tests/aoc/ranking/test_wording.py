@@ -1,0 +1,48 @@
+"""Wording: times and ratios as people read them."""
+
+import pytest
+
+from bridgehead.aoc.ranking.wording import count, duration, no_runs_text, ratio
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "written"),
+    [
+        (0, "0 ms"),
+        (0.5, "0.5 ms"),
+        (9, "9 ms"),
+        (999.4, "999 ms"),
+        (999.6, "1 s"),
+        (1250, "1.25 s"),
+        (59_999, "1 min"),
+        (168_000, "2.8 min"),
+        (3_599_999, "1 h"),
+        (5_400_000, "1.5 h"),
+        (720_000_000, "200 h"),
+    ],
+)
+def test_a_time_is_written_in_the_unit_that_suits_it(milliseconds: float, written: str) -> None:
+    assert duration(milliseconds) == written
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(None, "–"), (0.0001, "<0.01×"), (1, "1.00×"), (99.994, "99.99×"), (12_345.6, "12,346×")],
+)
+def test_a_ratio_has_as_many_digits_as_say_something(value: float | None, written: str) -> None:
+    assert ratio(value) == written
+
+
+def test_one_thing_is_not_written_as_several() -> None:
+    assert (count(1, "run"), count(1200, "run")) == ("1 run", "1,200 runs")
+
+
+def test_nothing_to_show_never_asks_for_a_record() -> None:
+    for text in (
+        no_runs_text(None, [], None, []),
+        no_runs_text("a", ["b"], None, [1]),
+        no_runs_text(None, ["b"], 3, [1]),
+        no_runs_text("b", ["b"], None, [1]),
+    ):
+        assert "record_speed" not in text
+        assert text.startswith("No runs")

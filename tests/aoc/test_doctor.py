@@ -1,0 +1,92 @@
+"""Doctor: `bridgehead aoc check` finds every problem, with its file, its line and what to do."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.aoc.data import Data, entry
+from tests.support.person import COMMAND
+from tests.support.waiting import PATIENCE
+
+
+def typed(data: Data, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [COMMAND, "aoc", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+        env={**os.environ, "COLUMNS": "100", **data.environment(**more)},
+    )
+
+
+@pytest.fixture
+def filled(data: Data) -> Data:
+    data.put_speeds(1, [entry("fast", 1000), entry("slow|model", 2500), entry("slow|model", 2600)])
+    return data
+
+
+def test_check_finds_nothing_wrong_with_good_files(filled: Data) -> None:
+    filled.puzzle(1, "one", "two")
+    (filled.folder / "aliases.json").write_text('{"fast": ["quick"]}')
+    (filled.folder / "instructions" / "README.md").write_text("not one of ours")
+
+    done = typed(filled, "check")
+
+    assert (done.returncode, done.stdout) == (0, "4 files read, no problems\n")
+
+
+def test_check_needs_no_folders(tmp_path: Path) -> None:
+    data = Data(tmp_path)
+    data.instructions.rmdir()
+
+    assert typed(data, "check").stdout == "0 files read, no problems\n"
+
+
+def test_check_lists_every_problem_with_its_file_and_place(data: Data) -> None:
+    data.puzzle(1, b"\xff", "two")
+    (data.instructions / "Day03_phase2.md").write_text("alone")
+    (data.instructions / "Day4_phase1.md").write_text("short number")
+    (data.instructions / "day05.json").write_text("{")
+    (data.instructions / "Day06_phase1.md").mkdir()
+    (data.folder / "aliases.json").write_text("[]")
+    good = entry("a", 1)
+    data.put_speeds(
+        1,
+        [
+            {**good, "phase": 3},
+            good,
+            {**good, "timestamp": "yesterday"},
+            {"llm": "a", "phase": 1, "timestamp": ""},
+            {**good, "llm": "a\nb"},
+        ],
+    )
+    data.put_speeds(2, {"day": 3, "entries": []})
+    data.put_speeds(3, b'{"day": 3, "entries": [')
+    (data.speeds / "day26.json").write_text("{}")
+    data.speeds_file(4).mkdir()
+
+    done = typed(data, "check")
+
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    for name, place in (
+        ("Day01_phase1.md", "not UTF-8"),
+        ("Day03_phase2.md", "Day03_phase1.md is missing"),
+        ("Day4_phase1.md", "never read"),
+        ("day05.json", "truncated"),
+        ("Day06_phase1.md", "not a file"),
+        ("aliases.json", "broken"),
+        ("speeds/day01.json", "line 1: `phase` must be 1 or 2. Fix or remove this entry"),
+        ("speeds/day01.json", "'yesterday' is not an ISO 8601 timestamp"),
+        ("speeds/day01.json", "neither `speedMs` nor `speed_ms`. Fix or remove this entry"),
+        ("speeds/day01.json", "control characters"),
+        ("speeds/day02.json", "of day 3"),
+        ("speeds/day03.json", "line 1: not valid JSON (Input data was truncated). Fix or move the file"),
+        ("speeds/day26.json", "never read"),
+        ("speeds/day04.json", "not a file"),
+    ):
+        assert any(name in line and place in line for line in lines), (name, place, lines)
+    assert lines[-1] == "12 files read, 14 problems"

@@ -1,0 +1,40 @@
+"""Doctor of the host: what serving would do with the settings as they are."""
+
+from pathlib import Path
+
+import pytest
+
+from bridgehead.host.doctor import examine
+from bridgehead.runtime.settings import SettingError
+from tests.support.host_command import add_token
+
+
+async def found(folder: Path, **settings: str) -> dict[str, tuple[str, str]]:
+    environment = {"BRIDGEHEAD_STATE_DIR": str(folder), **settings}
+    return {one.what: (one.verdict, one.text) for one in await examine(environment)}
+
+
+async def test_on_loopback_nobody_needs_a_token(tmp_path: Path) -> None:
+    findings = await found(tmp_path, MCP_SERVER_PORT="8123", BRIDGEHEAD_BRIDGES="aoc")
+
+    assert findings["would serve"] == ("right", "aoc at http://localhost:8123/mcp")
+    assert findings["tokens"][1].startswith("nobody needs one")
+
+
+async def test_with_tokens_it_counts_them(tmp_path: Path) -> None:
+    add_token(tmp_path, "alice")
+    findings = await found(tmp_path, BRIDGEHEAD_AUTH="on", BRIDGEHEAD_WORKERS="2", BRIDGEHEAD_BRIDGES="aoc")
+
+    assert findings["tokens"][1].startswith("everyone needs one; 1 in ")
+    assert findings["would serve"][1].endswith(", 2 processes")
+
+
+async def test_where_no_token_is_there_it_says_what_to_do(tmp_path: Path) -> None:
+    verdict, _ = (await found(tmp_path, BRIDGEHEAD_AUTH="on"))["tokens"]
+
+    assert verdict == "note"
+
+
+async def test_a_setting_that_is_wrong_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingError):
+        await found(tmp_path, MCP_SERVER_PORT="many")
