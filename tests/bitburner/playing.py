@@ -97,7 +97,7 @@ async def bridged(
         game or Game(3, FILES) as playing,
     ):
         lifespan = client.dispatcher.lifespans[bridge]
-        await lifespan.entered()
+        await lifespan.wait_until_entered()
         yield Play(client, lifespan.value, playing, metrics)
 
 

@@ -208,7 +208,7 @@ async def test_dispatchers_that_share_lifespans_serve_one_running_bridge() -> No
     ]
     for dispatcher in dispatchers:
         dispatcher.start()
-    await lifespans[bridge].entered()
+    await lifespans[bridge].wait_until_entered()
     assert (entered, lifespans[bridge].value) == (1, 1)
     for dispatcher in dispatchers:
         await dispatcher.stop()

@@ -223,7 +223,7 @@ async def test_a_lifespan_that_does_not_want_to_end_is_cancelled_after_its_time(
             raise
 
     lifespan = Lifespan(endless)
-    await lifespan.entered()
+    await lifespan.wait_until_entered()
     assert lifespan.ready
     await lifespan.stop(0.01)
 
@@ -239,7 +239,7 @@ async def test_a_lifespan_that_fails_at_its_end_is_reported_and_keeps_nobody(
         raise ValueError("could not be closed")
 
     lifespan = Lifespan(fragile)
-    await lifespan.entered()
+    await lifespan.wait_until_entered()
     await lifespan.stop(5.0)
     del lifespan
     gc.collect()
@@ -257,7 +257,7 @@ async def test_stopping_while_it_starts_releases_those_who_wait() -> None:
         yield None
 
     lifespan = Lifespan(slow)
-    waiting = asyncio.ensure_future(lifespan.entered())
+    waiting = asyncio.ensure_future(lifespan.wait_until_entered())
     await begun.wait()
     await lifespan.stop(0.01)
     done, _ = await asyncio.wait({waiting}, timeout=PATIENCE)
@@ -269,7 +269,7 @@ async def test_stopping_while_it_starts_releases_those_who_wait() -> None:
 async def test_a_bridge_without_a_lifespan_is_ready_at_once() -> None:
     lifespan = Lifespan(None)
     lifespan.start()
-    await lifespan.entered()
+    await lifespan.wait_until_entered()
     await lifespan.stop(1.0)
 
     assert lifespan.ready

@@ -114,7 +114,7 @@ class Connection:
         if request is not None:
             request.cancel()
             return
-        for message in self.waiting:
+        for message in self.waiting:  # at most `requests_in_flight` of them
             if isinstance(message, jsonrpc.Message) and message.id == request_id:
                 self.waiting.remove(message)
                 return

@@ -54,6 +54,7 @@ _decode_anything = msgspec.json.Decoder().decode
 
 def decode(data: bytes | bytearray | memoryview | Raw) -> Message | Batch | Malformed:
     """Read one line or body. Never raises."""
+    # One typed pass for what is right; only what is wrong is read again, to say what is wrong with it.
     try:
         message = _decode_message(data)
     except UNDECODABLE:

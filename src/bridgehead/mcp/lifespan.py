@@ -45,7 +45,7 @@ class Lifespan:
             self._entered, self._leave = asyncio.Event(), asyncio.Event()
             self._task = asyncio.get_running_loop().create_task(self._run(self._factory))
 
-    async def entered(self) -> None:
+    async def wait_until_entered(self) -> None:
         """Wait until the lifespan is entered; raises what ended it."""
         if self.ready:
             return

@@ -156,8 +156,8 @@ async def test_an_output_counts_what_its_reader_has_not_taken(
     output.flush()
     await a_few_turns()
     assert output.size > 1_500_000
-    drained = asyncio.create_task(output.drained(0))
-    patient = asyncio.create_task(output.drained(1_000_000))
+    drained = asyncio.create_task(output.drain(0))
+    patient = asyncio.create_task(output.drain(1_000_000))
     taken = await asyncio.to_thread(_read, reading, 2_000_000)
     async with asyncio.timeout(PATIENCE):
         await drained
@@ -184,7 +184,7 @@ async def test_an_output_without_a_reader_is_broken_and_lets_everyone_go(
     output = kind(writing)
     output.write(b"y" * 1_000_000)
     output.flush()
-    waiting = asyncio.create_task(output.drained(0))
+    waiting = asyncio.create_task(output.drain(0))
     await asyncio.sleep(0)
     os.close(reading)
     async with asyncio.timeout(PATIENCE):

@@ -58,7 +58,7 @@ class Reader:
         if self.is_read.is_set():
             self.size = 0
 
-    async def drained(self, below: int) -> None:
+    async def drain(self, below: int) -> None:
         await self.is_read.wait()
         self.size = 0
 

@@ -56,6 +56,7 @@ class MultiRound:
         self, context: Context[Any], params: Any, unanswered: dict[str, InputRequest]
     ) -> dict[str, Any]:
         """Make the result that asks: the input requests, and the state to come back with."""
+        # Bound to what was asked, so that answers to one request cannot be brought to another.
         subject = getattr(params, "uri", None) or params.name
         fingerprint = _fingerprint(context, subject, getattr(params, "arguments", EMPTY))
         state = self._seal.close(context.used_answers, fingerprint, context.principal, self._lifetime)

@@ -51,15 +51,15 @@ class Seal:
         try:
             raw = base64.b64decode(sealed.encode(), altchars=b"-_", validate=True)
         except (binascii.Error, ValueError) as error:
-            raise _refused() from error
+            raise _refuse() from error
         mac, payload = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
         if not hmac.compare_digest(mac, self._mac(payload)):
-            raise _refused()
+            raise _refuse()
         state = msgspec.json.decode(payload, type=RequestState)
         if state.request != request or state.principal != principal:
-            raise _refused("it belongs to another request")
+            raise _refuse("it belongs to another request")
         if state.expires < self._clock():
-            raise _refused("it has expired; make the request again from the start")
+            raise _refuse("it has expired; make the request again from the start")
         return state.answers
 
     def _mac(self, payload: bytes) -> bytes:
@@ -72,5 +72,5 @@ def fingerprint(method: str, subject: str, arguments: Raw) -> bytes:
     return hashlib.sha256(b"\0".join((method.encode(), subject.encode(), ordered))).digest()
 
 
-def _refused(reason: str = "it was not made by this server, or was changed") -> ProtocolError:
+def _refuse(reason: str = "it was not made by this server, or was changed") -> ProtocolError:
     return ProtocolError(INVALID_PARAMS, f"requestState is refused: {reason}")

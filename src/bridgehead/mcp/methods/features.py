@@ -68,7 +68,7 @@ def _run_tool(
 
 
 async def _run_when_ready(context: Context[Any], tool: Tool, arguments: Any) -> Any:
-    await context.lifespan.entered()
+    await context.lifespan.wait_until_entered()
     returned: Any = tool.handler(arguments, context)
     return await returned if isinstance(returned, CoroutineType) else returned
 
@@ -84,7 +84,7 @@ async def read_resource(server: Server, context: Context[Any], params: ReadResou
 
     async def run() -> list[TextResource | BlobResource]:
         server.multi_round.resume(context, params, params.uri)
-        await lifespan.entered()
+        await lifespan.wait_until_entered()
         return await read(context)
 
     call = Invocation("resource", params.uri, context)
@@ -124,7 +124,7 @@ async def get_prompt(server: Server, context: Context[Any], params: GetPromptPar
     async def run() -> PromptResult:
         call.arguments = prompt.arguments(params.arguments)
         server.multi_round.resume(context, params, params.name, params.arguments)
-        await lifespan.entered()
+        await lifespan.wait_until_entered()
         return await prompt.messages(call.arguments, context)
 
     hook = prompt.home.call_hook
@@ -138,7 +138,7 @@ async def complete(server: Server, context: Context[Any], params: CompleteParams
     values: list[str] = []
     if completer is not None:
         home = (server.bridge.prompts.get(subject) or server.bridge.templates[subject]).home
-        await server.enter_home(context, home).entered()
+        await server.enter_home(context, home).wait_until_entered()
         values = await settle(completer(params.argument.value, params.context.arguments, context))
     completion = {
         "values": values[:MOST_COMPLETIONS],

@@ -75,7 +75,7 @@ async def list_resources(server: Server, context: Context[Any], params: PagePara
     items = [one.item for one in declared if context.revision.name != one.home.contract_revision]
     for home, lister in server.bridge.listers.items():
         try:
-            await server.enter_home(context, home).entered()
+            await server.enter_home(context, home).wait_until_entered()
             items += await settle(lister(context))
         except Exception as failure:
             if len(server.bridge.homes) == 1:

@@ -52,7 +52,7 @@ class Output(Protocol):
     def flush(self) -> None:
         """Hand over what can be handed over without waiting."""
 
-    async def drained(self, below: int) -> None:
+    async def drain(self, below: int) -> None:
         """Wait until no more than this many bytes wait, or the reader is gone."""
 
     async def close(self, within: float) -> None:
@@ -186,7 +186,7 @@ class _BufferedOutput(ABC):
     def _stop(self) -> None:
         """Let go of the descriptor."""
 
-    async def drained(self, below: int) -> None:
+    async def drain(self, below: int) -> None:
         """Wait until no more than this many bytes wait, or the reader is gone."""
         self.flush()
         if self.size > below:
@@ -197,7 +197,7 @@ class _BufferedOutput(ABC):
     async def close(self, within: float) -> None:
         """Wait, for a bounded time, until everything is handed over, and stop."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self.drained(0), within)
+            await asyncio.wait_for(self.drain(0), within)
         self._stop()
 
     def _break(self) -> None:

@@ -63,9 +63,9 @@ class StdioServer:
     async def serve(self, received: bytes | None) -> None:
         """Serve until the input ends, the client is gone, or `stop` is called."""
         if received is not None:
-            self._received(received)
+            self._receive(received)
         if not self._has_input_ended:
-            self._input.start(self._received)
+            self._input.start(self._receive)
         self._dispatcher.start()
         await self._stopped.wait()
         self._input.close()
@@ -86,7 +86,7 @@ class StdioServer:
 
     # --- in ------------------------------------------------------------------------------------------------
 
-    def _received(self, chunk: bytes) -> None:
+    def _receive(self, chunk: bytes) -> None:
         for line in self._lines.feed(chunk) if chunk else self._lines.end():
             self._line(line)
         if not chunk:
@@ -166,6 +166,8 @@ class StdioServer:
         self._output.write(message + b"\n")
         if self._flush_is_due:
             return
+        # One write per loop turn: a burst of answers costs one system call and wakes the client once. A lone
+        # answer goes out now, since nothing can join it and the client waits for it.
         if len(self._tasks) <= 1 and not self._waiting:
             self._flush()
         else:
@@ -175,7 +177,7 @@ class StdioServer:
     def _flush(self) -> None:
         self._flush_is_due = False
         self._output.flush()
-        if self._output.is_broken:
+        if self._output.is_broken:  # the client is gone, which a pipe tells only whoever writes
             self.stop()
         elif self._output.size > self._limits.output_bytes and self._drainer is None:
             self._input.pause()
@@ -186,7 +188,7 @@ class StdioServer:
 
     async def _drain(self) -> None:
         while self._output.size > self._limits.output_bytes:  # whoever waits in `send` may have written again
-            await self._output.drained(self._limits.output_bytes // 2)
+            await self._output.drain(self._limits.output_bytes // 2)
         self._drainer = None
         self._progress.set()
         if self._output.is_broken:
@@ -204,7 +206,7 @@ class StdioServer:
             return
         self._write(message)
         if self._output.size > self._limits.output_bytes:
-            await self._output.drained(self._limits.output_bytes // 2)
+            await self._output.drain(self._limits.output_bytes // 2)
 
     async def close_stream(self) -> None:
         """There is no stream to let go of."""
