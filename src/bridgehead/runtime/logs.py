@@ -27,6 +27,8 @@ HIDDEN = "***"
 
 _hidden: set[str] = set()
 _short: set[str] = set()
+_encoded: set[bytes] = set()
+"""All of both."""
 _further: list[Callable[[], dict[str, object]]] = []
 
 
@@ -58,7 +60,10 @@ class Logger:
         return self._found().isEnabledFor(_NUMBERS[level])
 
     def info_each(self, event: str, lines: Iterable[dict[str, object]]) -> None:
-        """Log the same event several times, written at once. Further fields are the caller's business."""
+        """Log the same event several times, written at once. Further fields are the caller's business.
+
+        A field `time`, in seconds since the epoch, says when it happened, if that is not now.
+        """
         logger = self._found()
         if logger.isEnabledFor(20):
             logger.info(event, extra={"lines": list(lines)})
@@ -85,6 +90,7 @@ def hide(secret: str) -> None:
     """Keep a value out of every line from now on."""
     if secret:
         _hidden.add(secret)
+        _encoded.add(secret.encode())
 
 
 def hide_credential(secret: str) -> None:
@@ -94,6 +100,7 @@ def hide_credential(secret: str) -> None:
     """
     if secret:
         _short.add(secret)
+        _encoded.add(secret.encode())
 
 
 def secrets() -> set[str]:
@@ -103,7 +110,7 @@ def secrets() -> set[str]:
 
 def may_show_secret(data: bytes) -> bool:
     """Tell whether a hidden value stands in some bytes, be it as a credential or not."""
-    return any(secret.encode() in data for secret in (*_hidden, *_short))
+    return any(map(data.__contains__, _encoded))  # a generator would cost more than the search itself
 
 
 def scrubbed(text: str) -> str:
@@ -169,7 +176,7 @@ def _formatter(form: str) -> logging.Formatter:
             head = _head(record)
             lines = getattr(record, "lines", None)
             if lines is not None:
-                return "\n".join([write(head, fields) for fields in lines])
+                return "\n".join([write(*_dated(head, fields)) for fields in lines])
             fields = further() | getattr(record, "fields", {})
             if record.exc_info:
                 fields["traceback"] = self.formatException(record.exc_info)
@@ -220,6 +227,12 @@ def _head(record: logging.LogRecord) -> dict[str, str]:
         "logger": record.name,
         "event": scrubbed(record.getMessage()),
     }
+
+
+def _dated(head: dict[str, str], fields: dict[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
+    """Let a line that was kept for a while have the time of what it tells."""
+    happened = fields.pop("time", None)
+    return (head if happened is None else {**head, "time": _stamp(happened)}), fields
 
 
 def _json_line(head: dict[str, str], fields: dict[str, Any]) -> str:

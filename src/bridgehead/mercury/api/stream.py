@@ -6,15 +6,18 @@ only `data` matters; names, ids, comments and retry hints are skipped. The time 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from bridgehead.mcp import UNDECODABLE
-from bridgehead.runtime import logs
 
 from ..errors import MercuryError, broken_off
 from . import wire
-from .redaction import count_held
+from .redaction import count_held, may_need_redaction, redact_text
 
 _DATA = b"data:"
 _DONE = b"[DONE]"
+_TOOL_CALL_BYTES = 8
+"""What each piece of a tool call counts for beside its text, so that empty ones have an end too."""
 
 
 class EventTooLong(Exception):
@@ -27,12 +30,15 @@ class Events:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._rest = b""
+        self.seen = b""
+        """The bytes that the events of the last read were found in."""
 
     def feed(self, piece: bytes) -> list[bytes]:
         """Take bytes and return the data of each event that they complete."""
         data = self._rest + piece if self._rest else piece
         if b"\r" in data:
             data = _unify_line_ends(data)
+        self.seen = data
         *events, rest = data.split(b"\n\n")
         if len(rest) > self._max_bytes:
             raise EventTooLong
@@ -74,11 +80,15 @@ class StreamedAnswer:
         self._is_diffusing = is_diffusing
         self._chunks = 0
         self._pieces: list[str] = []
+        self._fresh: list[str] = []
+        """Pieces that were not searched for secrets yet: those of one network read are searched at once."""
         self._held = ""
         """The end of the text so far, where it may be the beginning of a secret."""
         self._taken = 0
         """How many of the pieces `take_news` has given."""
         self._tool_calls: dict[int, wire.ToolCall] = {}
+        self._tool_names: dict[int, list[str]] = {}
+        self._tool_arguments: dict[int, list[str]] = {}
         self._events = Events(max_bytes)
         self._max_bytes = max_bytes
         self._size = 0
@@ -86,12 +96,19 @@ class StreamedAnswer:
     @property
     def text(self) -> str:
         """The text so far."""
+        if self._fresh:
+            self._add_fresh()
         return "".join(self._pieces)
 
     @property
     def tool_calls(self) -> list[wire.ToolCall]:
         """The tool calls so far."""
-        return [self._tool_calls[index] for index in sorted(self._tool_calls)]
+        calls = [self._tool_calls[index] for index in sorted(self._tool_calls)]
+        for index, call in zip(sorted(self._tool_calls), calls, strict=True):
+            call.function = wire.FunctionCall(
+                "".join(self._tool_names[index]), "".join(self._tool_arguments[index])
+            )
+        return calls
 
     def feed(self, piece: bytes, now: float) -> bool:
         """Take bytes; returns whether they changed the text."""
@@ -99,15 +116,20 @@ class StreamedAnswer:
             events = self._events.feed(piece)
         except EventTooLong:
             raise self._broken("one event of it is too long") from None
+        # One look at all bytes of a read instead of one at each event: measured 1 µs a piece less.
+        read = wire.read_suspect_chunk if may_need_redaction(self._events.seen) else wire.read_chunk
         before = self._chunks
         for data in events:
-            self._read_event(data, now)
+            self._read_event(data, now, read)
+        if self._fresh:
+            self._add_fresh()
         return self._chunks != before
 
     def end(self, now: float) -> None:
         """Take in that no more bytes come; raises where the answer is not whole."""
         for data in self._events.end():
-            self._read_event(data, now)
+            self._read_event(data, now, wire.read_suspect_chunk)
+        self._add_fresh()
         self._pieces.append(self._held)
         self._held = ""
         # Common clients take a stream that just stops for a short answer; here it is an error.
@@ -127,12 +149,12 @@ class StreamedAnswer:
     def _broken(self, why: str) -> MercuryError:
         return MercuryError("STREAM_INCOMPLETE", f"The stream broke: {why}.", content=self.text)
 
-    def _read_event(self, data: bytes, now: float) -> None:
+    def _read_event(self, data: bytes, now: float, read: Callable[[bytes], wire.Chunk]) -> None:
         if data == _DONE:
             self.is_done = True
             return
         try:
-            chunk = wire.read_chunk(data)
+            chunk = read(data)
         except UNDECODABLE:
             raise self._broken("a chunk of it cannot be read") from None
         self._add_metadata(chunk)
@@ -163,22 +185,34 @@ class StreamedAnswer:
         if self._is_diffusing:
             self._pieces, self._size = [text], len(text)
         else:
-            self._add_text(text)
+            self._fresh.append(text)
+            self._size += len(text)
+        self._check_size()
+
+    def _check_size(self) -> None:
         if self._size > self._max_bytes:
             raise self._broken(f"it has more than the {self._max_bytes:,} bytes that this server takes")
 
-    def _add_text(self, text: str) -> None:
-        self._size += len(text)
-        if self._held:
-            text = logs.scrubbed(self._held + text)
+    def _add_fresh(self) -> None:
+        """Add the pieces of one read without secrets, but for an end that may be the beginning of one."""
+        text = self._held + "".join(self._fresh)
+        self._fresh = []
+        text = redact_text(text)
         held = count_held(text)
         self._held = text[len(text) - held :]
         self._pieces.append(text[: len(text) - held] if held else text)
 
     def _add_tool_call(self, delta: wire.ToolCallDelta) -> None:
-        call = self._tool_calls.setdefault(delta.index or 0, wire.ToolCall(function=wire.FunctionCall()))
-        call.id = delta.id or call.id
-        function = call.function
-        if delta.function is not None and function is not None:
-            function.name += delta.function.name or ""
-            function.arguments += delta.function.arguments or ""
+        # In pieces that are joined once: joining with each delta would cost their number squared.
+        index = delta.index or 0
+        if index not in self._tool_calls:
+            self._tool_calls[index] = wire.ToolCall()
+            self._tool_names[index], self._tool_arguments[index] = [], []
+        self._tool_calls[index].id = delta.id or self._tool_calls[index].id
+        self._size += _TOOL_CALL_BYTES
+        if delta.function is not None:
+            name, arguments = delta.function.name or "", delta.function.arguments or ""
+            self._tool_names[index].append(name)
+            self._tool_arguments[index].append(arguments)
+            self._size += len(name) + len(arguments)
+        self._check_size()
