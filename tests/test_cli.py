@@ -115,6 +115,7 @@ def test_every_name_of_the_help_leads_to_something_with_a_help_of_its_own(name: 
 def test_a_file_named_env_gives_settings_and_the_environment_wins(tmp_path: Path) -> None:
     person = Person(tmp_path)
     (tmp_path / ".env").write_text("export AOC_YEAR='2019'\nAOC_DATA_DIR=puzzles # here\n", encoding="utf-8")
+    (tmp_path / "puzzles").mkdir()
 
     from_file = person.run("doctor", "aoc", AOC_DATA_DIR="")
     from_both = person.run("doctor", "aoc", AOC_DATA_DIR="", AOC_YEAR="2020")

@@ -31,6 +31,8 @@ FORMS = [
     re.compile(form)
     for form in (
         r"(?:uv tool|pipx) (?:install|upgrade|uninstall) bridgehead",
+        r"pip install \"bridgehead\[[a-z]+\]\"",
+        r"python (?P<file>examples/\S+\.py)",
         r"(?:sudo )?python3 -m venv \S+",
         r"(?:sudo )?\S+/bin/pip install (?:--no-deps )?(?:bridgehead|dist/bridgehead-[\d.]+-\S+\.whl)",
         r"(?:sudo )?\S+/bin/pip install --require-hashes --requirement (?P<file>\S+)",
