@@ -167,6 +167,12 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings):
         default=False,
         about="Share the port with another process, so that a new host takes over before the old one ends.",
     )
+    blocked_seconds = Setting(
+        "BRIDGEHEAD_BLOCKED_SECONDS",
+        number(0, 3600),
+        1.0,
+        "Seconds after which a tool that keeps the event loop is named in the log; 0 is never.",
+    )
     shutdown_seconds = Setting(
         "BRIDGEHEAD_SHUTDOWN_SECONDS", number(0, 3600), 10.0, "Seconds answers get when the server ends."
     )
