@@ -79,19 +79,18 @@ class FolderLock:
 
         A folder that was removed and made again while this waited is another one, and is locked anew.
         """
-        while True:
+        while time.monotonic() < deadline:
             durable.make_folder(Path(self.folder))
             descriptor = os.open(self.folder, os.O_RDONLY)
             try:
                 is_locked = self._lock_folder(descriptor, what, deadline)
                 if not is_locked or self._is_still(descriptor):
                     return descriptor, is_locked
-                if time.monotonic() >= deadline:
-                    raise self._taken(what)
             except BaseException:
                 os.close(descriptor)
                 raise
             os.close(descriptor)
+        raise self._taken(what)
 
     def _is_still(self, descriptor: int) -> bool:
         try:

@@ -50,7 +50,7 @@ def read_day(folder: str, day: int, *, is_decoded: bool = True) -> DayRead | Non
     waiting = None if stored_journal is None else journal.decode_journal(stored_journal.data)
     identity = None if waiting is None or stored_journal is None else stored_journal.identity
     if stored is None:
-        # Somebody moved the file away. What is in the journal alone must not go with it: it begins a new file.
+        # Somebody moved the file away. What is only in the journal must not go with it: it begins a new one.
         empty = day_document.empty_document(day)
         new = None if waiting is None else waiting.entries
         return None if new is None else DayRead(empty.data, [], len(empty.head), None, new, identity)
