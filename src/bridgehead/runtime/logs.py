@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
-from .settings import Setting, Settings, choice
+from .settings import Setting, Settings, choice, hide_credentials
 
 if TYPE_CHECKING:
     import logging
@@ -58,7 +58,10 @@ class Logger:
         return self._found().isEnabledFor(_NUMBERS[level])
 
     def info_each(self, event: str, lines: Iterable[dict[str, object]]) -> None:
-        """Log the same event several times, written at once. Further fields are the caller's business."""
+        """Log the same event several times, written at once. Further fields are the caller's business.
+
+        A field `time`, in seconds since the epoch, says when it happened, if that is not now.
+        """
         logger = self._found()
         if logger.isEnabledFor(20):
             logger.info(event, extra={"lines": list(lines)})
@@ -113,6 +116,7 @@ def scrubbed(text: str) -> str:
             text = text.replace(secret, HIDDEN)
     if any(secret in text for secret in _short):
         text = _without_credentials(text)
+    text = hide_credentials(text)
     if text.isascii():
         return text
     return text.encode(errors="backslashreplace").decode()  # a file's name may hold what is no text
@@ -168,7 +172,7 @@ def _formatter(form: str) -> logging.Formatter:
             head = _head(record)
             lines = getattr(record, "lines", None)
             if lines is not None:
-                return "\n".join([write(head, fields) for fields in lines])
+                return "\n".join([write(*_dated(head, fields)) for fields in lines])
             fields = further() | getattr(record, "fields", {})
             if record.exc_info:
                 fields["traceback"] = self.formatException(record.exc_info)
@@ -188,6 +192,8 @@ def further() -> dict[str, object]:
 def _is_clean(text: str) -> bool:
     """Tell by one look at an encoded line that there is nothing to take out, which is so nearly always."""
     is_verbatim = text.isascii() and "\\" not in text  # so a secret in it would look like itself
+    if "@" in text and "://" in text:  # an address may have a password in it
+        return False
     return is_verbatim and not any(secret in text for secret in (*_hidden, *_short))
 
 
@@ -217,6 +223,12 @@ def _head(record: logging.LogRecord) -> dict[str, str]:
         "logger": record.name,
         "event": scrubbed(record.getMessage()),
     }
+
+
+def _dated(head: dict[str, str], fields: dict[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
+    """Let a line that was kept for a while have the time of what it tells."""
+    happened = fields.pop("time", None)
+    return (head if happened is None else {**head, "time": _stamp(happened)}), fields
 
 
 def _json_line(head: dict[str, str], fields: dict[str, Any]) -> str:
