@@ -14,12 +14,13 @@ from .answers import Answer
 from .catalogue import Model
 from .refusals import Refusal, unknown_model
 from .rendering import Envelope, Streamed, Whole
-from .wire import Asked, ChatRequest, EditRequest, FimRequest
+from .wire import Asked, ChatRequest, DecideRequest, EditRequest, FimRequest
 
 PREFIX = "/v1"
 _CHAT_PATH = f"{PREFIX}/chat/completions"
 _FIM_PATH = f"{PREFIX}/fim/completions"
 _EDIT_PATH = f"{PREFIX}/edit/completions"
+_DECIDE_PATH = f"{PREFIX}/decisions"
 _WORTH_REMEMBERING = 8192
 """Bytes; the answers to longer requests are made each time."""
 _LISTS = {
@@ -29,7 +30,7 @@ _LISTS = {
     f"{_EDIT_PATH}/models": catalogue.EDIT,
 }
 
-R = TypeVar("R", bound=Asked)
+R = TypeVar("R")
 
 
 class Service:
@@ -43,12 +44,14 @@ class Service:
         self._chat = msgspec.json.Decoder(ChatRequest)
         self._fim = msgspec.json.Decoder(FimRequest)
         self._edit = msgspec.json.Decoder(EditRequest)
+        self._decide = msgspec.json.Decoder(DecideRequest)
         # The same request has the same answer, and whoever measures asks the same many times.
         self._remembered = lru_cache(maxsize=256)(self._chat_answer)
         self._posts = {
             _CHAT_PATH: self._answer_chat,
             _FIM_PATH: self._answer_fim,
             _EDIT_PATH: self._answer_edit,
+            _DECIDE_PATH: self._answer_decide,
         }
 
     def reply(self, method: str, path: str, body: bytes) -> Whole | Streamed:
@@ -102,10 +105,15 @@ class Service:
         answer = answers.edit(request, self._model(request, catalogue.EDIT))
         return rendering.whole(answer, self._envelope("edit"), "edit.completion")
 
+    def _answer_decide(self, body: bytes) -> Whole:
+        request = _decoded(self._decide, body)
+        self._model(request, catalogue.CHAT)
+        return Whole(msgspec.json.encode(answers.decide(request, len(body))))
+
     def _envelope(self, kind: str) -> Envelope:
         return Envelope(f"{kind}-{next(self._numbers):012x}", int(self._now()))
 
-    def _model(self, request: Asked, endpoint: str) -> Model:
+    def _model(self, request: Asked | DecideRequest, endpoint: str) -> Model:
         model = self._models.get(request.model)
         if model is None:
             raise unknown_model(request.model)
