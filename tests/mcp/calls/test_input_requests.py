@@ -226,11 +226,11 @@ async def test_in_the_stateless_era_only_what_is_not_answered_yet_is_asked_again
         assert list(second["inputRequests"]) == ["b", "c"]
 
 
-async def test_answers_that_come_without_a_state_count_too() -> None:
+async def test_answers_that_come_without_a_state_are_no_answers() -> None:
     async with open_to(Person(), STATELESS) as client:
-        text = await client.text("wish", inputResponses={"elicitation": {"action": "decline"}, "unasked": 5})
+        asked = await client.call("wish", inputResponses={"elicitation": {"action": "accept"}, "unasked": 5})
 
-    assert text == "decline"
+    assert asked["resultType"] == "input_required"
 
 
 async def test_answers_mean_nothing_after_a_handshake() -> None:

@@ -40,14 +40,10 @@ class MultiRound:
     ) -> None:
         """Give a request that came again the answers that came with it."""
         state, responses = params.request_state, params.input_responses
-        if not context.revision.stateless or (
-            isinstance(state, UnsetType) and isinstance(responses, UnsetType)
-        ):
-            return
-        answers: dict[str, Any] = {}
-        if not isinstance(state, UnsetType):
-            request = _fingerprint(context, subject, arguments)
-            answers = self._seal.open(state, request, context.principal)
+        if not context.revision.stateless or isinstance(state, UnsetType):
+            return  # answers without the state of a question are answers to nothing that was asked
+        request = _fingerprint(context, subject, arguments)
+        answers = self._seal.open(state, request, context.principal)
         if not isinstance(responses, UnsetType):
             answers |= responses
         context.supply_answers(answers)
