@@ -226,11 +226,26 @@ async def test_in_the_stateless_era_only_what_is_not_answered_yet_is_asked_again
         assert list(second["inputRequests"]) == ["b", "c"]
 
 
-async def test_answers_that_come_without_a_state_are_no_answers() -> None:
+async def test_answers_that_come_without_a_state_count_too() -> None:
     async with open_to(Person(), STATELESS) as client:
-        asked = await client.call("wish", inputResponses={"elicitation": {"action": "accept"}, "unasked": 5})
+        text = await client.text("wish", inputResponses={"elicitation": {"action": "decline"}, "unasked": 5})
 
-    assert asked["resultType"] == "input_required"
+    assert text == "decline"
+
+
+async def test_a_tool_that_destroys_takes_no_answers_to_what_was_not_asked() -> None:
+    bridge: Bridge[Any] = Bridge("shredder", "1.0.0")
+
+    @bridge.tool("Shred.", destructive=True)
+    async def shred(args: NoArguments, ctx: Context[Any]) -> str:
+        return (await ctx.elicit("Sure?", {"type": "object", "properties": {}})).action
+
+    async with connect(bridge, revision=STATELESS, capabilities=ALL) as client:
+        made_up = {"elicitation": {"action": "accept", "content": {}}}
+        asked = await client.call("shred", inputResponses=made_up)
+        assert asked["resultType"] == "input_required"
+        answered = {"inputResponses": made_up, "requestState": asked["requestState"]}
+        assert await client.text("shred", **answered) == "accept"
 
 
 async def test_answers_mean_nothing_after_a_handshake() -> None:
