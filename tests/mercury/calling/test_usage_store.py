@@ -176,7 +176,7 @@ from typing import Any
 from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits
 from bridgehead.mercury.calling.ledger_import import import_ledger
 from bridgehead.mercury.calling.usage_store import UsageStore
-from bridgehead.mercury.errors import LimitReached
+from bridgehead.mercury.errors import MercuryError
 from tests.mercury.calling.clock import GivenClock
 
 async def main():
@@ -188,7 +188,7 @@ async def main():
         try:
             await budget.reserve(sys.argv[2], 0.1)
             granted += 1
-        except LimitReached:
+        except MercuryError:
             pass
 
     await asyncio.gather(*(ask() for _ in range(60)))
