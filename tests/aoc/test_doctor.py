@@ -90,3 +90,42 @@ def test_check_lists_every_problem_with_its_file_and_place(data: Data) -> None:
     ):
         assert any(name in line and place in line for line in lines), (name, place, lines)
     assert lines[-1] == "12 files read, 14 problems"
+
+
+def test_check_reads_inputs_answers_and_attempts_too(data: Data) -> None:
+    for name, content in (
+        ("inputs/day01.txt", b"\xff"),
+        ("answers/Day01_phase1.txt", b"\xff"),
+        ("answers/day1.txt", b"1"),
+        ("attempts/day01.jsonl", b'{"attempt": 1}\n\n{"half": '),
+    ):
+        path = data.folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+
+    lines = typed(data, "check").stdout.splitlines()
+
+    for name, problem in (
+        ("inputs/day01.txt", "is not UTF-8 text"),
+        ("answers/Day01_phase1.txt", "is not UTF-8 text"),
+        ("answers/day1.txt", "is never read"),
+        ("attempts/day01.jsonl", "line 1: is not a step of an attempt"),
+    ):
+        assert any(name in line and problem in line for line in lines), (name, lines)
+    assert lines[-1] == "4 files read, 4 problems"
+
+
+def test_check_reports_names_that_look_like_others(data: Data) -> None:
+    data.put_speeds(1, [entry("gpt4", 1), entry("gpt\u200b4", 2)])
+
+    (line, _) = typed(data, "check").stdout.splitlines()
+
+    assert "the name 'gpt\\u200b4' looks like 'gpt4' and counts as it" in line
+
+
+def test_check_takes_as_long_as_the_file_is_and_not_longer(data: Data) -> None:
+    data.put_speeds(1, [entry("a", number, 1, "") for number in range(20_000)])
+
+    done = typed(data, "check")
+
+    assert done.stdout.splitlines()[-1] == "1 files read, 20000 problems"

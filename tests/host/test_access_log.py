@@ -19,8 +19,8 @@ async def test_an_id_that_a_client_gives_is_the_requests_everywhere(tmp_path: Pa
         assert good.headers["x-request-id"] == "trip-42"
         assert answer["error"]["data"] == {"requestId": "trip-43"}
         (line,) = host.logged("request")
-        assert (line["request"], line["name"], line["status"]) == ("trip-42", "alice", 200)
-        assert (line["method"], line["path"], line["client"]) == ("POST", "/mcp", "127.0.0.1")
+        assert (line["request"], line["client"], line["status"]) == ("trip-42", "alice", 200)
+        assert (line["method"], line["path"], line["address"]) == ("POST", "/mcp", "127.0.0.1")
         (line,) = host.logged("request rejected")
         assert (line["request"], line["status"], line["reason"]) == ("trip-43", 404, "path")
 
@@ -91,4 +91,4 @@ async def test_what_was_left_out_is_said_even_if_nobody_comes_again(tmp_path: Pa
         for _ in range(LINES_PER_MINUTE + 30):
             await host.get("/nowhere")
     (line,) = host.logged("further rejections")
-    assert (line["left_out"], line["clients"]) == (30, 1)
+    assert (line["left_out"], line["addresses"]) == (30, 1)

@@ -51,4 +51,4 @@ async def test_failures_are_logged_with_the_clients_own_address(tmp_path: Path) 
         await host.get("/nowhere", {"X-Forwarded-For": "203.0.113.9"})
         (line,) = host.logged("request rejected")
 
-    assert line["client"] == "203.0.113.9"
+    assert line["address"] == "203.0.113.9"

@@ -35,7 +35,7 @@ async def test_a_wrong_host_is_refused(tmp_path: Path, name: str) -> None:
             response = await host.http.request("POST", path, {**JSON_POST, "Host": name}, b"{}")
             assert response.status == 421, path
         line = await refusal(host, "host", 3)
-        assert (line["level"], line["client"], line["status"]) == ("warn", "127.0.0.1", 421)
+        assert (line["level"], line["address"], line["status"]) == ("warn", "127.0.0.1", 421)
 
 
 async def test_a_wrong_origin_is_refused(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ async def test_more_connections_than_allowed_are_turned_away_with_words(tmp_path
         assert response.status == 503
         await first.hang_up()
         line = await refusal(host, "connections")
-        assert (line["client"], line["status"]) == ("127.0.0.1", 503)
+        assert (line["address"], line["status"]) == ("127.0.0.1", 503)
 
 
 @pytest.mark.parametrize(

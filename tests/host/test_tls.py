@@ -66,7 +66,7 @@ def test_who_speaks_no_tls_is_refused_and_logged(tmp_path: Path) -> None:
             assert not plain.recv(1000).startswith(b"HTTP")
         line = host.wait_for("connection rejected")
 
-    assert (line["reason"], line["client"]) == ("tls", "127.0.0.1")
+    assert (line["reason"], line["address"]) == ("tls", "127.0.0.1")
 
 
 async def shown_by(served: tls.Certificate) -> bytes:

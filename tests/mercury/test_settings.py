@@ -172,7 +172,7 @@ async def test_content_is_logged_only_where_it_is_asked_for(api: Simulator, tmp_
         await client.call(CHAT, ASK)
 
     (line,) = [line for line in client.log() if line["logger"] == "bridgehead.mercury.audit"]
-    assert json.loads(line["request"])["messages"] == ASK["messages"]
+    assert json.loads(line["prompt"])["messages"] == ASK["messages"]
     assert line["content"] == api.text_of({**ASK, "model": "mercury-2"})
 
 

@@ -351,3 +351,12 @@ def test_a_logger_tells_which_levels_it_writes() -> None:
     log = logs.logger("tests.telling")
 
     assert [level for level in logs.LEVELS if log.tells(level)] == ["info", "warn", "error"]
+
+
+def test_a_password_in_an_address_is_not_logged() -> None:
+    stream = io.StringIO()
+    logs.configure("info", "json", stream)
+    part.info("asked", url="http://ann:pw@collector:4318/v1")
+
+    assert "pw" not in stream.getvalue()
+    assert "http://***@collector:4318/v1" in stream.getvalue()

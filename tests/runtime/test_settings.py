@@ -21,6 +21,7 @@ from bridgehead.runtime.settings import (
     SettingError,
     Settings,
     choice,
+    hide_credentials,
     number,
     whole,
 )
@@ -332,3 +333,14 @@ def test_any_text_is_a_value_of_the_other_kinds_or_refused(text: str) -> None:
 @given(word=st.sampled_from(["1", "true", "YES", "oN", "0", "False", "no", "OFF"]))
 def test_a_flag_is_understood_in_any_case(word: str) -> None:
     assert read(FLAG, word) is (word.lower() in {"1", "true", "yes", "on"})
+
+
+def test_a_password_in_an_address_is_never_shown() -> None:
+    class Reached(Settings):
+        url = Setting("REACHED_URL", TEXT, None, "Where.")
+
+    shown = dict(Reached({"REACHED_URL": "https://ann:pw@example.com/a"}).summary())
+    assert shown == {"REACHED_URL": "https://***@example.com/a"}
+    refused = SettingError("REACHED_URL", "ftp://ann:pw@example.com", "an https address")
+    assert str(refused) == "REACHED_URL is 'ftp://***@example.com': expected an https address."
+    assert hide_credentials("mail ann@example.com") == "mail ann@example.com"

@@ -185,6 +185,7 @@ def _plot(event: Event, chosen: Namespace, _settings: AocSettings) -> int:
 
     drawn = draw(event, _filters(chosen), chosen.file, chosen.theme)
     sys.stdout.write(f"{drawn}\n")
+    _name_skipped(event.board_now(_filters(chosen)).skipped)
     return 0
 
 

@@ -21,7 +21,7 @@ from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding, settings_finding
 
 from .bridge import open_event
-from .files import day_document, instructions, layout
+from .files import attempts, day_document, instructions, layout
 from .files.day_document import CorruptDay
 from .files.entries import Entry
 from .files.layout import Folders
@@ -31,7 +31,7 @@ from .settings import AocSettings
 
 _SHOWN = 3
 """Problems that fit on a screen; `aoc check` lists them all."""
-_MEANT = re.compile(r"day\W*\d+.*\.(md|json)", re.IGNORECASE)
+_MEANT = re.compile(r"day\W*\d+.*\.(md|jsonl?|txt)", re.IGNORECASE)
 """A name that somebody may have meant to be read."""
 
 
@@ -52,7 +52,14 @@ class Report(NamedTuple):
 def check(folders: Folders) -> Report:
     """Read every file."""
     files, problems = 0, []
-    for folder, look in ((folders.instructions, _instruction), (folders.speeds, _speeds)):
+    looks = (
+        (folders.instructions, _instruction),
+        (folders.inputs, _plain_text),
+        (folders.answers, _plain_text),
+        (folders.speeds, _speeds),
+        (folders.attempts, _attempts),
+    )
+    for folder, look in looks:
         for name in _names(folder):
             files += 1
             path = os.path.join(folder, name)
@@ -82,6 +89,27 @@ def _instruction(folder: str, name: str) -> Iterator[str]:
         instructions.check_file(folder, name, day)
     except BridgeError as error:
         yield str(error)
+
+
+def _plain_text(folder: str, name: str) -> Iterator[str]:
+    is_input = name in {layout.input_name(day) for day in layout.DAYS}
+    is_answer = name in {layout.answer_name(day, phase) for day in layout.DAYS for phase in (1, 2)}
+    if not (is_input or is_answer):
+        yield "is never read: inputs are day01.txt, answers Day01_phase1.txt, up to 25"
+        return
+    try:
+        instructions.check_text(os.path.join(folder, name))
+    except BridgeError as error:
+        yield str(error)
+
+
+def _attempts(folder: str, name: str) -> Iterator[str]:
+    try:
+        wrong = attempts.find_wrong_lines(os.path.join(folder, name))
+    except BridgeError as error:
+        yield str(error)
+        return
+    yield from (f"line {line}: is not a step of an attempt and does not count. Remove it" for line in wrong)
 
 
 def _aliases(path: str) -> Iterator[str]:

@@ -63,7 +63,7 @@ class AccessLog:
             log.warn(
                 "connection rejected",
                 **answered,
-                client=address,
+                address=address,
                 reason=reason,
                 **self._take_left_out(address),
             )
@@ -89,7 +89,7 @@ class AccessLog:
     def settle(self) -> None:
         """Say how much was left out, in one line for all addresses."""
         if self._left_out:
-            log.warn("further rejections", left_out=self._left_out.total(), clients=len(self._left_out))
+            log.warn("further rejections", left_out=self._left_out.total(), addresses=len(self._left_out))
             self._left_out.clear()
 
 
@@ -100,10 +100,10 @@ def _fields(request: HostRequest, status: int, seconds: float) -> dict[str, obje
         "path": request.path[:200],
         "status": status,
         "ms": round(seconds * 1000, 1),
-        "client": request.address,
+        "address": request.address,
     }
     if request.grant is not None and request.grant.name is not None:
-        fields["name"] = request.grant.name
+        fields["client"] = request.grant.name  # the same word as in audit lines, metrics and usage
     if request.reason:
         fields["reason"] = request.reason
     trace = read_trace_id(request.headers)

@@ -20,6 +20,7 @@ from bridgehead.mcp import CallHook, Invocation, Outcome, observe_calls
 from bridgehead.mcp.http.callers import Callers
 from bridgehead.runtime.metrics import Histogram, Metric, Metrics
 
+from .audit import Audit
 from .request import current_id
 from .tracing import Tracer
 
@@ -118,9 +119,10 @@ class HostMetrics:
 class CallMetrics:
     """Counts, times and traces the tool calls of one bridge, wherever its tools are offered."""
 
-    def __init__(self, bridge: str, metrics: Metrics, tracer: Tracer | None) -> None:
+    def __init__(self, bridge: str, metrics: Metrics, tracer: Tracer | None, audit: Audit) -> None:
         self._bridge = bridge
         self._tracer = tracer
+        self._audit = audit
         self._in_flight = 0
         self._calls = metrics.counter(
             "bridgehead_tool_calls_total", "Tool calls that are over, by how they ended.", "tool", "outcome"
@@ -149,6 +151,7 @@ class CallMetrics:
             self._in_flight -= 1
         self._calls.add(call.name, outcome.status)
         self._seconds.observe(seconds, call.name)
+        self._audit(call, outcome, seconds)
 
 
 def show_process(metrics: Metrics) -> None:

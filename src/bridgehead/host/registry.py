@@ -20,6 +20,7 @@ from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.settings import SettingError
 from bridgehead.runtime.timing import Backoff
 
+from .audit import audit_changes
 from .metrics import CallMetrics
 from .tracing import Tracer
 
@@ -155,7 +156,8 @@ def _make_status(manifest: Manifest, environment: Mapping[str, str], tracer: Tra
     if bridge is None:
         log.error("a bridge cannot be served", bridge=manifest.name, problem=problem)
         return BridgeStatus(manifest, None, metrics, problem)
-    bridge.around_calls(CallMetrics(bridge.info.name, metrics, tracer).hook())
+    audit = audit_changes(manifest.name, bridge)
+    bridge.around_calls(CallMetrics(bridge.info.name, metrics, tracer, audit).hook())
     return BridgeStatus(manifest, bridge, metrics)
 
 

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
-from .settings import Setting, Settings, choice
+from .settings import Setting, Settings, choice, hide_credentials
 
 if TYPE_CHECKING:
     import logging
@@ -113,6 +113,7 @@ def scrubbed(text: str) -> str:
             text = text.replace(secret, HIDDEN)
     if any(secret in text for secret in _short):
         text = _without_credentials(text)
+    text = hide_credentials(text)
     if text.isascii():
         return text
     return text.encode(errors="backslashreplace").decode()  # a file's name may hold what is no text
@@ -188,6 +189,8 @@ def further() -> dict[str, object]:
 def _is_clean(text: str) -> bool:
     """Tell by one look at an encoded line that there is nothing to take out, which is so nearly always."""
     is_verbatim = text.isascii() and "\\" not in text  # so a secret in it would look like itself
+    if "@" in text and "://" in text:  # an address may have a password in it
+        return False
     return is_verbatim and not any(secret in text for secret in (*_hidden, *_short))
 
 

@@ -13,6 +13,7 @@ and `doctor` are made from.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
 
@@ -29,6 +30,7 @@ T_co = TypeVar("T_co", covariant=True)
 _SIZES = {"b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "kib": 1024, "mib": 1024**2, "gib": 1024**3}
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off")
+_CREDENTIALS = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/@]+@")
 
 
 class SettingError(BridgeError):
@@ -39,7 +41,7 @@ class SettingError(BridgeError):
     def __init__(
         self, name: str, value: str, wanted: str, *, is_secret: bool = False, noun: str = "value"
     ) -> None:
-        shown = f"is not a valid {noun}" if is_secret else f"is {value!r}"
+        shown = f"is not a valid {noun}" if is_secret else f"is {hide_credentials(value)!r}"
         super().__init__(f"{name} {shown}: expected {wanted}.")
         self.name = name
 
@@ -134,6 +136,15 @@ class Settings:
 
 
 def _shown(value: object) -> str:
+    return hide_credentials(_text_of(value))
+
+
+def hide_credentials(text: str) -> str:
+    """Hide the name and password in every address in a text: `https://***@example.com`."""
+    return _CREDENTIALS.sub(r"\1***@", text) if "@" in text else text
+
+
+def _text_of(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):

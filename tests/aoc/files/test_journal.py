@@ -1,6 +1,10 @@
 """Journal: records of a large day, on the disk beside its file, never lost and never doubled."""
 
+import json
 import os
+import signal
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +13,12 @@ import pytest
 from bridgehead.aoc.files import day_file, journal
 from bridgehead.aoc.files.day_file import DayFile
 from bridgehead.aoc.files.entries import Group
-from bridgehead.aoc.files.records import Records
+from bridgehead.aoc.files.records import Records, read_day
 from bridgehead.runtime import durable
-from tests.aoc.data import Data, entry, new, open_day, times
+from tests.aoc.data import SECONDS, Data, entry, new, open_day, times
 from tests.support.checked import connect
+from tests.support.messages import call
+from tests.support.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -194,3 +200,55 @@ async def test_a_journal_is_folded_when_nobody_records_and_when_the_server_ends(
 
     assert not journal_of(large).exists()
     assert large.entries(1)[0]["speedMs"] == 7
+
+
+def test_answered_records_of_a_large_day_survive_a_kill_and_are_folded_by_the_next_server(
+    large: Data,
+) -> None:
+    run = {"day": 1, "phase": 1, "llm_name": "gpt4"}
+    with large.served(is_cut_short=True) as peer:
+        peer.shake_hands()
+        for number in range(1, 6):
+            peer.request("tools/call", call("record_speed", {**run, "speed_ms": number}))
+        peer.process.send_signal(signal.SIGKILL)
+        peer.process.wait(SECONDS)
+
+    assert journal_of(large).exists()
+    assert times(large)[:5] == [5, 4, 3, 2, 1]
+    with large.served() as peer:
+        peer.shake_hands()
+        until = time.monotonic() + PATIENCE
+        while journal_of(large).exists():
+            assert time.monotonic() < until
+    assert [e["speedMs"] for e in large.entries(1)[:5]] == [5, 4, 3, 2, 1]
+
+
+def test_a_reader_sees_a_whole_file_and_every_answered_record_while_journals_come_and_go(
+    large: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "MAX_JOURNAL_BYTES", 400)
+    file, is_over, problems = open_day(large), threading.Event(), []
+    answered = [0]
+
+    def read() -> None:
+        while not is_over.is_set():
+            expected = answered[0]
+            found = times_of(large, "gpt4")
+            json.loads(large.speeds_file(1).read_bytes())
+            if found[::-1][:expected] != list(range(1, expected + 1)):
+                problems.append((expected, found))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for number in range(1, 25):
+        file.append([new(number)])
+        answered[0] = number
+    is_over.set()
+    reader.join()
+
+    assert problems == []
+
+
+def times_of(data: Data, llm: str) -> list[int]:
+    found = read_day(str(data.speeds), 1)
+    return [] if found is None else [one.time for one in found.all_entries if one.llm == llm]

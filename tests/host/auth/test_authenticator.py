@@ -50,7 +50,7 @@ async def test_what_is_no_good_token_is_refused_and_logged(
         assert response.headers["www-authenticate"].startswith('Bearer realm="bridgehead"')
         assert ("invalid_token" in response.headers["www-authenticate"]) == (reason != "token_missing")
         (line,) = host.logged("authentication failed")
-        assert (line["reason"], line["client"], line["path"]) == (reason, "127.0.0.1", "/alpha/mcp")
+        assert (line["reason"], line["address"], line["path"]) == (reason, "127.0.0.1", "/alpha/mcp")
         assert line["request"] == response.headers["x-request-id"]
         assert host.far["alpha"].visitors == []
 

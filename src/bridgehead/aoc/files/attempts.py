@@ -137,6 +137,13 @@ def _decode_lines(data: bytes) -> Iterable[Step]:
             continue  # the half line of a writer that was killed
 
 
+def find_wrong_lines(path: str) -> list[int]:
+    """Return the numbers of the lines that are not steps; the last one may be half written."""
+    stored = read_snapshot(path, MAX_BYTES)
+    lines = [] if stored is None else stored.data.split(b"\n")[:-1]
+    return [number for number, line in enumerate(lines, start=1) if line and not list(_decode_lines(line))]
+
+
 def _group(
     steps: list[Step], name_of: Callable[[str], str]
 ) -> Mapping[tuple[Measure, str], dict[str, list[Step]]]:

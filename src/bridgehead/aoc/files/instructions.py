@@ -66,6 +66,13 @@ def check_file(folder: str, name: str, day: int) -> None:
         _decode_text(path, stored.data)
 
 
+def check_text(path: str) -> None:
+    """Read an input or an answer only to see that it can be read."""
+    stored = read_snapshot(path, MAX_BYTES)
+    if stored is not None:
+        _decode_text(path, stored.data)
+
+
 def read_instruction(folder: str, day: int) -> Instruction:
     """Read a day's instructions; raises `NotFound` or `StorageError`, which name the file."""
     phase1 = _read_markdown(folder, day, 1)

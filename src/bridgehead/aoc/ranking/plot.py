@@ -79,6 +79,7 @@ def draw(event: Event, filters: Filters, path: str, theme: str = "light") -> str
     shown = rows[:MAX_MODELS]
     lines, is_relative = _lines(event, filters, view.board, shown)
     said = notes(view.board)
+    said += [f"Left out: {one.problem}" for one in view.skipped]
     if len(rows) > len(shown):
         said.append(f"The first {len(shown)} of {len(rows)} models.")
     title = _title(event.year, filters, view.board)

@@ -112,6 +112,12 @@ def notes(board: Board) -> list[str]:
         said.append(
             "Not every model ran the same puzzles: filter by day and phase to compare like with like."
         )
+    claimed = sum(row.claimed for row in board.rows)
+    if claimed:
+        total = sum(row.n for row in board.rows)
+        said.append(
+            f"{claimed:,} of {count(total, 'run')} {'was' if claimed == 1 else 'were'} claimed, not measured."
+        )
     if board.other_runs:
         other: Measure = "solving" if board.measure == EXECUTION else EXECUTION
         said.append(f"{count(board.other_runs, 'run')} of {measure_name(other)} not shown: measure={other}.")

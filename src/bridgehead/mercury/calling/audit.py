@@ -118,7 +118,7 @@ class Audit:
             line["cost_usd"] = completion.metadata.cost_usd
             line["from_cache"] = completion.metadata.from_cache
         if self._with_content and call is not None:
-            line["request"] = call.body.decode()
+            line["prompt"] = call.body.decode()
             line["content"] = None if completion is None else completion.content
         return line
 

@@ -1,0 +1,37 @@
+"""Audit: one line in the log for each call that changes something. Who, what, and what came of it.
+
+A call of a tool that only reads leaves none here: the access log and the metrics have it. The words are those
+of every other line: `client` is who calls, `request` the id under which all lines about it are found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bridgehead.mcp import Bridge, Invocation, Outcome
+from bridgehead.runtime import logs
+
+log = logs.logger("host.audit")
+
+
+Audit = Callable[[Invocation, Outcome, float], None]
+
+
+def audit_changes(name: str, bridge: Bridge[Any]) -> Audit:
+    """Make what writes about the calls of a bridge that change something, and is told of all of them."""
+
+    def end(call: Invocation, outcome: Outcome, seconds: float) -> None:
+        tool = bridge.tools.get(call.name) if call.kind == "tool" else None
+        if tool is None or tool.is_read_only:
+            return
+        log.info(
+            "a call that may change something",
+            bridge=name,
+            tool=call.name,
+            client=call.context.principal or "(anyone)",
+            outcome=outcome.status,
+            ms=round(seconds * 1000, 1),
+        )
+
+    return end
