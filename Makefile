@@ -24,7 +24,7 @@ COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes \
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check docs pictures demo bench compare conformance interop frameworks mutants dist smoke lock clean
+.PHONY: adversary help setup test check docs pictures demo bench compare conformance interop frameworks mutants dist smoke lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,6 +80,9 @@ interop: $(STAMP) ## talk to the official clients and the Inspector (needs Node)
 
 mutants: $(STAMP) ## see that the tests notice faults in the modules that matter most; OF=durable tries one
 	$(BIN)/python -m tests.mutants $(OF)
+
+adversary: $(STAMP) ## send raw bad requests to the HTTP server and to its peers, and compare
+	$(BIN)/python -m tests.adversary
 
 frameworks: $(STAMP) ## talk to the clients of agent frameworks (ARGS=--ci for those that CI tries)
 	$(BIN)/python -m tests.frameworks $(ARGS)

@@ -1,6 +1,6 @@
 """Routes: every path that there is, and who may go there."""
 
-from bridgehead.host.routes import ALIVE, METRICS, READY, RESOURCE, Route, make_table
+from bridgehead.host.routes import ALIVE, METRICS, NO_OAUTH, READY, RESOURCE, Route, make_table
 
 BRIDGES = ("aoc", "mercury")
 
@@ -29,7 +29,10 @@ def test_probes_need_no_token_and_name_no_bridge_in_what_is_counted() -> None:
 
 
 def test_metadata_is_public_where_there_is_an_authorisation_server() -> None:
-    assert not [path for path in make_table(BRIDGES, with_oauth=False) if path.startswith(RESOURCE)]
+    without = make_table(BRIDGES, with_oauth=False)
+    looked_for = {path: route for path, route in without.items() if path.startswith("/.well-known/")}
+    assert f"{RESOURCE}/aoc/mcp" in looked_for
+    assert {route.name for route in looked_for.values()} == {NO_OAUTH}  # which says how tokens are given
 
     public = make_table(BRIDGES, with_oauth=True)
     assert {path: route.bridge for path, route in public.items() if route.access == "public"} == {

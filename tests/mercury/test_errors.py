@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bridgehead.mercury.bridge import make_bridge
-from bridgehead.mercury.errors import CODES
+from bridgehead.mercury.errors import CODES, refused
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.one_answer import answering
@@ -280,3 +280,19 @@ async def test_every_code_stands_in_the_documents_with_its_type() -> None:
     documented = {code: kind.strip(" `") for _, kind, codes, _ in rows[:4] for code in codes.split("`")[1::2]}
 
     assert documented == {code: row.type for code, row in CODES.items()}
+
+
+@pytest.mark.parametrize("status", [201, 308])
+async def test_a_status_that_is_neither_success_nor_refusal_is_not_blamed_on_the_arguments(
+    status: int,
+) -> None:
+    error = refused(status, b"", None, path="/chat/completions")
+
+    assert (error.code, error.type) == ("BAD_RESPONSE", "api_error")
+    assert str(status) in str(error)
+    assert "MERCURY_API_URL" in str(error)
+
+
+async def test_long_waits_are_written_for_people() -> None:
+    assert "in 3,600 s" in str(refused(429, b"", 3600.0, path=""))
+    assert "in 0.25 s" in str(refused(429, b"", 0.25, path=""))

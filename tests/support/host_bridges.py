@@ -1,6 +1,8 @@
 """Stand-in bridges for the host: small, each with a far side that a test takes away and gives back."""
 
 import asyncio
+import threading
+import time
 from collections.abc import AsyncIterator, Collection, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
@@ -107,7 +109,23 @@ def make_bridge(name: str, far: Far) -> Bridge[Far]:  # noqa: C901 - a list of s
     def greet(args: NoArguments, ctx: Context[Far]) -> str:
         return f"Greet {name}."
 
+    if name == "slow":
+        add_slow_tools(bridge)
     return bridge
+
+
+def add_slow_tools(bridge: Bridge[Far]) -> None:
+    """Add tools that take their time, in the loop and in a thread."""
+
+    @bridge.tool("Keeps the loop for a while.", name="slow_block", read_only=True)
+    def block(args: Say, ctx: Context[Far]) -> str:
+        time.sleep(float(args.text))
+        return "blocked"
+
+    @bridge.tool("Takes as long in a thread.", name="slow_work", read_only=True, in_thread=True)
+    def work(args: Say, ctx: Context[Far]) -> str:
+        time.sleep(float(args.text))
+        return f"worked in {threading.current_thread().name}"
 
 
 def add_paid_tool(name: str, bridge: Bridge[Far]) -> None:

@@ -9,7 +9,7 @@ from bridgehead.runtime.errors import BridgeError
 from tests.support.host_bridges import StandIns
 
 if __name__ == "__main__":
-    stand_ins = StandIns("alpha", "beta", "gamma")
+    stand_ins = StandIns("alpha", "beta", "gamma", "slow")
     stand_ins.alone["gamma"] = "There is one gamma in the world."
     try:
         raise SystemExit(main(sys.argv[1:], env_file.merge(os.environ, env_file.read()), stand_ins.manifests))

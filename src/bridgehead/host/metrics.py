@@ -72,6 +72,9 @@ class HostMetrics:
         self.auth_failures = metrics.counter(
             "bridgehead_auth_failures_total", "Requests without a valid token.", "reason"
         )
+        self.blocked = metrics.counter(
+            "bridgehead_loop_blocked_total", "Times that the event loop stood still, by what kept it.", "tool"
+        )
         show_process(metrics)
         metrics.gauge(
             "bridgehead_http_in_flight",

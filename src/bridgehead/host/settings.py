@@ -154,6 +154,12 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings):
         1000,
         "Requests of one token or address being served at once.",
     )
+    blocked_seconds = Setting(
+        "BRIDGEHEAD_BLOCKED_SECONDS",
+        number(0, 3600),
+        1.0,
+        "Seconds after which a tool that keeps the event loop is named in the log; 0 is never.",
+    )
     shutdown_seconds = Setting(
         "BRIDGEHEAD_SHUTDOWN_SECONDS", number(0, 3600), 10.0, "Seconds answers get when the server ends."
     )

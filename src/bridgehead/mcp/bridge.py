@@ -13,6 +13,7 @@ from .calls.context import Context, State
 from .changes import Changes
 from .errors import Dialect
 from .features.content import Icon
+from .features.handlers import run_in_thread
 from .features.home import Home, Implementation
 from .features.prompts import Prompt
 from .features.resources import Resource, ResourceItem, Template, TemplateItem
@@ -98,8 +99,12 @@ class Bridge(Home, Generic[State]):
         defaults: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
         recall: Recall | None = None,
+        in_thread: bool = False,
     ) -> Callable[[Function], Function]:
         """Declare a tool. A plain `def` must not block; what waits is `async def`.
+
+        A plain `def` that cannot help blocking, or that computes for long, is declared `in_thread`; it must
+        not send progress or questions through its context, which belongs to the event loop.
 
         Clients of the bridge's `contract_revision` see `contract_schema` instead of `input_schema`. The
         schema has `defaults` of arguments that are known only when the bridge is made.
@@ -111,7 +116,7 @@ class Bridge(Home, Generic[State]):
 
         def declare(handler: Function) -> Function:
             tool = Tool(
-                handler,
+                run_in_thread(handler) if in_thread else handler,
                 description,
                 home=self,
                 name=name,

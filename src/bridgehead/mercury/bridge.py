@@ -67,7 +67,7 @@ def make_bridge(settings: MercurySettings, metrics: Metrics | None = None) -> Br
 
 
 _USED = {
-    "calls": "Calls that were answered, from the API or from the cache.",
+    "calls": "Calls, whether they were answered or failed.",
     "errors": "Calls that failed.",
     "cache_hits": "Calls that were answered from the cache.",
     "prompt_tokens": "Tokens that were sent.",

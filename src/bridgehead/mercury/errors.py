@@ -232,6 +232,7 @@ UNAUTHORISED, PAYMENT_REQUIRED, FORBIDDEN, NOT_FOUND, TIMED_OUT, TOO_MANY = 401,
 SERVER_ERROR = 500
 _UNAVAILABLE = (502, 503, 504)
 _TRANSIENT = frozenset({TIMED_OUT, SERVER_ERROR, *_UNAVAILABLE})
+_FIRST_REDIRECT, _FIRST_REFUSAL = 300, 400
 _WHOLE_SECONDS = 10
 _LONGEST_QUOTE = 500
 """Characters of the API's own words that are passed on."""
@@ -272,6 +273,17 @@ def refused(
     return _request_refused(status, found, said, model)
 
 
+def _unexpected_status(status: int) -> MercuryError:
+    """Return the error for a status that is neither the success that is expected nor a refusal."""
+    what = "a redirect" if status >= _FIRST_REDIRECT else "a status that the API's description does not have"
+    return MercuryError(
+        "BAD_RESPONSE",
+        f"The Mercury API answered with {what} ({status}).",
+        status=status,
+        next_step="Check MERCURY_API_URL: redirects are not followed.",
+    )
+
+
 def _service_failed(status: int, said: str, retry_after: float | None) -> MercuryError:
     when = "a little later" if retry_after is None else f"in {format_seconds(retry_after)}"
     return MercuryError(
@@ -286,6 +298,8 @@ def _service_failed(status: int, said: str, retry_after: float | None) -> Mercur
 
 
 def _request_refused(status: int, found: wire.ApiError, said: str, model: str) -> MercuryError:
+    if status < _FIRST_REFUSAL:
+        return _unexpected_status(status)
     if found.code == "context_length_exceeded":
         return _context_exceeded(said)
     if status == NOT_FOUND:

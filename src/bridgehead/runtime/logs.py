@@ -58,7 +58,10 @@ class Logger:
         return self._found().isEnabledFor(_NUMBERS[level])
 
     def info_each(self, event: str, lines: Iterable[dict[str, object]]) -> None:
-        """Log the same event several times, written at once. Further fields are the caller's business."""
+        """Log the same event several times, written at once. Further fields are the caller's business.
+
+        A field `time`, in seconds since the epoch, says when it happened, if that is not now.
+        """
         logger = self._found()
         if logger.isEnabledFor(20):
             logger.info(event, extra={"lines": list(lines)})
@@ -169,7 +172,7 @@ def _formatter(form: str) -> logging.Formatter:
             head = _head(record)
             lines = getattr(record, "lines", None)
             if lines is not None:
-                return "\n".join([write(head, fields) for fields in lines])
+                return "\n".join([write(*_dated(head, fields)) for fields in lines])
             fields = further() | getattr(record, "fields", {})
             if record.exc_info:
                 fields["traceback"] = self.formatException(record.exc_info)
@@ -220,6 +223,12 @@ def _head(record: logging.LogRecord) -> dict[str, str]:
         "logger": record.name,
         "event": scrubbed(record.getMessage()),
     }
+
+
+def _dated(head: dict[str, str], fields: dict[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
+    """Let a line that was kept for a while have the time of what it tells."""
+    happened = fields.pop("time", None)
+    return (head if happened is None else {**head, "time": _stamp(happened)}), fields
 
 
 def _json_line(head: dict[str, str], fields: dict[str, Any]) -> str:

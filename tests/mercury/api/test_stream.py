@@ -1,12 +1,14 @@
 """SSE: the same events, however the bytes are cut."""
 
+import json
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridgehead.mercury.api.stream import Events, EventTooLong
+from bridgehead.mercury.api.stream import Events, EventTooLong, StreamedAnswer
+from bridgehead.mercury.errors import MercuryError
 
 STREAM = (
     b': hello\n\ndata: {"a":1}\n\nevent: x\ndata: {"b":\ndata: 2}\nid: 7\n\ndata:{"c":3}\n\ndata: [DONE]\n\n'
@@ -42,3 +44,40 @@ def test_an_event_that_never_ends_is_refused() -> None:
     found = Events(10)
     with pytest.raises(EventTooLong):
         found.feed(b"data: " + b"x" * 20)
+
+
+# --- tool calls --------------------------------------------------------------------------------------------
+
+
+def tool_call(arguments: str, name: str = "", index: int = 0) -> bytes:
+    call = {"index": index, "id": "call_1", "function": {"name": name, "arguments": arguments}}
+    chunk = {"choices": [{"delta": {"tool_calls": [call]}}]}
+    return b"data: " + json.dumps(chunk).encode() + b"\n\n"
+
+
+def test_the_arguments_of_a_tool_call_are_put_together() -> None:
+    answer = StreamedAnswer(is_diffusing=False, max_bytes=10_000)
+    for piece in (tool_call("", "look"), tool_call('{"at":'), tool_call("1}"), tool_call("{}", "see", 1)):
+        answer.feed(piece, 0.0)
+
+    calls = [call.function for call in answer.tool_calls]
+    assert [(call.name, call.arguments) for call in calls if call] == [("look", '{"at":1}'), ("see", "{}")]
+
+
+@pytest.mark.parametrize("arguments", ["x" * 100, ""], ids=["long", "empty"])
+def test_tool_calls_count_against_the_size_limit(arguments: str) -> None:
+    answer = StreamedAnswer(is_diffusing=False, max_bytes=10_000)
+    with pytest.raises(MercuryError, match="10,000 bytes"):
+        answer.feed(tool_call(arguments) * 10_000, 0.0)
+
+
+def test_the_cost_of_long_arguments_grows_with_their_length_alone() -> None:
+    """Measured in what is copied: joining with each piece would copy 50 GB here, and take minutes."""
+    answer = StreamedAnswer(is_diffusing=False, max_bytes=20_000_000)
+    piece = tool_call("x" * 100)
+    for _ in range(100):
+        answer.feed(piece * 300, 0.0)
+
+    call = answer.tool_calls[0].function
+    assert call is not None
+    assert len(call.arguments) == 3_000_000

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -69,3 +71,13 @@ async def test_a_client_that_does_not_read_the_log_is_served_all_the_same(
             answered += (await process.stdout.read(65536)).count(b"\n")
     process.kill()
     await process.communicate()  # waiting alone would wait for a pipe that nobody reads
+
+
+async def test_a_line_has_the_time_at_which_its_call_ended(api: Simulator, tmp_path: Path) -> None:
+    """Not that at which the line was written, which is a tenth of a second later."""
+    async with bridge_process(api.url, tmp_path) as client:
+        await client.call(CHAT, ASK)
+        answered = time.time()
+
+    (line,) = [line for line in client.log() if line["logger"] == "bridgehead.mercury.audit"]
+    assert datetime.fromisoformat(line["time"]).timestamp() <= answered + 0.001

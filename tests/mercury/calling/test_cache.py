@@ -198,6 +198,17 @@ async def test_the_same_call_under_way_is_asked_once(client: BridgeProcess, api:
     assert len({result["content"][0]["text"] for result in results}) == 1
 
 
+async def test_only_the_first_of_calls_that_share_an_answer_reports_its_cost(
+    client: BridgeProcess, api: Simulator
+) -> None:
+    api.faults.next(Fault(delay=0.5))
+    ask = {"messages": [{"role": "user", "content": "Of one bill for all, in 8 words"}], "cache": "use"}
+    answers = [client.start(CHAT, ask)[1] for _ in range(4)]
+    costs = [(await answer)["result"]["structuredContent"]["metadata"]["cost_usd"] for answer in answers]
+
+    assert len([cost for cost in costs if cost > 0]) == 1
+
+
 async def test_calls_that_want_their_own_answer_are_asked_each(client: BridgeProcess, api: Simulator) -> None:
     calls = [client.start(CHAT, ask("apart"))[1] for _ in range(3)]
     for answer in calls:

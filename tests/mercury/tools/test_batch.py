@@ -1,11 +1,12 @@
 """`mercury_batch`: many prompts, some at once, each with its own end."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from bridgehead.mercury.simulator import Fault, Simulator
-from tests.mercury.process import BridgeProcess
+from tests.mercury.process import BridgeProcess, bridge_process
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -137,3 +138,14 @@ async def test_costs_have_no_noise_at_their_end(client: BridgeProcess, api: Simu
     for cost in (result["cost_usd"], usage["since_start"]["total"]["cost_usd"]):
         assert len(repr(round(cost * 1e12))) <= 12
         assert cost == round(cost, 12)
+
+
+async def test_a_slow_batch_shows_signs_of_life_that_grow(api: Simulator, tmp_path: Path) -> None:
+    api.faults.next(Fault(delay=1.0, says="slow"))
+    async with bridge_process(api.url, tmp_path, MERCURY_HEARTBEAT_MS="50") as client:
+        await client.call("mercury_batch", {"prompts": ["quick", "slow"], "concurrency": 2}, progress=7)
+        values = [notice["progress"] for notice in client.progress()]
+
+    assert values == sorted(set(values))
+    assert values[-1] == 2
+    assert len([value for value in values if 1 < value < 2]) > 3

@@ -25,6 +25,7 @@ from ..tracing import open_tracer
 from .forwarding import WorkerEntrance, Workers
 from .sharding import ShardedApplication
 from .supervision import BEAT_SECONDS
+from .watchdog import Watchdog
 
 RENEW_SECONDS = 60.0
 """How often it is looked whether there is a new certificate."""
@@ -93,15 +94,18 @@ async def _serve(
         inner = _server(job, app, entrance)
         await inner.start(place.listening)
     server = _server(job, app, handler)
+    watchdog = Watchdog(job.settings.blocked_seconds, app.metrics.blocked.add)
     beating = asyncio.create_task(_beat(place.beat)) if place is not None else None
     with told_to_end(server.shutdown_seconds) as told:
         _hear_other_signals(app)  # after those that end it, of which SIGHUP is one elsewhere
         await server.start(job.listening, None if certificate is None else certificate.context)
+        watchdog.start()
         log.info("serving", url=f"{job.address}/mcp", bridges=list(job.manifests), **_about(job, place))
         while not await _within(RENEW_SECONDS, told):
             if certificate is not None:
                 certificate.renew()
         log.info("ending")
+        watchdog.stop()
         # Readiness fails first, and what other workers forward here is answered longest.
         app.end_streams()
         server.stop_accepting()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import wraps
 from typing import Any, TypeVar, get_type_hints
 
 from msgspec import Struct
 
-from ..lazy_imports import inspect
+from ..lazy_imports import asyncio, inspect
 
 _CO_COROUTINE = 0x80
 _Value = TypeVar("_Value")
@@ -19,6 +20,16 @@ def is_async(handler: Callable[..., Any]) -> bool:
     if code is None:  # an object that can be called, or a partial one
         return inspect.iscoroutinefunction(handler)
     return bool(code.co_flags & _CO_COROUTINE)
+
+
+def run_in_thread(handler: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a handler that runs a plain one in a thread, so that it may block."""
+
+    @wraps(handler)
+    async def run(arguments: Any, context: Any) -> Any:
+        return await asyncio.to_thread(handler, arguments, context)
+
+    return run
 
 
 async def settle(value: _Value | Awaitable[_Value]) -> _Value:

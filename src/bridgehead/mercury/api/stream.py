@@ -15,6 +15,8 @@ from .redaction import count_held
 
 _DATA = b"data:"
 _DONE = b"[DONE]"
+_TOOL_CALL_BYTES = 8
+"""What each piece of a tool call counts for beside its text, so that empty ones have an end too."""
 
 
 class EventTooLong(Exception):
@@ -79,6 +81,8 @@ class StreamedAnswer:
         self._taken = 0
         """How many of the pieces `take_news` has given."""
         self._tool_calls: dict[int, wire.ToolCall] = {}
+        self._tool_names: dict[int, list[str]] = {}
+        self._tool_arguments: dict[int, list[str]] = {}
         self._events = Events(max_bytes)
         self._max_bytes = max_bytes
         self._size = 0
@@ -91,7 +95,12 @@ class StreamedAnswer:
     @property
     def tool_calls(self) -> list[wire.ToolCall]:
         """The tool calls so far."""
-        return [self._tool_calls[index] for index in sorted(self._tool_calls)]
+        calls = [self._tool_calls[index] for index in sorted(self._tool_calls)]
+        for index, call in zip(sorted(self._tool_calls), calls, strict=True):
+            call.function = wire.FunctionCall(
+                "".join(self._tool_names[index]), "".join(self._tool_arguments[index])
+            )
+        return calls
 
     def feed(self, piece: bytes, now: float) -> bool:
         """Take bytes; returns whether they changed the text."""
@@ -164,6 +173,9 @@ class StreamedAnswer:
             self._pieces, self._size = [text], len(text)
         else:
             self._add_text(text)
+        self._check_size()
+
+    def _check_size(self) -> None:
         if self._size > self._max_bytes:
             raise self._broken(f"it has more than the {self._max_bytes:,} bytes that this server takes")
 
@@ -176,9 +188,16 @@ class StreamedAnswer:
         self._pieces.append(text[: len(text) - held] if held else text)
 
     def _add_tool_call(self, delta: wire.ToolCallDelta) -> None:
-        call = self._tool_calls.setdefault(delta.index or 0, wire.ToolCall(function=wire.FunctionCall()))
-        call.id = delta.id or call.id
-        function = call.function
-        if delta.function is not None and function is not None:
-            function.name += delta.function.name or ""
-            function.arguments += delta.function.arguments or ""
+        # In pieces that are joined once: joining with each delta would cost their number squared.
+        index = delta.index or 0
+        if index not in self._tool_calls:
+            self._tool_calls[index] = wire.ToolCall()
+            self._tool_names[index], self._tool_arguments[index] = [], []
+        self._tool_calls[index].id = delta.id or self._tool_calls[index].id
+        self._size += _TOOL_CALL_BYTES
+        if delta.function is not None:
+            name, arguments = delta.function.name or "", delta.function.arguments or ""
+            self._tool_names[index].append(name)
+            self._tool_arguments[index].append(arguments)
+            self._size += len(name) + len(arguments)
+        self._check_size()

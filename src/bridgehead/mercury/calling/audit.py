@@ -7,6 +7,7 @@ so that no answer waits for the log. They hold no prompt and no completion, unle
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from typing import Any
 
@@ -37,6 +38,7 @@ class Entry(Struct):
     """None where nothing was asked of the model."""
     outcome: str = ""
     seconds: float = 0.0
+    ended_at: float = 0.0
     completion: Completion | None = None
     fields: dict[str, object] = {}
     """What every line about this call has; the line itself is written when others are under way."""
@@ -44,6 +46,7 @@ class Entry(Struct):
     def end(self, outcome: str, seconds: float, completion: Completion | None = None) -> None:
         """Note what came of the call."""
         self.outcome, self.seconds, self.completion = outcome, seconds, completion
+        self.ended_at = time.time()  # the line itself is written a little later
 
 
 def audit_calls(bridge: Bridge[Any]) -> None:
@@ -104,7 +107,12 @@ class Audit:
 
     def _line(self, entry: Entry) -> dict[str, Any]:
         call, completion = entry.call, entry.completion
-        line: dict[str, Any] = {**entry.fields, "client": entry.client, "tool": entry.tool}
+        line: dict[str, Any] = {
+            "time": entry.ended_at or None,
+            **entry.fields,
+            "client": entry.client,
+            "tool": entry.tool,
+        }
         if call is not None:
             line["model"] = call.model
         line["outcome"] = entry.outcome

@@ -14,6 +14,7 @@ import asyncio
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bridgehead.mcp import Context
 from bridgehead.runtime import logs
@@ -146,8 +147,9 @@ class Completer:
         completion, is_joined = await self._cache.share(
             call.cache_key, lambda: self._send(call, targets, None)
         )
-        if is_joined:
+        if is_joined:  # who asked first pays, and nobody is told of a second bill
             self._usage.count_hit(call.model, call.client)
+            return replace(completion, metadata=replace(completion.metadata, cost_usd=0.0))
         return completion
 
     def _route(self, call: Call) -> list[Target]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -89,10 +90,28 @@ async def run(args: Batch, ctx: Context[Service]) -> BatchResult:
             items[index] = await _complete_prompt(index, args, ctx)
             await ctx.progress(len(items), total=len(args.prompts))
 
-    async with asyncio.TaskGroup() as group:
-        for _ in range(min(args.concurrency, len(args.prompts))):
-            group.create_task(work())
+    beating = asyncio.create_task(_beat(ctx, items, len(args.prompts)))
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(args.concurrency, len(args.prompts))):
+                group.create_task(work())
+    finally:
+        beating.cancel()
     return _summarize([items[index] for index in range(len(args.prompts))])
+
+
+async def _beat(ctx: Context[Service], items: Sized, total: int) -> None:
+    """Show signs of life while prompts are slow: clients give up after a minute of silence.
+
+    Progress has to grow, so each sign is a little closer to the next whole prompt, and never there.
+    """
+    done = beats = 0
+    while True:
+        await asyncio.sleep(ctx.state.settings.heartbeat / 1000)
+        if len(items) != done:
+            done, beats = len(items), 0
+        beats += 1
+        await ctx.progress(done + beats / (beats + 1), total=total)
 
 
 async def _add_files(args: Batch, ctx: Context[Service]) -> None:

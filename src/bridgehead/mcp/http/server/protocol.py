@@ -93,10 +93,13 @@ class Http1Protocol(asyncio.Protocol):
         if self._is_stalled(before):
             self._report("slow_reader", 0)
             self.transport.abort()
-        elif self.transport.is_closing() or not self._is_reading:
-            return  # and what we do not let it send is not late
-        elif self._head_since is not None and self._head_since < before:
-            self._reject(Malformed(408, "slow_head", b"The request did not arrive in time"))
+        elif self._is_reading and not self.transport.is_closing():  # what we do not let it send is not late
+            self._close_if_late(before)
+
+    def _close_if_late(self, before: float) -> None:
+        if self._head_since is not None:
+            if self._head_since < before:
+                self._reject(Malformed(408, "slow_head", b"The request did not arrive in time"))
         elif self.last_active >= before:
             return
         elif not self._queue:

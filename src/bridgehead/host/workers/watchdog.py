@@ -1,0 +1,83 @@
+"""Watchdog: notices when the event loop stands still, and says which tool keeps it, and where.
+
+A thread asks the loop for a sign of life. What it costs is two wake-ups a second; what it finds is in the log
+and in a counter, because nothing else runs meanwhile that could tell.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+from bridgehead.mcp import Invocation
+from bridgehead.runtime import logs
+
+NO_TOOL = "(none)"
+_MOST_FRAMES = 6
+
+log = logs.logger("host.watchdog")
+
+
+class Watchdog:
+    """Watches the loop of the thread that makes it."""
+
+    def __init__(self, seconds: float, count: Callable[[str], None]) -> None:
+        self._seconds = seconds
+        self._count = count
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._has_ended = threading.Event()
+
+    def start(self) -> None:
+        """Watch from now on; nothing is watched where the limit is 0."""
+        if self._seconds:
+            threading.Thread(target=self._watch, name="watchdog", daemon=True).start()
+
+    def stop(self) -> None:
+        """Watch no longer."""
+        self._has_ended.set()
+
+    def _watch(self) -> None:
+        while not self._has_ended.wait(self._seconds / 2):
+            turned = threading.Event()
+            asked = time.monotonic()
+            try:
+                self._loop.call_soon_threadsafe(turned.set)
+            except RuntimeError:  # the loop is closed
+                return
+            if not turned.wait(self._seconds):
+                self._report()
+                while not turned.wait(self._seconds) and not self._has_ended.is_set():
+                    pass
+                log.warn("the event loop turns again", seconds=round(time.monotonic() - asked, 1))
+
+    def _report(self) -> None:
+        frame = sys._current_frames().get(self._thread)  # noqa: SLF001 - made for this
+        tool = next((call.name for call in _calls(frame)), NO_TOOL)
+        lines = [f"{one.f_code.co_filename}:{one.f_lineno}" for one in _frames(frame)][:_MOST_FRAMES]
+        self._count(tool)
+        log.error(
+            "the event loop is blocked",
+            tool=tool,
+            line=lines[0] if lines else "",
+            called_from=lines[1:],
+            next_step="Make the tool async, or declare it with in_thread=True.",
+        )
+
+
+def _frames(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _calls(frame: FrameType | None) -> Iterator[Invocation]:
+    """Find the calls that are being run, innermost first: the engine's hook has each in a local variable."""
+    for one in _frames(frame):
+        call = one.f_locals.get("call")
+        if isinstance(call, Invocation):
+            yield call
