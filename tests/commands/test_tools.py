@@ -33,7 +33,7 @@ def test_as_json_they_are_what_a_client_gets(person: Person, bridge: str) -> Non
 
 
 def test_only_what_is_offered_is_listed(person: Person) -> None:
-    done = person.run("tools", "aoc", "--json", BRIDGEHEAD_DENY_TOOLS="speed_*")
+    done = person.run("tools", "aoc", "--json", BRIDGEHEAD_DENY_TOOLS="speed_*,*_attempt,withdraw_*")
 
     assert [tool["name"] for tool in json.loads(done.stdout)["aoc"]] == ["fetch_instruction", "record_speed"]
 
