@@ -1,5 +1,6 @@
 # The host with all bridges, as a user without rights. `docker run -i … aoc` serves one bridge over stdio instead.
-ARG PYTHON=3.13-slim-bookworm
+# The patch release is pinned here; docs/operations.md says how to pin by digest.
+ARG PYTHON=3.13.9-slim-bookworm
 
 FROM python:${PYTHON} AS build
 # `team` instead of `runtime` adds what OAuth and traces need.

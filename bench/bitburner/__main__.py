@@ -14,6 +14,7 @@ from statistics import median
 
 from websockets.version import version as websockets_version
 
+from bench.bitburner import syncing
 from bench.bitburner.exchanges import READS, Run, bare, ours, seconds
 from bench.bitburner.far_side import FILES, TOTAL_BYTES
 from bench.process import Process
@@ -87,6 +88,16 @@ async def _in_turns(rounds: int, *runs: Run) -> list[float]:
     return [median(times) for times in taken]
 
 
+async def synced(rounds: int) -> list[Row]:
+    """Measure what a player waits for, beside the limits that were set."""
+    both, edit = await syncing.measure(rounds)
+    title = f"sync, {syncing.FILES} files of 3 KB in each direction"
+    return [
+        Row(title, both, 1000.0, "limit", "ms", "≤", 1.0),
+        Row("sync, an edit reaches the game", edit, 200.0, "limit", "ms", "≤", 1.0),
+    ]
+
+
 def cold_start(rounds: int) -> Row:
     """Measure from the start of the process to the answer to `initialize`, in turns."""
     with tempfile.TemporaryDirectory() as state:
@@ -134,7 +145,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="few turns; writes no file")
     quick = parser.parse_args().quick
     rounds = 3 if quick else ROUNDS
-    rows = [*asyncio.run(exchanges(rounds)), cold_start(rounds)]
+    rows = [*asyncio.run(exchanges(rounds)), cold_start(rounds), *asyncio.run(synced(rounds))]
     text = report(rows, rounds)
     print(text)
     if not quick:

@@ -72,7 +72,7 @@ async def test_the_official_client_talks_to_it_over_http(api: Simulator, tmp_pat
         tools = await client.list_tools()
         result = await client.call_tool("mercury_chat_stream", ASK, progress_callback=heard)
 
-    assert len(tools.tools) == 7
+    assert {"mercury_chat_stream", "mercury_decide"} <= {tool.name for tool in tools.tools}
     assert isinstance(result, types.CallToolResult)
     (block,) = result.content
     assert isinstance(block, types.TextContent)

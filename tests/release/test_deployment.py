@@ -60,7 +60,7 @@ def test_both_stages_start_from_one_base_with_a_version() -> None:
     bases = [rest.split()[0] for word, rest in instructions() if word == "FROM"]
 
     assert bases == ["python:${PYTHON}"] * 2
-    assert re.fullmatch(r"PYTHON=3\.\d+-slim-\w+", argument)
+    assert re.fullmatch(r"PYTHON=3\.\d+\.\d+-slim-\w+", argument)
 
 
 def test_the_image_runs_as_a_user_without_rights() -> None:

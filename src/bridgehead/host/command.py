@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from . import tls
 from .factory import open_tokens
 from .registry import installed
 from .settings import HostSettings
+from .systemd import ServiceManager
 from .workers import process, supervision
 from .workers.forwarding import Workers
 from .workers.process import Job, WorkerPlace
@@ -46,7 +48,7 @@ def main(arguments: list[str], environment: Mapping[str, str], manifests: Manife
     tls.certificate(settings)
     if settings.workers > 1:
         supervision.check_bridges(wanted, settings.workers)
-    with _listen(settings) as listening:
+    with _listen(settings, environment) as listening:
         job = Job(settings, wanted, environment, listening, secrets.token_bytes(32))
         if settings.workers > 1:
             _serve_together(job)
@@ -73,9 +75,18 @@ def parser() -> Parser:
     return found
 
 
-def _listen(settings: HostSettings) -> socket.socket:
+_FIRST_PASSED = 3
+"""The descriptor of the first socket that systemd passes (sd_listen_fds)."""
+
+
+def _listen(settings: HostSettings, environment: Mapping[str, str]) -> socket.socket:
+    """Listen, or take the socket that systemd listens on for us: then no connection is lost in a restart."""
+    import socket
+
+    if environment.get("LISTEN_PID") == str(os.getpid()) and environment.get("LISTEN_FDS", "0") != "0":
+        return socket.socket(fileno=_FIRST_PASSED)
     try:
-        return listen(settings.host, settings.port)
+        return listen(settings.host, settings.port, reuse_port=settings.reuse_port)
     except OSError as failure:
         raise BridgeError(
             f"Cannot listen on {settings.host}:{settings.port}: {failure.strerror or failure}.",
@@ -92,4 +103,4 @@ def _serve_together(job: Job) -> None:
     def serve(index: int, beat: Callable[[], None]) -> None:
         process.serve(job, WorkerPlace(Workers(index, ports, secret), inner[index], beat))
 
-    supervision.run(len(inner), serve, job.settings.stalled_seconds)
+    supervision.run(len(inner), serve, job.settings.stalled_seconds, ServiceManager(job.environment))

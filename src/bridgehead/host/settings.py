@@ -10,6 +10,7 @@ from bridgehead.runtime.directories import StateSettings
 from bridgehead.runtime.logs import LogSettings
 from bridgehead.runtime.settings import (
     BYTES,
+    FLAG,
     PATH,
     TEXT,
     WORDS,
@@ -153,6 +154,18 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings):
         whole(1, 10**6),
         1000,
         "Requests of one token or address being served at once.",
+    )
+    drain_seconds = Setting(
+        "BRIDGEHEAD_DRAIN_SECONDS",
+        number(0, 3600),
+        0.0,
+        "How long requests are still answered after a signal to end, while /readyz already fails.",
+    )
+    reuse_port = Setting(
+        "BRIDGEHEAD_REUSE_PORT",
+        FLAG,
+        default=False,
+        about="Share the port with another process, so that a new host takes over before the old one ends.",
     )
     blocked_seconds = Setting(
         "BRIDGEHEAD_BLOCKED_SECONDS",

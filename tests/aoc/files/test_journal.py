@@ -252,3 +252,14 @@ def test_a_reader_sees_a_whole_file_and_every_answered_record_while_journals_com
 def times_of(data: Data, llm: str) -> list[int]:
     found = read_day(str(data.speeds), 1)
     return [] if found is None else [one.time for one in found.all_entries if one.llm == llm]
+
+
+def test_a_file_that_is_moved_away_does_not_take_the_journal_with_it(large: Data) -> None:
+    file = open_day(large)
+    file.append([new(1), new(2)])
+    large.speeds_file(1).rename(large.folder / "archive.json")
+
+    assert times(large) == [2, 1]
+    assert file.append([new(3)])[0].figures.n == 3
+    assert [e["speedMs"] for e in large.entries(1)] == [3, 2, 1]
+    assert not journal_of(large).exists()

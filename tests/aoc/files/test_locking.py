@@ -1,9 +1,12 @@
 """Locking: one writer at a time, whatever happens to lock files, for every user of the folder."""
 
+import errno
+import fcntl
 import json
 import os
 import stat
 import threading
+import time
 import warnings
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,9 +14,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from bridgehead.aoc.files.day_file import DayFile
-from bridgehead.aoc.files.locking import FolderLock
+from bridgehead.aoc.files.locking import LOCK_FILE, FolderLock
 from bridgehead.runtime.timing import SystemClock
-from tests.aoc.data import SECONDS, Data, new, open_day, times
+from tests.aoc.data import SECONDS, Data, locked, new, open_day, times
 
 
 def record_as(user: int, group: int, folder: Path) -> int:
@@ -75,3 +78,43 @@ def test_two_users_of_a_shared_folder_can_both_record(data: Data) -> None:
         file = shared / "day01.json"
         assert [e["speedMs"] for e in json.loads(file.read_bytes())["entries"]] == [4001, 4002, 4001]
         assert (file.stat().st_gid, stat.S_IMODE(file.stat().st_mode)) == (4242, 0o664)
+
+
+def test_where_a_folder_cannot_be_locked_a_lock_file_that_everybody_can_open_is_used(
+    data: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cannot(descriptor: int, operation: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EBADF, "Bad file descriptor")  # as NFS has it
+        real(descriptor, operation)
+
+    real = fcntl.flock
+    monkeypatch.setattr(fcntl, "flock", cannot)
+    files = [open_day(data) for _ in range(3)]
+    threads = [
+        threading.Thread(target=lambda file=file, n=n: [file.append([new(n * 10 + i)]) for i in range(10)])
+        for n, file in enumerate(files)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(times(data)) == list(range(30))
+    assert stat.S_IMODE((data.speeds / LOCK_FILE).stat().st_mode) == 0o666
+
+
+def test_a_folder_that_is_removed_and_made_again_while_a_writer_waits_is_locked_anew(data: Data) -> None:
+    data.speeds.mkdir()
+    held = FolderLock(str(data.speeds), SECONDS)
+    waiting = threading.Thread(target=lambda: open_day(data).append([new(1)]))
+    with held.held("day01.json"):
+        waiting.start()
+        data.speeds.rename(data.folder / "moved")
+        data.speeds.mkdir()
+        with locked(data.speeds):  # whoever comes next holds the new folder
+            time.sleep(0)
+    waiting.join()
+
+    assert times(data) == [1]
+    assert list((data.folder / "moved").iterdir()) == []

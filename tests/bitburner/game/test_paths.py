@@ -7,6 +7,7 @@ import pytest
 
 from bridgehead.bitburner.game import paths
 from bridgehead.runtime.errors import InvalidArgument
+from tests.bitburner.playing import Play
 
 RECORDING = Path(__file__).parents[1] / "recording.jsonl"
 ONLY_SINCE_3 = {"style.css"}
@@ -79,3 +80,22 @@ def test_the_kind_of_a_file_is_told_by_its_end() -> None:
     kinds = [paths.guess_mime_type(name) for name in ("a.json", "a.css", "a.txt", "a.ts")]
 
     assert kinds == ["application/json", "text/css", "text/plain", "text/javascript"]
+
+
+@pytest.mark.parametrize(
+    ("glob", "expected"),
+    [
+        ("**/*.js", {"hack.js", "lib/tools.js"}),
+        ("*.js", {"hack.js", "lib/tools.js"}),
+        ("*.{js,ts}", {"hack.js", "lib/tools.js"}),
+        ("lib/*.js", {"lib/tools.js"}),
+        ("/lib/**", {"lib/tools.js"}),
+        ("/*.js", {"hack.js"}),
+        ("[hn]*", {"hack.js", "notes.txt"}),
+        ("HACK.js", set()),
+    ],
+)
+async def test_globs_are_those_of_every_other_tool(play: Play, glob: str, expected: set[str]) -> None:
+    _, found = await play.ok("get_all_files", glob=glob)
+
+    assert {one["filename"] for one in found["files"]} == expected

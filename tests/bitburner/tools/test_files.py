@@ -139,65 +139,12 @@ async def test_arguments_that_are_not_declared_are_refused_and_counted(play: Pla
     assert play.count("tool_calls_total", "read_file") == 1
 
 
-async def test_ram_is_a_number(play: Play) -> None:
-    text, structured = await play.ok("calculate_ram", filename="hack.js")
-
-    assert float(text) == structured["ram_gb"] > 1.6
-
-
-async def test_ram_without_a_fraction_is_written_without_one(tmp_path: Path) -> None:
-    from bridgehead.bitburner.tools.ram import format_cost
-
-    assert (format_cost(2.0), format_cost(1.6)) == ("2", "1.6")
-
-
-async def test_ram_of_a_text_is_refused_before_any_call(play: Play) -> None:
-    text, _ = await play.fails("calculate_ram", filename="notes.txt")
-
-    assert "only scripts" in text
-    assert play.game.requests == []
-
-
 async def test_an_answer_of_the_wrong_type_is_not_passed_on(tmp_path: Path) -> None:
     game = Game(3, FILES, Faults(nonsense=1.0))
     async with played(tmp_path, game=game) as play:
         _, problem = await play.fails("list_files")
 
     assert problem["code"] in {"odd_reply", "remote_error"}
-
-
-async def test_a_game_that_lacks_the_list_of_servers_says_so(tmp_path: Path) -> None:
-    async with played(tmp_path, game=Game(2, FILES, lacking={"getAllServers"})) as play:
-        text, problem = await play.fails("list_servers")
-
-    assert problem["code"] == "unsupported_by_game"
-    assert "too old" in text
-    assert "2.6" in text
-
-
-async def test_servers_are_listed_with_what_the_player_has(play: Play) -> None:
-    play.game.servers.update({"n00dles": {}, "joesguns": {}, "pserv-0": {}})
-    play.game.world.rooted |= {"n00dles", "pserv-0"}
-    play.game.world.purchased.add("pserv-0")
-    text, structured = await play.ok("list_servers")
-
-    assert structured == {
-        "purchased": ["home", "pserv-0"],
-        "rooted": ["n00dles"],
-        "unrooted": ["joesguns"],
-        "total": 4,
-    }
-    assert "Owned by the player (2): home, pserv-0" in text
-    assert (await play.ok("list_servers", only="rooted"))[1]["total"] == 1
-    assert (await play.ok("list_servers", glob="p*"))[1]["purchased"] == ["pserv-0"]
-
-
-async def test_the_servers_of_a_fresh_game_take_less_than_two_kilobytes(tmp_path: Path) -> None:
-    async with played(tmp_path, game=Game(3)) as play:
-        text, structured = await play.ok("list_servers")
-
-    assert structured["total"] == 72
-    assert len(text) < 2000
 
 
 async def test_metadata_of_one_file_and_of_all_needs_the_third_generation(
@@ -267,44 +214,3 @@ async def test_a_line_that_is_too_long_alone_is_cut_and_said_so(play: Play) -> N
 
     assert len(result["content"][0]["text"]) == 50_000
     assert "raise max_characters" in result["content"][1]["text"]
-
-
-@pytest.mark.parametrize(
-    ("glob", "expected"),
-    [
-        ("**/*.js", {"hack.js", "lib/tools.js"}),
-        ("*.js", {"hack.js", "lib/tools.js"}),
-        ("*.{js,ts}", {"hack.js", "lib/tools.js"}),
-        ("lib/*.js", {"lib/tools.js"}),
-        ("/lib/**", {"lib/tools.js"}),
-        ("/*.js", {"hack.js"}),
-        ("[hn]*", {"hack.js", "notes.txt"}),
-        ("HACK.js", set()),
-    ],
-)
-async def test_globs_are_those_of_every_other_tool(play: Play, glob: str, expected: set[str]) -> None:
-    _, found = await play.ok("get_all_files", glob=glob)
-
-    assert {one["filename"] for one in found["files"]} == expected
-
-
-async def test_a_pattern_that_chooses_no_file_is_told_apart_from_no_match(play: Play) -> None:
-    none, _ = await play.ok("search_files", pattern="zebra")
-    unchosen, _ = await play.ok("search_files", pattern="two", glob="*.css")
-
-    assert "No line in 3 files matches" in none
-    assert "No file matches *.css; there are 3 files" in unchosen
-
-
-async def test_every_server_with_root_access_is_searched_at_once(play: Play) -> None:
-    play.game.servers["n00dles"] = {"a.js": "// two\n"}
-    play.game.world.rooted.add("n00dles")
-    text, found = await play.ok("search_files", pattern="two", all_servers=True)
-
-    assert {(one["server"], one["filename"]) for one in found["matches"]} == {
-        ("home", "notes.txt"),
-        ("n00dles", "a.js"),
-    }
-    assert "n00dles:a.js:1: // two" in text
-    play.game.world.rooted.discard("n00dles")
-    assert "n00dles" not in (await play.ok("search_files", pattern="two", all_servers=True))[0]

@@ -46,28 +46,6 @@ async def test_a_sum_that_differs_from_the_games_figure_is_said_so(play: Play) -
     assert "the game says 11.6 GB, and that is what counts" in result["content"][1]["text"]
 
 
-async def test_a_write_tells_cost_problems_and_hints_in_its_text(play: Play) -> None:
-    content = "export async function main(ns) {\n  ns.getServerMoney('n00dles');\n}\n"
-    text, written = await play.ok("write_file", filename="a.js", content=content)
-
-    assert text.startswith("OK. It costs 1.6 GB of RAM.")
-    assert "line 2, column 6: ns.getServerMoney does not exist" in text
-    assert "ns.getServerMoneyAvailable(host: string): number" in text
-    assert [one["code"] for one in written["problems"]] == ["unknown_api"]
-    text, written = await play.ok(
-        "edit_file", filename="a.js", old_text="getServerMoney(", new_text="getServerMoneyAvailable("
-    )
-    assert written["problems"] == []
-
-
-async def test_a_syntax_error_is_told_with_its_place(play: Play) -> None:
-    text, written = await play.ok("write_file", filename="a.js", content="let a = 1;\nlet x = \n")
-
-    assert "line 2, column 1: Syntax error" in text
-    assert written["problems"][0]["code"] == "syntax_error"
-    assert play.game.servers["home"]["a.js"] == "let a = 1;\nlet x = \n"
-
-
 async def test_the_definitions_figures_are_the_games_for_every_plain_function(tmp_path: Path) -> None:
     """The simulated costs are those of the game's source; the sums are those of its definitions."""
     members = next(members for heading, members in load_api() if heading == "# interface NS")
@@ -83,30 +61,20 @@ async def test_the_definitions_figures_are_the_games_for_every_plain_function(tm
     assert differing == []
 
 
-async def test_importers_are_named_when_a_file_moves_or_goes(play: Play) -> None:
-    play.game.servers["home"] |= {
-        "main.js": "import { a } from 'lib/tools.js';\nexport async function main(ns) { ns.print(a); }",
-        "near.js": "// lib/tools.js\nconst text = 'lib/tools.js';",
-        "lib/other.ts": "import { a } from './tools';\n",
-    }
-    text, moved = await play.ok("move_file", filename="lib/tools.js", to="lib/kit.js")
-    assert moved["imported_by"] == ["main.js", "lib/other.ts"]
-    assert "imported under its old path by main.js, lib/other.ts" in text
-    await play.ok("move_file", filename="lib/kit.js", to="lib/tools.js")
-    text, deleted = await play.ok("delete_file", filename="lib/tools.js")
+async def test_ram_is_a_number(play: Play) -> None:
+    text, structured = await play.ok("calculate_ram", filename="hack.js")
 
-    assert deleted["imported_by"] == ["main.js", "lib/other.ts"]
-    assert text.startswith("OK. It is imported by main.js, lib/other.ts")
+    assert float(text) == structured["ram_gb"] > 1.6
 
 
-async def test_the_slim_prompt_has_a_table_of_the_calls_and_their_cost(play: Play) -> None:
-    play.game.servers["home"]["a.js"] = (
-        "export async function main(ns) { ns.exec('x', 'y'); const hint = 1; }"
-    )
-    prompt = await play.client.request(
-        "prompts/get", {"name": "slim_script", "arguments": {"filename": "a.js"}}
-    )
-    text = prompt["messages"][0]["content"]["text"]
+async def test_ram_without_a_fraction_is_written_without_one(tmp_path: Path) -> None:
+    from bridgehead.bitburner.tools.ram import format_cost
 
-    assert "     1.3 GB  ns.exec" in text
-    assert "It costs 2.9 GB of RAM." in text
+    assert (format_cost(2.0), format_cost(1.6)) == ("2", "1.6")
+
+
+async def test_ram_of_a_text_is_refused_before_any_call(play: Play) -> None:
+    text, _ = await play.fails("calculate_ram", filename="notes.txt")
+
+    assert "only scripts" in text
+    assert play.game.requests == []

@@ -1,6 +1,6 @@
 """`restore_file`: lists, compares and brings back what is kept."""
 
-from tests.bitburner.playing import Play
+from tests.bitburner.playing import SCRIPT, Play
 
 
 async def test_versions_are_listed_newest_first(play: Play) -> None:
@@ -33,3 +33,77 @@ async def test_several_files_come_back_at_once_and_the_others_are_named(play: Pl
     assert sorted(found["restored"]) == ["hack.js", "notes.txt"]
     assert [one["filename"] for one in found["failed"]] == ["never.js"]
     assert play.game.servers["home"] == before
+
+
+async def test_what_is_overwritten_can_be_restored(play: Play) -> None:
+    await play.ok("write_file", filename="hack.js", content="// other\n")
+    text, restored = await play.ok("restore_file", filename="hack.js")
+
+    assert play.game.servers["home"]["hack.js"] == SCRIPT
+    assert "Restored hack.js" in text
+    assert restored["written"]["kept_version"]
+
+
+async def test_restoring_can_be_undone(play: Play) -> None:
+    await play.ok("write_file", filename="hack.js", content="// other\n")
+    text, restored = await play.ok("restore_file", filename="hack.js")
+    version = restored["written"]["kept_version"]
+    assert version in text
+    await play.ok("restore_file", filename="hack.js", version=version)
+
+    assert play.game.servers["home"]["hack.js"] == "// other\n"
+
+
+async def test_undoing_twice_goes_back_twice(play: Play) -> None:
+    for content in ("v1", "v2", "v3"):
+        await play.ok("write_file", filename="a.txt", content=content)
+    await play.ok("restore_file", filename="a.txt")
+    assert play.game.servers["home"]["a.txt"] == "v2"
+    await play.ok("restore_file", filename="a.txt")
+    assert play.game.servers["home"]["a.txt"] == "v1"
+    text, problem = await play.fails("restore_file", filename="a.txt")
+
+    assert problem["code"] == "not_found"
+    assert "No earlier version" in text
+
+
+async def test_a_version_can_be_compared_before_it_is_chosen(play: Play) -> None:
+    for content in ("a\nb\n", "a\nc\n", "a\nd\n"):
+        await play.ok("write_file", filename="a.txt", content=content)
+    text, compared = await play.ok("restore_file", filename="a.txt", diff=True)
+
+    assert "-d\n+c\n" in text
+    assert compared["diff"] == text
+    oldest = (await play.ok("restore_file", filename="a.txt", list_only=True))[1]["versions"][-1]["version"]
+    newest = (await play.ok("restore_file", filename="a.txt", list_only=True))[1]["versions"][0]["version"]
+    text, _ = await play.ok("restore_file", filename="a.txt", diff=True, version=oldest, compare_to=newest)
+    assert "-d\n+b\n" in text
+    assert play.game.servers["home"]["a.txt"] == "a\nd\n"
+
+
+async def test_versions_are_listed_newest_first_and_can_be_chosen(play: Play) -> None:
+    for content in ("1", "2", "3"):
+        await play.ok("write_file", filename="notes.txt", content=content)
+    text, listed = await play.ok("restore_file", filename="notes.txt", list_only=True)
+
+    versions = listed["versions"]
+    assert [one["bytes"] for one in versions] == [1, 1, 1, 13]
+    assert [one["kind"] for one in versions] == ["written", "written", "written", "found"]
+    assert all(one["because"] == "write_file" and one["version"] in text for one in versions)
+    await play.ok("restore_file", filename="notes.txt", version=versions[-1]["version"])
+    assert play.game.servers["home"]["notes.txt"] == "one\ntwo\nthree"
+
+
+async def test_without_a_name_everything_that_is_kept_of_a_server_is_listed(play: Play) -> None:
+    await play.ok("write_file", filename="hack.js", content="1")
+    await play.ok("delete_file", filename="notes.txt")
+
+    _, listed = await play.ok("restore_file")
+    assert [one["filename"] for one in listed["versions"]] == ["notes.txt", "hack.js", "hack.js"]
+    assert (await play.ok("restore_file", server="n00dles"))[0] == "Nothing is kept."
+
+
+async def test_a_version_that_is_not_there_is_said_so(play: Play) -> None:
+    for arguments in ({}, {"version": "0-0-0"}, {"version": "../../relay"}):
+        _, problem = await play.fails("restore_file", filename="hack.js", **arguments)
+        assert (problem["code"], "list_only" in problem["next_step"]) == ("not_found", True)

@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from bridgehead.bitburner.errors import InvalidReply
 from bridgehead.bitburner.game.remote import Save
 from bridgehead.bitburner.simulator import Game
 from bridgehead.bitburner.tools.saves import packed
-from tests.bitburner.playing import FILES, played
+from tests.bitburner.playing import FILES, Play, played
 
 JSON = b'{"PlayerSave": 1}'
 
@@ -57,3 +58,24 @@ async def test_a_folder_that_cannot_be_written_to_is_said_so(tmp_path: Path) -> 
         _, problem = await play.fails("backup_save")
 
     assert problem["code"] == "storage"
+
+
+async def test_the_save_is_kept_as_gzipped_json_on_this_machine(play: Play, tmp_path: Path) -> None:
+    import gzip
+
+    text, saved = await play.ok("backup_save")
+
+    path = Path(saved["path"])
+    assert path.name.endswith(".json.gz")
+    assert str(path) in text
+    assert path.is_relative_to(tmp_path)
+    assert path.stat().st_mode & 0o077 == 0
+    assert json.loads(gzip.decompress(path.read_bytes()))
+
+
+async def test_a_game_that_cannot_give_its_save_is_too_old(tmp_path: Path) -> None:
+    async with played(tmp_path, game=Game(2, FILES, lacking={"getSaveFile"})) as play:
+        text, problem = await play.fails("backup_save")
+
+    assert problem["code"] == "unsupported_by_game"
+    assert "2.8" in text

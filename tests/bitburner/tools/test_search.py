@@ -108,3 +108,25 @@ def test_matching_looks_at_each_line(pattern: str, expected: list[tuple[str, int
     )
 
     assert [(one.filename, one.line) for one in find_matches(job).matches] == expected
+
+
+async def test_a_pattern_that_chooses_no_file_is_told_apart_from_no_match(play: Play) -> None:
+    none, _ = await play.ok("search_files", pattern="zebra")
+    unchosen, _ = await play.ok("search_files", pattern="two", glob="*.css")
+
+    assert "No line in 3 files matches" in none
+    assert "No file matches *.css; there are 3 files" in unchosen
+
+
+async def test_every_server_with_root_access_is_searched_at_once(play: Play) -> None:
+    play.game.servers["n00dles"] = {"a.js": "// two\n"}
+    play.game.world.rooted.add("n00dles")
+    text, found = await play.ok("search_files", pattern="two", all_servers=True)
+
+    assert {(one["server"], one["filename"]) for one in found["matches"]} == {
+        ("home", "notes.txt"),
+        ("n00dles", "a.js"),
+    }
+    assert "n00dles:a.js:1: // two" in text
+    play.game.world.rooted.discard("n00dles")
+    assert "n00dles" not in (await play.ok("search_files", pattern="two", all_servers=True))[0]

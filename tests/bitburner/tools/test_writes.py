@@ -1,7 +1,6 @@
 """Writing, editing, deleting and restoring: nothing is lost, and every answer says what happened."""
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
@@ -52,80 +51,6 @@ async def test_the_size_is_counted_in_utf_8_bytes_before_any_call(tmp_path: Path
     assert "11 bytes" in text
     assert "FILE_WRITE_MAX_BYTES" in text
     assert len(play.game.requests) == calls
-
-
-async def test_what_is_overwritten_can_be_restored(play: Play) -> None:
-    await play.ok("write_file", filename="hack.js", content="// other\n")
-    text, restored = await play.ok("restore_file", filename="hack.js")
-
-    assert play.game.servers["home"]["hack.js"] == SCRIPT
-    assert "Restored hack.js" in text
-    assert restored["written"]["kept_version"]
-
-
-async def test_restoring_can_be_undone(play: Play) -> None:
-    await play.ok("write_file", filename="hack.js", content="// other\n")
-    text, restored = await play.ok("restore_file", filename="hack.js")
-    version = restored["written"]["kept_version"]
-    assert version in text
-    await play.ok("restore_file", filename="hack.js", version=version)
-
-    assert play.game.servers["home"]["hack.js"] == "// other\n"
-
-
-async def test_undoing_twice_goes_back_twice(play: Play) -> None:
-    for content in ("v1", "v2", "v3"):
-        await play.ok("write_file", filename="a.txt", content=content)
-    await play.ok("restore_file", filename="a.txt")
-    assert play.game.servers["home"]["a.txt"] == "v2"
-    await play.ok("restore_file", filename="a.txt")
-    assert play.game.servers["home"]["a.txt"] == "v1"
-    text, problem = await play.fails("restore_file", filename="a.txt")
-
-    assert problem["code"] == "not_found"
-    assert "No earlier version" in text
-
-
-async def test_a_version_can_be_compared_before_it_is_chosen(play: Play) -> None:
-    for content in ("a\nb\n", "a\nc\n", "a\nd\n"):
-        await play.ok("write_file", filename="a.txt", content=content)
-    text, compared = await play.ok("restore_file", filename="a.txt", diff=True)
-
-    assert "-d\n+c\n" in text
-    assert compared["diff"] == text
-    oldest = (await play.ok("restore_file", filename="a.txt", list_only=True))[1]["versions"][-1]["version"]
-    newest = (await play.ok("restore_file", filename="a.txt", list_only=True))[1]["versions"][0]["version"]
-    text, _ = await play.ok("restore_file", filename="a.txt", diff=True, version=oldest, compare_to=newest)
-    assert "-d\n+b\n" in text
-    assert play.game.servers["home"]["a.txt"] == "a\nd\n"
-
-
-async def test_versions_are_listed_newest_first_and_can_be_chosen(play: Play) -> None:
-    for content in ("1", "2", "3"):
-        await play.ok("write_file", filename="notes.txt", content=content)
-    text, listed = await play.ok("restore_file", filename="notes.txt", list_only=True)
-
-    versions = listed["versions"]
-    assert [one["bytes"] for one in versions] == [1, 1, 1, 13]
-    assert [one["kind"] for one in versions] == ["written", "written", "written", "found"]
-    assert all(one["because"] == "write_file" and one["version"] in text for one in versions)
-    await play.ok("restore_file", filename="notes.txt", version=versions[-1]["version"])
-    assert play.game.servers["home"]["notes.txt"] == "one\ntwo\nthree"
-
-
-async def test_without_a_name_everything_that_is_kept_of_a_server_is_listed(play: Play) -> None:
-    await play.ok("write_file", filename="hack.js", content="1")
-    await play.ok("delete_file", filename="notes.txt")
-
-    _, listed = await play.ok("restore_file")
-    assert [one["filename"] for one in listed["versions"]] == ["notes.txt", "hack.js", "hack.js"]
-    assert (await play.ok("restore_file", server="n00dles"))[0] == "Nothing is kept."
-
-
-async def test_a_version_that_is_not_there_is_said_so(play: Play) -> None:
-    for arguments in ({}, {"version": "0-0-0"}, {"version": "../../relay"}):
-        _, problem = await play.fails("restore_file", filename="hack.js", **arguments)
-        assert (problem["code"], "list_only" in problem["next_step"]) == ("not_found", True)
 
 
 async def test_a_write_that_changes_nothing_keeps_nothing(play: Play) -> None:
@@ -371,30 +296,6 @@ async def test_read_only_offers_no_tool_that_writes(tmp_path: Path) -> None:
     assert "read_file" in names
     assert all(tool["annotations"]["readOnlyHint"] for tool in listed)
     assert refusal["message"] == "Unknown tool: write_file"
-
-
-# --- the save ---
-
-
-async def test_the_save_is_kept_as_gzipped_json_on_this_machine(play: Play, tmp_path: Path) -> None:
-    import gzip
-
-    text, saved = await play.ok("backup_save")
-
-    path = Path(saved["path"])
-    assert path.name.endswith(".json.gz")
-    assert str(path) in text
-    assert path.is_relative_to(tmp_path)
-    assert path.stat().st_mode & 0o077 == 0
-    assert json.loads(gzip.decompress(path.read_bytes()))
-
-
-async def test_a_game_that_cannot_give_its_save_is_too_old(tmp_path: Path) -> None:
-    async with played(tmp_path, game=Game(2, FILES, lacking={"getSaveFile"})) as play:
-        text, problem = await play.fails("backup_save")
-
-    assert problem["code"] == "unsupported_by_game"
-    assert "2.8" in text
 
 
 async def test_a_write_whose_answer_cannot_be_read_may_have_happened(tmp_path: Path) -> None:

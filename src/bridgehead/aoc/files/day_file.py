@@ -187,7 +187,7 @@ class DayFile:
 
     def _replace(self, page: _Page, document: DayDocument) -> None:
         self._write(document.data)
-        if page.journal is not None:
+        if self.has_journal:  # what was in it is in the document; a torn one has nothing that was answered
             self._drop_journal()
         page.size = len(document.head) + len(document.rest)
         page.document = document if page.size < journal.JOURNAL_FROM_BYTES else None

@@ -6,7 +6,7 @@ read the folder may lock it. Where a folder cannot be locked (Windows, NFS), a l
 best.
 """
 
-# ruff: noqa: PTH118 - one way to write a path in this package
+# ruff: noqa: PTH116, PTH118 - one way to write a path in this package
 
 from __future__ import annotations
 
@@ -52,7 +52,6 @@ class FolderLock:
         if not self._threads.acquire(timeout=self._wait_seconds):
             raise self._taken(what)
         try:
-            durable.make_folder(Path(self.folder))
             with self._locked(what, deadline):
                 yield
         finally:
@@ -61,18 +60,43 @@ class FolderLock:
     @contextmanager
     def _locked(self, what: str, deadline: float) -> Iterator[None]:
         if sys.platform == "win32":
+            durable.make_folder(Path(self.folder))
             with self._lock_file(what, deadline):
                 yield
             return
-        descriptor = os.open(self.folder, os.O_RDONLY)
+        descriptor, is_locked = self._open_folder(what, deadline)
         try:
-            if self._lock_folder(descriptor, what, deadline):
+            if is_locked:
                 yield  # closing the descriptor lets go of the lock, as does the end of the process
             else:
                 with self._lock_file(what, deadline):
                     yield
         finally:
             os.close(descriptor)
+
+    def _open_folder(self, what: str, deadline: float) -> tuple[int, bool]:
+        """Open the folder, and lock it where that can be done.
+
+        A folder that was removed and made again while this waited is another one, and is locked anew.
+        """
+        while time.monotonic() < deadline:
+            durable.make_folder(Path(self.folder))
+            descriptor = os.open(self.folder, os.O_RDONLY)
+            try:
+                is_locked = self._lock_folder(descriptor, what, deadline)
+                if not is_locked or self._is_still(descriptor):
+                    return descriptor, is_locked
+            except BaseException:
+                os.close(descriptor)
+                raise
+            os.close(descriptor)
+        raise self._taken(what)
+
+    def _is_still(self, descriptor: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(descriptor), os.stat(self.folder))
+        except FileNotFoundError:
+            return False
 
     def _lock_folder(self, descriptor: int, what: str, deadline: float) -> bool:
         while sys.platform != "win32":

@@ -27,7 +27,7 @@ class DayRead(NamedTuple):
     entries: list[Entry]
     """What is in the file; empty where it was not decoded."""
     inside: int
-    identity: Identity
+    identity: Identity | None
     pending: list[Entry]
     """What is only in the journal, from the oldest to the newest."""
     journal_identity: Identity | None
@@ -39,7 +39,7 @@ class DayRead(NamedTuple):
 
 
 def read_day(folder: str, day: int, *, is_decoded: bool = True) -> DayRead | None:
-    """Read a day; None where it has no file. Raises `StorageError` where the file is corrupt.
+    """Read a day; None where it has no records. Raises `StorageError` where the file is corrupt.
 
     The journal is read first. Where it is folded in between, the file has its entries already, and is found
     not to be the one that the journal goes on from. The other way round a reader could miss them in both.
@@ -47,10 +47,13 @@ def read_day(folder: str, day: int, *, is_decoded: bool = True) -> DayRead | Non
     path = os.path.join(folder, layout.speeds_name(day))
     stored_journal = read_snapshot(os.path.join(folder, layout.journal_name(day)), MAX_BYTES)
     stored = read_snapshot(path, MAX_BYTES)
-    if stored is None:
-        return None
     waiting = None if stored_journal is None else journal.decode_journal(stored_journal.data)
     identity = None if waiting is None or stored_journal is None else stored_journal.identity
+    if stored is None:
+        # Somebody moved the file away. What is only in the journal must not go with it: it begins a new one.
+        empty = day_document.empty_document(day)
+        new = None if waiting is None else waiting.entries
+        return None if new is None else DayRead(empty.data, [], len(empty.head), None, new, identity)
     if not is_decoded and waiting is not None and waiting.base.matches(stored.data):
         return DayRead(stored.data, [], waiting.base.inside, stored.identity, waiting.entries, identity)
     try:

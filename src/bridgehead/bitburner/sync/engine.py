@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -93,14 +94,35 @@ class Sync:
     async def _watch_folder(self) -> None:
         from watchfiles import awatch
 
-        async for _ in awatch(
+        async for changes in awatch(
             self._folder.root, debounce=_DEBOUNCE_MS, step=_DEBOUNCE_MS // 2, watch_filter=self._is_watched
         ):
-            await self._step()
+            if not await self._push_edits({Path(path) for _, path in changes}):
+                await self._step()
+
+    async def _push_edits(self, changed: set[Path]) -> bool:
+        """Send files that were edited here, without looking at the whole game; false where that is needed.
+
+        Safe because the owner of the game compares with the last common content before it writes.
+        """
+        if self._rules.mode == "pull" or self._session.board.link is None:
+            return False
+        async with self._turn:
+            for path in changed:
+                place = self._folder.place_of(path)
+                content = await asyncio.to_thread(self._folder.read, path)
+                if place is None or content is None or self._base.get(place) is None:
+                    return False
+                if digest(content) == self._base[place]:
+                    continue  # our own writing, or nothing new
+                try:
+                    await self._send(place, content, self._base[place], "")
+                except (BridgeError, OSError):
+                    return False
+            await asyncio.to_thread(self._folder.store_base, self._base)
+        return True
 
     def _is_watched(self, _: object, path: str) -> bool:
-        from pathlib import Path
-
         relative = Path(path)
         if not relative.is_relative_to(self._folder.root):
             return False
@@ -195,7 +217,9 @@ class Sync:
         if content is None:
             return  # gone again, or being written: the next event brings it
         seen = self._game.get(place)
-        match = "" if seen is None else digest(seen)
+        await self._send(place, content, "" if seen is None else digest(seen), why)
+
+    async def _send(self, place: Place, content: str, match: str, why: str) -> None:
         await self._session.changes.apply(Write(*place, content, "sync", if_match=match))
         self._base[place] = digest(content)
         self._done("push", place, why)

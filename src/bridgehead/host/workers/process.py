@@ -21,7 +21,8 @@ from .. import tls
 from ..app import HostApplication
 from ..factory import limits_of, make_application
 from ..settings import HostSettings
-from ..tracing import open_tracer
+from ..systemd import ALIVE, READY, STOPPING, ServiceManager
+from ..telemetry.tracing import open_tracer
 from .forwarding import WorkerEntrance, Workers
 from .sharding import ShardedApplication
 from .supervision import BEAT_SECONDS
@@ -95,15 +96,22 @@ async def _serve(
         await inner.start(place.listening)
     server = _server(job, app, handler)
     watchdog = Watchdog(job.settings.blocked_seconds, app.metrics.blocked.add)
-    beating = asyncio.create_task(_beat(place.beat)) if place is not None else None
+    manager = ServiceManager(job.environment if place is None else {})  # the parent speaks for its workers
+    beating = asyncio.create_task(_beat(manager if place is None else place))
     with told_to_end(server.shutdown_seconds) as told:
         _hear_other_signals(app)  # after those that end it, of which SIGHUP is one elsewhere
         await server.start(job.listening, None if certificate is None else certificate.context)
+        manager.tell(READY)
         watchdog.start()
         log.info("serving", url=f"{job.address}/mcp", bridges=list(job.manifests), **_about(job, place))
         while not await _within(RENEW_SECONDS, told):
             if certificate is not None:
                 certificate.renew()
+        manager.tell(STOPPING)
+        if job.settings.drain_seconds:
+            app.pages.is_ending = True
+            log.info("draining", seconds=job.settings.drain_seconds)
+            await asyncio.sleep(job.settings.drain_seconds)
         log.info("ending")
         watchdog.stop()
         # Readiness fails first, and what other workers forward here is answered longest.
@@ -113,8 +121,7 @@ async def _serve(
         if inner is not None:
             await inner.stop()
         await app.stop()
-        if beating is not None:
-            beating.cancel()
+        beating.cancel()
 
 
 def _hear_other_signals(app: HostApplication) -> None:
@@ -126,11 +133,15 @@ def _hear_other_signals(app: HostApplication) -> None:
             loop.add_signal_handler(number, lambda: None)
 
 
-async def _beat(beat: Callable[[], None]) -> None:
-    """Tell the parent that the loop turns, as long as it does."""
-    while True:
-        beat()
-        await asyncio.sleep(BEAT_SECONDS)
+async def _beat(listener: ServiceManager | WorkerPlace) -> None:
+    """Tell the parent, or the service manager, that the loop turns, as long as it does."""
+    if isinstance(listener, WorkerPlace):
+        while True:
+            listener.beat()
+            await asyncio.sleep(BEAT_SECONDS)
+    while listener.watchdog_seconds:
+        await asyncio.sleep(listener.watchdog_seconds / 3)
+        listener.tell(ALIVE)
 
 
 async def _within(seconds: float, event: asyncio.Event) -> bool:

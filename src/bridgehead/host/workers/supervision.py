@@ -23,6 +23,8 @@ from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest
 from bridgehead.runtime.timing import Backoff
 
+from ..systemd import ALIVE, READY, STOPPING, ServiceManager
+
 ENDING = (signal.SIGTERM, signal.SIGINT)
 _HEARD = (*ENDING, signal.SIGHUP, signal.SIGCHLD) if hasattr(signal, "SIGHUP") else ENDING
 AGAIN = Backoff(base=0.5, most=30.0, jitter=0.0)
@@ -51,9 +53,9 @@ def check_bridges(manifests: Mapping[str, Manifest], workers: int) -> None:
             )
 
 
-def run(count: int, serve: Serve, stalled_seconds: float) -> None:
+def run(count: int, serve: Serve, stalled_seconds: float, manager: ServiceManager) -> None:
     """Serve with several processes until told to end."""
-    Supervisor(serve, stalled_seconds).run(count)
+    Supervisor(serve, stalled_seconds, manager).run(count)
 
 
 class _Worker:
@@ -75,8 +77,9 @@ class _Worker:
 class Supervisor:
     """The parent of the workers."""
 
-    def __init__(self, serve: Serve, stalled_seconds: float) -> None:
+    def __init__(self, serve: Serve, stalled_seconds: float, manager: ServiceManager) -> None:
         self._serve = serve
+        self._manager = manager
         self._stalled_seconds = stalled_seconds
         self._workers: list[_Worker] = []
         self._is_ending = False
@@ -94,7 +97,9 @@ class Supervisor:
         self._workers = [_Worker(index) for index in range(count)]
         for worker in self._workers:
             self._start(worker)
+        self._manager.tell(READY)
         while self._running() or not self._is_ending:
+            self._manager.tell(ALIVE)
             beats = {worker.beats: worker for worker in self._running()}
             ready, _, _ = select.select([woken, *beats], [], [], self._next_wait())
             for descriptor in ready:
@@ -111,7 +116,8 @@ class Supervisor:
         """How long nothing is to be done, unless something happens."""
         now = time.monotonic()
         due = [worker.start_at - now for worker in self._workers if not worker.pid and not self._is_ending]
-        return max(0.0, min([BEAT_SECONDS, *due]))
+        watched = self._manager.watchdog_seconds / 3 or BEAT_SECONDS
+        return max(0.0, min([BEAT_SECONDS, watched, *due]))
 
     # --- starting -------------------------------------------------------------------------------------------
 
@@ -188,6 +194,7 @@ class Supervisor:
         """Pass a signal on; what is to be done about it is done in the loop, which it has woken."""
         if number in ENDING:
             self._is_ending = True
+            self._manager.tell(STOPPING)
             number = signal.SIGTERM
         elif number == signal.SIGCHLD:
             return

@@ -12,15 +12,23 @@ from msgspec import json
 
 from bridgehead.runtime import logs
 
-_ESCAPED = (b"\\u00", b"\\/")
+_UNICODE, _SLASH = b"\\u00", b"\\/"
 """What a secret can be disguised with in JSON: it has no other characters that are escaped."""
 
 
+def may_need_redaction(data: bytes) -> bool:
+    """Tell by one look whether there may be a secret in some JSON; there is nearly never one."""
+    return _UNICODE in data or _SLASH in data or logs.may_show_secret(data)
+
+
 def redact_json(body: bytes) -> bytes:
-    """Return JSON without secrets; where there are none, which is nearly always, the same bytes."""
-    if not logs.may_show_secret(body) and not any(mark in body for mark in _ESCAPED):
-        return body
-    return json.encode(_redact(json.decode(body)))
+    """Return JSON without secrets; where there are none, the same bytes."""
+    return json.encode(_redact(json.decode(body))) if may_need_redaction(body) else body
+
+
+def redact_text(text: str) -> str:
+    """Return a text without secrets."""
+    return logs.scrubbed(text) if logs.may_show_secret(text.encode(errors="replace")) else text
 
 
 def _redact(value: Any) -> Any:

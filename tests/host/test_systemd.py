@@ -1,0 +1,49 @@
+"""systemd: what a service manager is told of a host."""
+
+import asyncio
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+
+from bridgehead.host.systemd import ServiceManager
+from tests.support.host_command import PATIENCE, serving
+
+pytestmark = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="systemd is of Linux")
+
+
+def hear(listening: socket.socket) -> str:
+    listening.settimeout(PATIENCE)
+    return listening.recv(100).decode()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+async def test_it_hears_that_the_host_is_ready_lives_and_ends(tmp_path: Path, workers: str) -> None:
+    path = tmp_path / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
+        listening.bind(str(path))
+        arguments = ("--bridges", "alpha", "--workers", workers)
+        with serving(
+            tmp_path,
+            *arguments,
+            workers=int(workers),
+            cwd=Path.cwd(),
+            NOTIFY_SOCKET=str(path),
+            WATCHDOG_USEC="400000",
+        ) as host:
+            assert hear(listening) == "READY=1"
+            assert hear(listening) == "WATCHDOG=1"
+            host.process.send_signal(signal.SIGTERM)
+            while (told := await asyncio.to_thread(hear, listening)) == "WATCHDOG=1":
+                pass
+
+    assert told == "STOPPING=1"
+
+
+def test_nobody_is_told_where_nobody_asks() -> None:
+    manager = ServiceManager({"WATCHDOG_USEC": "often"})
+    manager.tell("READY=1")
+
+    assert manager.watchdog_seconds == 0.0
+    ServiceManager({"NOTIFY_SOCKET": "/nowhere/at/all"}).tell("READY=1")
