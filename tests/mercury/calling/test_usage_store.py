@@ -21,6 +21,7 @@ from bridgehead.mercury.calling.usage import Usage, UsageCounts
 from bridgehead.mercury.calling.usage_store import FILE, MAX_CLIENTS, OTHER_CLIENTS, UsageStore, open_database
 from bridgehead.runtime.errors import StorageError
 from tests.mercury.calling.clock import DAY, GivenClock
+from tests.support.waiting import PATIENCE
 
 LEDGER = {
     "day": "2026-09-21",
@@ -210,7 +211,7 @@ def test_processes_that_begin_at_once_share_one_budget_and_import_the_old_file_o
         )
         for number in range(4)
     ]
-    ends = [process.communicate(timeout=60) for process in processes]
+    ends = [process.communicate(timeout=PATIENCE) for process in processes]
 
     assert [errors for _, errors in ends] == [""] * 4
     assert sum(int(said) for said, _ in ends) == 100
