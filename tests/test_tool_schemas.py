@@ -19,8 +19,11 @@ TOOLS = [
     for name in plugins.built_in_names()
     for tool in make_bridge(plugins.load(name), NEEDED).tools.values()
 ]
-FREE_FORM = ("response_format.json_schema.schema", "tools.items.function.parameters")
-"""Inputs that are JSON Schemas themselves, and so can be any object."""
+FREE_FORM = (
+    *("response_format.json_schema.schema", "tools.items.function.parameters"),
+    *("questions", "questions.additionalProperties.criteria", "state"),
+)
+"""Inputs that can be any object: JSON Schemas, and what a decision is about, by names of the caller's own."""
 
 
 def schemas_in(schema: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
