@@ -14,9 +14,12 @@ settings.load_profile("patient")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # A shell's background job ignores SIGINT, and so would every process that a test starts.
+    # A background job ignores SIGINT, and one under nohup SIGHUP: so would every process that a test starts.
+    # A handler is not inherited, and children begin with the default.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)
     time_limit.watch(config)
 
 

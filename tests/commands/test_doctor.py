@@ -92,7 +92,7 @@ def test_without_a_game_its_doctor_does_not_wait_long(person: Person) -> None:
     done = person.run("doctor", "bitburner")
 
     assert done.returncode == 1
-    assert "none dialled in within 2 s" in done.stdout
+    assert "none connected within 2 s" in done.stdout
     assert done.stdout.splitlines()[0] == "bridgehead"
 
 

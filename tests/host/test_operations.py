@@ -9,9 +9,9 @@ import pytest
 
 from bridgehead.host import command
 from bridgehead.host.auth import token_command
-from bridgehead.host.metrics import HostMetrics
 from bridgehead.host.pages import Pages
 from bridgehead.host.registry import Registry, installed
+from bridgehead.host.telemetry.metrics import HostMetrics
 from bridgehead.mcp import Limits
 from bridgehead.mcp.http.callers import Callers
 

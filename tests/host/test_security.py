@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.host.access_log import LINES_PER_MINUTE
+from bridgehead.host.telemetry.access_log import LINES_PER_MINUTE
 from bridgehead.runtime import logs
-from tests.host.test_metrics import scraped
+from tests.host.telemetry.test_metrics import scraped
 from tests.support.host_server import Clock, Host, bearer, hosting
 from tests.support.http_client import Headers
 from tests.support.http_server import JSON_POST

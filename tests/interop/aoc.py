@@ -8,7 +8,15 @@ from tests.interop.check import Check
 from tests.interop.inspector import INSPECTOR, REVISIONS, Judge, of_result
 
 AOC = (sys.executable, "-m", "bridgehead", "aoc")
-TOOLS = ["fetch_instruction", "record_speed", "speed_leaderboard", "speed_history"]
+TOOLS = [
+    "fetch_instruction",
+    "record_speed",
+    "withdraw_record",
+    "speed_leaderboard",
+    "speed_history",
+    "start_attempt",
+    "finish_attempt",
+]
 PUZZLE = "# Day 1\n\n## Phase 1\nCount the gulls.\n\n## Phase 2\nNow count the herons."
 RUN = '{"day": 1, "phase": 1, "llm_name": "gpt4", "speed_ms": 1250}'
 
@@ -69,7 +77,8 @@ def _lists_tools(result: Any) -> None:
 
 
 def _lists_days(result: Any) -> None:
-    (day,) = result["resources"]
+    days = [one for one in result["resources"] if "day" in one["uri"]]  # beside the leaderboard
+    (day,) = days
     assert (day["uri"], day["name"]) == ("aoc://day01", "Day 1 Instructions"), day
 
 

@@ -67,10 +67,11 @@ def show(result: Result) -> None:
 
 def record(one: Result) -> None:
     """Write the figures of a module beside those of the others."""
-    rows = {}
+    known = tomllib.loads((HERE / "targets.toml").read_text(encoding="utf-8"))
+    rows = {f"bridgehead.{name}": f"| `bridgehead.{name}` | not measured yet | | | |" for name in known}
     if RECORD.exists():
         lines = [line for line in RECORD.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
-        rows = {line.split("`")[1]: line for line in lines}
+        rows |= {name: line for line in lines if (name := line.split("`")[1]) in rows}
     counts = f"{one.mutants} | {one.killed} | {len(one.survivors)} | {one.share:.0%}"
     rows[one.module] = f"| `{one.module}` | {counts} |"
     RECORD.write_text(HEAD + "".join(f"{rows[name]}\n" for name in sorted(rows)), encoding="utf-8")

@@ -46,6 +46,8 @@ class Session:
         *,
         clock: Clock,
     ) -> None:
+        import asyncio
+
         self.settings = settings
         self._clock = clock
         self.board = board
@@ -57,6 +59,7 @@ class Session:
         self.on_step: list[Callable[[tuple[str, str]], None]] = []
         """Who else hears of each file that is changed: server and path."""
         self.index: Index | None = None
+        self.index_lock = asyncio.Lock()
         self.kept_definitions: str | None = None
         """The definitions as they were last kept on this machine."""
         self._notice = ""

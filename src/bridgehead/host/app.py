@@ -15,12 +15,10 @@ from bridgehead.mcp.http.message import ClientGone, Handled, Request, Response, 
 from bridgehead.mcp.http.rejection import Rejection
 from bridgehead.runtime.timing import Clock
 
-from .access_log import AccessLog
 from .auth.admission import Admission
 from .auth.grants import Grant
 from .auth.rejection import HostRejection
 from .auth.tokens import TokenWatch
-from .metrics import HostMetrics
 from .pages import Pages
 from .proxies import Proxies
 from .registry import Registry
@@ -35,6 +33,8 @@ from .request import (
     read_trace_id,
 )
 from .routes import Route
+from .telemetry.access_log import AccessLog
+from .telemetry.metrics import HostMetrics
 from .views import Views
 
 CLIENT_GONE = 499

@@ -21,7 +21,7 @@ from bridgehead.runtime.timing import SystemClock
 from .factory import make_application
 from .registry import installed
 from .settings import HostSettings
-from .tracing import open_tracer
+from .telemetry.tracing import open_tracer
 
 
 def create_app(

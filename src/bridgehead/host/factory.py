@@ -13,13 +13,11 @@ from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest
 from bridgehead.runtime.timing import Clock
 
-from .access_log import AccessLog
 from .app import HostApplication
 from .auth.admission import Admission
 from .auth.authenticator import Authenticator, FileIssuer, Issuer
 from .auth.throttle import Throttle
 from .auth.tokens import TokenFile, Tokens, TokenWatch
-from .metrics import HostMetrics
 from .pages import Pages
 from .proxies import Proxies
 from .registry import Registry
@@ -27,8 +25,10 @@ from .reloading import Reloader
 from .request import log_fields
 from .routes import make_table
 from .settings import HostSettings
+from .telemetry.access_log import AccessLog
+from .telemetry.metrics import HostMetrics
+from .telemetry.tracing import Tracer
 from .tls import Certificate
-from .tracing import Tracer
 from .views import Views
 
 if TYPE_CHECKING:

@@ -17,7 +17,10 @@ from bridgehead.runtime.metrics import Metrics
 
 from .auth.grants import Grant
 from .auth.rejection import reject_method
-from .metrics import (
+from .registry import BridgeStatus, Registry
+from .request import HostRequest
+from .routes import ALIVE, METRICS, NO_OAUTH, READY, RESOURCE, Route
+from .telemetry.metrics import (
     CONTENT_TYPE,
     OPENMETRICS,
     OPENMETRICS_TYPE,
@@ -27,9 +30,6 @@ from .metrics import (
     to_openmetrics,
     write_metrics,
 )
-from .registry import BridgeStatus, Registry
-from .request import HostRequest
-from .routes import ALIVE, METRICS, NO_OAUTH, READY, RESOURCE, Route
 
 if TYPE_CHECKING:
     from .workers.forwarding import Workers

@@ -20,9 +20,9 @@ from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.settings import SettingError
 from bridgehead.runtime.timing import Backoff
 
-from .audit import audit_changes
-from .metrics import CallMetrics
-from .tracing import Tracer
+from .telemetry.audit import audit_changes
+from .telemetry.metrics import CallMetrics
+from .telemetry.tracing import Tracer
 
 AGAIN = Backoff(base=1.0, most=60.0)
 _BEGIN_SECONDS = 5.0

@@ -12,9 +12,9 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.env_file import reread
 from bridgehead.runtime.errors import BridgeError
 
-from .access_log import AccessLog
 from .auth.tokens import Tokens
 from .settings import HostSettings
+from .telemetry.access_log import AccessLog
 from .tls import Certificate
 
 CHANGEABLE = frozenset({"LOG_LEVEL", "MCP_LOG_LEVEL", "LOG_FORMAT", "BRIDGEHEAD_ACCESS_LOG"})

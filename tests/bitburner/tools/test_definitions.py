@@ -1,5 +1,6 @@
 """The definitions: whole, or found by symbol and text; asked for once a connection."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -158,3 +159,14 @@ async def test_an_exact_interface_name_gives_its_whole_body(play: Play) -> None:
     assert body in text
     assert "connect(hostname: string): boolean;  // 2 GB × 16/4/1" in body
     assert body.count("\n") > 50
+
+
+async def test_calls_at_once_share_one_index_and_a_reconnect_keeps_it(play: Play) -> None:
+    await asyncio.gather(*(play.ok("search_definitions", query="hack", limit=1) for _ in range(20)))
+    first = play.session.index
+    await play.game.dial(play.url)
+    await until(lambda: play.session.board.link is not None and not play.session.board.link.memory)
+    await play.ok("search_definitions", query="grow", limit=1)
+
+    assert first is not None
+    assert play.session.index is first

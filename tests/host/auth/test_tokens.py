@@ -94,7 +94,7 @@ def test_a_grant_keeps_the_limits_of_its_token() -> None:
     assert (grant.name, grant.token_id, grant.full) == ("alice", entry.id, frozenset({EVERYTHING}))
     assert (grant.metrics, grant.per_minute, grant.expires) == (True, 7, NOW + 1)
     plain = create_token("bob", NOW)[0].grant()
-    assert (plain.metrics, plain.per_minute, plain.expires) == (False, 0, None)
+    assert (plain.metrics, plain.per_minute, plain.expires, plain.may_spend) == (False, 0, None, False)
 
 
 # --- the file ----------------------------------------------------------------------------------------------

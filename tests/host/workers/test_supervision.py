@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.host.conftest import Dial
+from tests.host.telemetry.test_metrics import samples
 from tests.host.test_command import called, post
-from tests.host.test_metrics import samples
 from tests.support.host_command import PATIENCE, Command, add_token, serving
 from tests.support.host_server import bearer
 from tests.support.http_client import Headers

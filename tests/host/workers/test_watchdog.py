@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from tests.host.conftest import Dial
+from tests.host.telemetry.test_metrics import samples
 from tests.host.test_command import post
-from tests.host.test_metrics import samples
 from tests.support.host_command import serving
 from tests.support.http_server import mirrored
 from tests.support.messages import call, stateless, text

@@ -248,6 +248,7 @@ async def test_a_call_waits_as_long_as_the_settings_and_its_own_time_allow(clock
 async def test_tokens_are_held_for_the_worst_case_and_corrected(clock: Clock) -> None:
     one = limits(clock, RATE_LIMIT_SERVER_OUTPUT_TOKENS="100", RATE_LIMIT_INPUT_TOKENS="50")
     assert one.are_on_output
+    await one.admit_call("ada", FAR)
     held = await one.admit_request("ada", 30, 80, FAR)
     assert one.left("ada") == {"client": {"input_tokens": 20}, "server": {"output_tokens": 20}}
     with pytest.raises(MercuryError, match="this server is reached"):

@@ -21,6 +21,7 @@ from bridgehead.mercury.calling.usage import Usage, UsageCounts
 from bridgehead.mercury.calling.usage_store import FILE, MAX_CLIENTS, OTHER_CLIENTS, UsageStore, open_database
 from bridgehead.runtime.errors import StorageError
 from tests.mercury.calling.clock import DAY, GivenClock
+from tests.support.waiting import PATIENCE
 
 LEDGER = {
     "day": "2026-09-21",
@@ -176,7 +177,7 @@ from typing import Any
 from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits
 from bridgehead.mercury.calling.ledger_import import import_ledger
 from bridgehead.mercury.calling.usage_store import UsageStore
-from bridgehead.mercury.errors import LimitReached
+from bridgehead.mercury.errors import MercuryError
 from tests.mercury.calling.clock import GivenClock
 
 async def main():
@@ -188,7 +189,7 @@ async def main():
         try:
             await budget.reserve(sys.argv[2], 0.1)
             granted += 1
-        except LimitReached:
+        except MercuryError:
             pass
 
     await asyncio.gather(*(ask() for _ in range(60)))
@@ -210,7 +211,7 @@ def test_processes_that_begin_at_once_share_one_budget_and_import_the_old_file_o
         )
         for number in range(4)
     ]
-    ends = [process.communicate(timeout=60) for process in processes]
+    ends = [process.communicate(timeout=PATIENCE) for process in processes]
 
     assert [errors for _, errors in ends] == [""] * 4
     assert sum(int(said) for said, _ in ends) == 100

@@ -66,11 +66,11 @@ class FoundDefinitions(Struct):
 class Index:
     """A definition file, ready to be searched."""
 
-    def __init__(self, text: str, away_since: float | None) -> None:
+    def __init__(self, text: str) -> None:
         from ..netscript import definitions, search
 
         self.text = text
-        self.away_since = away_since
+        self.away_since: float | None = None
         """When the file was fetched, where the game that it comes from is away."""
         self.definitions: Definitions = definitions.Definitions(text)
         self.search: DefinitionSearch = search.DefinitionSearch(self.definitions)
@@ -148,10 +148,13 @@ def _list_members(one: Declaration, definitions: Definitions) -> str:
 async def load_index(session: Session) -> Index:
     """Return the definitions of the connected game, or of the last one, indexed once for each text."""
     text, away_since = await _load_text(session)
-    known = session.index
-    if known is None or known.text is not text or known.away_since != away_since:
-        # Parsing takes a tenth of a second, and other calls have their turn meanwhile.
-        known = session.index = await asyncio.to_thread(Index, text, away_since)
+    # Parsing takes a tenth of a second in a thread, so calls that come at once share one: without the lock,
+    # fifty of them after a reconnect would fill every thread with the same work.
+    async with session.index_lock:
+        known = session.index
+        if known is None or known.text != text:
+            known = session.index = await asyncio.to_thread(Index, text)
+    known.away_since = away_since
     return known
 
 
@@ -162,7 +165,7 @@ async def _load_text(session: Session) -> tuple[str, float | None]:
         if kept is not None:
             return kept
     text = await session.remote.get_definitions()
-    if session.kept_definitions is not text:
+    if session.kept_definitions != text:
         session.kept_definitions = text
         await asyncio.to_thread(_keep, _path(session), text)
     return text, None

@@ -108,9 +108,7 @@ async def _collect_sources(session: Session, on: str, name: str) -> list[Source]
     """Read a script and everything that it imports."""
     from ..netscript.costs import Source, list_imports, resolve_import
 
-    names = {
-        one.rpartition(".")[0]: one for one in await session.remote.list_names(on) if paths.is_script(one)
-    }
+    names: dict[str, str] | None = None  # most scripts import nothing, and then no list is asked for
     found: dict[str, Source] = {}
     waiting = [name]
     while waiting and len(found) < _MOST_IMPORTS:
@@ -120,6 +118,9 @@ async def _collect_sources(session: Session, on: str, name: str) -> list[Source]
         content = await session.remote.read(current, on)
         found[current] = Source(current, content)
         modules = await asyncio.to_thread(list_imports, content, current)
-        stems = (resolve_import(current, module) for module in modules)
-        waiting += [names[stem] for stem in stems if stem in names]
+        if modules and names is None:
+            listed = await session.remote.list_names(on)
+            names = {one.rpartition(".")[0]: one for one in listed if paths.is_script(one)}
+        stems = [resolve_import(current, module) for module in modules]
+        waiting += [names[stem] for stem in stems if names is not None and stem in names]
     return list(found.values())

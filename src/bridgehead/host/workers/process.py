@@ -22,7 +22,7 @@ from ..app import HostApplication
 from ..factory import limits_of, make_application
 from ..settings import HostSettings
 from ..systemd import ALIVE, READY, STOPPING, ServiceManager
-from ..tracing import open_tracer
+from ..telemetry.tracing import open_tracer
 from .forwarding import WorkerEntrance, Workers
 from .sharding import ShardedApplication
 from .supervision import BEAT_SECONDS

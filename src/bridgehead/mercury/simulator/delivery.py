@@ -43,7 +43,7 @@ async def _deliver_whole(exchange: Exchange, reply: Whole, fault: Fault) -> Answ
     match fault.kind:
         case "cut" | "silent":
             await exchange.begin((JSON, (b"content-length", b"%d" % len(reply.body))))
-            await exchange.send([half])
+            await exchange.send_part(half)
             if fault.kind == "silent":
                 await _for_ever()
             return exchange.cut()

@@ -63,6 +63,12 @@ class Exchange:
             await self._stream.write(piece)
         await asyncio.sleep(0)
 
+    async def send_part(self, part: bytes) -> None:
+        """Send a part of an answer that is announced as longer."""
+        assert self._stream is not None  # noqa: S101 - it was begun
+        await self._stream.write(part)
+        await asyncio.sleep(0)
+
     def end(self) -> ResponseStream:
         """End an answer in pieces in good order."""
         assert self._stream is not None  # noqa: S101 - it was begun
@@ -78,6 +84,12 @@ class Exchange:
     def _note_status(self, status: int) -> None:
         self.request.status = status
         self.request.answered = time.monotonic()
+
+    async def wait_to_be_cut(self) -> Answered:
+        """Wait for somebody else to close the connection."""
+        self._note_end()
+        await asyncio.Event().wait()
+        return self.cut()
 
     def _note_end(self) -> None:
         self.request.finished = time.monotonic()

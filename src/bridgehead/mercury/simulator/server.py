@@ -129,11 +129,11 @@ class Simulator:
             await asyncio.sleep(seconds or REFUSED_SECONDS)
 
     async def _cut_everything(self, exchange: Exchange, seconds: float) -> Answered:
-        """Cut a request, and let a task of its own see to all others: this one is among what it ends."""
+        """Let a task of its own stop listening and cut every connection, with this request on one of them."""
         task = asyncio.get_running_loop().create_task(self._refuse(seconds))
         self._refusing.add(task)
         task.add_done_callback(self._refusing.discard)
-        return exchange.cut()
+        return await exchange.wait_to_be_cut()
 
     # --- serving -------------------------------------------------------------------------------------------
 

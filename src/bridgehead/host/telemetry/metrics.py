@@ -20,8 +20,8 @@ from bridgehead.mcp import CallHook, Invocation, Outcome, observe_calls
 from bridgehead.mcp.http.callers import Callers
 from bridgehead.runtime.metrics import Histogram, Metric, Metrics
 
+from ..request import current_id
 from .audit import Audit
-from .request import current_id
 from .tracing import Tracer
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"

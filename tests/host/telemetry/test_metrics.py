@@ -4,7 +4,7 @@ import asyncio
 import re
 from pathlib import Path
 
-from bridgehead.host.metrics import OTHERS, HostMetrics, join_pages, write_metrics
+from bridgehead.host.telemetry.metrics import OTHERS, HostMetrics, join_pages, write_metrics
 from bridgehead.mcp import Limits
 from bridgehead.mcp.http.callers import Callers
 from bridgehead.runtime.metrics import Metrics

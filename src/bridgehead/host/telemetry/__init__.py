@@ -1,0 +1,1 @@
+"""What an operator sees of a host: the access log, audit lines, metrics and traces."""

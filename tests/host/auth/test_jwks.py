@@ -1,0 +1,80 @@
+"""The keys of an issuer: withdrawn ones are gone, ones for something else are never used."""
+
+import asyncio
+import json
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from bridgehead.host.auth.jwks import AGAIN_SECONDS, FRESH_SECONDS, USABLE_SECONDS, SigningKeys
+from bridgehead.runtime.errors import Unavailable
+from tests.support.waiting import until
+
+PUBLIC = ec.generate_private_key(ec.SECP256R1()).public_key()
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.time = 1_000_000.0
+
+    def now(self) -> float:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time
+
+
+class Issuer:
+    """Publishes what a test says, and counts how often it was asked."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.listed: list[Any] = []
+        self.asked = 0
+        self.keys = SigningKeys("https://issuer", "https://issuer/keys", self.clock, self._fetch)
+
+    async def _fetch(self, _url: str) -> bytes:
+        self.asked += 1
+        return json.dumps({"keys": self.listed}).encode()
+
+
+def key(name: str, **more: str) -> dict[str, Any]:
+    made: dict[str, Any] = jwt.algorithms.ECAlgorithm.to_jwk(PUBLIC, as_dict=True)
+    return {**made, "kid": name, "alg": "ES256", **more}
+
+
+async def test_a_key_that_was_withdrawn_is_gone_after_the_next_fetch() -> None:
+    issuer = Issuer()
+    issuer.listed = [key("old"), key("new")]
+    assert await issuer.keys.find("old", "ES256") is not None
+    issuer.listed = [key("new")]
+    for turn in (2, 3):
+        issuer.clock.time += FRESH_SECONDS + AGAIN_SECONDS
+        issuer.keys.known("new", "ES256")
+        await until(lambda turn=turn: issuer.asked == turn)  # type: ignore[misc]
+        await asyncio.sleep(0)
+
+    assert issuer.keys.known("old", "ES256") is None
+    assert issuer.keys.known("new", "ES256") is not None
+
+
+async def test_keys_for_something_else_are_never_used() -> None:
+    issuer = Issuer()
+    issuer.listed = [key("signing", use="sig"), key("hiding", use="enc"), "nonsense", None]
+
+    assert await issuer.keys.find("hiding", "ES256") is None
+    assert await issuer.keys.find("signing", "ES256") is not None
+
+
+async def test_keys_that_cannot_be_renewed_are_used_for_a_day() -> None:
+    issuer = Issuer()
+    issuer.listed = [key("one")]
+    await issuer.keys.find("one", "ES256")
+    issuer.listed = []
+    issuer.clock.time += USABLE_SECONDS
+    assert issuer.keys.known("one", "ES256") is not None
+    issuer.clock.time += 1
+    with pytest.raises(Unavailable):
+        await issuer.keys.find("one", "ES256")

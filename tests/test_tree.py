@@ -1,0 +1,98 @@
+"""The tree: files of a size that can be read, folders that can be overlooked, tests that can be guessed."""
+
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "bridgehead"
+TESTS = ROOT / "tests"
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+MOST_MODULES = 16
+MOST_LINES = 400
+LEAST_AVERAGE = 128
+"""Lines a file. The aim is 135: raise this with the average, and never lower it."""
+
+TOO_FULL = {"host": 19}
+"""Folders that still have to be divided; each may only shrink."""
+TOO_LONG = {"mercury/errors.py": 420}
+"""Files that still have to be divided; each may only shrink."""
+
+TESTED_ELSEWHERE = {
+    "aoc/event.py": "aoc/tools: every tool runs on one",
+    "aoc/files/entries.py": "aoc/files/test_day_document.py",
+    "aoc/files/snapshot.py": "aoc/files/test_watching.py",
+    "aoc/ranking/board.py": "aoc/ranking/test_standings.py",
+    "aoc/ranking/plot_text.py": "aoc/ranking/test_plot.py",
+    "aoc/site/client.py": "aoc/site/test_fetching.py",
+    "aoc/site/cookie.py": "aoc/site/test_fetching.py",
+    "aoc/site/page.py": "aoc/site/test_fetching.py",
+    "bitburner/changes/shared.py": "bitburner/changes/test_changing.py: owner and guest",
+    "bitburner/netscript/costs.py": "bitburner/tools/test_ram.py",
+    "bitburner/netscript/parsing.py": "bitburner/netscript/test_checking.py",
+    "bitburner/netscript/words.py": "bitburner/netscript/test_search.py",
+    "bitburner/session.py": "bitburner/tools: every tool runs on one",
+    "bitburner/simulator/methods.py": "bitburner/simulator/test_answer.py and test_recording.py",
+    "bitburner/simulator/screen.py": "bitburner/simulator/test_command.py",
+    "bitburner/simulator/world.py": "bitburner/simulator/test_answer.py",
+    "bitburner/sync/folder.py": "bitburner/sync/test_engine.py",
+    "bitburner/tools/declaring.py": "bitburner/test_bridge.py",
+    "host/app.py": "host/test_security.py and host/test_operations.py",
+    "host/auth/admission.py": "host/auth/test_authenticator.py",
+    "host/factory.py": "host/test_command.py",
+    "host/reloading.py": "host/test_operations.py",
+    "install/json_edit.py": "install/test_edit.py and install/test_any_document.py",
+    "install/plan.py": "install/test_command.py",
+    "mcp/calls/multi_round.py": "mcp/calls/test_request_state.py",
+    "mcp/process.py": "mcp/stdio/test_shutdown.py and mcp/http/server",
+    "mercury/calling/provider.py": "mercury/calling/test_completer.py",
+    "mercury/simulator/delivery.py": "mercury/simulator/test_faults.py",
+    "mercury/simulator/exchange.py": "mercury/simulator/test_journal.py",
+    "mercury/simulator/rendering.py": "mercury/simulator/test_answers.py",
+    "mercury/simulator/server.py": "mercury/simulator/test_answers.py and test_faults.py",
+    "mercury/usage_command.py": "mercury/test_commands.py",
+    "runtime/manifest.py": "runtime/test_plugins.py and test_plugin_bridge.py",
+}
+"""Modules without a test file of their name, and where their behaviour is tested. It may only get shorter."""
+
+
+def lines(module: Path) -> int:
+    return len(module.read_text(encoding="utf-8").splitlines())
+
+
+def nouns() -> list[Path]:
+    return [module.relative_to(SOURCE) for module in MODULES if not module.name.startswith("__")]
+
+
+def has_test(noun: Path) -> bool:
+    """Tell whether a test file has the noun's name, anywhere among the tests of its room."""
+    room, *_ = noun.parts[:-1] or [""]
+    name = f"test_{noun.stem}.py"
+    return any((TESTS / room).rglob(name)) if room else (TESTS / name).exists()
+
+
+def test_no_folder_has_too_many_modules() -> None:
+    sizes = Counter(noun.parent for noun in nouns())
+
+    assert {
+        str(folder): size for folder, size in sizes.items() if size > TOO_FULL.get(str(folder), MOST_MODULES)
+    } == {}
+
+
+def test_no_file_is_too_long_and_few_are_too_short() -> None:
+    sizes = {str(module.relative_to(SOURCE)): lines(module) for module in MODULES}
+
+    assert {name: size for name, size in sizes.items() if size > TOO_LONG.get(name, MOST_LINES)} == {}
+    assert sum(sizes.values()) / len(sizes) >= LEAST_AVERAGE
+
+
+def test_every_noun_has_a_test_file_of_its_name() -> None:
+    missing = [str(noun) for noun in nouns() if not has_test(noun) and str(noun) not in TESTED_ELSEWHERE]
+
+    assert missing == []
+
+
+def test_no_exception_is_out_of_date() -> None:
+    known = {str(noun): noun for noun in nouns()}
+
+    assert [name for name in TESTED_ELSEWHERE if name not in known or has_test(known[name])] == []
