@@ -17,18 +17,7 @@ from . import words
 from .catalogue import Model
 from .conforming import example
 from .refusals import Refusal, too_long
-from .wire import (
-    Asked,
-    ChatRequest,
-    ChoiceQuestion,
-    DecideRequest,
-    EditRequest,
-    FimRequest,
-    NamedTool,
-    NoulQuestion,
-    ScoreQuestion,
-    Tool,
-)
+from .wire import Asked, ChatRequest, EditRequest, FimRequest, NamedTool, Tool
 
 COOLEST, HOTTEST, USUAL = 0.5, 1.0, 0.75
 """The service resets a temperature outside of this range to its usual one."""
@@ -234,27 +223,3 @@ def _warning(temperature: float | None) -> str:
     if temperature is None or COOLEST <= temperature <= HOTTEST:
         return ""
     return f"temperature {temperature:g} is outside of {COOLEST:g} to {HOTTEST:g} and was reset to {USUAL:g}"
-
-
-def decide(request: DecideRequest, size: int) -> dict[str, Any]:
-    """Answer the questions about a state of this many bytes: the first choice and the middle of a scale."""
-    decided = {name: _decision(question) for name, question in request.questions.items()}
-    usage = {"input_tokens": size // 4 + 1, "output_tokens": len(decided)}
-    return {"model": request.model, "answers": decided, "usage": usage}
-
-
-def _decision(question: NoulQuestion | ChoiceQuestion | ScoreQuestion) -> dict[str, Any]:
-    if isinstance(question, NoulQuestion):
-        return {"type": "noul", "noul": 0.9}
-    if isinstance(question, ChoiceQuestion):
-        first, *others = question.criteria
-        chances = {first: 0.8 if others else 1.0} | dict.fromkeys(others, 0.2 / max(1, len(others)))
-        return {"type": "choice", "choice": first, "confidence": chances[first], "probabilities": chances}
-    middle = len(question.criteria) // 2
-    return {
-        "type": "score",
-        "score": float(middle),
-        "confidence": 0.7,
-        "probabilities": {str(middle): 0.7},
-        "legend": {str(middle): question.criteria[middle]},
-    }

@@ -118,27 +118,3 @@ class EditRequest(Asked, kw_only=True):
     """POST /edit/completions."""
 
     messages: list[Message]
-
-
-class NoulQuestion(Struct, tag="noul", tag_field="type"):
-    """Whether it is so."""
-
-
-class ChoiceQuestion(Struct, tag="choice", tag_field="type"):
-    """Which one it is."""
-
-    criteria: Annotated[dict[str, Any], Meta(min_length=1)]
-
-
-class ScoreQuestion(Struct, tag="score", tag_field="type"):
-    """How much it is."""
-
-    criteria: Annotated[list[Any], Meta(min_length=1)]
-
-
-class DecideRequest(Struct, kw_only=True):
-    """POST /decisions."""
-
-    model: str
-    state: Any
-    questions: Annotated[dict[str, NoulQuestion | ChoiceQuestion | ScoreQuestion], Meta(min_length=1)]
