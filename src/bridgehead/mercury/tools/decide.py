@@ -41,8 +41,8 @@ class ChoiceQuestion(Struct, forbid_unknown_fields=True, tag="choice", tag_field
     """Which one is it? The answer is a label, with the probability of each."""
 
     criteria: Annotated[
-        dict[str, str],
-        Meta(min_length=1, max_length=MAX_OPTIONS, description="Labels with what they mean"),
+        dict[str, str | None],
+        Meta(min_length=1, max_length=MAX_OPTIONS, description="Labels with what they mean, or null"),
     ]
     instructions: Instructions | UnsetType = UNSET
 
