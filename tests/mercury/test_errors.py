@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from bridgehead.mercury.bridge import make_bridge
-from bridgehead.mercury.errors import CODES, refused
+from bridgehead.mercury.errors import CODES
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
-from tests.mercury.one_answer import answering
-from tests.mercury.process import ROOT, BridgeProcess, bridge_process, error_of
+from tests.mercury.process import ROOT, BridgeProcess, bridge_process
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -246,26 +245,6 @@ async def test_only_allowed_models_are_used(api: Simulator, tmp_path: Path) -> N
     assert not api.requests.to("/chat/completions")
 
 
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        ({"error": "plainly wrong"}, "plainly wrong."),
-        ({"message": "wrong!"}, "wrong! "),
-        ({"detail": "Not like this"}, "Not like this."),
-        ({"error": {"message": "no", "param": "stop"}}, "(at stop): no."),
-        (b"<html>", "no reason given."),
-        (b"[" * 100_000, "no reason given."),
-        ({"error": {"message": "x" * 5000}}, "x" * 500 + "."),
-    ],
-)
-async def test_the_reason_for_a_refusal_is_found_and_bounded(tmp_path: Path, body: Any, words: str) -> None:
-    async with answering(400, body, tmp_path) as client:
-        error = error_of(await client.call(CHAT, ASK))
-
-    assert words in error["message"]
-    assert len(error["message"]) < 700
-
-
 async def test_a_bug_shows_nothing_but_its_reference(tmp_path: Path) -> None:
     bridge = make_bridge(MercurySettings({"BRIDGEHEAD_STATE_DIR": str(tmp_path)}))
     failure = bridge.dialect.bug("1a2b")
@@ -280,19 +259,3 @@ async def test_every_code_stands_in_the_documents_with_its_type() -> None:
     documented = {code: kind.strip(" `") for _, kind, codes, _ in rows[:4] for code in codes.split("`")[1::2]}
 
     assert documented == {code: row.type for code, row in CODES.items()}
-
-
-@pytest.mark.parametrize("status", [201, 308])
-async def test_a_status_that_is_neither_success_nor_refusal_is_not_blamed_on_the_arguments(
-    status: int,
-) -> None:
-    error = refused(status, b"", None, path="/chat/completions")
-
-    assert (error.code, error.type) == ("BAD_RESPONSE", "api_error")
-    assert str(status) in str(error)
-    assert "MERCURY_API_URL" in str(error)
-
-
-async def test_long_waits_are_written_for_people() -> None:
-    assert "in 3,600 s" in str(refused(429, b"", 3600.0, path=""))
-    assert "in 0.25 s" in str(refused(429, b"", 0.25, path=""))

@@ -26,9 +26,10 @@ from bridgehead.runtime.http import (
 from bridgehead.runtime.timing import Clock
 
 from ..completion import Completion
-from ..errors import MercuryError, format_seconds, refused
+from ..errors import MercuryError, format_seconds
 from ..settings import MercurySettings
 from .completions import read_response, read_stream
+from .refusals import refused
 from .stream import StreamedAnswer
 from .wire import MODELS, Request
 

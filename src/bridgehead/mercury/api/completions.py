@@ -9,8 +9,9 @@ from bridgehead.mcp import UNDECODABLE
 from bridgehead.runtime import logs
 
 from ..completion import CalledFunction, Completion, Metadata, Tokens, ToolCall, explain_cut
-from ..errors import MercuryError, broken_off
+from ..errors import MercuryError
 from . import wire
+from .refusals import broken_off
 from .stream import StreamedAnswer
 
 

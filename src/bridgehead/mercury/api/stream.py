@@ -10,9 +10,10 @@ from collections.abc import Callable
 
 from bridgehead.mcp import UNDECODABLE
 
-from ..errors import MercuryError, broken_off
+from ..errors import MercuryError
 from . import wire
 from .redaction import count_held, may_need_redaction, redact_text
+from .refusals import broken_off
 
 _DATA = b"data:"
 _DONE = b"[DONE]"

@@ -21,8 +21,9 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.timing import Clock
 
 from ..api.client import Report, TimeLimit
+from ..api.refusals import list_models, unknown_model
 from ..completion import Completion, Metadata
-from ..errors import MercuryError, format_seconds, list_models, unknown_model
+from ..errors import MercuryError, format_seconds
 from . import response_format
 from .audit import Audit
 from .budget import Budget, Reservation

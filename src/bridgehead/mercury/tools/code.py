@@ -6,10 +6,11 @@ from msgspec import UNSET
 
 from bridgehead.mcp import Answer, Bridge, Context, Encoded
 
+from ..api.refusals import list_models
 from ..api.wire import DECISIONS, EDIT, FIM
 from ..calling.service import Service
 from ..completion import Completion
-from ..errors import MercuryError, list_models
+from ..errors import MercuryError
 from ..settings import MercurySettings
 from .arguments import CallArguments, CompletionArguments, Edit, Fim
 from .chat import complete_call
