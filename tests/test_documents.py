@@ -26,7 +26,7 @@ REGISTRY_ADDRESS = re.compile(r"https?://[\w.-]*(?:pypi|pythonhosted|npmjs|debia
 MACHINE_PATH = re.compile(r"(?<![\w.:}$])(?<!bitburner:/)/(?:home|Users|root|work)/\w|\b[A-Z]:\\Users\\")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 SETTING = re.compile(r"`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b")
-OF_OTHERS = {"SSL_CERT_FILE"}
+OF_OTHERS = {"AGENT_CHANGES", "SSL_CERT_FILE"}
 """Variables that a library reads, and that our documents tell of."""
 PIN = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
 REQUIREMENT_NAME = re.compile(r"[\w.-]+")

@@ -23,6 +23,8 @@ current_id: ContextVar[str] = ContextVar("request", default="")
 current_trace: ContextVar[str] = ContextVar("trace", default="")
 """The id of the trace that it is a part of, where its headers say so."""
 _TRACE_ID = re.compile(rb"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
+_TOKEN = re.compile(r"bh_[0-9a-f]{6,}_[\w-]{8,}|eyJ[\w-]{8,}(\.[\w-]*){1,2}")
+"""What looks like one of our tokens, or like a JWT."""
 _GOOD_ID = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,64}")
 _HEADER_NAMES = re.compile(rb"[A-Za-z0-9-]{1,64}(\s*,\s*[A-Za-z0-9-]{1,64}){0,63}")
 _EXPOSED = b"mcp-session-id, mcp-protocol-version, x-request-id, www-authenticate, retry-after"
@@ -93,7 +95,7 @@ class RequestIds:
     def find(self, headers: dict[bytes, bytes]) -> str:
         """Return the id of a request. What could not be told from something else in a log is not taken."""
         given = headers.get(ID_HEADER)
-        if given is not None and _GOOD_ID.fullmatch(given):
+        if given is not None and _GOOD_ID.fullmatch(given) and not _TOKEN.search(given.decode()):
             return given.decode()
         return f"{self._process}-{next(self._numbers):x}"
 
@@ -102,6 +104,11 @@ def read_trace_id(headers: dict[bytes, bytes]) -> str:
     """Return the id of the trace that a request's headers name; nothing where they name none."""
     found = _TRACE_ID.fullmatch(headers.get(b"traceparent", b""))
     return found.group(1).decode() if found else ""
+
+
+def hide_tokens(text: str) -> str:
+    """Write a text for a log: a token that somebody put where it does not belong is not in it."""
+    return _TOKEN.sub("(token)", text)
 
 
 def log_fields() -> dict[str, object]:

@@ -92,3 +92,16 @@ async def test_what_was_left_out_is_said_even_if_nobody_comes_again(tmp_path: Pa
             await host.get("/nowhere")
     (line,) = host.logged("further rejections")
     assert (line["left_out"], line["addresses"]) == (30, 1)
+
+
+async def test_a_token_in_the_wrong_place_is_not_logged(tmp_path: Path) -> None:
+    async with hosting(tmp_path, {"BRIDGEHEAD_ACCESS_LOG": "all"}, tokens={"alice": {}}) as host:
+        secret = host.secrets["alice"]
+        jwt = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl"
+        for token in (secret, jwt):
+            await (await host.get(f"/{token}", {"X-Request-Id": token})).body()
+            await (await host.get("/healthz", {"X-Request-Id": f"trip-{token}"})).body()
+        written = host._log.getvalue()  # noqa: SLF001 - the bytes, not what they mean
+    assert "(token)" in written
+    assert secret not in written
+    assert jwt not in written

@@ -233,6 +233,21 @@ async def test_answers_that_come_without_a_state_count_too() -> None:
     assert text == "decline"
 
 
+async def test_a_tool_that_destroys_takes_no_answers_to_what_was_not_asked() -> None:
+    bridge: Bridge[Any] = Bridge("shredder", "1.0.0")
+
+    @bridge.tool("Shred.", destructive=True)
+    async def shred(args: NoArguments, ctx: Context[Any]) -> str:
+        return (await ctx.elicit("Sure?", {"type": "object", "properties": {}})).action
+
+    async with connect(bridge, revision=STATELESS, capabilities=ALL) as client:
+        made_up = {"elicitation": {"action": "accept", "content": {}}}
+        asked = await client.call("shred", inputResponses=made_up)
+        assert asked["resultType"] == "input_required"
+        answered = {"inputResponses": made_up, "requestState": asked["requestState"]}
+        assert await client.text("shred", **answered) == "accept"
+
+
 async def test_answers_mean_nothing_after_a_handshake() -> None:
     person = Person()
     async with open_to(person, V2025_11_25) as client:

@@ -196,3 +196,11 @@ def test_any_change_to_a_sealed_state_is_refused(
 def test_any_text_that_is_no_state_is_refused(text: str) -> None:
     with pytest.raises(ProtocolError, match="requestState is refused"):
         Seal(b"key").open(text, b"request", None)
+
+
+async def test_consent_is_given_once() -> None:
+    async with stateless() as client:
+        state = await second_round(client)
+        answered = {"name": "rounds", "inputResponses": {"two": BLUE}, "requestState": state}
+        await client.answer_to("tools/call", answered)
+        assert "answered already" in await refused(client, state)

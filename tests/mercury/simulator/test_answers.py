@@ -7,6 +7,7 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 import pytest
+from inceptionai.types import Decision
 
 from bridgehead.mercury.simulator import MODELS, Simulator
 from tests.mercury.simulator.raw import Raw, chat, content, events
@@ -224,3 +225,16 @@ async def test_what_is_filled_into_a_function_can_be_run(
     program.write_text(prompt + filled + suffix)
 
     assert runpy.run_path(str(program))["weight"]([1, 2, 3]) == 6
+
+
+async def test_decisions_are_what_the_vendors_client_reads(raw: Raw) -> None:
+    questions = {
+        "fixable": {"type": "noul"},
+        "area": {"type": "choice", "criteria": {"host": None, "engine": None}},
+        "urgency": {"type": "score", "criteria": ["can wait", "today", "now"]},
+    }
+    asked = {"model": "mercury-3", "state": "The build failed.", "questions": questions}
+    response = await raw.post(asked, "/v1/decisions")
+
+    decision = Decision.model_validate(msgspec.json.decode(await response.body()))
+    assert set(decision.answers) == set(questions)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 DECIDE = "mercury_decide"
 QUESTIONS = {
     "is_bug": {"type": "noul", "instructions": "Is this a bug?", "criteria": {"true": "It fails"}},
-    "area": {"type": "choice", "criteria": {"host": "The HTTP side", "engine": None}},
+    "area": {"type": "choice", "criteria": {"host": "The HTTP side", "engine": ""}},
     "urgency": {"type": "score", "criteria": ["can wait", "today", "now"]},
 }
 ANSWERS = {

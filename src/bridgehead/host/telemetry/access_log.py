@@ -13,7 +13,7 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.timing import Clock
 
 from ..auth.throttle import Throttle
-from ..request import HostRequest, read_trace_id
+from ..request import HostRequest, hide_tokens, read_trace_id
 
 LINES_PER_MINUTE = 60
 SETTLE_SECONDS = 60.0
@@ -97,7 +97,7 @@ def _fields(request: HostRequest, status: int, seconds: float) -> dict[str, obje
     fields: dict[str, object] = {
         "request": request.id,
         "method": request.method,
-        "path": request.path[:200],
+        "path": hide_tokens(request.path[:200]),
         "status": status,
         "ms": round(seconds * 1000, 1),
         "address": request.address,

@@ -86,6 +86,19 @@ def serve(job: Job, place: WorkerPlace | None = None) -> None:
 async def _serve(
     job: Job, place: WorkerPlace | None, app: HostApplication, certificate: tls.Certificate | None
 ) -> None:
+    # Before anything is opened or logged: whoever reads the first line may end the process right then.
+    with told_to_end(job.settings.shutdown_seconds) as told:
+        _hear_other_signals(app)  # after those that end it, of which SIGHUP is one elsewhere
+        await _serve_until(told, job, place, app, certificate)
+
+
+async def _serve_until(
+    told: asyncio.Event,
+    job: Job,
+    place: WorkerPlace | None,
+    app: HostApplication,
+    certificate: tls.Certificate | None,
+) -> None:
     handler: Handler = app
     inner: Server | None = None
     await app.start()
@@ -98,30 +111,28 @@ async def _serve(
     watchdog = Watchdog(job.settings.blocked_seconds, app.metrics.blocked.add)
     manager = ServiceManager(job.environment if place is None else {})  # the parent speaks for its workers
     beating = asyncio.create_task(_beat(manager if place is None else place))
-    with told_to_end(server.shutdown_seconds) as told:
-        _hear_other_signals(app)  # after those that end it, of which SIGHUP is one elsewhere
-        await server.start(job.listening, None if certificate is None else certificate.context)
-        manager.tell(READY)
-        watchdog.start()
-        log.info("serving", url=f"{job.address}/mcp", bridges=list(job.manifests), **_about(job, place))
-        while not await _within(RENEW_SECONDS, told):
-            if certificate is not None:
-                certificate.renew()
-        manager.tell(STOPPING)
-        if job.settings.drain_seconds:
-            app.pages.is_ending = True
-            log.info("draining", seconds=job.settings.drain_seconds)
-            await asyncio.sleep(job.settings.drain_seconds)
-        log.info("ending")
-        watchdog.stop()
-        # Readiness fails first, and what other workers forward here is answered longest.
-        app.end_streams()
-        server.stop_accepting()
-        await server.stop()
-        if inner is not None:
-            await inner.stop()
-        await app.stop()
-        beating.cancel()
+    await server.start(job.listening, None if certificate is None else certificate.context)
+    manager.tell(READY)
+    watchdog.start()
+    log.info("serving", url=f"{job.address}/mcp", bridges=list(job.manifests), **_about(job, place))
+    while not await _within(RENEW_SECONDS, told):
+        if certificate is not None:
+            certificate.renew()
+    manager.tell(STOPPING)
+    if job.settings.drain_seconds:
+        app.pages.is_ending = True
+        log.info("draining", seconds=job.settings.drain_seconds)
+        await asyncio.sleep(job.settings.drain_seconds)
+    log.info("ending")
+    watchdog.stop()
+    # Readiness fails first, and what other workers forward here is answered longest.
+    app.end_streams()
+    server.stop_accepting()
+    await server.stop()
+    if inner is not None:
+        await inner.stop()
+    await app.stop()
+    beating.cancel()
 
 
 def _hear_other_signals(app: HostApplication) -> None:

@@ -36,12 +36,22 @@ class MultiRound:
         return self._made_seal
 
     def resume(
-        self, context: Context[Any], params: AnswerableParams, subject: str, arguments: Raw = EMPTY
+        self,
+        context: Context[Any],
+        params: AnswerableParams,
+        subject: str,
+        arguments: Raw = EMPTY,
+        *,
+        needs_state: bool = False,
     ) -> None:
-        """Give a request that came again the answers that came with it."""
+        """Give a request that came again the answers that came with it.
+
+        Where it `needs_state`, as consent to something that destroys does, answers without the state of a
+        question are answers to nothing that was asked.
+        """
         state, responses = params.request_state, params.input_responses
         if not context.revision.stateless or (
-            isinstance(state, UnsetType) and isinstance(responses, UnsetType)
+            isinstance(state, UnsetType) and (needs_state or isinstance(responses, UnsetType))
         ):
             return
         answers: dict[str, Any] = {}

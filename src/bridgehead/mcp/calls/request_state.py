@@ -2,7 +2,8 @@
 
 An `input_required` result carries what the server needs to go on when the client comes back. The client can
 read it (it holds only the client's own answers) but not change it: an HMAC covers it together with the
-request it belongs to, who made it, and until when it is good. Give the processes of one service the same key.
+request it belongs to, who made it, and until when it is good. It is taken once. Give the processes of one
+service the same key.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import hashlib
 import hmac
 import secrets
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +24,8 @@ from msgspec import Raw, Struct
 from ..errors import INVALID_PARAMS, ProtocolError
 
 _DIGEST_BYTES = 32
+_MOST_USED = 100_000
+"""Answered states that are remembered in one process."""
 
 
 class RequestState(Struct, frozen=True, array_like=True):
@@ -31,6 +35,7 @@ class RequestState(Struct, frozen=True, array_like=True):
     request: bytes
     principal: str | None
     expires: float
+    nonce: str
 
 
 class Seal:
@@ -39,10 +44,13 @@ class Seal:
     def __init__(self, key: bytes | None = None, clock: Callable[[], float] = time.time) -> None:
         self._key = key or secrets.token_bytes(_DIGEST_BYTES)
         self._clock = clock
+        self._used: OrderedDict[str, float] = OrderedDict()
+        """States that were answered already, until they expire: consent is given once."""
 
     def close(self, answers: dict[str, Any], request: bytes, principal: str | None, lifetime: float) -> str:
         """Seal the answers for the request they belong to."""
-        state = RequestState(answers, request, principal, self._clock() + lifetime)
+        expires = self._clock() + lifetime
+        state = RequestState(answers, request, principal, expires, secrets.token_urlsafe(9))
         payload = msgspec.json.encode(state)
         return base64.urlsafe_b64encode(self._mac(payload) + payload).decode()
 
@@ -60,7 +68,17 @@ class Seal:
             raise _refuse("it belongs to another request")
         if state.expires < self._clock():
             raise _refuse("it has expired; make the request again from the start")
+        self._use(state)
         return state.answers
+
+    def _use(self, state: RequestState) -> None:
+        """Refuse a state that came before, and remember this one for as long as it could come again."""
+        now = self._clock()
+        while self._used and (len(self._used) >= _MOST_USED or next(iter(self._used.values())) < now):
+            self._used.popitem(last=False)
+        if state.nonce in self._used:
+            raise _refuse("it was answered already; make the request again from the start")
+        self._used[state.nonce] = state.expires
 
     def _mac(self, payload: bytes) -> bytes:
         return hmac.digest(self._key, payload, "sha256")

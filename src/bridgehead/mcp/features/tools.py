@@ -133,6 +133,11 @@ class Tool:
         """Whether it says of itself that it changes nothing."""
         return self._hints.read_only_hint is True
 
+    @property
+    def is_destructive(self) -> bool:
+        """Whether it is declared to destroy something."""
+        return self._hints.destructive_hint is True
+
     def refuse(self, message: str) -> Tool:
         """Make the same tool as it is listed, which answers every call with this refusal."""
         from copy import copy  # which a server's first answer must not wait for

@@ -61,7 +61,9 @@ def _run_tool(
     if call is not None:
         call.arguments = arguments
     if context.revision.stateless:
-        server.multi_round.resume(context, params, params.name, params.arguments)
+        server.multi_round.resume(
+            context, params, params.name, params.arguments, needs_state=tool.is_destructive
+        )
     if lifespan.ready:
         return tool.handler(arguments, context)
     return _run_when_ready(context, tool, arguments)

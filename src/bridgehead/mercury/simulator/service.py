@@ -20,6 +20,7 @@ PREFIX = "/v1"
 _CHAT_PATH = f"{PREFIX}/chat/completions"
 _FIM_PATH = f"{PREFIX}/fim/completions"
 _EDIT_PATH = f"{PREFIX}/edit/completions"
+_DECISIONS_PATH = f"{PREFIX}/decisions"
 _WORTH_REMEMBERING = 8192
 """Bytes; the answers to longer requests are made each time."""
 _LISTS = {
@@ -49,6 +50,7 @@ class Service:
             _CHAT_PATH: self._answer_chat,
             _FIM_PATH: self._answer_fim,
             _EDIT_PATH: self._answer_edit,
+            _DECISIONS_PATH: self._answer_decision,
         }
 
     def reply(self, method: str, path: str, body: bytes) -> Whole | Streamed:
@@ -102,6 +104,13 @@ class Service:
         answer = answers.edit(request, self._model(request, catalogue.EDIT))
         return rendering.whole(answer, self._envelope("edit"), "edit.completion")
 
+    def _answer_decision(self, body: bytes) -> Whole:
+        """Decide the same about everything: yes, the first label, the middle of the scale."""
+        asked = msgspec.json.decode(body)
+        answers = {name: _decide(question) for name, question in asked["questions"].items()}
+        usage = {"input_tokens": len(body) // 4, "output_tokens": len(answers)}
+        return Whole(msgspec.json.encode({"answers": answers, "model": asked["model"], "usage": usage}))
+
     def _envelope(self, kind: str) -> Envelope:
         return Envelope(f"{kind}-{next(self._numbers):012x}", int(self._now()))
 
@@ -122,6 +131,19 @@ def _decoded(decoder: msgspec.json.Decoder[R], body: bytes) -> R:
         raise Refusal(400, str(error), param=place.rstrip("`") or None) from None
     except msgspec.DecodeError:
         raise Refusal(400, "We could not parse the JSON body of your request.") from None
+
+
+def _decide(question: dict[str, Any]) -> dict[str, Any]:
+    kind, criteria = question["type"], question.get("criteria")
+    if kind == "choice" and criteria:
+        label = next(iter(criteria))
+        return {"type": kind, "choice": label, "confidence": 1.0, "probabilities": {label: 1.0}}
+    if kind == "score" and criteria:
+        middle = len(criteria) // 2
+        legend = {str(number): text for number, text in enumerate(criteria)}
+        certain = {str(middle): 1.0}
+        return {"type": kind, "score": middle, "confidence": 1.0, "probabilities": certain, "legend": legend}
+    return {"type": "noul", "noul": 0.9}
 
 
 def _listed(models: Sequence[Model], endpoint: str) -> Whole:

@@ -48,7 +48,7 @@ class ChatMessage(Struct, forbid_unknown_fields=True, omit_defaults=False):
     """One message of a conversation."""
 
     role: Literal["system", "user", "assistant", "tool"]
-    content: Annotated[str | None, Meta(description="null where an assistant only calls tools")] = None
+    content: str | None = None
     tool_calls: list[PriorToolCall] | UnsetType = UNSET
     tool_call_id: str | UnsetType = UNSET
 

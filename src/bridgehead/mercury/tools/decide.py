@@ -11,6 +11,7 @@ from bridgehead.mcp import Answer, Bridge, Context, Encoded
 from ..api.wire import DECISIONS
 from ..calling.service import Service
 from ..completion import Metadata, encode_result
+from ..errors import MercuryError
 from ..settings import MercurySettings
 from .arguments import CallArguments
 from .chat import complete_call
@@ -19,15 +20,14 @@ from .code import choose_model
 DECIDE = "mercury_decide"
 MAX_OPTIONS = 255
 
-Description = str | dict[str, Any] | list[Any]
-Instructions = Annotated[Description, Meta(description="What is asked")]
+Instructions = Annotated[str, Meta(description="What is asked")]
 
 
 class YesNo(Struct, forbid_unknown_fields=True):
     """What yes and no mean."""
 
-    true: Description | UnsetType = UNSET
-    false: Description | UnsetType = UNSET
+    true: str | UnsetType = UNSET
+    false: str | UnsetType = UNSET
 
 
 class NoulQuestion(Struct, forbid_unknown_fields=True, tag="noul", tag_field="type"):
@@ -41,7 +41,7 @@ class ChoiceQuestion(Struct, forbid_unknown_fields=True, tag="choice", tag_field
     """Which one is it? The answer is a label, with the probability of each."""
 
     criteria: Annotated[
-        dict[str, Description | None],
+        dict[str, str | None],
         Meta(min_length=1, max_length=MAX_OPTIONS, description="Labels with what they mean, or null"),
     ]
     instructions: Instructions | UnsetType = UNSET
@@ -50,7 +50,7 @@ class ChoiceQuestion(Struct, forbid_unknown_fields=True, tag="choice", tag_field
 class ScoreQuestion(Struct, forbid_unknown_fields=True, tag="score", tag_field="type"):
     """How much is it? The answer is a number on the scale."""
 
-    criteria: Annotated[list[Description], Meta(min_length=1, description="The scale, from low to high")]
+    criteria: Annotated[list[str], Meta(min_length=1, description="The scale, from low to high")]
     instructions: Instructions | UnsetType = UNSET
 
 
@@ -58,12 +58,18 @@ class Decide(CallArguments, kw_only=True):
     """A state, and what is to be decided about it."""
 
     state: Annotated[
-        Description, Meta(description="What the questions are about; images as data URLs in image_url parts")
+        str | dict[str, Any], Meta(description="What the questions are about; images as data URLs")
     ]
     questions: Annotated[
         dict[str, NoulQuestion | ChoiceQuestion | ScoreQuestion],
-        Meta(min_length=1, description="By names of your own: yes or no (noul), choice, or score"),
+        Meta(description="By names of your own: yes or no (noul), choice, or score"),
     ]
+
+    def to_body(self) -> Any:
+        """Return what is sent to the API."""
+        if not self.questions:
+            raise MercuryError("INVALID_ARGUMENTS", "questions is empty: there has to be at least one.")
+        return self
 
 
 class Decision(Struct):

@@ -1,6 +1,7 @@
 """Connections: what becomes of one when its client idles, its server is full, or its application fails."""
 
 import asyncio
+import resource
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from bridgehead.mcp.http import message
 from tests.support.http_client import Headers, HttpClient, Response
 from tests.support.http_server import JSON_POST, mirrored, serving
 from tests.support.messages import call, encode, initialize, notification, stateless
+from tests.support.waiting import until
 
 H2C: Headers = {
     "Connection": "Upgrade, HTTP2-Settings",
@@ -198,3 +200,16 @@ async def test_a_websocket_is_refused() -> None:
             "Sec-WebSocket-Version": "13",
         }
         await server.refused(await server.http.request("GET", headers=offer), 405)
+
+
+async def test_a_process_out_of_descriptors_says_so() -> None:
+    heard: list[str] = []
+    async with serving(settings={"on_reject": lambda reason, *_: heard.append(reason)}) as server:
+        await server.session()
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1, before[1]))
+        try:
+            await until(lambda: "descriptors" in heard)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        assert await server.is_alive()

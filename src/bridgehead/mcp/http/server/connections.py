@@ -6,7 +6,9 @@ Closes the ones that idle, bounds their number, and ends them all in good order 
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
+import os
 from collections import Counter
 from collections.abc import Callable, Container
 from email.utils import formatdate
@@ -158,8 +160,17 @@ class Connections:
         for connection in tuple(self._open):
             connection.transport.abort()
 
+    def _check_descriptors(self) -> None:
+        """Say so when the process can open nothing more: new connections are then dropped without a word."""
+        try:
+            os.close(os.open(os.devnull, os.O_RDONLY))
+        except OSError as problem:
+            if problem.errno in (errno.EMFILE, errno.ENFILE):
+                self.on_reject("descriptors", "", 0)
+
     def _sweep(self) -> None:
         """Close what is idle, and look again later as long as there are connections."""
+        self._check_descriptors()
         before = self.loop.time() - self.keep_alive_seconds
         for connection in tuple(self._open):
             connection.close_if_idle(before)
