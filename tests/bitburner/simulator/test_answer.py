@@ -161,7 +161,7 @@ def test_the_definitions_are_as_long_as_the_games_and_can_be_searched() -> None:
     assert 330_000 < len(text) < 340_000
     assert "  hack(host: string, opts?: BasicHGWOptions): Promise<number>;" in text
     assert "RAM cost: 1.3 GB\n" in text
-    assert "  exec( script: string, hostname: string," in text
+    assert "  exec(script: string, hostname: string," in text
     for hidden in (
         "class: number;",
         "public: boolean;",

@@ -47,7 +47,7 @@ async def test_a_sum_that_differs_from_the_games_figure_is_said_so(play: Play) -
 
 
 async def test_the_definitions_figures_are_the_games_for_every_plain_function(tmp_path: Path) -> None:
-    """The simulated costs are those of the game's source; the sums are those of its definitions."""
+    """The simulated costs are those of the listing; the sums are those of the definitions made from it."""
     members = next(members for heading, members in load_api() if heading == "# interface NS")
     functions = [one for one in members if one.is_function and not one.real]
     files = {f"{one.name}.js": f"ns.{one.name}()" for one in functions}

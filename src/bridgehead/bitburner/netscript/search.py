@@ -86,10 +86,10 @@ class DefinitionSearch:
 
     def find(self, query: str, limit: int) -> Found:
         """Return the best declarations for a symbol, a list of symbols or a few words."""
-        exact: list[Declaration] = []
-        for part in filter(None, (part.strip() for part in re.split(r"[,;\n]", query))):
-            exact += self._find_exact(part)
-        listed = [part for part in re.split(r"[,;\n]", query) if part.strip()]
+        listed = [part.strip() for part in re.split(r"[,;\n]", query) if part.strip()]
+        named = [self._find_exact(part) for part in listed]
+        # The best of each comes before the namesakes of any.
+        exact = [one for found in named for one in found[:1]] + [one for found in named for one in found[1:]]
         ranked = [] if len(listed) > 1 and exact else self._rank(query)
         merged = list({one.symbol: one for one in (*exact, *ranked)}.values())
         if merged:

@@ -1,9 +1,9 @@
 """Definitions: a file of TypeScript definitions like the game's, with texts of our own.
 
-Made from `api.txt`: a line for each member with its signature, the RAM cost that the game's definitions state
-(`-`: none; `s`: times 16/4/1), the one that the game adds where that differs, and a sentence. Signatures and
-costs are those of a game of the second generation, as far as functions go; the sentences are ours. Filling
-brings the file to the length of the game's, and says so.
+Made from `netscript_api.txt`, a listing written by hand from the documented API: a line for each member with
+its signature, the RAM cost that definitions state (`-`: none; `s`: times 16/4/1), the one that the game adds
+where that differs, and a sentence. It is not complete, and a signature or cost may differ from the game's.
+Filling brings the file to the length of the game's, and says so.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 LENGTH = 335_000
-_HEAD = (
-    "/** Definitions of a simulated game: its signatures are the game's, texts and filling are not. */\n\n"
-)
+_HEAD = "/** Definitions of a simulated game: a listing by hand of the documented API, and filling. */\n\n"
 _THINGS = ("Antenna", "Beacon", "Cipher", "Daemon", "Engine", "Firewall", "Gateway", "Kernel", "Vault")
 _SIDES = ("Alert", "Budget", "Cursor", "Draft", "Event", "Filter", "Handle")
 _FIELDS = ("amount", "capacity", "duration", "interval", "limit", "offset", "priority", "reserve")
@@ -57,7 +55,7 @@ class Member(Struct, frozen=True):
 def load_api() -> tuple[tuple[str, tuple[Member, ...]], ...]:
     """Return the interfaces, each by its heading with its members, and other declarations without any."""
     found: list[tuple[str, list[Member]]] = []
-    for line in Path(__file__).with_name("api.txt").read_text(encoding="utf-8").splitlines():
+    for line in Path(__file__).with_name("netscript_api.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith(("# ", "= ")):
             found.append((line, []))
         else:

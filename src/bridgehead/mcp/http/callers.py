@@ -6,7 +6,6 @@ everything that one host serves, for each thing of which there is only so much.
 
 from __future__ import annotations
 
-from collections import Counter
 from math import ceil
 
 from ..errors import OVERLOADED
@@ -22,28 +21,31 @@ class Share:
         self._name = name
         self._most = most
         self._retry_seconds = retry_seconds
-        self._open: Counter[str] = Counter()
+        # A plain dict: asked for every request, and a Counter answers for what is missing in Python.
+        self._open: dict[str, int] = {}
 
     @property
     def total(self) -> int:
         """How much is open, over all callers."""
-        return self._open.total()
+        return sum(self._open.values())
 
     def check(self, caller: str) -> None:
         """Reject a caller that has as much open as one may have."""
-        if self._open[caller] >= self._most:
+        if self._open.get(caller, 0) >= self._most:
             headers = ((b"retry-after", b"%d" % ceil(self._retry_seconds)),)
             message = f"You have {self._most} {self._name} open, which is the limit. End one, then try again."
             raise Rejection(429, message, code=OVERLOADED, headers=headers)
 
     def take(self, caller: str) -> None:
         """Count one more."""
-        self._open[caller] += 1
+        self._open[caller] = self._open.get(caller, 0) + 1
 
     def give_back(self, caller: str) -> None:
         """Count one less; who has nothing open is forgotten."""
-        self._open[caller] -= 1
-        if self._open[caller] <= 0:
+        left = self._open[caller] - 1
+        if left:
+            self._open[caller] = left
+        else:
             del self._open[caller]
 
 
