@@ -108,6 +108,8 @@ async def _beat(ctx: Context[Service], items: Sized, total: int) -> None:
     done = beats = 0
     while True:
         await asyncio.sleep(ctx.state.settings.heartbeat / 1000)
+        if len(items) == total:
+            return
         if len(items) != done:
             done, beats = len(items), 0
         beats += 1
