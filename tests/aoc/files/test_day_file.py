@@ -5,18 +5,14 @@ import resource
 import stat
 import sys
 import time
-import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bridgehead.aoc.files import journal
-from bridgehead.aoc.files.day_file import DayFile
 from bridgehead.aoc.files.entries import Group
-from bridgehead.aoc.files.locking import FolderLock
-from bridgehead.runtime.timing import SystemClock
-from tests.aoc.data import CONTRACT, SECONDS, Data, entry, new, open_day
+from tests.aoc.data import CONTRACT, Data, entry, new, open_day
 from tests.support.checked import connect
 from tests.support.messages import call
 from tests.support.stdio_peer import Peer
@@ -35,24 +31,6 @@ def journal_of(data: Data) -> Path:
 
 
 # --- locks -------------------------------------------------------------------------------------------------
-
-
-def record_as(user: int, group: int, folder: Path) -> int:
-    """Record in a process of another user, who is in the folder's group; return its exit status."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the child does nothing that another thread could have locked
-        child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    try:
-        os.setgroups([group])
-        os.setgid(user)
-        os.setuid(user)
-        os.umask(0o022)
-        DayFile(FolderLock(str(folder), SECONDS), 1, SystemClock()).append([new(user)])
-        os._exit(0)
-    finally:
-        os._exit(1)
 
 
 def test_the_mode_and_the_group_of_a_file_stay_whatever_the_umask(data: Data) -> None:

@@ -4,57 +4,20 @@ from typing import Any
 
 import pytest
 
-from bridgehead.mcp import Bridge, Context, Limits, NoArguments
+from bridgehead.mcp import Limits
 from bridgehead.mcp.calls.params import META_PREFIX
-from tests.support.checked import STATELESS, CheckedClient, connect
-
-TOOLS = "notifications/tools/list_changed"
-PROMPTS = "notifications/prompts/list_changed"
-RESOURCES = "notifications/resources/list_changed"
-UPDATED = "notifications/resources/updated"
-ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
-EVERYTHING = {
-    "toolsListChanged": True,
-    "promptsListChanged": True,
-    "resourcesListChanged": True,
-    "resourceSubscriptions": ["c://a", "c://b"],
-}
-
-
-def make(**options: Any) -> Bridge[None]:
-    settings = {"changing": {"tools", "prompts", "resources"}, "subscribable": True, **options}
-    bridge: Bridge[None] = Bridge("changes", "1", **settings)
-
-    @bridge.tool("Be there.")
-    def tool(args: NoArguments, ctx: Context[None]) -> str:
-        return "there"
-
-    @bridge.prompt("Be there.")
-    def prompt(args: NoArguments, ctx: Context[None]) -> str:
-        return "there"
-
-    @bridge.resource("c://a", name="a")
-    def resource(ctx: Context[None]) -> str:
-        return "there"
-
-    return bridge
-
-
-def change_all(bridge: Bridge[None]) -> None:
-    bridge.changed.tools()
-    bridge.changed.prompts()
-    bridge.changed.resources()
-    for uri in ("c://a", "c://b", "c://c"):
-        bridge.changed.resource(uri)
-
-
-def heard(client: CheckedClient) -> list[Any]:
-    """Give what the client was told of changes, without the acknowledgement."""
-    return [
-        (message["method"], message.get("params", {}).get("uri"))
-        for message in client.sent
-        if message.get("method") in (TOOLS, PROMPTS, RESOURCES, UPDATED)
-    ]
+from tests.mcp.changing_bridge import (
+    ACKNOWLEDGED,
+    EVERYTHING,
+    PROMPTS,
+    RESOURCES,
+    TOOLS,
+    UPDATED,
+    change_all,
+    heard,
+    make,
+)
+from tests.support.checked import STATELESS, connect
 
 
 async def test_a_listen_stream_is_acknowledged_first_and_carries_its_id() -> None:
