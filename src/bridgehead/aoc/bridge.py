@@ -90,9 +90,10 @@ def make_bridge(
 
 
 async def _prepare(event: Event) -> None:
-    """Load what the first record and the first ranking need, once the client has what it asked for first."""
+    """Get ready for records and rankings, once the client has what it asked for first."""
     await asyncio.sleep(PREPARE_AFTER_SECONDS)
     await asyncio.to_thread(event.prepare)
+    event.recorder.fold_leftovers()
 
 
 def _make(settings: AocSettings, _metrics: Metrics | None) -> Bridge[Event]:

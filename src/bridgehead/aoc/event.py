@@ -114,14 +114,10 @@ class Event:
         return instructions.check_answer(self.folders.answers, day, phase, answer)
 
     def prepare(self) -> None:
-        """Load what records and rankings need, so that the first of them does not wait.
-
-        Fold what was left.
-        """
+        """Load what records and rankings need, so that the first of them does not wait. Blocks."""
         from .ranking import standings  # noqa: F401 - that it is loaded is the point
 
         _ = self.records, self.attempts, self._aliases([])
-        self.recorder.fold_leftovers()
 
     async def record(self, run: NewRun, by: int | None = None) -> Recorded:
         """Record a time; it is on the disk when this returns."""

@@ -85,9 +85,9 @@ class Recorder:
         return await asyncio.to_thread(self._queue(day).file.withdraw, group, timestamp)
 
     def fold_leftovers(self) -> None:
-        """Fold journals in that a killed process left. Blocks."""
+        """See to it that journals which a killed process left are folded in."""
         for day in layout.DAYS:
-            self._queue(day).file.fold(IDLE_SECONDS)
+            self._queue(day).fold_when_idle()
 
     def _queue(self, day: int) -> _DayQueue:
         if day not in self._days:
@@ -131,8 +131,7 @@ class _DayQueue:
                     await self._write_batch(batch)
         finally:
             self.task = None
-            if self.file.has_journal:
-                self._fold_later(IDLE_SECONDS)
+            self.fold_when_idle()
 
     async def _write_batch(self, batch: list[_Waiting]) -> None:
         try:
@@ -145,6 +144,11 @@ class _DayQueue:
         for one, recorded in zip(batch, written, strict=True):
             if not one.answer.done():
                 one.answer.set_result(recorded)
+
+    def fold_when_idle(self) -> None:
+        """Fold the journal in, if there is one, once nobody has written to it for a moment."""
+        if self.file.has_journal:
+            self._fold_later(IDLE_SECONDS)
 
     def _fold_later(self, seconds: float | None) -> None:
         if self._folding is not None:
@@ -160,23 +164,27 @@ class _DayQueue:
 
     async def _fold(self) -> None:
         """Fold, as a task of its own that records wait behind."""
+        was_tried = True
         try:
-            await asyncio.to_thread(self._fold_quietly, IDLE_SECONDS / 2)
+            was_tried = await asyncio.to_thread(self._fold_quietly, IDLE_SECONDS / 2)
         finally:
             self.task = None
+            if not was_tried:  # another process recorded a moment ago
+                self.fold_when_idle()
             if self._waiting:
                 self.task = asyncio.get_running_loop().create_task(self._write())
 
-    def _fold_quietly(self, idle_seconds: float) -> None:
-        """Fold; where that cannot be done now, the journal stays and is read as it is."""
+    def _fold_quietly(self, idle_seconds: float) -> bool:
+        """Fold, unless somebody wrote a moment ago; tell whether it was tried. What stays is still read."""
         from bridgehead.runtime.errors import BridgeError
 
         try:
-            self.file.fold(idle_seconds)
+            return self.file.fold(idle_seconds)
         except BridgeError as failure:
             import logging
 
             logging.getLogger("bridgehead.aoc").warning("a journal was not folded in: %s", failure)
+            return True
 
     async def close(self) -> None:
         """Fold the journal in, if there is one."""
