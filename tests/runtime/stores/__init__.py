@@ -1,0 +1,1 @@
+"""The connections to the servers that replicas share."""
