@@ -74,6 +74,15 @@ class StoreSettings(StateSettings):
         shown="one made at the start",
     )
 
+    def derive_keys(self, purpose: str) -> tuple[bytes, ...]:
+        """Return the keys for one purpose, or one of this process alone: what one opens, no other does."""
+        import hmac
+        from secrets import token_bytes
+
+        label = f"bridgehead {purpose}".encode()
+        made = tuple(hmac.digest(key.encode(), label, "sha256") for key in self.state_keys)
+        return made or (token_bytes(_SHORTEST_KEY),)
+
 
 def user_data(part: str) -> Path:
     """Return the folder for data that belongs to the user; it need not exist."""
