@@ -111,6 +111,14 @@ def far_side(event: Event | None) -> FarSide:
     return FarSide(is_there=True, says=f"{count} day{'' if count == 1 else 's'} in {places.instructions}.")
 
 
+def first_step(settings: AocSettings) -> str:
+    """Send a newcomer to a first puzzle, and everybody else to their agent."""
+    places = find_folders(settings, os.getcwd())
+    if not os.path.isdir(places.instructions):
+        return "There are no puzzles yet: `bridgehead aoc init` makes a folder with one to begin with."
+    return "Ask your agent: “Read day 1, solve it, and record how long it took.”"
+
+
 async def _doctor(environment: Mapping[str, str]) -> list[Finding]:
     from .doctor import examine
 
@@ -147,6 +155,7 @@ manifest = Manifest(
     demo=_demo,
     trial=_trial,
     commands=_commands,
+    first_step=first_step,
     form=(
         FormField("AOC_DATA_DIR", "Data folder", is_required=True),
         FormField("AOC_YEAR", "Year of the event"),

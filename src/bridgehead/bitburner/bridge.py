@@ -104,6 +104,13 @@ def far_side(session: Session | None) -> FarSide:
     return FarSide(is_there=True, says=f"A game is connected, from {session.board.game}.")
 
 
+def first_step(settings: BitburnerSettings) -> str:
+    """Say how the game is connected."""
+    from .game.setup_steps import describe_connect
+
+    return describe_connect(settings, str(settings.listen))
+
+
 async def _doctor(environment: Mapping[str, str]) -> list[Finding]:
     from .doctor import examine
 
@@ -140,6 +147,7 @@ manifest = Manifest(
     demo=_demo,
     trial=_trial,
     commands=_commands,
+    first_step=first_step,
     form=(
         FormField("BITBURNER_LISTEN", "Where the game dials in"),
         FormField("BITBURNER_READ_ONLY", "Read only"),

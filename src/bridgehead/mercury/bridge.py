@@ -137,6 +137,13 @@ def _serve_http(bridge: Bridge[Service], settings: MercurySettings) -> int:
     return 0
 
 
+def first_step(settings: MercurySettings) -> str:
+    """Ask for the key where there is none."""
+    if not settings.api_keys and settings.api_key_file is None:
+        return "There is no API key yet: set MERCURY_API_KEY (keys are made at platform.inceptionlabs.ai)."
+    return "Ask your agent: “Let Mercury write a regular expression for ISO dates.”"
+
+
 async def _doctor(environment: Mapping[str, str]) -> list[Finding]:
     from .doctor import examine
 
@@ -174,6 +181,7 @@ manifest = Manifest(
     trial=_trial,
     commands=_commands,
     serve=serve,
+    first_step=first_step,
     form=(
         FormField("MERCURY_API_KEY", "API key", is_required=True),
         FormField("MERCURY_MODEL", "Model"),

@@ -99,6 +99,8 @@ class Manifest(Struct, frozen=True, kw_only=True):
     """Sets a far side up in a folder, to try an installed bridge with; the release checks do."""
     serve: Callable[[Bridge[Any], Any], int] | None = None
     """Takes the bridge and its settings and serves one client, where that is not simply over stdio."""
+    first_step: Callable[[Any], str] | None = None
+    """Takes the settings; tells a person what is left to do once a client has the bridge."""
     form: tuple[FormField, ...] = ()
     single_process: str = ""
     """Why only one process can serve it; empty where several can."""

@@ -86,6 +86,7 @@ def _add(file: TokenFile, given: argparse.Namespace, now: float) -> None:
     # Only the token goes to standard output, so that a script can take it.
     sys.stderr.write(f"The token of {token.name}, shown this once; the file holds only its hash:\n")
     _say(secret)
+    sys.stderr.write(_USING)
 
 
 def _bridges(text: str | None) -> tuple[str, ...]:
