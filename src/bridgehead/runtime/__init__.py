@@ -13,6 +13,7 @@ __all__ = [
     "env_file",
     "errors",
     "findings",
+    "greeting",
     "http",
     "logs",
     "manifest",

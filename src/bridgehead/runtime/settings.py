@@ -134,7 +134,6 @@ class Settings:
             value = self.values[setting.name]
             yield setting.name, "(set)" if setting.is_secret and value else _shown(value)
 
-
     def changes(self) -> dict[str, str]:
         """Give what differs from its default, as a person may see it."""
         return {
