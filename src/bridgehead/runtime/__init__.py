@@ -19,6 +19,7 @@ __all__ = [
     "metrics",
     "plugins",
     "settings",
+    "stores",
     "timing",
     "tool_filter",
 ]
