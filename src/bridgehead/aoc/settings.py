@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 
+from bridgehead.runtime.directories import DatabaseSettings
 from bridgehead.runtime.logs import LogSettings
 from bridgehead.runtime.settings import PATH, TEXT, Kind, Setting, SettingError, choice, whole
 
@@ -26,7 +27,7 @@ SITE = Kind(_site, "an https:// address")
 FOLDER = Kind(_folder, "an existing folder")
 
 
-class AocSettings(LogSettings):
+class AocSettings(LogSettings, DatabaseSettings):
     """What the environment says about the aoc bridge."""
 
     data_dir = Setting(

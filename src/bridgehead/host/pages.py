@@ -130,8 +130,9 @@ _NO_OAUTH = Response(
     msgspec.json.encode(
         {
             "error": "access_denied",
-            "error_description": "This server does not use OAuth. Tokens are given out by whoever runs it: "
-            "ask for one, and send it as the header Authorization: Bearer TOKEN.",
+            "error_description": "This server does not use OAuth: its operator gives out the tokens. "
+            "Yours is missing, wrong, revoked or expired. Ask the operator for one, and send it as the "
+            "header Authorization: Bearer TOKEN.",
         }
     ),
     _NOT_STORED,

@@ -20,6 +20,7 @@ __all__ = [
     "metrics",
     "plugins",
     "settings",
+    "stores",
     "timing",
     "tool_filter",
 ]

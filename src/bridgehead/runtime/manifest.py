@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .command_line import Parser
     from .findings import Finding
     from .metrics import Metrics
+    from .stores.migrations import Schema
 
 API = 1
 """What a bridge can rely on. It grows when a bridge that was written for the number before would break."""
@@ -36,6 +37,7 @@ API = 1
 Make: TypeAlias = "Callable[[Any, Metrics | None], Bridge[Any]]"
 Doctor: TypeAlias = "Callable[[Mapping[str, str]], Awaitable[list[Finding]]]"
 Demo: TypeAlias = "Callable[[Console], bool]"
+ReadSchema: TypeAlias = "Callable[[], Schema]"
 Try: TypeAlias = "Callable[[Path], AbstractContextManager[Trial]]"
 
 
@@ -103,6 +105,8 @@ class Manifest(Struct, frozen=True, kw_only=True):
     serve: Callable[[Bridge[Any], Any], int] | None = None
     """Takes the bridge and its settings and serves one client, where that is not simply over stdio."""
     form: tuple[FormField, ...] = ()
+    schema: ReadSchema | None = None
+    """Reads the tables that it needs where BRIDGEHEAD_DATABASE_URL is set; `bridgehead db` makes them."""
     single_process: str = ""
     """Why only one process can serve it; empty where several can."""
     api: int = API
