@@ -173,6 +173,12 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         1.0,
         "Seconds after which a tool that keeps the event loop is named in the log; 0 is never.",
     )
+    probe_seconds = Setting(
+        "BRIDGEHEAD_PROBE_SECONDS",
+        number(0, 86_400),
+        60.0,
+        "How often a far side is looked at without a call, as far as its bridge can; 0 is never.",
+    )
     shutdown_seconds = Setting(
         "BRIDGEHEAD_SHUTDOWN_SECONDS", number(0, 3600), 10.0, "Seconds answers get when the server ends."
     )

@@ -12,6 +12,7 @@ __all__ = [
     "durable",
     "env_file",
     "errors",
+    "events",
     "findings",
     "greeting",
     "http",

@@ -9,7 +9,7 @@ commands) is a small function that imports it when it is called.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -21,7 +21,6 @@ from .settings import Settings
 from .tool_filter import filter_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -93,7 +92,11 @@ class Manifest(Struct, frozen=True, kw_only=True):
     make: Make
     """Takes the settings, and the metrics to add to where somebody reads them. Opens nothing yet."""
     far_side: Callable[[Any], FarSide]
-    """Takes what the bridge's lifespan holds open; None while it has not begun."""
+    """Takes what the bridge's lifespan holds open; None while it has not begun. Does not wait."""
+    probe: Callable[[Any], Awaitable[None]] | None = None
+    """Takes what the lifespan holds open, and looks at the far side, so that `far_side` knows without a call.
+
+    A host does so now and then. It should be cheap and end by itself within seconds."""
     doctor: Doctor | None = None
     demo: Demo | None = None
     """Shows the bridge at work against a simulated far side; tells whether everything went as expected."""
