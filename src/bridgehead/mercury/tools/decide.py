@@ -62,7 +62,7 @@ class Decide(CallArguments, kw_only=True):
     ]
     questions: Annotated[
         dict[str, NoulQuestion | ChoiceQuestion | ScoreQuestion],
-        Meta(description="By names of your own: yes or no (noul), choice, or score"),
+        Meta(description="By name. noul: is it so? choice: which one? score: how much?"),
     ]
 
     def to_body(self) -> Any:
