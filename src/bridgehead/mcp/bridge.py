@@ -14,7 +14,7 @@ from .changes import Changes
 from .errors import Dialect
 from .features.content import Icon
 from .features.handlers import run_in_thread
-from .features.home import Home, Implementation, OutputSchemas
+from .features.home import Extension, Home, Implementation, OutputSchemas
 from .features.prompts import Prompt
 from .features.resources import Resource, ResourceItem, Template, TemplateItem
 from .features.tools import Recall, Tool, ToolHints
@@ -73,6 +73,7 @@ class Bridge(Home, Generic[State]):
         self.completers: dict[tuple[str, str], Completer] = {}
         self.listers: dict[Home, ResourceLister] = {}
         """What lists resources beside the declared ones, by the bridge that declared it."""
+        self.extensions: dict[str, Extension] = {}
 
     def instructions_for(self, revision: Revision) -> str | None:
         """Return what a client of a revision is told of the whole bridge."""
@@ -82,6 +83,19 @@ class Bridge(Home, Generic[State]):
     def has_resources(self) -> bool:
         """Tell whether there is anything to read."""
         return bool(self.resources or self.templates or self.listers)
+
+    def extension(
+        self, identifier: str, settings: dict[str, Any] | None = None, *, handshake: bool = True
+    ) -> None:
+        """Declare an extension of the protocol, such as `io.modelcontextprotocol/ui`, with its settings.
+
+        Clients read it in the capabilities. What a client declared itself is `ctx.client.extensions`.
+        """
+        prefix, slash, name = identifier.partition("/")
+        if not (slash and prefix and name):
+            message = f"{identifier!r} is not the name of an extension: expected a prefix, a slash and a name"
+            raise ValueError(message)
+        self.add(self.extensions, identifier, Extension(settings or {}, handshake))
 
     def tool(
         self,
@@ -146,9 +160,15 @@ class Bridge(Home, Generic[State]):
         mime_type: str | None = None,
         size: int | None = None,
         icons: tuple[Icon, ...] = (),
+        meta: dict[str, Any] | None = None,
     ) -> Callable[[Function], Function]:
-        """Declare a resource with a fixed URI; the handler returns text, bytes or contents."""
-        item = ResourceItem(uri, name, title, description, mime_type, size=size, icons=icons or None)
+        """Declare a resource with a fixed URI; the handler returns text, bytes or contents.
+
+        `meta` is listed, and goes with text and bytes; ready-made contents have a `meta` of their own.
+        """
+        item = ResourceItem(
+            uri, name, title, description, mime_type, size=size, icons=icons or None, meta=meta
+        )
 
         def declare(handler: Function) -> Function:
             self.add(self.resources, uri, Resource(item, handler, self))
@@ -165,9 +185,10 @@ class Bridge(Home, Generic[State]):
         description: str | None = None,
         mime_type: str | None = None,
         icons: tuple[Icon, ...] = (),
+        meta: dict[str, Any] | None = None,
     ) -> Callable[[Function], Function]:
-        """Declare resources by a URI template; the handler gets the variables' values."""
-        item = TemplateItem(uri_template, name, title, description, mime_type, icons=icons or None)
+        """Declare resources by a URI template; the handler gets the variables' values. `meta` as above."""
+        item = TemplateItem(uri_template, name, title, description, mime_type, icons=icons or None, meta=meta)
 
         def declare(handler: Function) -> Function:
             self.add(self.templates, uri_template, Template(item, handler, self))

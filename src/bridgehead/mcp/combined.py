@@ -86,6 +86,9 @@ def _fill(whole: Bridge[Any], parts: tuple[Bridge[Any], ...], offers: Offers) ->
         for into, table in tables:
             for key, value in table.items():
                 whole.add(into, key, value)
+        for identifier, extension in part.extensions.items():
+            known = whole.extensions.get(identifier)
+            whole.extensions[identifier] = extension if known is None else known.merge(extension)
     return whole
 
 

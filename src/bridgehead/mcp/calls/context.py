@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct
 
 from .. import jsonrpc
 from ..connection import Client, Connection, Outlet
-from ..errors import INVALID_PARAMS, MISSING_CAPABILITY, Dialect, ProtocolError, ToolError
+from ..errors import INVALID_PARAMS, Dialect, ProtocolError, ToolError, missing_capability
 from ..lazy_imports import asyncio
 from ..lifespan import Lifespan
 from ..revisions import Revision
@@ -243,7 +243,7 @@ class Context(Generic[State]):
         """
         for request in requests.values():
             if not self.can_ask(request):
-                raise self._incapable(request)
+                raise self._incapable(".".join(request.capability), request.required_capabilities)
         if self.revision.stateless:
             return self._take_answers(requests)
         if not self.is_open:
@@ -258,14 +258,16 @@ class Context(Generic[State]):
                 answer.cancel()
             await asyncio.wait(asked)
 
-    def _incapable(self, request: InputRequest) -> Exception:
-        what = ".".join(request.capability)
-        message = f"This needs a client with the '{what}' capability, and yours has not declared it."
-        if not self.revision.stateless:
-            return ToolError(message)
-        return ProtocolError(
-            MISSING_CAPABILITY, message, {"requiredCapabilities": request.required_capabilities}
-        )
+    def require_extension(self, identifier: str) -> dict[str, Any]:
+        """Return the settings that the client declared for an extension; refuse a client that did not."""
+        settings = self.client.extensions.get(identifier)
+        if settings is None:
+            raise self._incapable(f"extensions.{identifier}", {"extensions": {identifier: {}}})
+        return settings
+
+    def _incapable(self, what: str, required: dict[str, Any]) -> ProtocolError | ToolError:
+        failure = missing_capability(what, required)
+        return failure if self.revision.stateless else ToolError(failure.message)
 
     async def _ask_now(self, request: InputRequest) -> Any:
         result = await self.connection.ask(self.outlet, request.method, request.params_in(self.revision))

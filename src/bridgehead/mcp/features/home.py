@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal
 
-from msgspec import field
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ..calls.call_hook import CallHook, wrap_hook
@@ -35,6 +35,22 @@ class Implementation(Wire, frozen=True):
         """Leave out what a revision does not define."""
         info = fit(self, revision)
         return info if revision.icons else replace(info, description=None, website_url=None)
+
+
+class Extension(Struct, frozen=True):
+    """An extension of the protocol that a bridge speaks, with what it says of it."""
+
+    settings: dict[str, Any]
+    handshake: bool = True
+    """Whether clients of the handshake era hear of it; some extensions exist only in the stateless one."""
+
+    def merge(self, other: Extension) -> Extension:
+        """Join what two bridges say of one extension; they must not contradict each other."""
+        for key in self.settings.keys() & other.settings.keys():
+            if self.settings[key] != other.settings[key]:
+                message = f"two bridges give {key!r} of the same extension different values"
+                raise ValueError(message)
+        return Extension({**self.settings, **other.settings}, self.handshake and other.handshake)
 
 
 class Home:

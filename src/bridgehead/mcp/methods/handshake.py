@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import jsonrpc
+from ..bridge import Bridge
 from ..calls.context import Context, check_level
 from ..calls.params import InitializeParams, Params, SetLevelParams
 from ..connection import Client
@@ -29,6 +30,7 @@ class Capabilities(Wire, frozen=True):
     prompts: Capability | None = None
     completions: Capability | None = None
     logging: Capability | None = None
+    extensions: dict[str, dict[str, Any]] | None = None
 
 
 def list_capabilities(server: Server, revision: Revision) -> Capabilities:
@@ -44,7 +46,18 @@ def list_capabilities(server: Server, revision: Revision) -> Capabilities:
         prompts=listed("prompts", bridge.prompts),
         completions=Capability() if bridge.completers and revision.completions_capability else None,
         logging=Capability() if bridge.logging else None,
+        extensions=_list_extensions(bridge, revision) or None,
     )
+
+
+def _list_extensions(bridge: Bridge[Any], revision: Revision) -> dict[str, dict[str, Any]]:
+    if revision.name == bridge.contract_revision:
+        return {}
+    return {
+        identifier: extension.settings
+        for identifier, extension in bridge.extensions.items()
+        if revision.stateless or extension.handshake
+    }
 
 
 def initialize(server: Server, context: Context[Any], params: InitializeParams) -> Body:
