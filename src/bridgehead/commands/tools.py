@@ -35,7 +35,9 @@ def parser() -> Parser:
     completed_by(found.add_argument("bridge", nargs="?"), lambda *_: plugins.names())
     found.add_argument("--json", action="store_true", help="print them as a client gets them")
     found.add_argument(
-        "--cost", action="store_true", help="show what each tool adds to every conversation, in bytes and tokens"
+        "--cost",
+        action="store_true",
+        help="show what each tool adds to every conversation, in bytes and tokens",
     )
     return found
 

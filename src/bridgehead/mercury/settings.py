@@ -145,8 +145,8 @@ class MercurySettings(StateSettings, LogSettings):
         "MERCURY_TOOLSETS",
         TOOLSETS.kind,
         (ALL_TOOLSETS,),
-        "Groups of tools to offer beside chat, streams, fill-in and the list of models: edits, decide, batch, "
-        "usage; `all`, or `core` for none of them.",
+        "Groups of tools to offer beside chat, streams, fill-in and the list of models: edits, decide, "
+        "batch, usage; `all`, or `core` for none of them.",
     )
     files = Setting(
         "MERCURY_FILES",

@@ -1,4 +1,4 @@
-"""Tool filter: which of a bridge's tools are offered at all: all, those that only read, by name, or by group."""
+"""Tool filter: which of a bridge's tools are offered: all, those that only read, by name, or by group."""
 
 from __future__ import annotations
 

@@ -138,8 +138,7 @@ class ChatOptions(CompletionArguments):
     stop: Stop | UnsetType = UNSET
     user: str | UnsetType = UNSET
     max_completion_tokens: (
-        Annotated[int, Meta(ge=1, description="Instead of max_tokens; counts reasoning too")]
-        | UnsetType
+        Annotated[int, Meta(ge=1, description="Instead of max_tokens; counts reasoning too")] | UnsetType
     ) = UNSET
     reasoning_effort: Literal["instant", "low", "medium", "high"] | UnsetType = UNSET
     response_format: (
@@ -158,10 +157,7 @@ class Chat(ChatOptions, kw_only=True):
     )
     tool_choice: Literal["auto", "required", "none"] | NamedTool | UnsetType = UNSET
     diffusing: (
-        Annotated[
-            bool, Meta(description="Stream each refined state of the whole text")
-        ]
-        | UnsetType
+        Annotated[bool, Meta(description="Stream each refined state of the whole text")] | UnsetType
     ) = UNSET
 
 

@@ -23,9 +23,9 @@ STREAM = "mercury_chat_stream"
 def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
     """Declare the chat tools."""
     bridge.tool(
-        "Ask the Mercury diffusion LLM, which answers very fast. Returns the whole answer, with model, tokens, "
-        f"finish reason and cost in `metadata`. To watch a long answer grow use {STREAM}; for many prompts "
-        "use mercury_batch.",
+        "Ask the Mercury diffusion LLM, which answers very fast. Returns the whole answer, with model, "
+        f"tokens, finish reason and cost in `metadata`. To watch a long answer grow use {STREAM}; for many "
+        "prompts use mercury_batch.",
         name=COMPLETION,
         title="Mercury chat",
         read_only=True,

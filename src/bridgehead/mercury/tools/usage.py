@@ -54,9 +54,7 @@ class UsageArguments(Struct, forbid_unknown_fields=True):
     days: Annotated[
         int, Meta(ge=0, le=400, description="Also report the history of so many days up to today")
     ] = 0
-    by: Annotated[
-        tuple[Dimension, ...], Meta(description="How to split the history")
-    ] = ("day",)
+    by: Annotated[tuple[Dimension, ...], Meta(description="How to split the history")] = ("day",)
 
 
 Row = dict[str, str | float]
@@ -79,8 +77,8 @@ class UsageReport(Struct, omit_defaults=True):
 def declare(bridge: Bridge[Service]) -> None:
     """Declare the tool."""
     bridge.tool(
-        "Report calls, tokens and cost by model (since this server started, and today over all servers of this "
-        "user), cache hits, and what is left of rate limits and budgets; with days, the history too.",
+        "Report calls, tokens and cost by model (since this server started, and today over all servers of "
+        "this user), cache hits, and what is left of rate limits and budgets; with days, the history too.",
         name=USAGE,
         title="Mercury usage",
         read_only=True,
