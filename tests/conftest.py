@@ -1,12 +1,13 @@
 """For all tests: a time limit and patience, children that can be interrupted, output that xdist can carry."""
 
 import signal
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support import time_limit
+from tests.support.postgres_server import PostgresServer, running
 
 # Both measure how busy the machine is.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -33,3 +34,16 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 def _carried(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A PostgreSQL that tests share and do not break."""
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def database_url(postgres_server: PostgresServer) -> str:
+    """The address of an empty database."""
+    return postgres_server.make_database()

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from bridgehead.runtime.findings import Finding
     from bridgehead.runtime.metrics import Metrics
+    from bridgehead.runtime.stores import migrations
 
 NAME = "aocMCP"
 VERSION = "1.0.0"
@@ -137,6 +138,14 @@ def _commands() -> Commands:
     return commands
 
 
+def _schema() -> migrations.Schema:
+    from pathlib import Path
+
+    from bridgehead.runtime.stores import migrations
+
+    return migrations.read_schema("aoc", Path(__file__).parent / "database" / "migrations")
+
+
 manifest = Manifest(
     name="aoc",
     title="Advent of Code",
@@ -149,6 +158,7 @@ manifest = Manifest(
     demo=_demo,
     trial=_trial,
     commands=_commands,
+    schema=_schema,
     form=(
         FormField("AOC_DATA_DIR", "Data folder", is_required=True),
         FormField("AOC_YEAR", "Year of the event"),

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 
+from bridgehead.runtime.directories import DatabaseSettings
 from bridgehead.runtime.logs import LogSettings
 from bridgehead.runtime.settings import PATH, TEXT, Kind, Setting, SettingError, choice, whole
 from bridgehead.runtime.tool_filter import ALL_TOOLSETS, Toolsets
@@ -34,7 +35,7 @@ TOOLSETS = Toolsets(
 )
 
 
-class AocSettings(LogSettings):
+class AocSettings(LogSettings, DatabaseSettings):
     """What the environment says about the aoc bridge."""
 
     data_dir = Setting(

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from bridgehead.runtime.findings import Finding
     from bridgehead.runtime.metrics import Metrics
 
+    from .calling.provider import Provider
+
 _INSTRUCTIONS = (
     "Mercury is a diffusion LLM that answers very fast. mercury_chat_completion asks it, mercury_chat_stream "
     "shows the answer as it grows, mercury_fim_completion fills a gap in code, mercury_apply_edit and "
@@ -92,7 +94,37 @@ def _declare_metrics(metrics: Metrics, opened: list[Service]) -> None:
         return read
 
     for field, about in _USED.items():
-        metrics.total(f"mercury_{field}_total", about, make_reader(field), "model")
+        metrics.total(f"bridgehead_mercury_{field}_total", about, make_reader(field), "model")
+
+    def read_providers(is_so: Callable[[Provider], bool]) -> Callable[[], dict[tuple[str, ...], float]]:
+        return lambda: {
+            (name,): float(is_so(provider))
+            for service in opened
+            for name, provider in service.providers.items()
+        }
+
+    metrics.gauge(
+        "bridgehead_mercury_provider_up",
+        "Whether a provider answered when it was last checked.",
+        read_providers(lambda provider: not provider.problem),
+        "provider",
+    )
+    metrics.gauge(
+        "bridgehead_mercury_breaker_open",
+        "Whether a provider has failed so often that nothing is sent to it for a while.",
+        read_providers(lambda provider: provider.breaker.is_open),
+        "provider",
+    )
+    metrics.gauge(
+        "bridgehead_mercury_budget_left_usd",
+        "What is left of everybody's budget, in US dollars.",
+        lambda: {
+            (period,): spending.left
+            for service in opened
+            for period, spending in service.budget.latest.items()
+        },
+        "period",
+    )
 
 
 def far_side(service: Service | None) -> FarSide:
@@ -104,9 +136,17 @@ def far_side(service: Service | None) -> FarSide:
     down = service.providers_down
     if MERCURY in down:
         return FarSide(is_there=False, says="The API keeps failing and is left alone for a moment.")
+    if service.mercury.problem:
+        return FarSide(is_there=False, says=service.mercury.problem)
+    down += [name for name, one in service.providers.items() if one.problem and name not in down]
     if down:
         return FarSide(is_there=True, says=f"Providers that keep failing: {', '.join(down)}.")
     return FarSide(is_there=True, says=f"{service.keys.count} key(s) for {service.settings.api_url}.")
+
+
+async def probe(service: Service) -> None:
+    """Ask the API whether it is there, without a call, so that `far_side` knows."""
+    await service.check()
 
 
 def serve(bridge: Bridge[Service], settings: MercurySettings) -> int:
@@ -171,6 +211,7 @@ manifest = Manifest(
     settings=MercurySettings,
     make=make_bridge,
     far_side=far_side,
+    probe=probe,
     doctor=_doctor,
     demo=_demo,
     trial=_trial,

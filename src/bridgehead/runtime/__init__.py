@@ -12,6 +12,7 @@ __all__ = [
     "durable",
     "env_file",
     "errors",
+    "events",
     "findings",
     "http",
     "logs",
@@ -19,6 +20,7 @@ __all__ = [
     "metrics",
     "plugins",
     "settings",
+    "stores",
     "timing",
     "tool_filter",
 ]
