@@ -19,7 +19,7 @@ from .event import Event
 from .files import watching
 from .files.entries import RecordKey
 from .files.layout import find_folders
-from .settings import AocSettings
+from .settings import TOOLSETS, AocSettings
 from .tools import attempts, leaderboard, prompts, puzzles, records
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ def make_bridge(
         lifespan=lifespan,
         dialect=AocDialect(),
         contract_revision=CONTRACT_REVISION,
+        output_schemas="outline",
         changing={"resources"},
         subscribable=True,
         logging=False,
@@ -87,6 +88,7 @@ def make_bridge(
     leaderboard.declare(bridge)
     attempts.declare(bridge)
     prompts.declare(bridge)
+    TOOLSETS.restrict(bridge, settings.toolsets)
     return bridge
 
 

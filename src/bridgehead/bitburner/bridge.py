@@ -16,7 +16,7 @@ from .errors import BitburnerDialect
 from .game import paths
 from .game.counters import GameCounters
 from .session import Session, open_session
-from .settings import BitburnerSettings
+from .settings import TOOLSETS, BitburnerSettings
 from .tools import (
     definitions,
     files,
@@ -79,12 +79,14 @@ def make_bridge(
         instructions=INSTRUCTIONS,
         lifespan=lifespan,
         dialect=BitburnerDialect(),
+        output_schemas="outline",
         changing={"resources"},
         subscribable=True,
     )
     tools = ToolDeclarer(bridge, read_only=settings.read_only)
     for noun in _NOUNS:
         noun.declare(tools)
+    TOOLSETS.restrict(bridge, settings.toolsets)
     CallObserver(bridge, counted)
     resources.declare(bridge)
     prompts.declare(bridge)

@@ -15,7 +15,7 @@ from .calling.audit import audit_calls
 from .calling.routes import MERCURY
 from .calling.service import Service, open_service
 from .errors import MercuryDialect
-from .settings import MercurySettings
+from .settings import TOOLSETS, MercurySettings
 from .tools import batch, chat, code, decide, edits, models, prompts, usage
 
 if TYPE_CHECKING:
@@ -59,11 +59,13 @@ def make_bridge(settings: MercurySettings, metrics: Metrics | None = None) -> Br
         instructions=_INSTRUCTIONS,
         lifespan=lifespan,
         dialect=MercuryDialect(),
+        output_schemas="outline",
     )
     for completing in (chat, code, edits, decide, batch):
         completing.declare(bridge, settings)
     for part in (models, usage, prompts):
         part.declare(bridge)
+    TOOLSETS.restrict(bridge, settings.toolsets)
     audit_calls(bridge)
     return bridge
 
