@@ -1,4 +1,4 @@
-"""For all tests: a time limit, children that can be interrupted, output that xdist can carry, a Redis."""
+"""For all tests: a time limit, children that can be interrupted, output that xdist can carry, servers."""
 
 import signal
 from collections.abc import Generator, Iterator
@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support import time_limit
+from tests.support.postgres_server import PostgresServer, running
 from tests.support.redis_server import RedisServer, running_redis
 
 # Both measure how busy the machine is.
@@ -34,6 +35,19 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 def _carried(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A PostgreSQL that tests share and do not break."""
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def database_url(postgres_server: PostgresServer) -> str:
+    """The address of an empty database."""
+    return postgres_server.make_database()
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from tests.support.http_server import JSON_POST, mirrored
 from tests.support.messages import call, encode, stateless
 
 OLD, NEW = "the-old-key-of-these-replicas-0123", "the-new-key-of-these-replicas-0123"
-FORM = {"elicitation": {"form": {}}}
+FORM: dict[str, Any] = {"elicitation": {"form": {}}}
 
 
 @contextmanager

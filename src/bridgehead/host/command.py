@@ -11,6 +11,7 @@ from bridgehead.mcp.http.server import listen
 from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.greeting import greet_operator
 from bridgehead.runtime.manifest import Manifest
 
 from . import tls
@@ -50,6 +51,7 @@ def main(arguments: list[str], environment: Mapping[str, str], manifests: Manife
         supervision.check_bridges(wanted, settings.workers)
     with _listen(settings, environment) as listening:
         job = Job(settings, wanted, environment, listening, settings.derive_keys("request state"))
+        greet_operator(wanted, job.address, needs_token=settings.needs_auth)
         if settings.workers > 1:
             _serve_together(job)
         else:

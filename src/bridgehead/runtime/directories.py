@@ -50,8 +50,8 @@ class StateSettings(Settings):
     )
 
 
-class StoreSettings(StateSettings):
-    """The servers that hold what several replicas share; without them, everything is this machine's."""
+class ReplicaSettings(Settings):
+    """What several replicas agree through; without it, everything is this process's."""
 
     redis_url = Setting(
         "BRIDGEHEAD_REDIS_URL",
@@ -112,3 +112,29 @@ def make_private(folder: Path) -> Path:
             next_step="Set BRIDGEHEAD_STATE_DIR to a folder that can be written to.",
         ) from failure
     return folder
+
+
+# --- servers ------------------------------------------------------------------------------------------------
+
+
+def _postgres_url(text: str) -> str | None:
+    if not text.startswith(("postgresql://", "postgres://")):
+        raise ValueError(text)
+    return text
+
+
+POSTGRES_URL = Kind(_postgres_url, "a postgresql:// address", noun="database address")
+
+
+class DatabaseSettings(Settings):
+    """The PostgreSQL database that replicas share."""
+
+    database_url = Setting(
+        "BRIDGEHEAD_DATABASE_URL",
+        POSTGRES_URL,
+        None,
+        "PostgreSQL for what must never be lost: records, tokens, usage, audit. "
+        "Needs `bridgehead[postgres]`. Add `?statement_cache_size=0` behind a bouncer in transaction mode.",
+        secret=True,
+        shown="files and SQLite on this machine",
+    )

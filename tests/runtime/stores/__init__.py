@@ -1,1 +1,1 @@
-"""The connections to the servers that replicas share."""
+"""Tests of the stores that processes share."""

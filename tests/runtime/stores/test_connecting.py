@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.runtime.directories import StoreSettings
+from bridgehead.runtime.directories import ReplicaSettings
 from bridgehead.runtime.settings import SettingError
 from bridgehead.runtime.stores.connecting import run_within
 from tests.runtime.stores.test_redis import connected
@@ -21,18 +21,18 @@ def test_an_address_that_is_not_one_of_redis_is_refused(url: str) -> None:
     with pytest.raises(
         SettingError, match=r"BRIDGEHEAD_REDIS_URL is .*: expected an address such as redis://"
     ):
-        StoreSettings({"BRIDGEHEAD_REDIS_URL": url})
+        ReplicaSettings({"BRIDGEHEAD_REDIS_URL": url})
 
 
 def test_a_password_in_an_address_is_never_shown() -> None:
-    settings = StoreSettings({"BRIDGEHEAD_REDIS_URL": "redis://user:secret@cache:6379/0"})
+    settings = ReplicaSettings({"BRIDGEHEAD_REDIS_URL": "redis://user:secret@cache:6379/0"})
 
     assert dict(settings.summary())["BRIDGEHEAD_REDIS_URL"] == "redis://***@cache:6379/0"
 
 
 def test_short_keys_for_state_are_refused_without_showing_them() -> None:
     with pytest.raises(SettingError, match="BRIDGEHEAD_STATE_KEYS is not a valid list of keys") as caught:
-        StoreSettings({"BRIDGEHEAD_STATE_KEYS": "k" * 32 + ",too-short"})
+        ReplicaSettings({"BRIDGEHEAD_STATE_KEYS": "k" * 32 + ",too-short"})
     assert "too-short" not in str(caught.value)
 
 

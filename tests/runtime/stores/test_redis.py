@@ -8,7 +8,7 @@ from time import perf_counter
 
 import pytest
 
-from bridgehead.runtime.directories import StoreSettings
+from bridgehead.runtime.directories import ReplicaSettings
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.stores import Script, StoreError, StoreUnavailable, open_redis
 from bridgehead.runtime.stores.redis import MOST_WAITING, Redis
@@ -182,7 +182,7 @@ async def test_more_than_can_wait_is_refused(redis_server: RedisServer) -> None:
 
 
 async def test_a_process_has_one_connection_for_all_who_ask(redis_server: RedisServer) -> None:
-    settings = StoreSettings({"BRIDGEHEAD_REDIS_URL": redis_server.url, "BRIDGEHEAD_REDIS_SECONDS": "10"})
+    settings = ReplicaSettings({"BRIDGEHEAD_REDIS_URL": redis_server.url, "BRIDGEHEAD_REDIS_SECONDS": "10"})
     first, second = open_redis(settings), open_redis(settings)
     assert first is not None
     assert first is second
@@ -199,7 +199,7 @@ async def test_a_process_has_one_connection_for_all_who_ask(redis_server: RedisS
 
 
 def test_nothing_is_opened_where_nothing_is_set() -> None:
-    assert open_redis(StoreSettings({})) is None
+    assert open_redis(ReplicaSettings({})) is None
 
 
 async def test_metrics_tell_how_redis_is(redis_server: RedisServer) -> None:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from ..errors import BridgeError, Unavailable
 
 if TYPE_CHECKING:
-    from ..directories import StoreSettings
+    from ..directories import ReplicaSettings
     from .redis import Redis
 
-__all__ = ["Script", "StoreError", "StoreUnavailable", "open_redis"]
+__all__ = ["Script", "StoreError", "StoreUnavailable", "migrations", "open_redis", "postgres"]
 
 
 class StoreError(BridgeError):
@@ -44,7 +44,7 @@ class Script:
         return sha1(self.text.encode(), usedforsecurity=False).hexdigest()
 
 
-def open_redis(settings: StoreSettings) -> Redis | None:
+def open_redis(settings: ReplicaSettings) -> Redis | None:
     """Return this process's connection to Redis, not started; None where no setting names one."""
     if settings.redis_url is None:
         return None
