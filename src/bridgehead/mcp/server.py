@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from . import changes
 from .bridge import Bridge
 from .calls.context import Context
-from .calls.multi_round import MultiRound
+from .calls.multi_round import Keys, MultiRound
 from .changes import Listener
 from .connection import Client, Connection, Outlet
 from .features.home import Home
@@ -38,7 +38,7 @@ class Server:
         bridge: Bridge[Any],
         *,
         limits: Limits | None = None,
-        state_key: bytes | None = None,
+        state_key: Keys | None = None,
         lifespans: Lifespans | None = None,
         tasks: Tasks | None = None,
         scope: str | None = None,
