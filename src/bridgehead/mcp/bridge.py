@@ -14,7 +14,7 @@ from .changes import Changes
 from .errors import Dialect
 from .features.content import Icon
 from .features.handlers import run_in_thread
-from .features.home import Extension, Home, Implementation
+from .features.home import Extension, Home, Implementation, OutputSchemas
 from .features.prompts import Prompt
 from .features.resources import Resource, ResourceItem, Template, TemplateItem
 from .features.tools import Recall, Tool, ToolHints
@@ -49,9 +49,10 @@ class Bridge(Home, Generic[State]):
         read_ttl_ms: int = 0,
         cache_scope: Literal["public", "private"] = "private",
         contract_revision: str | None = None,
+        output_schemas: OutputSchemas = "full",
     ) -> None:
         info = Implementation(name, version, title, description, website_url, icons or None)
-        super().__init__(info, lifespan, dialect, contract_revision)
+        super().__init__(info, lifespan, dialect, contract_revision, output_schemas)
         self.instructions = instructions
         self.changing = frozenset(changing)
         """The lists whose changes are announced."""

@@ -16,6 +16,7 @@ from msgspec import UNSET
 from . import jsonrpc
 from .bridge import Bridge
 from .calls.context import Context, find_input_requests
+from .calls.multi_round import Keys
 from .calls.params import META_PREFIX, CancelledParams
 from .connection import Client, Connection, Outlet, Reply
 from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, Dialect, Failure, ProtocolError, ToolError
@@ -44,7 +45,7 @@ class Dispatcher(Server):
         bridge: Bridge[Any],
         *,
         limits: Limits | None = None,
-        state_key: bytes | None = None,
+        state_key: Keys | None = None,
         lifespans: Lifespans | None = None,
         on_error: OnError | None = None,
     ) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from . import changes
 from .bridge import Bridge
 from .calls.context import Context
-from .calls.multi_round import MultiRound
+from .calls.multi_round import Keys, MultiRound
 from .changes import Listener
 from .connection import Client, Connection, Outlet
 from .features.home import Home
@@ -35,7 +35,7 @@ class Server:
         bridge: Bridge[Any],
         *,
         limits: Limits | None = None,
-        state_key: bytes | None = None,
+        state_key: Keys | None = None,
         lifespans: Lifespans | None = None,
     ) -> None:
         self.bridge = bridge

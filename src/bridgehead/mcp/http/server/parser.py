@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from .request import Http1Request
 
 MOST_HEAD_BYTES = 64 * 1024
+_MOST_RAW_HEAD_BYTES = 2 * MOST_HEAD_BYTES
+"""What a head may weigh with everything around its fields. The parser does not say where in a slice a head
+begins, so this bound is known only to a slice; the one above is exact, however the bytes are cut."""
 MOST_HEADERS = 128
 MOST_LENGTH_DIGITS = 18
 SLICE_BYTES = 8 * 1024
@@ -89,7 +92,7 @@ class RequestParser:
         self._parse(data)
         if self.is_in_head:
             self._head_bytes += size
-            if self._head_bytes > MOST_HEAD_BYTES:
+            if self._head_bytes > _MOST_RAW_HEAD_BYTES:
                 raise _HEAD_TOO_LARGE
         elif incoming is not None and self.incoming is incoming:
             body = self._body_bytes - body_before
