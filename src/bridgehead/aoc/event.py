@@ -22,7 +22,6 @@ from .ranking.board import Board, Filters, Row, Skipped
 from .ranking.history import Page, Run
 
 if TYPE_CHECKING:
-
     from .files.attempts import Attempts, Stopwatch
     from .files.day_file import Recorded
     from .files.entries import Entry, Group, Measure, RecordKey
