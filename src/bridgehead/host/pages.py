@@ -20,16 +20,16 @@ from .auth.rejection import reject_method
 from .registry import BridgeStatus, Registry
 from .request import HostRequest
 from .routes import ALIVE, METRICS, NO_OAUTH, READY, RESOURCE, Route
-from .telemetry.metrics import (
+from .telemetry.exposition import (
     CONTENT_TYPE,
     OPENMETRICS,
     OPENMETRICS_TYPE,
     Given,
-    HostMetrics,
     join_pages,
     to_openmetrics,
     write_metrics,
 )
+from .telemetry.metrics import HostMetrics
 
 if TYPE_CHECKING:
     from .workers.forwarding import Workers

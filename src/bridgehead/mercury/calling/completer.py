@@ -228,6 +228,7 @@ class Completer:
             provider.breaker.record_nothing()
             raise
         provider.breaker.record_success()
+        provider.problem = ""
         completion.metadata.cost_usd = await _price(provider, completion.metadata, call.model)
         if self._routes.routes:
             completion.metadata.provider = provider.name
