@@ -88,7 +88,7 @@ def make_application(
     environment: Mapping[str, str],
     clock: Clock,
     *,
-    state_key: bytes,
+    state_keys: tuple[bytes, ...],
     tracer: Tracer | None = None,
     workers: Workers | None = None,
     certificate: Certificate | None = None,
@@ -107,7 +107,7 @@ def make_application(
         settings.tool_filter,
         guard,
         limits_of(settings),
-        state_key=state_key,
+        state_keys=state_keys,
         session_prefix="" if workers is None else workers.session_prefix,
         on_error=lambda *error: metrics.count_error(*error),  # noqa: PLW0108 - it is made below
     )
