@@ -160,8 +160,7 @@ def _print_table(view: BoardView, board: Board, chosen: Namespace) -> None:
     from .ranking import rendering, wording
 
     if not board.rows:
-        known = [row.llm for row in view.board.rows]
-        sys.stdout.write(wording.no_runs_text(chosen.llm, known, chosen.day, view.days) + "\n")
+        sys.stdout.write(wording.no_runs_text(chosen.llm, view.known, chosen.day, view.days) + "\n")
         return
     console = Console()
     width = console.width

@@ -24,7 +24,7 @@ from .ranking.history import Page, Run
 if TYPE_CHECKING:
     from .files.attempts import Attempts, Stopwatch
     from .files.day_file import Recorded
-    from .files.entries import Entry, Group, RecordKey
+    from .files.entries import Entry, Group, Measure, RecordKey
     from .files.instructions import Verdict
     from .files.names import Aliases
     from .files.recorder import NewRun, Recorder
@@ -45,6 +45,8 @@ class BoardView(Struct, frozen=True):
     """Files that could not be read, and are not in it."""
     days: list[int]
     """The days that have runs."""
+    known: list[str]
+    """The models that have runs or attempts, whatever was measured."""
 
 
 class HistoryView(Struct, frozen=True):
@@ -141,16 +143,23 @@ class Event:
         return await asyncio.to_thread(self.board_now, filters)
 
     def board_now(self, filters: Filters) -> BoardView:
-        """Do the same at once. Blocks."""
-        from .files.names import match_names
+        """Do the same at once. Blocks.
 
+        A model that was asked for, and is only on the board of the other measure, is shown there.
+        """
         skipped: list[Skipped] = []
         aliases = self._aliases(skipped)
         view = self._whole_board(replace(filters, llm=None), aliases, skipped)
         if filters.llm is None:
             return view
-        wanted = match_names(aliases.look_up(filters.llm), (row.llm for row in view.rows))
-        return replace(view, rows=[row for row in view.rows if row.llm in wanted])
+        own = _narrow(view, aliases.look_up(filters.llm))
+        if own.rows:
+            return own
+        measure: Measure = "solving" if view.board.measure == "execution" else "execution"
+        other = self._whole_board(replace(filters, llm=None, measure=measure), aliases, [])
+        shown = _narrow(other, aliases.look_up(filters.llm)) if filters.measure is None else own
+        known = sorted({*view.known, *other.known})
+        return replace(shown if shown.rows else own, known=known)
 
     def _whole_board(self, filters: Filters, aliases: Aliases, skipped: list[Skipped]) -> BoardView:
         from .ranking.standings import rank
@@ -167,7 +176,8 @@ class Event:
             return known[1]
         counts = self.attempts.counts(filters, aliases.of, self.clock.now())
         board = rank({day: found.groups for day, found in records.items()}, filters, aliases.of, counts)
-        view = BoardView(board, board.rows, skipped, self._days_with_runs())
+        names = [row.llm for row in board.rows]
+        view = BoardView(board, board.rows, skipped, self._days_with_runs(), names)
         if len(self._boards) >= MAX_BOARDS:
             self._boards.clear()
         self._boards[filters] = state, view
@@ -220,8 +230,8 @@ class Event:
 
     async def llms(self) -> list[str]:
         """List the models that have records, under the names that they count as."""
-        view = await self.board(Filters())
-        return sorted(row.llm for row in view.rows)
+        boards = [await self.board(Filters(measure=measure)) for measure in ("solving", "execution")]
+        return sorted({name for view in boards for name in view.known})
 
     def _aliases(self, skipped: list[Skipped]) -> Aliases:
         from .files.names import read_or_skip
@@ -235,3 +245,11 @@ class Event:
         """Wait for what is being written."""
         if "recorder" in self.__dict__:
             await self.recorder.close()
+
+
+def _narrow(view: BoardView, name: str) -> BoardView:
+    """Leave only the rows of one model."""
+    from .files.names import match_names
+
+    wanted = match_names(name, view.known)
+    return replace(view, rows=[row for row in view.rows if row.llm in wanted])

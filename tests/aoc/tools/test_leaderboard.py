@@ -181,6 +181,28 @@ async def test_measures_never_meet_on_one_board(data: Data) -> None:
     assert "2 runs of execution time not shown: measure=execution." in text
 
 
+async def test_a_model_without_solving_times_is_found_on_the_other_board(data: Data) -> None:
+    data.put_speeds(1, [entry("solver", 5), entry("runner", 7, measure="execution")])
+    async with connect(data.bridge()) as client:
+        found = await client.call("speed_leaderboard", {"llm": "RUNNER"})
+        missing = await client.text("speed_leaderboard", {"llm": "walker"})
+        not_solving = await client.text("speed_leaderboard", {"llm": "runner", "measure": "solving"})
+
+    assert found["structuredContent"]["measure"] == "execution"
+    assert standing(found["structuredContent"]) == [(1, "runner")]
+    assert missing == "No runs of 'walker' are recorded. Known models: runner, solver."
+    assert not_solving.startswith("No runs are recorded for this.")
+
+
+async def test_a_model_without_a_puzzle_in_common_is_not_compared(data: Data) -> None:
+    data.put_speeds(1, [entry("often", time) for time in (28, 29, 30, 31, 32)])
+    data.put_speeds(2, [entry("once", 2)])
+
+    assert "once (provisional): median 2 ms, no puzzle shared with the leader; " in await said(
+        data, "speed_leaderboard"
+    )
+
+
 async def test_a_board_of_nothing_but_execution_time_is_shown_without_asking(data: Data) -> None:
     data.put_speeds(1, [entry("a", 4, measure="execution")])
 
