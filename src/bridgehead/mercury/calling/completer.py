@@ -155,9 +155,13 @@ class Completer:
 
     def _route(self, call: Call) -> list[Target]:
         """Return where a call goes; without a key for that it is refused before anything else."""
-        targets = [Target(target.provider, target.model or call.model) for target in self._routes.find(call)]
-        call.turn_to(targets[0])
-        self._providers[targets[0].provider].keys.pick()
+        if self._routes.routes:
+            found = self._routes.find(call)
+            targets = [Target(target.provider, target.model or call.model) for target in found]
+            call.turn_to(targets[0])
+        else:
+            targets = [Target(call.provider, call.model)]
+        self._providers[call.provider].keys.pick()
         return targets
 
     async def _name_able_models(self, call: Call, error: MercuryError) -> None:

@@ -42,6 +42,7 @@ OTHER_CLIENTS = "(others)"
 _VERSION = 1
 _MAX_WAL_BYTES = 4 * 1024 * 1024
 _RETRY_SECONDS = 0.02
+_DAY_SECONDS = 24 * 60 * 60
 _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS usage (
         day TEXT NOT NULL,
@@ -108,6 +109,8 @@ class UsageStore:
         self._connection: sqlite3.Connection | None = None
         self._inode = 0
         self._pruned_on = ""
+        self._day = (-1, "")
+        """The UTC day as a number and as text: asked for with every call, and new once a day."""
         self._thread: ThreadPoolExecutor | None = None
         self._sources: list[Source] = []
         self._waiting: list[tuple[Work[Any], asyncio.Future[Any]]] = []
@@ -117,7 +120,11 @@ class UsageStore:
     @property
     def today(self) -> str:
         """The UTC day."""
-        return datetime.fromtimestamp(self._clock.now(), UTC).date().isoformat()
+        now = self._clock.now()
+        number = int(now // _DAY_SECONDS)
+        if number != self._day[0]:
+            self._day = number, datetime.fromtimestamp(now, UTC).date().isoformat()
+        return self._day[1]
 
     def add_source(self, source: Source) -> None:
         """Write what somebody gathers with every transaction."""

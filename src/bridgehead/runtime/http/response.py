@@ -78,9 +78,10 @@ class Response:
 
     async def read_body(self, max_bytes: int, seconds: float | None = None) -> bytes:
         """Return the whole body, waiting this long for each piece; raises `BodyTooLarge` as well."""
-        length = self.header("content-length")
-        if length is not None and int(length) > max_bytes and not self.is_complete:
-            raise BodyTooLarge(max_bytes)
+        if not self.is_complete:
+            length = self.header("content-length")
+            if length is not None and int(length) > max_bytes:
+                raise BodyTooLarge(max_bytes)
         pieces: list[bytes] = []
         size = 0
         while piece := await self.read(seconds):
@@ -88,6 +89,8 @@ class Response:
             if size > max_bytes:
                 raise BodyTooLarge(max_bytes)
             pieces.append(piece)
+            if self.is_complete and not self._pieces:  # nothing follows, so nobody is asked once more
+                break
         return b"".join(pieces)
 
     # --- what the connection calls -------------------------------------------------------------------------
