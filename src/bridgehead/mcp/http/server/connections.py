@@ -12,13 +12,10 @@ import os
 from collections import Counter
 from collections.abc import Callable, Container
 from email.utils import formatdate
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ..message import Handler
 from .parser import Malformed
-
-if TYPE_CHECKING:
-    from .protocol import Http1Protocol
 
 SWEEP_SECONDS = 1.0
 LINGER_SECONDS = 0.5
@@ -40,6 +37,30 @@ def log_rejection(reason: str, address: str, status: int) -> None:
 
 _TOO_MANY = Malformed(503, "connections", b"Too many connections")
 _TOO_MANY_FROM_ADDRESS = Malformed(503, "connections", b"Too many connections from your address")
+
+
+class OpenConnection(Protocol):
+    """A connection that is counted here, closed when it idles, and ended with the server."""
+
+    address: str
+    transport: asyncio.Transport
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing has come in that is not answered."""
+
+    @property
+    def running(self) -> asyncio.Task[None] | None:
+        """What runs for its client."""
+
+    def end(self) -> None:
+        """Close behind the response to the last request."""
+
+    def close(self) -> None:
+        """Close, with everything written that is still to be."""
+
+    def close_if_idle(self, before: float) -> None:
+        """Close if nothing has happened since then."""
 
 
 class Connections:
@@ -67,7 +88,7 @@ class Connections:
         """Addresses that speak for many clients, as a proxy does."""
         self.by_address: Counter[str] = Counter() if by_address is None else by_address
         self.keep_alive_seconds = keep_alive_seconds
-        self._open: set[Http1Protocol] = set()
+        self._open: set[OpenConnection] = set()
         self.handshakes: set[asyncio.Task[None]] = set()
         """The connections that still agree on TLS."""
         self._left_behind: set[asyncio.Task[None]] = set()
@@ -81,7 +102,7 @@ class Connections:
         """Whether there is no room for another connection."""
         return self._most is not None and len(self._open) + len(self.handshakes) >= self._most
 
-    def enter(self, connection: Http1Protocol) -> Malformed | None:
+    def enter(self, connection: OpenConnection) -> Malformed | None:
         """Count a connection in; returns how it is rejected where there is no room for it."""
         if self._most is not None and len(self._open) >= self._most:
             return _TOO_MANY
@@ -96,7 +117,7 @@ class Connections:
             self.loop.call_later(SWEEP_SECONDS, self._sweep)
         return None
 
-    def leave(self, connection: Http1Protocol, running: asyncio.Task[None] | None) -> None:
+    def leave(self, connection: OpenConnection, running: asyncio.Task[None] | None) -> None:
         """Count a connection out; what still runs for it is kept until it ends."""
         if connection in self._open:
             self._open.discard(connection)
