@@ -22,7 +22,7 @@ from bridgehead.runtime.timing import Clock
 
 from ..api.client import Report, TimeLimit
 from ..api.refusals import list_models, unknown_model
-from ..completion import Completion, Metadata
+from ..completion import Completion
 from ..errors import MercuryError, format_seconds
 from . import response_format
 from .audit import Audit
@@ -182,7 +182,8 @@ class Completer:
                 if not _can_fall_back(error):
                     raise
                 _log.warn("falling back", provider=target.provider, code=error.code, tool=call.tool)
-        call.turn_to(last)
+        if others:
+            call.turn_to(last)
         return await self._send_to(call, deadline, report, retries=True)
 
     async def _send_to(
@@ -232,7 +233,12 @@ class Completer:
             provider.breaker.record_nothing()
             raise
         provider.breaker.record_success()
-        completion.metadata.cost_usd = await _price(provider, completion.metadata, call.model)
+        cost = provider.catalogue.price(completion.metadata, call.model)
+        if cost is None and completion.metadata.usage.total_tokens:
+            # The first answer of a process may come before the prices.
+            await provider.catalogue.wait_for_prices()
+            cost = provider.catalogue.price(completion.metadata, call.model)
+        completion.metadata.cost_usd = cost
         if self._routes.routes:
             completion.metadata.provider = provider.name
         self._settle(hold, completion)
@@ -350,15 +356,6 @@ def _price_worst_case(call: Call, provider: Provider, most: int | None) -> float
             next_step="Try again in a minute; `bridgehead mercury doctor` checks the list of models.",
         )
     return provider.catalogue.worst_cost(call.model, len(call.body), most)
-
-
-async def _price(provider: Provider, metadata: Metadata, model: str) -> float | None:
-    """Return what an answer cost; the first one of a process may come before the prices."""
-    cost = provider.catalogue.price(metadata, model)
-    if cost is None and metadata.usage.total_tokens:
-        await provider.catalogue.wait_for_prices()
-        cost = provider.catalogue.price(metadata, model)
-    return cost
 
 
 def _can_fall_back(error: MercuryError) -> bool:

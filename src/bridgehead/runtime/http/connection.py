@@ -171,6 +171,8 @@ class Connection(asyncio.Protocol):
         if self._unstructured > MAX_HEAD_BYTES and not response.is_complete:
             self.abandon(_HEAD_TOO_LARGE)
         if self._has_news:  # a reader's time limit starts anew with each wake, so only for what it can use
+            if response.pieces:
+                response.count(len(data))
             response.wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -229,7 +231,7 @@ class Connection(asyncio.Protocol):
         response.has_head = self._has_news = True
         self._unstructured = 0
         if self._is_bodiless:
-            self._complete(response)
+            self.on_message_complete()
 
     def on_body(self, piece: bytes) -> None:
         """Take a piece of the body."""
@@ -237,17 +239,14 @@ class Connection(asyncio.Protocol):
         response = self._response
         if response is not None and not response.is_complete:
             self._has_news = True
-            response.add(piece)
+            response.pieces.append(piece)
 
     def on_message_complete(self) -> None:
         """Take the end of the response."""
         response = self._response
         if response is not None and response.has_head:
-            self._complete(response)
-
-    def _complete(self, response: Response) -> None:
-        response.is_complete = self._has_news = True
-        self._is_kept_alive = self._parser.should_keep_alive()
+            response.is_complete = self._has_news = True
+            self._is_kept_alive = self._parser.should_keep_alive()
 
     def _refuse(self, why: str) -> None:
         """Stop the parser; what it raises for this is caught where it is fed."""
