@@ -116,6 +116,8 @@ class UsageStore:
         self._waiting: list[tuple[Work[Any], asyncio.Future[Any]]] = []
         self._committing: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._is_due = False
+        """Whether what the sources have is to be written now."""
 
     @property
     def today(self) -> str:
@@ -161,14 +163,19 @@ class UsageStore:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        self._is_due = True
         if self._committing is None:
             self._committing = asyncio.create_task(self._commit_all())
 
     async def _commit_all(self) -> None:
         try:
             is_working = True
-            while batch := self._next_batch(with_sources=is_working):
-                is_working = await self._commit_batch(batch)
+            # What is counted while a transaction is written waits for its own time. Calls that follow each
+            # other would else keep the disk busy with one transaction after the other.
+            while self._is_due or self._waiting:
+                self._is_due = False
+                if batch := self._next_batch(with_sources=is_working):
+                    is_working = await self._commit_batch(batch)
         finally:
             self._committing = None
 
