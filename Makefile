@@ -24,7 +24,7 @@ COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes \
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: adversary help setup test check docs pictures demo bench compare conformance interop frameworks mutants dist smoke lock clean
+.PHONY: adversary fuzz help setup test check docs pictures demo bench compare conformance interop frameworks mutants dist smoke lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,9 @@ mutants: $(STAMP) ## see that the tests notice faults in the modules that matter
 adversary: $(STAMP) ## send raw bad requests to the HTTP server and to its peers, and compare
 	$(BIN)/python -m tests.adversary
 
+fuzz: $(STAMP) ## search for bytes that break the HTTP server or JSON-RPC; SECONDS=3600 searches for an hour
+	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),120)
+
 frameworks: $(STAMP) ## talk to the clients of agent frameworks (ARGS=--ci for those that CI tries)
 	$(BIN)/python -m tests.frameworks $(ARGS)
 
@@ -96,7 +99,7 @@ smoke: $(STAMP) ## build it, install it outside of the project and use every bri
 lock: ## remake requirements/ from pyproject.toml
 	@test -x $(LOCKER)/bin/uv || { $(PYTHON) -m venv $(LOCKER) && $(LOCKER)/bin/pip install --quiet uv==$(UV_VERSION); }
 	$(LOCKER)/bin/$(COMPILE) pyproject.toml --output-file requirements/runtime.txt
-	$(LOCKER)/bin/$(COMPILE) pyproject.toml --extra oauth --extra otel --constraint requirements/runtime.txt --output-file requirements/team.txt
+	$(LOCKER)/bin/$(COMPILE) pyproject.toml --extra oauth --extra otel --extra postgres --extra redis --constraint requirements/runtime.txt --output-file requirements/team.txt
 	$(LOCKER)/bin/$(COMPILE) pyproject.toml --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt
 	$(LOCKER)/bin/$(COMPILE) --group build --constraint requirements/dev.txt --output-file requirements/build.txt
 

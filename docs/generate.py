@@ -27,7 +27,7 @@ from bridgehead.mcp.features.resources import ResourceItem, TemplateItem
 from bridgehead.mcp.features.tools import Tool
 from bridgehead.mcp.revisions import NEWEST_HANDSHAKE
 from bridgehead.runtime import plugins
-from bridgehead.runtime.directories import StateSettings
+from bridgehead.runtime.directories import DatabaseSettings, ReplicaSettings, StateSettings
 from bridgehead.runtime.logs import LogSettings
 from bridgehead.runtime.manifest import Manifest
 from bridgehead.runtime.settings import Setting, SettingError, Settings
@@ -63,10 +63,14 @@ class Group(NamedTuple):
 
 def groups(parts: Mapping[str, Declared]) -> list[Group]:
     """Put each setting where it belongs, once: what all share first, then the parts in their order."""
-    shared = (*LogSettings.declared, *StateSettings.declared, *ToolFilterSettings.declared)
-    found = [
-        Group("For everything", "What is logged, where files are kept, which tools are offered.", shared)
-    ]
+    shared = (
+        *LogSettings.declared,
+        *StateSettings.declared,
+        *DatabaseSettings.declared,
+        *ReplicaSettings.declared,
+        *ToolFilterSettings.declared,
+    )
+    found = [Group("For everything", "What is logged, where state is kept, which tools are offered.", shared)]
     seen = {setting.name for setting in shared}
     for part, declared in parts.items():
         own = tuple(setting for setting in declared if setting.name not in seen)

@@ -156,8 +156,8 @@ def _met(play: Play) -> dict[str, Callable[[], float]]:
     return {
         "silence": lambda: play.count("rpc_timeouts_total"),
         "drops": lambda: play.count("ws_reconnects_total"),
-        "malformed": lambda: play.count("ws_replies_ignored_total", "malformed"),
-        "unsolicited": lambda: play.count("ws_replies_ignored_total", "unsolicited"),
+        "malformed": lambda: play.count("bridgehead_bitburner_replies_ignored_total", "malformed"),
+        "unsolicited": lambda: play.count("bridgehead_bitburner_replies_ignored_total", "unsolicited"),
     }
 
 

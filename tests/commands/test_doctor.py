@@ -152,5 +152,5 @@ def test_a_bridge_that_is_not_there_is_one_line(person: Person) -> None:
     done = person.run("doctor", "moon")
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("bridgehead doctor: Unknown bridge 'moon'. Expected one of ")
+    assert done.stderr.startswith("bridgehead doctor: Unknown bridge 'moon'. Valid values are ")
     assert done.stderr.count("\n") == 1

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests.frameworks.converters import convert_tools, describe
 from tests.frameworks.environments import Client, InstallError, read_clients
-from tests.frameworks.page import find_snippet, write_results
+from tests.frameworks.page import ADDRESS, TRANSPORTS, find_programs, write_results
 from tests.interop.server_process import free_port, listening
 
 PUZZLE = "Count the gulls."
@@ -32,41 +32,49 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="write docs/clients.md with what was found")
     wanted = parser.parse_args()
     clients = [one for one in read_clients() if wanted.only in one.name and (one.ci or not wanted.ci)]
-    results = {client: try_client(client) for client in clients}
+    results = {
+        (client, transport): try_client(client, transport, program)
+        for client in clients
+        for transport, program in find_programs(client.section).items()
+        if transport not in client.lacks
+    }
     converted = None if wanted.only else convert_tools()
     if converted is not None:
         print(describe(converted), flush=True)
     if wanted.write and converted is not None:
         write_results(results, converted)
-    failed = [client for client, problem in results.items() if problem]
+    failed = [problem for problem in results.values() if problem]
     print(f"{len(results) - len(failed)} passed, {len(failed)} failed")
     return 1 if failed or not results or (converted is not None and converted.refused) else 0
 
 
-def try_client(client: Client) -> str:
-    """Run a client's snippet; returns what is wrong, or nothing."""
+def try_client(client: Client, transport: str, program: str) -> str:
+    """Run a client's snippet over a transport; returns what is wrong, or nothing."""
     started = time.monotonic()
-    problem = _try(client)
+    problem = _try(client, program)
     outcome = f"failed: {problem}" if problem else "ok"
-    print(f"{outcome:8}{client.name} {client.version} ({time.monotonic() - started:.0f} s)", flush=True)
+    seconds = time.monotonic() - started
+    print(f"{outcome:8}{client.name} {client.version}, {TRANSPORTS[transport]} ({seconds:.0f} s)", flush=True)
     return problem
 
 
-def _try(client: Client) -> str:
+def _try(client: Client, program: str) -> str:
     try:
-        program, folder = client.prepare()
+        interpreter, folder = client.prepare()
     except InstallError as error:
         return f"does not install: {error}"
-    snippet = folder / ("snippet.mjs" if client.npm else "snippet.py")
-    snippet.write_text(find_snippet(client.section), encoding="utf-8")
+    for name, other in client.renamed:
+        program = program.replace(name, other)
     with tempfile.TemporaryDirectory() as home:
         puzzles = Path(home, "data", "instructions")
         puzzles.mkdir(parents=True)
         (puzzles / "Day01_phase1.md").write_text(PUZZLE, encoding="utf-8")
-        environment = _environment(Path(home), folder / "node_modules" / ".bin")
-        with _hosting(environment) if client.http else nullcontext(""):
+        environment = _environment(Path(home), folder)
+        with _hosting(environment) if ADDRESS in program else nullcontext(ADDRESS) as address:
+            snippet = folder / ("snippet.mjs" if client.npm else "snippet.py")
+            snippet.write_text(program.replace(ADDRESS, address), encoding="utf-8")
             done = subprocess.run(
-                [program, str(snippet)],
+                [interpreter, str(snippet)],
                 cwd=home,
                 env=environment,
                 capture_output=True,
@@ -81,27 +89,28 @@ def _try(client: Client) -> str:
 
 
 @contextmanager
-def _hosting(environment: dict[str, str]) -> Iterator[None]:
-    """Serve the bridge over HTTP too, and tell the snippet where."""
+def _hosting(environment: dict[str, str]) -> Iterator[str]:
+    """Serve the bridge over HTTP too, and give the address."""
     port = free_port()
     command = [sys.executable, "-m", "bridgehead", "serve", "--bridges", "aoc", "--port", str(port)]
     with listening(command, port, {**environment, "LOG_LEVEL": "error"}) as address:
-        environment["BRIDGEHEAD_URL"] = f"{address}/mcp"
-        yield
+        yield address
 
 
-def _environment(home: Path, commands: Path) -> dict[str, str]:
-    """Give what a snippet needs, with our commands on the path, and no word to anybody's telemetry."""
+def _environment(home: Path, folder: Path) -> dict[str, str]:
+    """Give what a snippet needs, with the commands of both sides, and no word to anybody's telemetry."""
+    commands = (Path(sys.executable).parent, folder / "node_modules" / ".bin", folder / "bin")
     return {
         "AOC_DATA_DIR": str(home / "data"),
         "BRIDGEHEAD_STATE_DIR": str(home / "state"),
-        "PATH": os.pathsep.join([str(commands), str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "PATH": os.pathsep.join([*map(str, commands), os.environ["PATH"]]),
         "HOME": str(home),
         "MCP_USE_ANONYMIZED_TELEMETRY": "false",
         "CREWAI_DISABLE_TELEMETRY": "true",
         "CREWAI_DISABLE_TRACKING": "true",
         "OTEL_SDK_DISABLED": "true",
         "OPENAI_API_KEY": "none",
+        "NODE_OPTIONS": "--experimental-eventsource",  # TypeScript SDK 1.0 takes the one of its platform
     }
 
 

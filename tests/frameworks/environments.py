@@ -28,8 +28,10 @@ class Client:
     section: str
     """The heading in docs/clients.md under which its snippet stands."""
     npm: bool = False
-    http: bool = False
-    """Whether it needs a server at a URL, and not a command."""
+    lacks: tuple[str, ...] = ()
+    """Transports that its page shows, and that this version does not have yet."""
+    renamed: tuple[tuple[str, str], ...] = ()
+    """Names in the snippet, and what this version calls them."""
     ci: bool = False
     shows_errors: bool = True
     """Whether its snippet asks for a day that does not exist too."""
@@ -53,7 +55,14 @@ class Client:
 def read_clients() -> list[Client]:
     listed = tomllib.loads(Path(__file__).with_name("clients.toml").read_text(encoding="utf-8"))
     return [
-        Client(name, tuple(entry.pop("requirements")), entry.pop("section"), **entry)
+        Client(
+            name,
+            tuple(entry.pop("requirements")),
+            entry.pop("section"),
+            lacks=tuple(entry.pop("lacks", ())),
+            renamed=tuple(entry.pop("renamed", {}).items()),
+            **entry,
+        )
         for name, entry in listed.items()
     ]
 

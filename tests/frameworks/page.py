@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, datetime
 
-from tests.frameworks.converters import NOT_STRICT, Converted
+from tests.frameworks.converters import Converted
 from tests.frameworks.environments import Client
 from tests.interop.node import ROOT
 
@@ -12,16 +12,40 @@ BEGIN = "<!-- results: written by `python -m tests.frameworks --write` -->"
 END = "<!-- end of results -->"
 
 
-def find_snippet(section: str) -> str:
-    """Return the code that stands under a heading of the page."""
+ADDRESS = "http://127.0.0.1:3000"
+"""Where the snippets of the page look for a host."""
+TRANSPORTS = {"stdio": "stdio", "http": "HTTP", "sse": "HTTP+SSE"}
+"""The transports, and their names on the page."""
+Results = dict[tuple[Client, str], str]
+"""What is wrong with a client over a transport, or nothing."""
+
+
+def find_programs(section: str) -> dict[str, str]:
+    """Return the programs that stand under a heading of the page, by transport."""
     text = PAGE.read_text(encoding="utf-8")
-    found = re.search(rf"^## {re.escape(section)}\n.*?^```\w+\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    if found is None:
+    found = re.search(rf"^## {re.escape(section)}(\n.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(
+        r"([^\n]*)\n\n```\w+\n(.*?)^```$", found[1] if found else "", re.MULTILINE | re.DOTALL
+    )
+    if not blocks:
         raise SystemExit(f"docs/clients.md has no snippet under the heading {section!r}.")
-    return found[1]
+    (_, program), *others = blocks
+    titles = {f"Over {title}:": name for name, title in TRANSPORTS.items()}
+    programs = {"http" if ADDRESS in program else "stdio": program}
+    return programs | {titles[title]: replace_statements(program, block) for title, block in others}
 
 
-def write_results(results: dict[Client, str], converted: Converted) -> None:
+def replace_statements(program: str, block: str) -> str:
+    """Put a block in the place of the statement that gives a value to the same name, as a reader would."""
+    (name,) = re.findall(r"^(?:const )?(\w+) = ", block, re.MULTILINE)
+    statement = re.compile(rf"^(?:const )?{name} = .*\n(?:[ \t)\]}}].*\n)*", re.MULTILINE)
+    replaced, count = statement.subn(lambda _: block, program)
+    if count != 1:
+        raise SystemExit(f"docs/clients.md: {name!r} does not stand once in the snippet that it replaces.")
+    return replaced
+
+
+def write_results(results: Results, converted: Converted) -> None:
     """Write the table anew, with the versions and the date."""
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
@@ -30,21 +54,25 @@ def write_results(results: dict[Client, str], converted: Converted) -> None:
     PAGE.write_text(f"{before}{BEGIN}\n\n{tables}\n\n{END}{after}", encoding="utf-8")
 
 
-def _clients(results: dict[Client, str]) -> str:
+def _clients(results: Results) -> str:
     rows = [
-        f"| {client.name} | `{client.package}` | {client.version} | {_result(problem)} |"
-        for client, problem in results.items()
+        f"| {client.name} | `{client.package}` | {client.version} | "
+        + " | ".join(_result(results.get((client, transport))) for transport in TRANSPORTS)
+        + " |"
+        for client in dict.fromkeys(client for client, _ in results)
     ]
     head = [
-        f"Tried on {datetime.now(UTC).date()}:",
+        f"Tried on {datetime.now(UTC).date()} (a dash: the client does not have that transport):",
         "",
-        "| client | package | version | result |",
-        "| --- | --- | --- | --- |",
+        f"| client | package | version | {' | '.join(TRANSPORTS.values())} |",
+        "| --- | --- | --- | --- | --- | --- |",
     ]
     return "\n".join([*head, *rows])
 
 
-def _result(problem: str) -> str:
+def _result(problem: str | None) -> str:
+    if problem is None:
+        return "–"
     return "works" if not problem else problem.splitlines()[0].partition(":")[0]
 
 
@@ -60,6 +88,4 @@ def _converters(converted: Converted) -> str:
         "| converter | drops |",
         "| --- | --- |",
     ]
-    names = ", ".join(f"`{name}`" for name in sorted(NOT_STRICT))
-    note = f"Strict mode has no map by names of one's own, so the Agents SDK offers {names} without it."
-    return "\n".join([*head, *rows, "", note])
+    return "\n".join([*head, *rows])

@@ -140,6 +140,8 @@ async def test_every_bridge_ends_with_the_host(tmp_path: Path) -> None:
         ("GET", "/.well-known/oauth-protected-resource/alpha/mcp"),
         ("GET", "/.well-known/oauth-authorization-server/mcp"),
         ("GET", "/.well-known/openid-configuration"),
+        ("GET", "/.well-known/oauth-protected-resource/sse"),
+        ("GET", "/alpha/mcp/.well-known/openid-configuration"),
     ],
 )
 async def test_whoever_looks_for_oauth_is_told_how_tokens_are_given(
@@ -148,7 +150,7 @@ async def test_whoever_looks_for_oauth_is_told_how_tokens_are_given(
     async with hosting(tmp_path, tokens={"alice": {}}) as host:
         response = await host.http.request(method, path)
         assert response.status == 404
-        assert "does not use OAuth" in (await response.json())["error_description"]
+        assert "its operator gives out the tokens" in (await response.json())["error_description"]
 
 
 async def test_a_host_that_ends_is_not_ready(tmp_path: Path) -> None:

@@ -212,3 +212,27 @@ async def test_dispatchers_that_share_lifespans_serve_one_running_bridge() -> No
     assert (entered, lifespans[bridge].value) == (1, 1)
     for dispatcher in dispatchers:
         await dispatcher.stop()
+
+
+async def test_a_combined_bridge_and_a_view_speak_the_extensions_of_their_parts() -> None:
+    first: Bridge[None] = Bridge("first", "1")
+    second: Bridge[None] = Bridge("second", "1")
+    first.extension("com.example/x", {"a": 1})
+    second.extension("com.example/x", {"b": 2})
+    second.extension("com.example/y")
+    whole = combine("whole", "1", [first, second])
+    async with connect(whole) as client, connect(restrict(second, lambda _: False)) as view:
+        told = [await one.request("initialize", {}) for one in (client, view)]
+
+    assert told[0]["capabilities"]["extensions"] == {"com.example/x": {"a": 1, "b": 2}, "com.example/y": {}}
+    assert told[1]["capabilities"]["extensions"] == {"com.example/x": {"b": 2}, "com.example/y": {}}
+
+
+def test_bridges_that_contradict_each_other_about_an_extension_cannot_be_combined() -> None:
+    first: Bridge[None] = Bridge("first", "1")
+    second: Bridge[None] = Bridge("second", "1")
+    first.extension("com.example/x", {"a": 1})
+    second.extension("com.example/x", {"a": 2})
+
+    with pytest.raises(ValueError, match="'a' of the same extension"):
+        combine("whole", "1", [first, second])

@@ -204,6 +204,23 @@ def test_a_broken_request_is_answered_whatever_else_it_holds() -> None:
     assert decoded.id == 5
 
 
+def test_broken_utf_8_is_a_parse_error_even_where_nobody_reads_it() -> None:
+    broken = jsonrpc.decode(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"unknown":"\x9c"}}')
+
+    assert isinstance(broken, jsonrpc.Malformed)
+    assert (broken.error.code, broken.id) == (-32700, None)
+
+
+@pytest.mark.parametrize(("rest", "code", "request_id"), [(b"}", -32600, 1), (b"", -32700, None)])
+def test_a_number_beyond_every_type_is_refused_with_the_id_where_the_rest_is_json(
+    rest: bytes, code: int, request_id: int | None
+) -> None:
+    refused = jsonrpc.decode(b'{"jsonrpc":"1.0","id":1,"method":"ping","params":[1e400]' + rest)
+
+    assert isinstance(refused, jsonrpc.Malformed)
+    assert (refused.error.code, refused.id) == (code, request_id)
+
+
 def test_an_id_in_any_letters_is_one_to_answer_with() -> None:
     decoded = jsonrpc.decode('{"jsonrpc":"1.0","id":"fünf","method":"ping"}'.encode())
 

@@ -12,9 +12,10 @@ import pytest
 from bridgehead.host import request
 from bridgehead.mcp import Bridge
 from bridgehead.mcp.in_memory import connect
-from bridgehead.mercury.bridge import far_side, manifest
+from bridgehead.mercury.bridge import far_side, manifest, probe
 from bridgehead.mercury.simulator import Fault, Simulator
-from bridgehead.runtime import logs
+from bridgehead.runtime import events, logs
+from bridgehead.runtime.events import Listener
 from bridgehead.runtime.metrics import Metrics
 from tests.mercury.process import MODEL, environment
 
@@ -33,7 +34,6 @@ def make(environment: dict[str, str], metrics: Metrics) -> Bridge[Any]:
 async def test_what_was_used_of_each_model_is_counted(api: Simulator, tmp_path: Path) -> None:
     metrics = Metrics()
     made = make(environment(api.url, tmp_path), metrics)
-    assert {metric.kind for metric in metrics.all} == {"counter"}
     assert set(map(str, values(metrics).values())) == {"{}"}
 
     async with connect(made) as client:
@@ -43,10 +43,10 @@ async def test_what_was_used_of_each_model_is_counted(api: Simulator, tmp_path: 
         found = far_side(service)
 
     used = values(metrics)
-    assert used["mercury_calls_total"] == {(MODEL,): 1}
-    assert used["mercury_errors_total"] == {(MODEL,): 0}
-    assert used["mercury_completion_tokens_total"][(MODEL,)] >= 20
-    assert used["mercury_cost_usd_total"][(MODEL,)] > 0
+    assert used["bridgehead_mercury_calls_total"] == {(MODEL,): 1}
+    assert used["bridgehead_mercury_errors_total"] == {(MODEL,): 0}
+    assert used["bridgehead_mercury_completion_tokens_total"][(MODEL,)] >= 20
+    assert used["bridgehead_mercury_cost_usd_total"][(MODEL,)] > 0
     assert (found.is_there, found.says) == (True, f"1 key(s) for {api.url}.")
     assert manifest.single_process == ""
 
@@ -70,6 +70,58 @@ async def test_without_a_key_there_is_no_far_side(api: Simulator, tmp_path: Path
 
     assert (found.is_there, "MERCURY_API_KEY" in found.says) == (False, True)
     assert not far_side(None).is_there
+
+
+async def test_an_api_that_is_down_or_back_is_known_without_a_call(tmp_path: Path) -> None:
+    async with Simulator() as gone:
+        url = gone.url
+    metrics = Metrics()
+    made = make(environment(url, tmp_path), metrics)
+    async with connect(made) as client:
+        await client.call("mercury_usage")
+        service = client.dispatcher.lifespans[made].value
+        await probe(service)
+        down, shown = far_side(service), values(metrics)
+        async with Simulator(port=int(url.rpartition(":")[2].split("/")[0])) as back:
+            await probe(service)
+            assert not back.requests.to("/chat/completions")
+            found = far_side(service)
+
+    assert (down.is_there, "cannot be reached" in down.says) == (False, True)
+    assert shown["bridgehead_mercury_provider_up"] == {("mercury",): 0.0}
+    assert shown["bridgehead_mercury_breaker_open"] == {("mercury",): 0.0}
+    assert found.is_there
+
+
+@pytest.mark.parametrize(("status", "is_there"), [(401, False), (404, True), (429, True), (500, False)])
+async def test_what_a_check_is_answered_tells_whether_calls_would_be(
+    api: Simulator, tmp_path: Path, status: int, *, is_there: bool
+) -> None:
+    made = make(environment(api.url, tmp_path), Metrics())
+    async with connect(made) as client:
+        await client.call("mercury_usage")
+        service = client.dispatcher.lifespans[made].value
+        api.faults.always(Fault(status=status, on="models"))
+        await probe(service)
+
+    assert far_side(service).is_there is is_there
+
+
+async def test_a_breaker_that_opens_is_a_gauge_and_an_event(api: Simulator, tmp_path: Path) -> None:
+    api.faults.always(Fault(status=503))
+    settings = environment(api.url, tmp_path, MERCURY_BREAKER_FAILURES="1", MERCURY_MAX_RETRIES="0")
+    metrics, listener = Metrics(), Listener()
+    events.feed.join(listener)
+    try:
+        async with connect(make(settings, metrics)) as client:
+            await client.call("mercury_chat_completion", HELLO)
+            shown = values(metrics)
+    finally:
+        events.feed.leave(listener)
+
+    assert shown["bridgehead_mercury_breaker_open"] == {("mercury",): 1.0}
+    told = [event.data for event in await listener.take(99) if event.type == "breaker.opened"]
+    assert told == [{"bridge": "mercury", "provider": "mercury"}]
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Collection, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
@@ -35,6 +35,9 @@ class Far:
         self.ended = 0
         self.trouble: Exception | None = None
         """What keeps the bridge from beginning."""
+        self.probe: Callable[[], Awaitable[None]] | None = None
+        """What happens when the host looks at it."""
+        self.probed = 0
 
 
 def make_bridge(name: str, far: Far) -> Bridge[Far]:  # noqa: C901 - a list of small functions
@@ -115,7 +118,7 @@ def make_bridge(name: str, far: Far) -> Bridge[Far]:  # noqa: C901 - a list of s
 
 
 def add_slow_tools(bridge: Bridge[Far]) -> None:
-    """Add tools that take their time, in the loop and in a thread."""
+    """Add tools that take their time, in the loop, in a thread, or because they ask first."""
 
     @bridge.tool("Keeps the loop for a while.", name="slow_block", read_only=True)
     def block(args: Say, ctx: Context[Far]) -> str:
@@ -126,6 +129,11 @@ def add_slow_tools(bridge: Bridge[Far]) -> None:
     def work(args: Say, ctx: Context[Far]) -> str:
         time.sleep(float(args.text))
         return f"worked in {threading.current_thread().name}"
+
+    @bridge.tool("Asks before it says it.", name="slow_ask", read_only=True)
+    async def ask(args: Say, ctx: Context[Far]) -> str:
+        answer = await ctx.elicit(args.text, {"type": "object", "properties": {"name": {"type": "string"}}})
+        return f"{answer.content}"
 
 
 def add_paid_tool(name: str, bridge: Bridge[Far]) -> None:
@@ -167,6 +175,11 @@ class StandIns:
             there = state is not None and state.is_there
             return FarSide(there, f"The far side of {name} is {'there' if there else 'away'}.")
 
+        async def probe(state: Far) -> None:
+            state.probed += 1
+            if state.probe is not None:
+                await state.probe()
+
         return Manifest(
             name=name,
             title=name.title(),
@@ -175,5 +188,6 @@ class StandIns:
             settings=StandInSettings,
             make=make,
             far_side=far_side,
+            probe=probe,
             single_process=self.alone.get(name, ""),
         )

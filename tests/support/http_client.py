@@ -97,6 +97,11 @@ class Response:
         self.last_id = event.id or self.last_id
         return event
 
+    async def piece(self) -> bytes:
+        """Read what has arrived by now, with its framing; nothing else can be read from here on."""
+        async with asyncio.timeout(PATIENCE):
+            return await self._reader.read(65536)
+
     async def events(self) -> list[Event]:
         """Read all events up to the end of the stream."""
         found = []

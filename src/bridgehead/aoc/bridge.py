@@ -19,7 +19,7 @@ from .event import Event
 from .files import watching
 from .files.entries import RecordKey
 from .files.layout import find_folders
-from .settings import AocSettings
+from .settings import TOOLSETS, AocSettings
 from .tools import attempts, leaderboard, prompts, puzzles, records
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from bridgehead.runtime.findings import Finding
     from bridgehead.runtime.metrics import Metrics
+    from bridgehead.runtime.stores import migrations
 
 NAME = "aocMCP"
 VERSION = "1.0.0"
@@ -77,6 +78,7 @@ def make_bridge(
         lifespan=lifespan,
         dialect=AocDialect(),
         contract_revision=CONTRACT_REVISION,
+        output_schemas="outline",
         changing={"resources"},
         subscribable=True,
         logging=False,
@@ -86,6 +88,7 @@ def make_bridge(
     leaderboard.declare(bridge)
     attempts.declare(bridge)
     prompts.declare(bridge)
+    TOOLSETS.restrict(bridge, settings.toolsets)
     return bridge
 
 
@@ -109,6 +112,14 @@ def far_side(event: Event | None) -> FarSide:
         return FarSide(is_there=False, says=f"There is neither {places.instructions} nor {places.speeds}.")
     count = len(event.days())
     return FarSide(is_there=True, says=f"{count} day{'' if count == 1 else 's'} in {places.instructions}.")
+
+
+def first_step(settings: AocSettings) -> str:
+    """Send a newcomer to a first puzzle, and everybody else to their agent."""
+    places = find_folders(settings, os.getcwd())
+    if not os.path.isdir(places.instructions):
+        return "There are no puzzles yet: `bridgehead aoc init` makes a folder with one to begin with."
+    return "Ask your agent: “Read day 1, solve it, and record how long it took.”"
 
 
 async def _doctor(environment: Mapping[str, str]) -> list[Finding]:
@@ -135,6 +146,14 @@ def _commands() -> Commands:
     return commands
 
 
+def _schema() -> migrations.Schema:
+    from pathlib import Path
+
+    from bridgehead.runtime.stores import migrations
+
+    return migrations.read_schema("aoc", Path(__file__).parent / "database" / "migrations")
+
+
 manifest = Manifest(
     name="aoc",
     title="Advent of Code",
@@ -147,6 +166,8 @@ manifest = Manifest(
     demo=_demo,
     trial=_trial,
     commands=_commands,
+    first_step=first_step,
+    schema=_schema,
     form=(
         FormField("AOC_DATA_DIR", "Data folder", is_required=True),
         FormField("AOC_YEAR", "Year of the event"),

@@ -50,7 +50,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     parts = (*plugins.names(), HOST)
     for name in options.parts:
         if name not in parts:
-            line.error(f"Unknown bridge {name!r}", f"one of {', '.join(parts)}")
+            line.refuse(f"Unknown bridge {name!r}", name, parts)
     found = asyncio.run(examine(options.parts or parts, environment))
     if options.json:
         sys.stdout.write(json.dumps(msgspec.to_builtins(found), ensure_ascii=False, indent=2) + "\n")

@@ -11,7 +11,6 @@ session lives in the process that opened it, so run one process, or route by `Mc
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Collection, Mapping
 
 from bridgehead.mcp.http.asgi import AsgiApplication, asgi
@@ -37,7 +36,7 @@ def create_app(
         manifests(settings.bridges),
         env,
         SystemClock(),
-        state_key=secrets.token_bytes(32),
+        state_keys=settings.derive_keys("request state"),
         tracer=open_tracer(env),
     )
     return asgi(app)

@@ -11,6 +11,7 @@ from bridgehead.mcp.http.server import listen
 from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.greeting import greet_operator
 from bridgehead.runtime.manifest import Manifest
 
 from . import tls
@@ -49,7 +50,8 @@ def main(arguments: list[str], environment: Mapping[str, str], manifests: Manife
     if settings.workers > 1:
         supervision.check_bridges(wanted, settings.workers)
     with _listen(settings, environment) as listening:
-        job = Job(settings, wanted, environment, listening, secrets.token_bytes(32))
+        job = Job(settings, wanted, environment, listening, settings.derive_keys("request state"))
+        greet_operator(wanted, job.address, needs_token=settings.needs_auth)
         if settings.workers > 1:
             _serve_together(job)
         else:

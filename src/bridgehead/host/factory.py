@@ -71,13 +71,24 @@ def limits_of(settings: HostSettings) -> Limits:
     )
 
 
+def _limits_for_all(settings: HostSettings, limits: Limits) -> dict[tuple[str, ...], float]:
+    """Return what may be open in this process, as it is shown beside what is."""
+    return {
+        ("client", "connections"): float(settings.connections_per_client),
+        ("all", "connections"): float(settings.connections),
+        ("all", "sessions"): float(limits.sessions),
+        ("all", "streams"): float(limits.listen_streams),
+        ("all", "requests"): float(limits.http_requests_in_flight),
+    }
+
+
 def make_application(
     settings: HostSettings,
     manifests: Mapping[str, Manifest],
     environment: Mapping[str, str],
     clock: Clock,
     *,
-    state_key: bytes,
+    state_keys: tuple[bytes, ...],
     tracer: Tracer | None = None,
     workers: Workers | None = None,
     certificate: Certificate | None = None,
@@ -89,18 +100,19 @@ def make_application(
     issuers: list[Issuer] = [] if tokens is None else [FileIssuer(tokens, clock)]
     if oauth is not None:
         issuers.append(oauth)
-    registry = Registry(manifests, environment, tracer=tracer)
+    registry = Registry(manifests, environment, tracer=tracer, probe_seconds=settings.probe_seconds)
     guard = Guard(settings.hosts, settings.allowed_origins)
     views = Views(
         registry,
         settings.tool_filter,
         guard,
         limits_of(settings),
-        state_key=state_key,
+        state_keys=state_keys,
         session_prefix="" if workers is None else workers.session_prefix,
         on_error=lambda *error: metrics.count_error(*error),  # noqa: PLW0108 - it is made below
     )
     metrics = HostMetrics(views.callers)
+    metrics.limits |= _limits_for_all(settings, limits_of(settings))
     if certificate is not None:
         metrics.show_certificate(lambda: certificate.expires)
     access_log = AccessLog(settings.access_log, clock)

@@ -20,16 +20,16 @@ from .auth.rejection import reject_method
 from .registry import BridgeStatus, Registry
 from .request import HostRequest
 from .routes import ALIVE, METRICS, NO_OAUTH, READY, RESOURCE, Route
-from .telemetry.metrics import (
+from .telemetry.exposition import (
     CONTENT_TYPE,
     OPENMETRICS,
     OPENMETRICS_TYPE,
     Given,
-    HostMetrics,
     join_pages,
     to_openmetrics,
     write_metrics,
 )
+from .telemetry.metrics import HostMetrics
 
 if TYPE_CHECKING:
     from .workers.forwarding import Workers
@@ -130,8 +130,9 @@ _NO_OAUTH = Response(
     msgspec.json.encode(
         {
             "error": "access_denied",
-            "error_description": "This server does not use OAuth. Tokens are given out by whoever runs it: "
-            "ask for one, and send it as the header Authorization: Bearer TOKEN.",
+            "error_description": "This server does not use OAuth: its operator gives out the tokens. "
+            "Yours is missing, wrong, revoked or expired. Ask the operator for one, and send it as the "
+            "header Authorization: Bearer TOKEN.",
         }
     ),
     _NOT_STORED,

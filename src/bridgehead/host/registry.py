@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
 from bridgehead.mcp import Bridge, Lifespans
-from bridgehead.runtime import logs, plugins
+from bridgehead.runtime import events, logs, plugins
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import FarSide, Manifest, read_settings
 from bridgehead.runtime.metrics import Metrics
@@ -27,6 +27,11 @@ from .telemetry.tracing import Tracer
 AGAIN = Backoff(base=1.0, most=60.0)
 _BEGIN_SECONDS = 5.0
 """How long the host waits for its bridges to begin before it takes requests all the same."""
+PROBE_LIMIT_SECONDS = 15.0
+"""How long a look at a far side may take."""
+_LOOK_SECONDS = 5.0
+"""How often a far side is looked at that its bridge knows without asking."""
+_JITTER = 0.2
 
 log = logs.logger("host.bridges")
 
@@ -44,6 +49,8 @@ class BridgeStatus:
         self.metrics = metrics
         self.problem = problem
         """Why it does not serve; nothing where it does."""
+        self.probe_problem = ""
+        """Why the far side could not be looked at; nothing where it could."""
 
 
 class Registry:
@@ -55,10 +62,12 @@ class Registry:
         environment: Mapping[str, str],
         *,
         tracer: Tracer | None = None,
+        probe_seconds: float = 0.0,
         draw: Callable[[], float] = random.random,
     ) -> None:
         self.lifespans = Lifespans()
         self._draw = draw
+        self._probe_seconds = probe_seconds
         self._keepers: list[asyncio.Task[None]] = []
         self.statuses = {
             name: _make_status(manifest, environment, tracer) for name, manifest in manifests.items()
@@ -111,11 +120,28 @@ class Registry:
                 first.set_result(None)
             if not status.problem:
                 log.info("a bridge has begun", bridge=status.name, tries=attempt + 1)
+                await self._watch_far_side(status, bridge)
                 return
             log.error("a bridge could not begin", bridge=status.name, problem=status.problem)
             await asyncio.sleep(AGAIN.delay(attempt, self._draw))
             attempt += 1
             del self.lifespans[bridge]  # a lifespan is entered once; the next one is a new one
+
+    async def _watch_far_side(self, status: BridgeStatus, bridge: Bridge[Any]) -> None:
+        """Look at a far side now and then, so that it is known to be down before somebody needs it."""
+        if not self._probe_seconds:
+            return
+        probe = status.manifest.probe
+        every = self._probe_seconds if probe else min(_LOOK_SECONDS, self._probe_seconds)
+        pause, was_there = Backoff(base=every, most=every, jitter=_JITTER), None
+        while True:
+            if probe is not None:
+                status.probe_problem = await _try_probe(status.name, probe(self.lifespans[bridge].value))
+            found = self.far_side(status)
+            if found.is_there != was_there:
+                _tell_change(status.name, found, is_first=was_there is None)
+            was_there = found.is_there
+            await asyncio.sleep(pause.delay(0, self._draw))
 
     async def stop(self, within: float) -> None:
         """Let every bridge end."""
@@ -128,11 +154,38 @@ class Registry:
         if status.problem or status.bridge is None:
             return FarSide(is_there=False, says=status.problem)
         lifespan = self.lifespans[status.bridge]
+        if status.probe_problem:
+            return FarSide(is_there=False, says=status.probe_problem)
         try:
             return status.manifest.far_side(lifespan.value if lifespan.ready else None)
         except Exception as failure:  # noqa: BLE001  (a health page never fails for a bridge)
             log.warn("a bridge could not tell of its far side", bridge=status.name, problem=repr(failure))
             return FarSide(is_there=False, says="The bridge cannot tell; the log says why.")
+
+
+async def _try_probe(name: str, probing: Awaitable[None]) -> str:
+    """Let a bridge look at its far side; returns why it could not."""
+    try:
+        async with asyncio.timeout(PROBE_LIMIT_SECONDS):
+            await probing
+    except TimeoutError:
+        return f"The far side did not answer within {PROBE_LIMIT_SECONDS:g} s."
+    except Exception as failure:  # noqa: BLE001  (a look at a far side ends nothing)
+        log.warn("a bridge could not look at its far side", bridge=name, problem=repr(failure))
+        return "The bridge cannot tell; the log says why."
+    return ""
+
+
+def _tell_change(name: str, found: FarSide, *, is_first: bool) -> None:
+    """Say that a far side has gone or has come, but not that it is there from the start."""
+    if found.is_there and is_first:
+        return
+    event = "far_side.returned" if found.is_there else "far_side.lost"
+    log_line = log.info if found.is_there else log.warn
+    log_line(
+        "the far side is back" if found.is_there else "the far side is away", bridge=name, says=found.says
+    )
+    events.publish(event, bridge=name, says=found.says)
 
 
 def installed(names: Collection[str] = ()) -> dict[str, Manifest]:

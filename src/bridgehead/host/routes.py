@@ -12,11 +12,8 @@ METRICS = "/metrics"
 RESOURCE = "/.well-known/oauth-protected-resource"
 NO_OAUTH = "/register"
 """What answers where clients look for OAuth and there is none."""
-_OAUTH_PATHS = (
-    RESOURCE,
-    "/.well-known/oauth-authorization-server",
-    "/.well-known/openid-configuration",
-)
+_OPENID = "/.well-known/openid-configuration"
+_OAUTH_PATHS = (RESOURCE, "/.well-known/oauth-authorization-server", _OPENID)
 
 Access = Literal["probe", "public", "token"]
 """`probe`: anyone, under any Host, as probes come. `public`: without a token. `token`: only with one."""
@@ -48,9 +45,16 @@ def make_table(bridges: Iterable[str], *, with_oauth: bool) -> dict[str, Route]:
         if with_oauth:
             found[f"{RESOURCE}{prefix}/mcp"] = Route(RESOURCE, "public", bridge)
         else:
-            found |= {f"{path}{prefix}/mcp": Route(NO_OAUTH, "public") for path in _OAUTH_PATHS}
+            found |= {path: Route(NO_OAUTH, "public") for path in _oauth_paths(prefix)}
     if with_oauth:
         found[RESOURCE] = Route(RESOURCE, "public")
     else:
         found |= {path: Route(NO_OAUTH, "public") for path in (*_OAUTH_PATHS, NO_OAUTH)}
     return found
+
+
+def _oauth_paths(prefix: str) -> Iterable[str]:
+    """Name where clients of the endpoints below a prefix look for OAuth, in every order they know."""
+    for endpoint in (f"{prefix}/mcp", f"{prefix}/sse"):
+        yield from (path + endpoint for path in _OAUTH_PATHS)
+        yield endpoint + _OPENID

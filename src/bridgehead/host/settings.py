@@ -6,7 +6,7 @@ import ipaddress
 from typing import TYPE_CHECKING, Any
 
 from bridgehead.mcp.http.guard import LOOPBACK
-from bridgehead.runtime.directories import StateSettings
+from bridgehead.runtime.directories import DatabaseSettings, ReplicaSettings, StateSettings
 from bridgehead.runtime.logs import LogSettings
 from bridgehead.runtime.settings import (
     BYTES,
@@ -78,7 +78,7 @@ class OAuthSettings(LogSettings):
     )
 
 
-class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings):
+class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSettings, ReplicaSettings):
     """Everything that `bridgehead serve` can be told."""
 
     host = Setting("MCP_SERVER_HOST", TEXT, "localhost", "Where the HTTP server listens.")
@@ -172,6 +172,12 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings):
         number(0, 3600),
         1.0,
         "Seconds after which a tool that keeps the event loop is named in the log; 0 is never.",
+    )
+    probe_seconds = Setting(
+        "BRIDGEHEAD_PROBE_SECONDS",
+        number(0, 86_400),
+        60.0,
+        "How often a far side is looked at without a call, as far as its bridge can; 0 is never.",
     )
     shutdown_seconds = Setting(
         "BRIDGEHEAD_SHUTDOWN_SECONDS", number(0, 3600), 10.0, "Seconds answers get when the server ends."

@@ -39,7 +39,7 @@ class Views:
         guard: Guard,
         limits: Limits,
         *,
-        state_key: bytes,
+        state_keys: tuple[bytes, ...],
         session_prefix: str = "",
         on_error: Callable[[str, int], None] | None = None,
     ) -> None:
@@ -47,7 +47,7 @@ class Views:
         self._offering = offering
         self._guard = guard
         self._limits = limits
-        self._state_key = state_key
+        self._state_keys = state_keys
         self._session_prefix = session_prefix
         self._on_error = on_error
         self._views: dict[Key, Application] = {}
@@ -78,7 +78,7 @@ class Views:
         dispatcher = Dispatcher(
             whole,
             limits=self._limits,
-            state_key=self._state_key,
+            state_key=self._state_keys,
             lifespans=self._registry.lifespans,
             on_error=self._on_error,
         )

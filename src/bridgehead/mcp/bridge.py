@@ -7,18 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from .calls.context import Context, State
 from .changes import Changes
 from .errors import Dialect
 from .features.content import Icon
 from .features.handlers import run_in_thread
-from .features.home import Home, Implementation
+from .features.home import Extension, Home, Implementation, OutputSchemas
 from .features.prompts import Prompt
 from .features.resources import Resource, ResourceItem, Template, TemplateItem
-from .features.tools import Recall, Tool, ToolHints
+from .features.tools import GRACE_SECONDS, Recall, TaskSupport, Tool, ToolHints
 from .revisions import Revision
+
+if TYPE_CHECKING:
+    from .tasks.store import TaskStore
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Completer = Callable[[str, dict[str, str], Context[Any]], "list[str] | Awaitable[list[str]]"]
@@ -49,9 +52,10 @@ class Bridge(Home, Generic[State]):
         read_ttl_ms: int = 0,
         cache_scope: Literal["public", "private"] = "private",
         contract_revision: str | None = None,
+        output_schemas: OutputSchemas = "full",
     ) -> None:
         info = Implementation(name, version, title, description, website_url, icons or None)
-        super().__init__(info, lifespan, dialect, contract_revision)
+        super().__init__(info, lifespan, dialect, contract_revision, output_schemas)
         self.instructions = instructions
         self.changing = frozenset(changing)
         """The lists whose changes are announced."""
@@ -72,15 +76,36 @@ class Bridge(Home, Generic[State]):
         self.completers: dict[tuple[str, str], Completer] = {}
         self.listers: dict[Home, ResourceLister] = {}
         """What lists resources beside the declared ones, by the bridge that declared it."""
+        self.extensions: dict[str, Extension] = {}
+        self.task_store: Callable[[], TaskStore] | None = None
+        """Makes what keeps this bridge's tasks where it is served alone; None is in memory."""
 
     def instructions_for(self, revision: Revision) -> str | None:
         """Return what a client of a revision is told of the whole bridge."""
         return None if revision.name == self.contract_revision else self.instructions
 
     @property
+    def has_tasks(self) -> bool:
+        """Tell whether any call can become a task."""
+        return any(tool.task is not None for tool in self.tools.values())
+
+    @property
     def has_resources(self) -> bool:
         """Tell whether there is anything to read."""
         return bool(self.resources or self.templates or self.listers)
+
+    def extension(
+        self, identifier: str, settings: dict[str, Any] | None = None, *, handshake: bool = True
+    ) -> None:
+        """Declare an extension of the protocol, such as `io.modelcontextprotocol/ui`, with its settings.
+
+        Clients read it in the capabilities. What a client declared itself is `ctx.client.extensions`.
+        """
+        prefix, slash, name = identifier.partition("/")
+        if not (slash and prefix and name):
+            message = f"{identifier!r} is not the name of an extension: expected a prefix, a slash and a name"
+            raise ValueError(message)
+        self.add(self.extensions, identifier, Extension(settings or {}, handshake))
 
     def tool(
         self,
@@ -100,6 +125,8 @@ class Bridge(Home, Generic[State]):
         meta: dict[str, Any] | None = None,
         recall: Recall | None = None,
         in_thread: bool = False,
+        task: TaskSupport | None = None,
+        task_grace_seconds: float = GRACE_SECONDS,
     ) -> Callable[[Function], Function]:
         """Declare a tool. A plain `def` must not block; what waits is `async def`.
 
@@ -111,6 +138,10 @@ class Bridge(Home, Generic[State]):
 
         `recall` is asked first, and may know the answer without the arguments being read. A tool whose calls
         cost money is `paid`, also where it changes nothing.
+
+        With `task`, a call that is not answered within the grace time becomes a task, for clients that can
+        take one; where it is `required`, others cannot call the tool. Without a grace time it is a task from
+        its start.
         """
         hints = ToolHints(None, read_only, destructive, idempotent, open_world)
 
@@ -129,6 +160,8 @@ class Bridge(Home, Generic[State]):
                 defaults=defaults,
                 meta=meta,
                 recall=recall,
+                task=task,
+                task_grace_seconds=task_grace_seconds,
             )
             self.add(self.tools, tool.name, tool)
             return handler
@@ -145,9 +178,15 @@ class Bridge(Home, Generic[State]):
         mime_type: str | None = None,
         size: int | None = None,
         icons: tuple[Icon, ...] = (),
+        meta: dict[str, Any] | None = None,
     ) -> Callable[[Function], Function]:
-        """Declare a resource with a fixed URI; the handler returns text, bytes or contents."""
-        item = ResourceItem(uri, name, title, description, mime_type, size=size, icons=icons or None)
+        """Declare a resource with a fixed URI; the handler returns text, bytes or contents.
+
+        `meta` is listed, and goes with text and bytes; ready-made contents have a `meta` of their own.
+        """
+        item = ResourceItem(
+            uri, name, title, description, mime_type, size=size, icons=icons or None, meta=meta
+        )
 
         def declare(handler: Function) -> Function:
             self.add(self.resources, uri, Resource(item, handler, self))
@@ -164,9 +203,10 @@ class Bridge(Home, Generic[State]):
         description: str | None = None,
         mime_type: str | None = None,
         icons: tuple[Icon, ...] = (),
+        meta: dict[str, Any] | None = None,
     ) -> Callable[[Function], Function]:
-        """Declare resources by a URI template; the handler gets the variables' values."""
-        item = TemplateItem(uri_template, name, title, description, mime_type, icons=icons or None)
+        """Declare resources by a URI template; the handler gets the variables' values. `meta` as above."""
+        item = TemplateItem(uri_template, name, title, description, mime_type, icons=icons or None, meta=meta)
 
         def declare(handler: Function) -> Function:
             self.add(self.templates, uri_template, Template(item, handler, self))

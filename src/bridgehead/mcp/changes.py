@@ -20,9 +20,10 @@ TOOLS = "notifications/tools/list_changed"
 PROMPTS = "notifications/prompts/list_changed"
 RESOURCES = "notifications/resources/list_changed"
 UPDATED = "notifications/resources/updated"
+TASKS = "notifications/tasks"
 
 Change = tuple[str, str | None]
-"""A notification's method, and the resource's URI where it is about one resource."""
+"""A notification's method, and the resource's URI or the task's id where it is about one of these."""
 
 
 def encode_change(change: Change) -> bytes:
@@ -39,7 +40,7 @@ class Listener:
     ) -> None:
         self.lists = lists
         self.uris = uris
-        self._encode = encode
+        self.encode = encode
         self.waiting: dict[Change, None] = {}
         """What there is to tell, in the order in which it happened."""
         self._wake: Event | None = None
@@ -54,8 +55,12 @@ class Listener:
         """Keep a change for the client if it wants to hear of it."""
         method, uri = change
         if (uri in self.uris) if uri is not None else (method in self.lists):
-            self.waiting[change] = None
-            self._rouse()
+            self.push(change)
+
+    def push(self, change: Change) -> None:
+        """Keep a change for the client, who wants to hear of it."""
+        self.waiting[change] = None
+        self._rouse()
 
     def _rouse(self) -> None:
         if self._wake is not None:
@@ -63,7 +68,7 @@ class Listener:
 
     def take(self) -> list[bytes]:
         """Take what there is to tell now, encoded."""
-        messages = [self._encode(change) for change in self.waiting]
+        messages = [self.encode(change) for change in self.waiting]
         self.waiting.clear()
         return messages
 

@@ -67,6 +67,7 @@ def restrict(bridge: Bridge[Any], offers: Offers) -> Bridge[Any]:
         cache_scope=bridge.cache_scope,
         contract_revision=bridge.contract_revision,
     )
+    view.task_store = bridge.task_store
     return _fill(view, (bridge,), offers)
 
 
@@ -86,6 +87,9 @@ def _fill(whole: Bridge[Any], parts: tuple[Bridge[Any], ...], offers: Offers) ->
         for into, table in tables:
             for key, value in table.items():
                 whole.add(into, key, value)
+        for identifier, extension in part.extensions.items():
+            known = whole.extensions.get(identifier)
+            whole.extensions[identifier] = extension if known is None else known.merge(extension)
     return whole
 
 

@@ -52,6 +52,17 @@ class Client(Struct):
     info: dict[str, Any]
     log_level: str | None = "info"
 
+    @property
+    def extensions(self) -> dict[str, dict[str, Any]]:
+        """The extensions of the protocol that it declared, by name, with their settings.
+
+        A client of the stateless era declares them with each request, and only that request may use them.
+        """
+        declared = self.capabilities.get("extensions")
+        if not isinstance(declared, dict):
+            return {}
+        return {name: settings for name, settings in declared.items() if isinstance(settings, dict)}
+
 
 class Connection:
     """The state of one client's channel."""

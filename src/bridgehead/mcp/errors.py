@@ -33,6 +33,12 @@ class ProtocolError(Exception):
         self.data = data
 
 
+def missing_capability(what: str, required: dict[str, Any]) -> ProtocolError:
+    """Refuse what needs a capability that the client has not declared, in the shape of a declaration."""
+    message = f"This needs a client with the '{what}' capability, and yours has not declared it."
+    return ProtocolError(MISSING_CAPABILITY, message, {"requiredCapabilities": required})
+
+
 class MalformedRequest(ProtocolError):
     """The request itself is broken (not just its arguments); HTTP answers it with status 400."""
 

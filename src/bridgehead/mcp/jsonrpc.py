@@ -57,6 +57,8 @@ def decode(data: bytes | bytearray | memoryview | Raw) -> Message | Batch | Malf
     # One typed pass for what is right; only what is wrong is read again, to say what is wrong with it.
     try:
         message = _decode_message(data)
+        if data.__class__ is not bytes or not data.isascii():
+            str(data, "utf-8")  # what the decoder skips it does not look at, and it would be kept as it is
     except UNDECODABLE:
         return _explain(data)
     if message.method is UNSET and message.result is UNSET and message.error is UNSET:
@@ -75,8 +77,8 @@ def _explain(data: bytes | bytearray | memoryview | Raw) -> Message | Batch | Ma
     """Find out, on the slow path, why bytes are not a message."""
     try:
         value = _decode_anything(data)
-    except msgspec.ValidationError as error:
-        return Malformed(_not_a_message(str(error)))
+    except msgspec.ValidationError as error:  # a number that fits no type; what comes behind it is unread
+        return _explain_unreadable(data, _not_a_message(str(error)))
     except RecursionError:
         return Malformed(ProtocolError(PARSE_ERROR, "Parse error: nested too deeply"))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -89,13 +91,14 @@ def _explain(data: bytes | bytearray | memoryview | Raw) -> Message | Batch | Ma
 
 
 def _explain_unreadable(data: Any, failure: ProtocolError) -> Message | Malformed:
-    """Find out whose bytes these are, where a laxer reader can; half a surrogate pair needs one."""
+    """Find out whose bytes these are, where a laxer reader can; half a surrogate pair and 1e400 need one."""
     import json  # only what is broken needs it
 
     try:
         value = json.loads(bytes(data))
-    except (ValueError, RecursionError):
-        return Malformed(failure)
+    except (ValueError, RecursionError) as error:
+        is_known = failure.code == PARSE_ERROR
+        return Malformed(failure if is_known else ProtocolError(PARSE_ERROR, f"Parse error: {error}"))
     return _explain_object(value, failure) if isinstance(value, dict) else Malformed(failure)
 
 

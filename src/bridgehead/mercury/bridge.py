@@ -15,7 +15,7 @@ from .calling.audit import audit_calls
 from .calling.routes import MERCURY
 from .calling.service import Service, open_service
 from .errors import MercuryDialect
-from .settings import MercurySettings
+from .settings import TOOLSETS, MercurySettings
 from .tools import batch, chat, code, decide, edits, models, prompts, usage
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from bridgehead.runtime.findings import Finding
     from bridgehead.runtime.metrics import Metrics
+
+    from .calling.provider import Provider
 
 _INSTRUCTIONS = (
     "Mercury is a diffusion LLM that answers very fast. mercury_chat_completion asks it, mercury_chat_stream "
@@ -57,11 +59,13 @@ def make_bridge(settings: MercurySettings, metrics: Metrics | None = None) -> Br
         instructions=_INSTRUCTIONS,
         lifespan=lifespan,
         dialect=MercuryDialect(),
+        output_schemas="outline",
     )
     for completing in (chat, code, edits, decide, batch):
         completing.declare(bridge, settings)
     for part in (models, usage, prompts):
         part.declare(bridge)
+    TOOLSETS.restrict(bridge, settings.toolsets)
     audit_calls(bridge)
     return bridge
 
@@ -90,7 +94,37 @@ def _declare_metrics(metrics: Metrics, opened: list[Service]) -> None:
         return read
 
     for field, about in _USED.items():
-        metrics.total(f"mercury_{field}_total", about, make_reader(field), "model")
+        metrics.total(f"bridgehead_mercury_{field}_total", about, make_reader(field), "model")
+
+    def read_providers(is_so: Callable[[Provider], bool]) -> Callable[[], dict[tuple[str, ...], float]]:
+        return lambda: {
+            (name,): float(is_so(provider))
+            for service in opened
+            for name, provider in service.providers.items()
+        }
+
+    metrics.gauge(
+        "bridgehead_mercury_provider_up",
+        "Whether a provider answered when it was last checked.",
+        read_providers(lambda provider: not provider.problem),
+        "provider",
+    )
+    metrics.gauge(
+        "bridgehead_mercury_breaker_open",
+        "Whether a provider has failed so often that nothing is sent to it for a while.",
+        read_providers(lambda provider: provider.breaker.is_open),
+        "provider",
+    )
+    metrics.gauge(
+        "bridgehead_mercury_budget_left_usd",
+        "What is left of everybody's budget, in US dollars.",
+        lambda: {
+            (period,): spending.left
+            for service in opened
+            for period, spending in service.budget.latest.items()
+        },
+        "period",
+    )
 
 
 def far_side(service: Service | None) -> FarSide:
@@ -102,9 +136,17 @@ def far_side(service: Service | None) -> FarSide:
     down = service.providers_down
     if MERCURY in down:
         return FarSide(is_there=False, says="The API keeps failing and is left alone for a moment.")
+    if service.mercury.problem:
+        return FarSide(is_there=False, says=service.mercury.problem)
+    down += [name for name, one in service.providers.items() if one.problem and name not in down]
     if down:
         return FarSide(is_there=True, says=f"Providers that keep failing: {', '.join(down)}.")
     return FarSide(is_there=True, says=f"{service.keys.count} key(s) for {service.settings.api_url}.")
+
+
+async def probe(service: Service) -> None:
+    """Ask the API whether it is there, without a call, so that `far_side` knows."""
+    await service.check()
 
 
 def serve(bridge: Bridge[Service], settings: MercurySettings) -> int:
@@ -135,6 +177,13 @@ def _serve_http(bridge: Bridge[Service], settings: MercurySettings) -> int:
         sys.stderr.write(f"bridgehead mercury: cannot listen on {where}: {why}\n")
         return 1
     return 0
+
+
+def first_step(settings: MercurySettings) -> str:
+    """Ask for the key where there is none."""
+    if not settings.api_keys and settings.api_key_file is None:
+        return "There is no API key yet: set MERCURY_API_KEY (keys are made at platform.inceptionlabs.ai)."
+    return "Ask your agent: “Let Mercury write a regular expression for ISO dates.”"
 
 
 async def _doctor(environment: Mapping[str, str]) -> list[Finding]:
@@ -169,11 +218,13 @@ manifest = Manifest(
     settings=MercurySettings,
     make=make_bridge,
     far_side=far_side,
+    probe=probe,
     doctor=_doctor,
     demo=_demo,
     trial=_trial,
     commands=_commands,
     serve=serve,
+    first_step=first_step,
     form=(
         FormField("MERCURY_API_KEY", "API key", is_required=True),
         FormField("MERCURY_MODEL", "Model"),

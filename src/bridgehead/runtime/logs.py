@@ -201,12 +201,12 @@ def _is_clean(text: str) -> bool:
     return is_verbatim and not any(secret in text for secret in (*_hidden, *_short))
 
 
-def _cleaned(fields: dict[str, Any]) -> dict[str, Any]:
+def clean(fields: dict[str, Any]) -> dict[str, Any]:
     """Give fields as plain data without secrets; done before a line is made, which might disguise them."""
     import msgspec
 
-    clean: dict[str, Any] = _clean(msgspec.to_builtins(fields, enc_hook=str))
-    return clean
+    cleaned: dict[str, Any] = _clean(msgspec.to_builtins(fields, enc_hook=str))
+    return cleaned
 
 
 def _clean(value: Any) -> Any:
@@ -246,13 +246,13 @@ def _json_line(head: dict[str, str], fields: dict[str, Any]) -> str:
         line = ""
     if line and _is_clean(line):
         return line
-    return msgspec.json.encode(head | _cleaned(fields)).decode()
+    return msgspec.json.encode(head | clean(fields)).decode()
 
 
 def _pretty_line(head: dict[str, str], fields: dict[str, Any]) -> str:
     event = head["event"]
     shown = event if event.isprintable() else repr(event)
-    others = "".join(f" {name}={_flat(value)}" for name, value in _cleaned(fields).items())
+    others = "".join(f" {name}={_flat(value)}" for name, value in clean(fields).items())
     return f"{head['time'][11:23]} {head['level']:5} {shown}{others}"
 
 

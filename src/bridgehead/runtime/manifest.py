@@ -8,7 +8,8 @@ commands) is a small function that imports it when it is called.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -20,7 +21,6 @@ from .settings import Settings
 from .tool_filter import filter_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .command_line import Parser
     from .findings import Finding
     from .metrics import Metrics
+    from .stores.migrations import Schema
 
 API = 1
 """What a bridge can rely on. It grows when a bridge that was written for the number before would break."""
@@ -37,6 +38,7 @@ API = 1
 Make: TypeAlias = "Callable[[Any, Metrics | None], Bridge[Any]]"
 Doctor: TypeAlias = "Callable[[Mapping[str, str]], Awaitable[list[Finding]]]"
 Demo: TypeAlias = "Callable[[Console], bool]"
+ReadSchema: TypeAlias = "Callable[[], Schema]"
 Try: TypeAlias = "Callable[[Path], AbstractContextManager[Trial]]"
 
 
@@ -90,7 +92,11 @@ class Manifest(Struct, frozen=True, kw_only=True):
     make: Make
     """Takes the settings, and the metrics to add to where somebody reads them. Opens nothing yet."""
     far_side: Callable[[Any], FarSide]
-    """Takes what the bridge's lifespan holds open; None while it has not begun."""
+    """Takes what the bridge's lifespan holds open; None while it has not begun. Does not wait."""
+    probe: Callable[[Any], Awaitable[None]] | None = None
+    """Takes what the lifespan holds open, and looks at the far side, so that `far_side` knows without a call.
+
+    A host does so now and then. It should be cheap and end by itself within seconds."""
     doctor: Doctor | None = None
     demo: Demo | None = None
     """Shows the bridge at work against a simulated far side; tells whether everything went as expected."""
@@ -99,7 +105,11 @@ class Manifest(Struct, frozen=True, kw_only=True):
     """Sets a far side up in a folder, to try an installed bridge with; the release checks do."""
     serve: Callable[[Bridge[Any], Any], int] | None = None
     """Takes the bridge and its settings and serves one client, where that is not simply over stdio."""
+    first_step: Callable[[Any], str] | None = None
+    """Takes the settings; tells a person what is left to do once a client has the bridge."""
     form: tuple[FormField, ...] = ()
+    schema: ReadSchema | None = None
+    """Reads the tables that it needs where BRIDGEHEAD_DATABASE_URL is set; `bridgehead db` makes them."""
     single_process: str = ""
     """Why only one process can serve it; empty where several can."""
     api: int = API
@@ -119,6 +129,10 @@ def serve(manifest: Manifest, environment: Mapping[str, str]) -> int:
     """Serve a bridge to the client that started this process, and return the exit status."""
     settings = read_settings(manifest, environment)
     bridge = filter_tools(manifest.make(settings, None), environment)
+    if os.isatty(0):
+        from .greeting import greet_at_keyboard
+
+        greet_at_keyboard(manifest)
     if manifest.serve is not None:
         return manifest.serve(bridge, settings)
     from bridgehead.mcp import stdio

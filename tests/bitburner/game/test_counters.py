@@ -11,8 +11,8 @@ def test_everything_is_counted_from_zero() -> None:
     assert {one.name for one in metrics.all} == {
         "rpc_timeouts_total",
         "ws_reconnects_total",
-        "ws_replies_ignored_total",
-        "ws_connected",
+        "bridgehead_bitburner_replies_ignored_total",
+        "bridgehead_bitburner_game_connected",
     }
     assert counters.timeouts.values == counters.reconnects.values == {(): 0}
     assert counters.ignored.values == {}

@@ -297,7 +297,7 @@ async def test_a_reply_after_its_time_is_ignored_and_counted(tmp_path: Path) -> 
     game = Game(3, FILES, Faults(late=1.0, delay=1.5, times=1))
     async with played(tmp_path, game=game, RPC_TIMEOUT_MS="1000") as play:
         await play.fails("read_file", filename="hack.js")
-        await until(lambda: play.count("ws_replies_ignored_total", "unsolicited") == 1)
+        await until(lambda: play.count("bridgehead_bitburner_replies_ignored_total", "unsolicited") == 1)
 
         assert (await play.ok("read_file", filename="notes.txt"))[0] == "one\ntwo\nthree"
 
@@ -316,8 +316,8 @@ async def test_garbage_between_replies_is_ignored_and_counted(tmp_path: Path) ->
     async with played(tmp_path, game=Game(3, FILES, Faults(garbage=1.0))) as play:
         for _ in range(40):
             assert (await play.ok("read_file", filename="notes.txt"))[0] == "one\ntwo\nthree"
-        ignored = play.count("ws_replies_ignored_total", "malformed") + play.count(
-            "ws_replies_ignored_total", "unsolicited"
+        ignored = play.count("bridgehead_bitburner_replies_ignored_total", "malformed") + play.count(
+            "bridgehead_bitburner_replies_ignored_total", "unsolicited"
         )
 
     assert ignored == 40

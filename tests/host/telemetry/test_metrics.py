@@ -4,10 +4,10 @@ import asyncio
 import re
 from pathlib import Path
 
-from bridgehead.host.telemetry.metrics import OTHERS, HostMetrics, join_pages, write_metrics
+from bridgehead.host.telemetry.exposition import write_metrics
+from bridgehead.host.telemetry.metrics import OTHERS, HostMetrics
 from bridgehead.mcp import Limits
 from bridgehead.mcp.http.callers import Callers
-from bridgehead.runtime.metrics import Metrics
 from tests.support.host_server import Host, bearer, hosting
 from tests.support.http_server import mirrored
 from tests.support.messages import call, stateless
@@ -60,11 +60,13 @@ async def test_requests_calls_and_callers_are_counted(tmp_path: Path) -> None:
     assert found['bridgehead_http_requests_total{route="other",status="404"}'] == 1
     assert found['bridgehead_http_request_seconds_count{route="/mcp"}'] == 7
     assert found['bridgehead_client_requests_total{client="alice"}'] == 7
-    assert found['bridgehead_tool_calls_total{bridge="alpha",tool="alpha_echo",outcome="ok"}'] == 2
-    assert found['bridgehead_tool_calls_total{bridge="beta",tool="beta_later",outcome="ok"}'] == 1
-    assert found['bridgehead_tool_calls_total{bridge="beta",tool="beta_later",outcome="error"}'] == 1
-    assert found['bridgehead_tool_seconds_count{bridge="beta",tool="beta_later"}'] == 2
-    assert found['bridgehead_tool_calls_total{bridge="alpha",tool="alpha_either",outcome="ok"}'] == 2
+    assert found['tool_calls_total{bridge="alpha",tool="alpha_echo"}'] == 2
+    assert found['tool_calls_total{bridge="beta",tool="beta_later"}'] == 2
+    assert found['tool_errors_total{bridge="beta",tool="beta_later"}'] == 1
+    assert found['bridgehead_tool_seconds_count{bridge="beta",tool="beta_later",outcome="ok"}'] == 1
+    assert found['bridgehead_tool_seconds_count{bridge="beta",tool="beta_later",outcome="error"}'] == 1
+    assert found['tool_calls_total{bridge="alpha",tool="alpha_either"}'] == 2
+    assert not any(key.startswith("bridgehead_tool_calls_total") for key in found), "one counter, not two"
     assert found['bridgehead_refusals_total{reason="path"}'] == 1
     assert found['bridgehead_auth_failures_total{reason="token_missing"}'] == 1
     assert found['bridgehead_far_side_up{bridge="alpha"}'] == 1
@@ -87,51 +89,14 @@ async def test_a_call_whose_client_left_is_counted_as_cancelled(tmp_path: Path) 
         assert (await response.message())["method"] == "notifications/progress"
         during = await scraped(host)
         await response.hang_up()
-        key = 'bridgehead_tool_calls_total{bridge="alpha",tool="alpha_wait",outcome="cancelled"}'
+        key = 'bridgehead_tool_seconds_count{bridge="alpha",tool="alpha_wait",outcome="cancelled"}'
         async with asyncio.timeout(PATIENCE):
             while key not in (found := await scraped(host)):
                 await asyncio.sleep(0.01)
 
     assert during['bridgehead_tool_calls_in_flight{bridge="alpha"}'] == 1
+    assert during['bridgehead_client_open{client="127.0.0.1",what="requests"}'] == 1
     assert found['bridgehead_tool_calls_in_flight{bridge="alpha"}'] == 0
-
-
-def test_a_histogram_is_written_as_counts_up_to_each_bound() -> None:
-    metrics = Metrics()
-    took = metrics.histogram("took", "How long.", "tool")
-    for value in (0.0005, 0.003, 0.003, 100.0):
-        took.observe(value, "x")
-
-    found = samples(write_metrics([((), metrics)]).decode())
-
-    assert found['took_bucket{tool="x",le="0.001"}'] == 1
-    assert found['took_bucket{tool="x",le="0.0025"}'] == 1
-    assert found['took_bucket{tool="x",le="0.005"}'] == 3
-    assert found['took_bucket{tool="x",le="60"}'] == 3
-    assert found['took_bucket{tool="x",le="+Inf"}'] == 4
-    assert found['took_count{tool="x"}'] == 4
-    assert found['took_sum{tool="x"}'] == 0.0005 + 0.003 + 0.003 + 100.0
-
-
-def test_a_metric_of_another_kind_under_the_same_name_is_left_out() -> None:
-    one, other = Metrics(), Metrics()
-    one.counter("same", "Counted.").add()
-    other.gauge("same", "Looked at.", lambda: {(): 5.0})
-
-    found = samples(write_metrics([((("bridge", "one"),), one), ((("bridge", "other"),), other)]).decode())
-
-    assert found == {'same{bridge="one"}': 1}
-
-
-def test_the_texts_of_several_processes_become_one() -> None:
-    def text(worker: str, value: int) -> bytes:
-        metrics = Metrics()
-        metrics.counter("calls_total", "Calls.").add(by=value)
-        return write_metrics([((("worker", worker),), metrics)])
-
-    joined = join_pages([text("0", 3), b"", text("1", 4)]).decode()
-
-    assert samples(joined) == {'calls_total{worker="0"}': 3, 'calls_total{worker="1"}': 4}
 
 
 def test_very_many_callers_do_not_make_very_many_samples() -> None:
@@ -167,13 +132,27 @@ async def test_the_process_and_what_runs_in_it_are_shown(tmp_path: Path) -> None
     assert any(key.startswith("bridgehead_build_info{version=") for key in found)
 
 
-async def test_openmetrics_is_given_to_who_asks_for_it(tmp_path: Path) -> None:
-    async with hosting(tmp_path) as host:
-        await host.try_call("/mcp", "alpha_echo")
-        response = await host.get("/metrics", {"Accept": "application/openmetrics-text; version=1.0.0"})
-        page = (await response.body()).decode()
+async def test_what_a_caller_has_open_is_shown_beside_its_limits(tmp_path: Path) -> None:
+    limits = {"BRIDGEHEAD_SESSIONS_PER_CLIENT": "7", "BRIDGEHEAD_CONNECTIONS_PER_CLIENT": "9"}
+    async with hosting(tmp_path, limits, tokens={"alice": {"metrics": True}}) as host:
+        token = bearer(host.secrets["alice"])
+        for _ in range(2):
+            await host.session("/mcp", token)
+        found = await scraped(host, host.secrets["alice"])
 
-    assert response.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")
-    assert page.endswith("# EOF\n")
-    assert "# TYPE bridgehead_http_requests counter\n" in page
-    assert "\nbridgehead_http_requests_total{" in page
+    assert found['bridgehead_client_open{client="alice",what="sessions"}'] == 2
+    assert found['bridgehead_client_open{client="127.0.0.1",what="connections"}'] >= 1
+    assert found['bridgehead_limit{scope="client",what="sessions"}'] == 7
+    assert found['bridgehead_limit{scope="client",what="connections"}'] == 9
+    assert found['bridgehead_limit{scope="all",what="sessions"}'] == 1000
+
+
+def test_callers_beyond_the_hundred_with_the_most_are_shown_together() -> None:
+    metrics = HostMetrics(Callers(Limits()))
+    metrics.connections.update({f"10.0.0.{number}": number for number in range(1, 121)})
+
+    found = samples(write_metrics([((), metrics.metrics)]).decode())
+
+    shown = {key: value for key, value in found.items() if 'what="connections"' in key and "open" in key}
+    assert len(shown) == 101
+    assert shown[f'bridgehead_client_open{{client="{OTHERS}",what="connections"}}'] == sum(range(1, 21))

@@ -124,7 +124,7 @@ async def test_metrics_are_those_of_all_workers(tmp_path: Path, dial: Dial) -> N
             await called(http, "alpha_echo")
         found = samples((await (await http.request("GET", "/metrics")).body()).decode())
 
-    calls = [value for key, value in found.items() if key.startswith("bridgehead_tool_calls_total")]
+    calls = [value for key, value in found.items() if key.startswith("tool_calls_total")]
     up = [key for key in found if key.startswith("bridgehead_bridge_up") and 'bridge="beta"' in key]
     assert sum(calls) == 20
     assert len(up) == COUNT

@@ -166,3 +166,25 @@ async def test_the_first_template_that_fits_is_read() -> None:
     async with connect(twice) as client:
         assert (await read(client, "t://a"))[0]["text"] == "first"
         assert (await read(client, "t://a/b"))[0]["text"] == "second"
+
+
+async def test_what_is_said_of_a_resource_is_listed_and_goes_with_its_contents() -> None:
+    page: Bridge[None] = Bridge("page", "1")
+    meta = {"ui": {"prefersBorder": True}}
+
+    @page.resource("ui://page", name="page", mime_type="text/html", meta=meta)
+    def text(ctx: Context[None]) -> str:
+        return "<p>"
+
+    @page.template("ui://pictures/{name}", name="picture", meta=meta)
+    def picture(variables: dict[str, str], ctx: Context[None]) -> bytes:
+        return b"\x00"
+
+    async with connect(page) as client, connect(page, revision=HANDSHAKE["2025-03-26"]) as older:
+        (listed,) = (await client.request("resources/list"))["resources"]
+        (template,) = (await client.request("resources/templates/list"))["resourceTemplates"]
+        contents = [*await read(client, "ui://page"), *await read(client, "ui://pictures/x")]
+        (unlabelled,) = await read(older, "ui://page")
+
+    assert [said["_meta"] for said in (listed, template, *contents)] == [meta] * 4
+    assert "_meta" not in unlabelled

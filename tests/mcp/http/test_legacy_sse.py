@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from bridgehead.mcp import Limits
 from tests.mcp.http.test_sessions import by_header
 from tests.support.http_client import Headers, Response
@@ -72,6 +74,30 @@ async def test_a_client_hears_of_changes(server: Server) -> None:
     assert (await client.receive())["method"] == "notifications/tools/list_changed"
     server.bridge.changed.prompts()
     assert (await client.receive())["method"] == "notifications/prompts/list_changed"
+
+
+async def test_a_change_is_told_before_the_answer_of_the_call_that_made_it(server: Server) -> None:
+    client = await connected(server)
+    for what in ("tools", "prompts", "resources"):
+        await client.post(request("tools/call", call("change", {"what": what}), what))
+        assert (await client.receive())["method"] == f"notifications/{what}/list_changed"
+        assert (await client.receive())["id"] == what
+
+
+async def test_a_slow_client_does_not_find_the_answer_in_one_piece_with_the_progress(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TypeScript SDK 1.x loses progress that it reads together with the answer."""
+    monkeypatch.setattr("bridgehead.mcp.http.legacy_sse._APART_SECONDS", 1.0)
+    client = await connected(server)
+    await client.post(request("tools/call", call("count", {"n": 1}, progress=1), 1))
+    for _ in range(100):
+        await asyncio.sleep(0)
+    piece = await client.stream.piece()
+
+    assert b"notifications/progress" in piece
+    assert b"counted to 1" not in piece
+    assert b"counted to 1" in await client.stream.piece()
 
 
 async def test_a_cancelled_call_is_not_answered(server: Server) -> None:

@@ -15,6 +15,8 @@ from bridgehead.mercury.calling.usage_store import FILE, MAX_CLIENTS
 from bridgehead.mercury.errors import MercuryError
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
+from bridgehead.runtime import events
+from bridgehead.runtime.events import Listener
 from tests.mercury.calling.clock import DAY, GivenClock
 from tests.mercury.calling.test_usage_store import open_store, rows
 from tests.mercury.process import BridgeProcess, bridge_process
@@ -292,3 +294,36 @@ async def test_names_that_clients_make_up_share_one_budget(tmp_path: Path) -> No
             await budget.reserve(f"known-{number}", 0.1)
         await budget.reserve("further-1", 0.6)
         await refusal(budget, "further-2", 0.6)
+
+
+async def test_each_share_of_a_budget_is_told_once_and_what_is_left_is_known(tmp_path: Path) -> None:
+    listener = Listener()
+    events.feed.join(listener)
+    clock = GivenClock()
+    async with open_store(tmp_path, clock) as store:
+        budget = Budget(store, clock, BudgetLimits(Amounts(1.0, None)))
+        for amount in (0.45, 0.1, 0.1, 0.3, 0.01):
+            await budget.reserve("me", amount)
+        with pytest.raises(MercuryError):
+            await budget.reserve("me", 0.5)
+        await budget.check()
+    events.feed.leave(listener)
+
+    told = [(event.type, event.data["percent"]) for event in await listener.take(99)]
+    assert told == [("budget.threshold", 55.0), ("budget.threshold", 95.0), ("budget.refused", 96.0)]
+    assert budget.latest["day"].left == pytest.approx(0.04)
+
+
+async def test_a_new_day_tells_anew(tmp_path: Path) -> None:
+    listener = Listener()
+    events.feed.join(listener)
+    clock = GivenClock()
+    async with open_store(tmp_path, clock) as store:
+        budget = Budget(store, clock, BudgetLimits(Amounts(1.0, None)))
+        for _ in range(2):
+            await budget.reserve("me", 0.6)
+            await budget.check()
+            clock.time += DAY
+    events.feed.leave(listener)
+
+    assert [event.type for event in await listener.take(99)] == ["budget.threshold"] * 2

@@ -48,3 +48,19 @@ def test_a_probe_that_tells_nothing_makes_room_for_another() -> None:
     breaker.record_nothing()
 
     assert breaker.delay(110.0) == 0.0
+
+
+def test_it_tells_when_it_opens_and_when_it_closes_and_not_in_between() -> None:
+    told: list[bool] = []
+    breaker = Breaker(2, 10.0, told.append)
+    for _ in range(4):
+        breaker.record_failure(0.0)
+    breaker.record_success()
+    breaker.record_success()
+
+    assert told == [True, False]
+
+
+def test_the_service_is_left_alone_only_until_the_next_request_may_find_out() -> None:
+    assert opened().is_waiting(109.0)
+    assert not opened().is_waiting(110.0)

@@ -13,10 +13,30 @@ from tests.mercury.process import error_of
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 DECIDE = "mercury_decide"
-QUESTIONS = {
+ASKED = [
+    {
+        "name": "is_bug",
+        "type": "noul",
+        "instructions": "Is this a bug?",
+        "options": [{"label": "true", "meaning": "It fails"}, {"label": "false"}],
+    },
+    {
+        "name": "area",
+        "type": "choice",
+        "options": [{"label": "host", "meaning": "The HTTP side"}, {"label": "engine"}],
+    },
+    {
+        "name": "urgency",
+        "type": "score",
+        "options": [{"label": "can wait"}, {"label": "today"}, {"label": "now", "meaning": "users wait"}],
+    },
+    {"name": "is_new", "type": "noul"},
+]
+SENT = {
     "is_bug": {"type": "noul", "instructions": "Is this a bug?", "criteria": {"true": "It fails"}},
-    "area": {"type": "choice", "criteria": {"host": "The HTTP side", "engine": ""}},
-    "urgency": {"type": "score", "criteria": ["can wait", "today", "now"]},
+    "area": {"type": "choice", "criteria": {"host": "The HTTP side", "engine": None}},
+    "urgency": {"type": "score", "criteria": ["can wait", "today", "now: users wait"]},
+    "is_new": {"type": "noul"},
 }
 ANSWERS = {
     "is_bug": {"type": "noul", "noul": 0.93},
@@ -35,7 +55,11 @@ ANSWERS = {
     },
 }
 ANSWERED = {"model": "m", "answers": ANSWERS, "usage": {"input_tokens": 40, "output_tokens": 3}}
-GIVEN = {"state": {"log": "500 at /mcp"}, "questions": QUESTIONS}
+GIVEN = {"state": {"log": "500 at /mcp"}, "questions": ASKED}
+
+
+def asking(*questions: dict[str, Any]) -> dict[str, Any]:
+    return {"state": "s", "questions": list(questions)}
 
 
 async def test_questions_are_answered_with_probabilities(tmp_path: Path) -> None:
@@ -47,7 +71,7 @@ async def test_questions_are_answered_with_probabilities(tmp_path: Path) -> None
     (sent,) = seen
     path, _, body = sent.partition(b" ")
     assert path == b"/v1/decisions"
-    assert json.loads(body) == {"model": "m", **GIVEN}
+    assert json.loads(body) == {"model": "m", **GIVEN, "questions": SENT}
     assert result["structuredContent"]["answers"] == ANSWERS
     assert json.loads(result["content"][0]["text"]) == ANSWERS
     usage = {"prompt_tokens": 40, "completion_tokens": 3, "total_tokens": 43}
@@ -63,9 +87,13 @@ async def test_an_answer_without_answers_cannot_be_used(tmp_path: Path) -> None:
     ("wrong", "where"),
     [
         ({"state": "s"}, "questions"),
-        ({"state": "s", "questions": {}}, "questions"),
-        ({"state": "s", "questions": {"a": {"type": "guess"}}}, "type"),
-        ({"state": "s", "questions": {"a": {"type": "choice"}}}, "criteria"),
+        ({"state": "s", "questions": []}, "questions"),
+        (asking({"type": "noul"}), "name"),
+        (asking({"name": "a", "type": "guess"}), "type"),
+        (asking({"name": "a", "type": "choice"}), "the choice 'a' has no options"),
+        (asking({"name": "a", "type": "noul", "options": [{"label": "yes"}]}), "true and false"),
+        (asking({"name": "a", "type": "choice", "options": [{"label": "b"}] * 2}), "the same label"),
+        (asking({"name": "a", "type": "noul"}, {"name": "a", "type": "noul"}), "the same name"),
         ({**GIVEN, "max_tokens": 5}, "max_tokens"),
     ],
 )

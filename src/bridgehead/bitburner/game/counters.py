@@ -17,8 +17,14 @@ class GameCounters:
             "rpc_timeouts_total", "Exchanges that the game did not answer in time."
         )
         self.reconnects = metrics.counter("ws_reconnects_total", "Games that connected after an earlier one.")
-        self.ignored = metrics.counter("ws_replies_ignored_total", "Replies that fitted no call.", "why")
+        self.ignored = metrics.counter(
+            "bridgehead_bitburner_replies_ignored_total", "Replies that fitted no call.", "why"
+        )
         self.is_connected = False
-        metrics.gauge("ws_connected", "Whether a game is connected.", lambda: {(): float(self.is_connected)})
+        metrics.gauge(
+            "bridgehead_bitburner_game_connected",
+            "Whether a game is connected.",
+            lambda: {(): float(self.is_connected)},
+        )
         for counter in (self.timeouts, self.reconnects):
             counter.add(by=0)

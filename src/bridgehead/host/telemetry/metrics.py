@@ -1,8 +1,7 @@
-"""Metrics: what the host counts of requests and of calls, and the page that shows everything that is counted.
+"""Metrics: what the host counts of requests, of callers and of calls. How that is shown is `exposition`'s.
 
-The page is in the text format that Prometheus reads, written by hand: the format is a name, labels and a
-number a line, and the counters are our own. A metric of a bridge gets the label `bridge`; those of the same
-name become one family.
+Names are ours and begin with `bridgehead_`, but for those of processes, which are the same everywhere, and
+for `tool_calls_total` and `tool_errors_total`, which a contract names: they count the tools of every bridge.
 """
 
 from __future__ import annotations
@@ -11,32 +10,26 @@ import os
 import platform
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from itertools import accumulate
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from bridgehead import __version__
 from bridgehead.mcp import CallHook, Invocation, Outcome, observe_calls
 from bridgehead.mcp.http.callers import Callers
-from bridgehead.runtime.metrics import Histogram, Metric, Metrics
+from bridgehead.runtime.metrics import Metrics
 
 from ..request import current_id
 from .audit import Audit
 from .tracing import Tracer
 
-CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
-OPENMETRICS = b"application/openmetrics-text"
-OPENMETRICS_TYPE = OPENMETRICS + b"; version=1.0.0; charset=utf-8"
-
-_HELP = b"# HELP "
 _DESCRIPTORS = Path("/proc/self/fd")
 
 _MOST_CLIENTS = 1000
+_MOST_SHOWN = 100
+"""Callers whose open sessions and so on are shown, those with the most of them."""
 OTHERS = "(others)"
+CALLS = "tool_calls_total"
 _STATUS = {status: str(status) for status in range(100, 600)}
-
-Given = tuple[tuple[str, str], ...]
-"""Labels that every value of a metric gets."""
 
 
 class HostMetrics:
@@ -95,6 +88,34 @@ class HostMetrics:
         metrics.gauge(
             "bridgehead_streams", "Streams that are open.", lambda: {(): float(callers.streams.total)}
         )
+        self._show_callers(callers)
+
+    def _show_callers(self, callers: Callers) -> None:
+        """Show what each caller has open of each thing that is limited, and the limits."""
+        shares = {"requests": callers.requests, "sessions": callers.sessions, "streams": callers.streams}
+
+        def read() -> dict[tuple[str, ...], float]:
+            opened = {what: share.by_caller for what, share in shares.items()}
+            opened["connections"] = self.connections
+            return {
+                (client, what): float(count)
+                for what, by_caller in opened.items()
+                for client, count in _find_largest(by_caller).items()
+            }
+
+        self.limits: dict[tuple[str, ...], float] = {
+            ("client", what): float(share.most) for what, share in shares.items()
+        }
+        """What may be open, by whom and of what."""
+        about = "What one caller has open: a token, or an address where nobody needs one, and of connections."
+        self.metrics.gauge("bridgehead_client_open", about, read, "client", "what")
+        self.metrics.gauge(
+            "bridgehead_limit",
+            "What may be open at once, of one caller (client) or of all.",
+            lambda: dict(self.limits),
+            "scope",
+            "what",
+        )
 
     def show_certificate(self, read_expiry: Callable[[], float]) -> None:
         """Show when the certificate ends, so that somebody is told before it does."""
@@ -127,10 +148,14 @@ class CallMetrics:
         self._tracer = tracer
         self._audit = audit
         self._in_flight = 0
-        self._calls = metrics.counter(
-            "bridgehead_tool_calls_total", "Tool calls that are over, by how they ended.", "tool", "outcome"
+        # A bridge whose contract has these counters has declared them, and counts itself.
+        self._counts = not any(metric.name == CALLS for metric in metrics.all)
+        if self._counts:
+            self._calls = metrics.counter(CALLS, "Calls of a tool.", "tool")
+            self._errors = metrics.counter("tool_errors_total", "Calls of a tool that failed.", "tool")
+        self._seconds = metrics.histogram(
+            "bridgehead_tool_seconds", "How long a tool call took, by how it ended.", "tool", "outcome"
         )
-        self._seconds = metrics.histogram("bridgehead_tool_seconds", "How long a tool call took.", "tool")
         metrics.gauge(
             "bridgehead_tool_calls_in_flight",
             "Tool calls being served that take waiting.",
@@ -152,9 +177,20 @@ class CallMetrics:
             return
         if outcome.waited:
             self._in_flight -= 1
-        self._calls.add(call.name, outcome.status)
-        self._seconds.observe(seconds, call.name)
+        if self._counts:
+            self._calls.add(call.name)
+            if outcome.status == "error":
+                self._errors.add(call.name)
+        self._seconds.observe(seconds, call.name, outcome.status)
         self._audit(call, outcome, seconds)
+
+
+def _find_largest(by_caller: Mapping[str, int]) -> dict[str, int]:
+    """Give the callers with the most open, and what all others have together."""
+    if len(by_caller) <= _MOST_SHOWN:
+        return dict(by_caller)
+    ranked = Counter(by_caller).most_common()
+    return {**dict(ranked[:_MOST_SHOWN]), OTHERS: sum(count for _, count in ranked[_MOST_SHOWN:])}
 
 
 def show_process(metrics: Metrics) -> None:
@@ -174,71 +210,3 @@ def show_process(metrics: Metrics) -> None:
 def _resident_bytes() -> float:
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     return float(pages) * os.sysconf("SC_PAGE_SIZE")
-
-
-def to_openmetrics(page: bytes) -> bytes:
-    """Make OpenMetrics of a page: a counter's family has no `_total`, and the page says where it ends."""
-    lines = []
-    for line in page.decode().splitlines():
-        if line.startswith(("# HELP ", "# TYPE ")):
-            _, kind, name, rest = line.split(" ", 3)
-            lines.append(f"# {kind} {name.removesuffix('_total')} {rest}")
-        else:
-            lines.append(line)
-    return ("\n".join([*lines, "# EOF"]) + "\n").encode()
-
-
-def write_metrics(sources: Iterable[tuple[Given, Metrics]]) -> bytes:
-    """Write the metrics of several sources, each with its own labels."""
-    families: dict[str, list[tuple[Given, Metric]]] = {}
-    for given, metrics in sources:
-        for metric in metrics.all:
-            families.setdefault(metric.name, []).append((given, metric))
-    return "".join(line for name, members in families.items() for line in _family(name, members)).encode()
-
-
-def _family(name: str, members: list[tuple[Given, Metric]]) -> Iterator[str]:
-    first = members[0][1]
-    yield f"# HELP {name} {_escaped(first.about, quotes=False)}\n# TYPE {name} {first.kind}\n"
-    for given, metric in members:
-        if metric.kind == first.kind:
-            yield from _values(name, given, metric)
-
-
-def _values(name: str, given: Given, metric: Metric) -> Iterator[str]:
-    if not isinstance(metric, Histogram):
-        for labels, value in metric.values.items():
-            yield _line(name, given, zip(metric.labels, labels, strict=False), value)
-        return
-    for labels, counts in metric.counts.items():
-        own = tuple(zip(metric.labels, labels, strict=False))
-        bounds = (*(f"{bound:g}" for bound in metric.bounds), "+Inf")
-        for bound, count in zip(bounds, accumulate(counts), strict=True):
-            yield _line(f"{name}_bucket", given, (*own, ("le", bound)), count)
-        yield _line(f"{name}_sum", given, own, metric.sums[labels])
-        yield _line(f"{name}_count", given, own, sum(counts))
-
-
-def _line(name: str, given: Given, labels: Iterable[tuple[str, str]], value: float) -> str:
-    pairs = ",".join(f'{label}="{_escaped(text)}"' for label, text in (*given, *labels))
-    return f"{name}{{{pairs}}} {value}\n" if pairs else f"{name} {value}\n"
-
-
-def _escaped(text: str, *, quotes: bool = True) -> str:
-    plain = text.replace("\\", r"\\").replace("\n", r"\n")
-    return plain.replace('"', r"\"") if quotes else plain
-
-
-def join_pages(texts: Iterable[bytes]) -> bytes:
-    """Make one text of those of several processes: each family once, with the values of all."""
-    families: dict[bytes, bytes] = {}
-    for text in texts:
-        for family in text.split(_HELP)[1:]:
-            name = family.split(b" ", 1)[0]
-            head = families.get(name)
-            families[name] = _HELP + family if head is None else head + _without_head(family)
-    return b"".join(families.values())
-
-
-def _without_head(family: bytes) -> bytes:
-    return b"".join(family.splitlines(keepends=True)[2:])

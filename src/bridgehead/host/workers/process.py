@@ -41,7 +41,7 @@ class Job(Struct, frozen=True):
     manifests: Mapping[str, Manifest]
     environment: Mapping[str, str]
     listening: socket.socket
-    state_key: bytes
+    state_keys: tuple[bytes, ...]
     """What the questions that a client carries between two requests are sealed with, the same for all."""
 
     @property
@@ -72,7 +72,7 @@ def serve(job: Job, place: WorkerPlace | None = None) -> None:
         job.manifests,
         job.environment,
         SystemClock(),
-        state_key=job.state_key,
+        state_keys=job.state_keys,
         tracer=tracer,
         workers=None if place is None else place.workers,
         certificate=certificate,

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import Any, Literal
 
-from msgspec import field
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ..calls.call_hook import CallHook, wrap_hook
 from ..errors import Dialect
 from ..revisions import Revision
 from .content import Icon, Wire, fit
+
+OutputSchemas = Literal["full", "outline"]
 
 
 class Implementation(Wire, frozen=True):
@@ -35,6 +37,22 @@ class Implementation(Wire, frozen=True):
         return info if revision.icons else replace(info, description=None, website_url=None)
 
 
+class Extension(Struct, frozen=True):
+    """An extension of the protocol that a bridge speaks, with what it says of it."""
+
+    settings: dict[str, Any]
+    handshake: bool = True
+    """Whether clients of the handshake era hear of it; some extensions exist only in the stateless one."""
+
+    def merge(self, other: Extension) -> Extension:
+        """Join what two bridges say of one extension; they must not contradict each other."""
+        for key in self.settings.keys() & other.settings.keys():
+            if self.settings[key] != other.settings[key]:
+                message = f"two bridges give {key!r} of the same extension different values"
+                raise ValueError(message)
+        return Extension({**self.settings, **other.settings}, self.handshake and other.handshake)
+
+
 class Home:
     """A bridge, as its parts know it: whose state they run with, and in whose dialect they fail."""
 
@@ -44,6 +62,7 @@ class Home:
         lifespan: Callable[[], AbstractAsyncContextManager[Any]] | None,
         dialect: Dialect | None,
         contract_revision: str | None,
+        output_schemas: OutputSchemas = "full",
     ) -> None:
         self.info = info
         self.lifespan = lifespan
@@ -51,6 +70,8 @@ class Home:
         self.contract_revision = contract_revision
         """The revision whose clients get what a published contract says to the letter: no instructions, the
         contract's schemas, and of the resources only those that the bridge lists itself."""
+        self.output_schemas: OutputSchemas = output_schemas
+        """How much of the schemas of their answers the tools list."""
         self.call_hook: CallHook | None = None
         """What goes around every call of a part that was declared here."""
 

@@ -58,7 +58,7 @@ class Resource:
 
     async def read(self, context: Context[Any]) -> list[TextResource | BlobResource]:
         """Read it."""
-        return wrap_contents(self.item.uri, self.item.mime_type, await settle(self._read(context)))
+        return wrap_contents(self.item.uri, self.item, await settle(self._read(context)))
 
 
 class Template:
@@ -79,15 +79,18 @@ class Template:
         self, uri: str, variables: dict[str, str], context: Context[Any]
     ) -> list[TextResource | BlobResource]:
         """Read the resource with these variables."""
-        return wrap_contents(uri, self.item.mime_type, await settle(self._read(variables, context)))
+        return wrap_contents(uri, self.item, await settle(self._read(variables, context)))
 
 
-def wrap_contents(uri: str, mime_type: str | None, value: Contents) -> list[TextResource | BlobResource]:
+def wrap_contents(
+    uri: str, item: ResourceItem | TemplateItem, value: Contents
+) -> list[TextResource | BlobResource]:
     """Wrap what a reader returned: text, bytes, or ready-made contents."""
     if isinstance(value, list):
         return value
     if isinstance(value, str):
-        return [TextResource(uri=uri, mime_type=mime_type, text=value)]
+        return [TextResource(uri=uri, mime_type=item.mime_type, text=value, meta=item.meta)]
     import base64  # only binary resources need it
 
-    return [BlobResource(uri=uri, mime_type=mime_type, blob=base64.b64encode(value).decode())]
+    encoded = base64.b64encode(value).decode()
+    return [BlobResource(uri=uri, mime_type=item.mime_type, blob=encoded, meta=item.meta)]

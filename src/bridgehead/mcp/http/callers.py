@@ -19,11 +19,16 @@ class Share:
 
     def __init__(self, name: str, most: int, retry_seconds: float) -> None:
         self._name = name
-        self._most = most
+        self.most = most
         self._retry_seconds = retry_seconds
         # A plain dict: asked for every request, and a Counter answers for what is missing in Python.
         self.open: dict[str, int] = {}
         """How much each caller has open; empty where nobody has, so nobody can have too much."""
+
+    @property
+    def by_caller(self) -> dict[str, int]:
+        """How much each caller has open, of those that have something."""
+        return self.open
 
     @property
     def total(self) -> int:
@@ -32,9 +37,9 @@ class Share:
 
     def check(self, caller: str) -> None:
         """Reject a caller that has as much open as one may have."""
-        if self.open.get(caller, 0) >= self._most:
+        if self.open.get(caller, 0) >= self.most:
             headers = ((b"retry-after", b"%d" % ceil(self._retry_seconds)),)
-            message = f"You have {self._most} {self._name} open, which is the limit. End one, then try again."
+            message = f"You have {self.most} {self._name} open, which is the limit. End one, then try again."
             raise Rejection(429, message, code=OVERLOADED, headers=headers)
 
     def take(self, caller: str) -> None:

@@ -22,6 +22,10 @@ from .message import Handled, Request, Response, ResponseStream
 from .rejection import Rejection, reject_busy, reject_method, reject_session
 
 _MOST_WAITING = 64
+_APART_SECONDS = 0.02
+"""The least time between a notification and an answer. TypeScript SDK 1.x handles a notification one step
+later than an answer, and with the answer it forgets who waits for progress: progress that it reads together
+with the answer is lost. Measured: 298 of 300 calls lost some, with this 1 of 300."""
 ACCEPTED = Response(202, b"Accepted")
 
 
@@ -32,6 +36,8 @@ class _Stream:
         self.connection = connection
         self.owner = owner
         self.waiting: asyncio.Queue[bytes] = asyncio.Queue(_MOST_WAITING)
+        self.told_at = 0.0
+        """When a message that is no answer was last sent, by the loop's clock."""
         self.tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -41,6 +47,16 @@ class _Stream:
 
     async def send(self, message: bytes) -> None:
         await self.waiting.put(message)
+        self.told_at = asyncio.get_running_loop().time()
+
+    async def answer(self, answer: bytes) -> None:
+        """Send an answer, a little after the changes that its call made."""
+        for change in self.connection.take_changes():
+            await self.send(change)
+        too_soon = self.told_at + _APART_SECONDS - asyncio.get_running_loop().time()
+        if too_soon > 0:
+            await asyncio.sleep(too_soon)
+        await self.waiting.put(answer)
 
     async def close_stream(self) -> None:
         """The stream carries everything; it cannot be let go of."""
@@ -48,7 +64,7 @@ class _Stream:
     async def finish(self, work: Coroutine[Any, Any, bytes | None]) -> None:
         answer = await work
         if answer is not None:
-            await self.send(answer)
+            await self.answer(answer)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -160,7 +176,7 @@ class LegacyTransport:
         known = stream.connection.listener
         reply = self._dispatcher.take_any(message, stream.connection, stream)
         if isinstance(reply, bytes):
-            stream.spawn(stream.send(reply))
+            stream.spawn(stream.answer(reply))
         elif reply is not None:
             stream.spawn(stream.finish(reply))
         listener = stream.connection.listener

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from .. import jsonrpc
+from ..bridge import Bridge
 from ..calls.context import Context, check_level
 from ..calls.params import InitializeParams, Params, SetLevelParams
 from ..connection import Client
 from ..features.content import Wire
+from ..features.tools import TASKS_EXTENSION
 from ..revisions import STATELESS, Revision, negotiate
 from ..server import EMPTY_BODY, Body, Server
 from .listing import cache_hints
@@ -29,6 +31,7 @@ class Capabilities(Wire, frozen=True):
     prompts: Capability | None = None
     completions: Capability | None = None
     logging: Capability | None = None
+    extensions: dict[str, dict[str, Any]] | None = None
 
 
 def list_capabilities(server: Server, revision: Revision) -> Capabilities:
@@ -44,7 +47,21 @@ def list_capabilities(server: Server, revision: Revision) -> Capabilities:
         prompts=listed("prompts", bridge.prompts),
         completions=Capability() if bridge.completers and revision.completions_capability else None,
         logging=Capability() if bridge.logging else None,
+        extensions=_list_extensions(bridge, revision) or None,
     )
+
+
+def _list_extensions(bridge: Bridge[Any], revision: Revision) -> dict[str, dict[str, Any]]:
+    if revision.name == bridge.contract_revision:
+        return {}
+    listed = {
+        identifier: extension.settings
+        for identifier, extension in bridge.extensions.items()
+        if revision.stateless or extension.handshake
+    }
+    if revision.stateless and bridge.has_tasks:
+        listed[TASKS_EXTENSION] = {}
+    return listed
 
 
 def initialize(server: Server, context: Context[Any], params: InitializeParams) -> Body:

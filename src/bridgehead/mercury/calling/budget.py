@@ -11,15 +11,24 @@ import asyncio
 import sqlite3
 from calendar import monthrange
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from msgspec import Struct
 
+from bridgehead.runtime import events
+from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.timing import Clock
 
 from ..errors import MercuryError
 from .usage_store import Refusal, UsageStore, Work, counted_client
+
+SHARES = (0.5, 0.8, 0.9, 1.0)
+"""Shares of a budget that are told as events, once a period and process."""
+REFUSED = 2.0
+"""Stands beyond all of them: a call was refused."""
+_MOST_TOLD = 10_000
 
 
 class Amounts(Struct, frozen=True):
@@ -48,10 +57,15 @@ class Cap(Struct, frozen=True):
     """Whose it is; None is everybody's."""
 
     @property
+    def period(self) -> str:
+        """After which it begins anew."""
+        return "month" if self.is_monthly else "day"
+
+    @property
     def name(self) -> str:
         """What to call it."""
-        period = "month" if self.is_monthly else "day"
-        return f"The {period}'s budget" if self.client is None else f"The {period}'s budget of {self.client}"
+        whose = "" if self.client is None else f" of {self.client}"
+        return f"The {self.period}'s budget{whose}"
 
     def first_day(self, today: str) -> str:
         """Return the first day that counts."""
@@ -105,6 +119,10 @@ class Budget:
         """By day and client, what is to be added to the money that is committed."""
         self.is_set = limits != BudgetLimits()
         """Whether money is limited at all."""
+        self.latest: dict[str, Spending] = {}
+        """What everybody has left of each budget, by its period, when it was last looked at."""
+        self._told: dict[tuple[str, str | None, str], float] = {}
+        """By setting, client and first day, the highest share that was told as an event."""
 
     def caps(self, client: str) -> list[Cap]:
         """Return every limit that a call of a client has to stay under."""
@@ -136,8 +154,9 @@ class Budget:
         reservation = Reservation(amount, self._store.today, client)
         writing = self._store.submit(partial(_reserve, reservation=reservation, caps=caps))
         try:
-            await asyncio.shield(writing)
+            self._note(reservation.day, await asyncio.shield(writing))
         except OverBudget as over:
+            self._tell(reservation.day, over.spending, REFUSED)
             raise self._exceeded(amount, over.spending) from None
         except asyncio.CancelledError:  # the writing goes on; what it commits is nobody's
             writing.add_done_callback(lambda done: self._give_back(done, reservation))
@@ -152,7 +171,7 @@ class Budget:
         self._corrections[key] = self._corrections.get(key, 0.0) + spent - reservation.amount
         self._store.write_soon()
 
-    def _give_back(self, writing: asyncio.Future[None], reservation: Reservation) -> None:
+    def _give_back(self, writing: asyncio.Future[list[Spending]], reservation: Reservation) -> None:
         if not writing.cancelled() and writing.exception() is None:
             self.settle(reservation, 0.0)
 
@@ -161,7 +180,42 @@ class Budget:
         today, caps = self._store.today, self.caps(client)
         if not caps:
             return today, []
-        return today, await self._store.submit(partial(_spending, today=today, caps=caps))
+        found = await self._store.submit(partial(_spending, today=today, caps=caps))
+        self._note(today, found)
+        return today, found
+
+    async def check(self) -> None:
+        """Look at everybody's budgets, so that what is known of them is not older than the last look."""
+        if self.is_set:
+            with suppress(StorageError):  # whoever calls hears of it
+                await self.spending("")
+
+    def _note(self, today: str, found: list[Spending]) -> None:
+        """Keep what is left, and tell of each share of a budget once it is reached."""
+        for spending in found:
+            if spending.cap.client is None:
+                self.latest[spending.cap.period] = spending
+            reached = [share for share in SHARES if spending.committed >= share * spending.cap.limit]
+            if reached:
+                self._tell(today, spending, reached[-1])
+
+    def _tell(self, today: str, spending: Spending, share: float) -> None:
+        cap = spending.cap
+        key = (cap.setting, cap.client, cap.first_day(today))
+        if self._told.get(key, 0.0) >= share:
+            return
+        if len(self._told) >= _MOST_TOLD:
+            self._told.clear()
+        self._told[key] = share
+        events.publish(
+            "budget.refused" if share == REFUSED else "budget.threshold",
+            bridge="mercury",
+            period=cap.period,
+            client=cap.client,
+            percent=round(100 * spending.committed / cap.limit, 1) if cap.limit else 100.0,
+            limit_usd=cap.limit,
+            left_usd=round(spending.left, 6),
+        )
 
     def take(self) -> tuple[Work[None], Callable[[], None]] | None:
         """Hand the corrections over that are not written yet."""
@@ -190,11 +244,14 @@ class Budget:
         )
 
 
-def _reserve(connection: sqlite3.Connection, reservation: Reservation, caps: list[Cap]) -> None:
-    for spending in _spending(connection, reservation.day, caps):
+def _reserve(connection: sqlite3.Connection, reservation: Reservation, caps: list[Cap]) -> list[Spending]:
+    """Commit the money; returns what was committed before."""
+    before = _spending(connection, reservation.day, caps)
+    for spending in before:
         if spending.committed + reservation.amount > spending.cap.limit:
             raise OverBudget(spending)
     commit_money(connection, reservation.day, reservation.client, reservation.amount)
+    return before
 
 
 def _spending(connection: sqlite3.Connection, today: str, caps: list[Cap]) -> list[Spending]:

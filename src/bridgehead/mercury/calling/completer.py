@@ -233,6 +233,7 @@ class Completer:
             provider.breaker.record_nothing()
             raise
         provider.breaker.record_success()
+        provider.problem = ""
         cost = provider.catalogue.price(completion.metadata, call.model)
         if cost is None and completion.metadata.usage.total_tokens:
             # The first answer of a process may come before the prices.

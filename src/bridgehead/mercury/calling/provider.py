@@ -6,6 +6,7 @@ them fails at says nothing of the others; money and the limits of clients are co
 
 from __future__ import annotations
 
+from bridgehead.runtime import events
 from bridgehead.runtime.settings import SettingError
 from bridgehead.runtime.timing import Clock
 
@@ -19,6 +20,8 @@ from .retries import Breaker
 from .routes import MERCURY, ProviderEntry
 
 _MINUTE = 60.0
+_UNUSABLE = ("MISSING_API_KEY", "INVALID_API_KEY", "BILLING_REQUIRED", "SERVICE_ERROR", "SERVICE_UNAVAILABLE")
+"""Failures that calls would meet as well; servers that have no list of models answer in another way."""
 
 
 class Provider:
@@ -37,9 +40,25 @@ class Provider:
         self.api = ApiClient(settings, clock)
         terms = {} if entry is None else entry.models
         self.catalogue = Catalogue(self.api, self.keys, clock, settings, terms)
-        self.breaker = Breaker(settings.breaker_failures, settings.breaker_wait / 1000)
+        self.problem = ""
+        """What was wrong when it was last checked, without a call; nothing where it answered."""
+        self.breaker = Breaker(settings.breaker_failures, settings.breaker_wait / 1000, self._tell_breaker)
         most = None if entry is None else entry.requests_per_minute
         self._window = None if most is None else Window(most, _MINUTE)
+
+    def _tell_breaker(self, is_open: bool) -> None:  # noqa: FBT001 - as the breaker calls it
+        kind = "breaker.opened" if is_open else "breaker.closed"
+        events.publish(kind, bridge="mercury", provider=self.name)
+
+    async def check(self, seconds: float) -> None:
+        """Ask for the list of models, which costs nothing, to learn whether there is anybody."""
+        try:
+            await self.api.fetch_models(self.keys.pick(), seconds)
+        except MercuryError as error:
+            is_there = error.status is not None and not error.is_outage and error.code not in _UNUSABLE
+            self.problem = "" if is_there else str(error)
+        else:
+            self.problem = ""
 
     def admit(self, now: float) -> None:
         """Count a request; raises where the provider's own limit is reached."""

@@ -41,9 +41,13 @@ class Breaker:
     Only failures of the service count; what is wrong with a request does not.
     """
 
-    def __init__(self, failures: int, wait: float) -> None:
+    def __init__(
+        self, failures: int, wait: float, on_change: Callable[[bool], None] = lambda _is_open: None
+    ) -> None:
         self._allowed = failures
         self._wait = wait
+        self._on_change = on_change
+        """Hears when it opens (True) and when it closes."""
         self._failures = 0
         self._probe_at = 0.0
         self._is_probing = False
@@ -52,6 +56,10 @@ class Breaker:
     def is_open(self) -> bool:
         """Whether the service counts as down."""
         return self._failures >= self._allowed
+
+    def is_waiting(self, now: float) -> bool:
+        """Tell whether the service is left alone right now; after that, the next request finds out."""
+        return self.is_open and now < self._probe_at
 
     def delay(self, now: float) -> float:
         """Return the seconds until a request may be sent; 0 lets it through, as a probe if need be."""
@@ -66,8 +74,10 @@ class Breaker:
 
     def record_success(self) -> None:
         """Note that the service answered, whatever it said."""
-        self._failures = 0
+        was_open, self._failures = self.is_open, 0
         self._is_probing = False
+        if was_open:
+            self._on_change(False)  # noqa: FBT003 - the one argument there is
 
     def record_failure(self, now: float) -> None:
         """Note that the service is down."""
@@ -75,6 +85,8 @@ class Breaker:
         self._is_probing = False
         if self.is_open:
             self._probe_at = now + self._wait
+        if self._failures == self._allowed:
+            self._on_change(True)  # noqa: FBT003 - the one argument there is
 
     def record_nothing(self) -> None:
         """Note that a request ended without telling anything; another one may find out."""

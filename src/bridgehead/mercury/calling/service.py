@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bridgehead.runtime.timing import Clock
 
 _JITTER = 0.2
+_CHECK_SECONDS = 5.0
 _log = logs.logger("mercury")
 
 
@@ -88,7 +89,13 @@ class Service:
     @property
     def providers_down(self) -> list[str]:
         """The names of the providers that keep failing and are left alone for a while."""
-        return [name for name, provider in self.providers.items() if provider.breaker.is_open]
+        now = self.clock.monotonic()
+        return [name for name, provider in self.providers.items() if provider.breaker.is_waiting(now)]
+
+    async def check(self) -> None:
+        """Learn how the providers and the budgets are, without a call."""
+        keyed = [provider for provider in self.providers.values() if provider.keys.count]
+        await asyncio.gather(*(provider.check(_CHECK_SECONDS) for provider in keyed), self.budget.check())
 
     async def close(self) -> None:
         """Close all connections."""
@@ -115,7 +122,7 @@ class Service:
 async def open_service(settings: MercurySettings, clock: Clock | None = None) -> AsyncIterator[Service]:
     """Open everything, connect to the API in the background, and close it all in the end."""
     service = Service(settings, clock)
-    _log.info("mercury bridge open", **dict(settings.summary()))
+    _log.info("mercury bridge open", **settings.changes())
     warming = asyncio.create_task(_warm(service))
     try:
         yield service

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, json
 
@@ -20,38 +20,71 @@ from .code import choose_model
 DECIDE = "mercury_decide"
 MAX_OPTIONS = 255
 
-Instructions = Annotated[str, Meta(description="What is asked")]
+
+class Option(Struct, forbid_unknown_fields=True):
+    """One possible answer."""
+
+    label: Annotated[str, Meta(min_length=1)]
+    meaning: str | UnsetType = UNSET
 
 
-class YesNo(Struct, forbid_unknown_fields=True):
-    """What yes and no mean."""
+class Question(Struct, forbid_unknown_fields=True):
+    """One thing to decide."""
 
-    true: str | UnsetType = UNSET
-    false: str | UnsetType = UNSET
+    # The API has maps by names and labels of the caller's own, which strict function calling does not know.
+    # So an agent writes lists, and `to_body` makes the maps.
 
-
-class NoulQuestion(Struct, forbid_unknown_fields=True, tag="noul", tag_field="type"):
-    """Is it so? The answer is a probability."""
-
-    instructions: Instructions | UnsetType = UNSET
-    criteria: YesNo | UnsetType = UNSET
-
-
-class ChoiceQuestion(Struct, forbid_unknown_fields=True, tag="choice", tag_field="type"):
-    """Which one is it? The answer is a label, with the probability of each."""
-
-    criteria: Annotated[
-        dict[str, str | None],
-        Meta(min_length=1, max_length=MAX_OPTIONS, description="Labels with what they mean, or null"),
+    name: Annotated[str, Meta(min_length=1, description="Yours; the answer has it too")]
+    type: Annotated[
+        Literal["noul", "choice", "score"],
+        Meta(description="noul: yes or no; choice: one of the options; score: a number on their scale"),
     ]
-    instructions: Instructions | UnsetType = UNSET
+    instructions: Annotated[str, Meta(description="What is asked")] | UnsetType = UNSET
+    options: (
+        Annotated[
+            list[Option],
+            Meta(
+                min_length=1,
+                max_length=MAX_OPTIONS,
+                description="choice: the labels; score: the scale from low to high; noul: true and false",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+    def to_body(self) -> dict[str, Any]:
+        """Return the question as the API takes it."""
+        body: dict[str, Any] = {"type": self.type}
+        if self.instructions is not UNSET:
+            body["instructions"] = self.instructions
+        if self.options is not UNSET:
+            if criteria := self._to_criteria(self.options):
+                body["criteria"] = criteria
+        elif self.type != "noul":
+            raise _refuse(f"the {self.type} {self.name!r} has no options: give them as a list of labels.")
+        return body
+
+    def _to_criteria(self, options: list[Option]) -> Any:
+        if self.type == "score":
+            return [_describe(option) for option in options]
+        meanings = {option.label: None if option.meaning is UNSET else option.meaning for option in options}
+        if len(meanings) < len(options):
+            raise _refuse(f"two options of {self.name!r} have the same label.")
+        if self.type == "choice":
+            return meanings
+        if not meanings.keys() <= {"true", "false"}:
+            raise _refuse(
+                f"the options of {self.name!r}, a noul, are labelled true and false, and nothing else."
+            )
+        return {label: meaning for label, meaning in meanings.items() if meaning is not None}
 
 
-class ScoreQuestion(Struct, forbid_unknown_fields=True, tag="score", tag_field="type"):
-    """How much is it? The answer is a number on the scale."""
+def _describe(step: Option) -> str:
+    return step.label if step.meaning is UNSET else f"{step.label}: {step.meaning}"
 
-    criteria: Annotated[list[str], Meta(min_length=1, description="The scale, from low to high")]
-    instructions: Instructions | UnsetType = UNSET
+
+def _refuse(problem: str) -> MercuryError:
+    return MercuryError("INVALID_ARGUMENTS", f"questions: {problem}")
 
 
 class Decide(CallArguments, kw_only=True):
@@ -60,16 +93,14 @@ class Decide(CallArguments, kw_only=True):
     state: Annotated[
         str | dict[str, Any], Meta(description="What the questions are about; images as data URLs")
     ]
-    questions: Annotated[
-        dict[str, NoulQuestion | ChoiceQuestion | ScoreQuestion],
-        Meta(description="By names of your own: yes or no (noul), choice, or score"),
-    ]
+    questions: Annotated[list[Question], Meta(min_length=1)]
 
     def to_body(self) -> Any:
         """Return what is sent to the API."""
-        if not self.questions:
-            raise MercuryError("INVALID_ARGUMENTS", "questions is empty: there has to be at least one.")
-        return self
+        questions = {question.name: question.to_body() for question in self.questions}
+        if len(questions) < len(self.questions):
+            raise _refuse("two of them have the same name.")
+        return {"model": self.model, "state": self.state, "questions": questions}
 
 
 class Decision(Struct):
@@ -83,7 +114,7 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
     """Declare the tool."""
     bridge.tool(
         "Decide about a state: yes or no with a probability, one of several labels, or a score on a scale, "
-        "each with its confidence. Faster and easier to compare than text; several questions at once.",
+        "each with its confidence. Faster and easier to compare than text. Ask several questions at once.",
         name=DECIDE,
         title="Mercury decide",
         read_only=True,

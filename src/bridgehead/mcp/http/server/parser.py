@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from ..message import HeaderPairs
 
 MOST_HEAD_BYTES = 64 * 1024
+_MOST_RAW_HEAD_BYTES = 2 * MOST_HEAD_BYTES
+"""What a head may weigh with everything around its fields. The parser does not say where in a slice a head
+begins, so this bound is known only to a slice; the one above is exact, however the bytes are cut."""
 MOST_HEADERS = 128
 MOST_LENGTH_DIGITS = 18
 SLICE_BYTES = 8 * 1024
@@ -102,7 +105,7 @@ class RequestParser:
         self._parse(data)
         if self.is_in_head:
             self._head_bytes += size
-            if self._head_bytes > MOST_HEAD_BYTES or len(self._headers) > MOST_HEADERS:
+            if self._head_bytes > _MOST_RAW_HEAD_BYTES or len(self._headers) > MOST_HEADERS:
                 raise _HEAD_TOO_LARGE
         elif incoming is not None and self.incoming is incoming:
             body = self._body_bytes - body_before

