@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 from bridgehead.mcp import Bridge
 from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.manifest import Commands, FarSide, FormField, Manifest, Trial
-from bridgehead.runtime.timing import Clock, SystemClock
+from bridgehead.runtime.timing import Clock
 
 from .errors import CONTRACT_REVISION, AocDialect
-from .event import Event
+from .event import Event, open_event
 from .files import watching
-from .files.entries import RecordKey
 from .files.layout import find_folders
 from .settings import TOOLSETS, AocSettings
 from .tools import attempts, leaderboard, prompts, puzzles, records
@@ -44,13 +43,6 @@ INSTRUCTIONS = (
     "Never estimate or invent a time, record only right answers, and take a wrong record back with "
     "withdraw_record. The site asks people not to use AI for its leaderboards."
 )
-
-
-def open_event(settings: AocSettings, clock: Clock | None = None) -> Event:
-    """Open the files that the settings name."""
-    found = find_folders(settings, os.getcwd())
-    key: RecordKey = "speed_ms" if settings.record_keys == "speed_ms" else "speedMs"
-    return Event(settings.year, found, settings.lock_wait_ms / 1000, clock or SystemClock(), key)
 
 
 def make_bridge(

@@ -20,7 +20,7 @@ from msgspec import Raw, Struct
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding, settings_finding
 
-from .bridge import open_event
+from .event import open_event
 from .files import attempts, day_document, instructions, layout
 from .files.day_document import CorruptDay
 from .files.entries import Entry

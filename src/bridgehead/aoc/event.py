@@ -4,8 +4,11 @@ What a call needs of the far side, it asks here. What may take long runs in a th
 loaded when the first call needs it.
 """
 
+# ruff: noqa: PTH109 - pathlib would delay the server's first answer
+
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,11 +16,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bridgehead.mcp.lazy_imports import asyncio
-from bridgehead.runtime.timing import Clock
+from bridgehead.runtime.timing import Clock, SystemClock
 
 from .files import instructions, layout
 from .files.instructions import Instruction
-from .files.layout import Folders
+from .files.layout import Folders, find_folders
 from .ranking.board import Board, Filters, Row, Skipped
 from .ranking.history import Page, Run
 
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from .files.recorder import NewRun, Recorder
     from .files.records import Records
     from .ranking.comparison import Puzzle
+    from .settings import AocSettings
 
 MAX_BOARDS = 64
 """How many boards are kept for whoever asks again."""
@@ -235,3 +239,10 @@ class Event:
         """Wait for what is being written."""
         if "recorder" in self.__dict__:
             await self.recorder.close()
+
+
+def open_event(settings: AocSettings, clock: Clock | None = None) -> Event:
+    """Open the files that the settings name."""
+    found = find_folders(settings, os.getcwd())
+    key: RecordKey = "speed_ms" if settings.record_keys == "speed_ms" else "speedMs"
+    return Event(settings.year, found, settings.lock_wait_ms / 1000, clock or SystemClock(), key)
