@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bridgehead.mcp import OVERLOADED, ProtocolError, jsonrpc
 from bridgehead.mcp.http.message import ClientGone, Handled, Request, Response, ResponseStream
@@ -36,6 +36,9 @@ from .routes import Route
 from .telemetry.access_log import AccessLog
 from .telemetry.metrics import HostMetrics
 from .views import Views
+
+if TYPE_CHECKING:
+    from .replicas.replica import Replica
 
 CLIENT_GONE = 499
 """The status, for logs and metrics only, of a request whose client left before its response began."""
@@ -70,6 +73,7 @@ class HostApplication:
         clock: Clock,
         watch: TokenWatch,
         shutdown_seconds: float,
+        replica: Replica | None = None,
     ) -> None:
         self._registry = registry
         self._views = views
@@ -82,6 +86,8 @@ class HostApplication:
         self._now = clock.monotonic
         self._watch = watch
         self._shutdown_seconds = shutdown_seconds
+        self.replica = replica
+        """This process as one of several; None where it is alone."""
         self._ids = RequestIds()
         self._running: set[HostRequest] = set()
         self._tasks: list[asyncio.Task[None]] = []
@@ -255,6 +261,8 @@ class HostApplication:
 
     async def start(self) -> None:
         """Let every bridge begin, and watch over the tokens."""
+        if self.replica is not None:
+            await self.replica.start()
         await self._registry.start()
         begin = asyncio.get_running_loop().create_task
         self._tasks = [begin(self._watch.run(self.revoke_where)), begin(self._access_log.run())]
@@ -271,3 +279,5 @@ class HostApplication:
         self._access_log.settle()
         self._views.close()
         await self._registry.stop(self._shutdown_seconds)
+        if self.replica is not None:
+            await self.replica.stop()

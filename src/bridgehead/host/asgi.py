@@ -19,6 +19,7 @@ from bridgehead.runtime.timing import SystemClock
 
 from .factory import make_application
 from .registry import installed
+from .replicas.replica import open_replica
 from .settings import HostSettings
 from .telemetry.tracing import open_tracer
 
@@ -38,5 +39,6 @@ def create_app(
         SystemClock(),
         state_keys=settings.derive_keys("request state"),
         tracer=open_tracer(env),
+        replica=open_replica(settings),
     )
     return asgi(app)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .auth.oauth import OAuthIssuer
+    from .replicas.replica import Replica
     from .workers.forwarding import Workers
 
 
@@ -92,6 +93,7 @@ def make_application(
     tracer: Tracer | None = None,
     workers: Workers | None = None,
     certificate: Certificate | None = None,
+    replica: Replica | None = None,
 ) -> HostApplication:
     """Make the application of one process."""
     logs.also(log_fields)
@@ -108,7 +110,7 @@ def make_application(
         guard,
         limits_of(settings),
         state_keys=state_keys,
-        session_prefix="" if workers is None else workers.session_prefix,
+        session_prefix=_session_prefix(workers, replica),
         on_error=lambda *error: metrics.count_error(*error),  # noqa: PLW0108 - it is made below
     )
     metrics = HostMetrics(views.callers)
@@ -126,7 +128,7 @@ def make_application(
             Throttle(clock.monotonic),
             *([] if oauth is None else [oauth.challenge_details]),
         ),
-        Pages(registry, metrics, None if oauth is None else oauth.describe_resource, workers),
+        Pages(registry, metrics, None if oauth is None else oauth.describe_resource, workers, replica),
         proxies=Proxies(settings.trusted_proxies),
         metrics=metrics,
         access_log=access_log,
@@ -136,7 +138,15 @@ def make_application(
         clock=clock,
         watch=TokenWatch(tokens, clock),
         shutdown_seconds=settings.shutdown_seconds,
+        replica=replica,
     )
+
+
+def _session_prefix(workers: Workers | None, replica: Replica | None) -> str:
+    """Return what the ids of sessions begin with, so that other processes know whose they are."""
+    if replica is not None and replica.session_prefix:
+        return replica.session_prefix
+    return "" if workers is None else workers.session_prefix
 
 
 def _oauth_issuer(

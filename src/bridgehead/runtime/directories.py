@@ -30,6 +30,16 @@ def _keys(text: str) -> tuple[str, ...]:
     return keys
 
 
+def _address(text: str) -> str:
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(f"//{text}")
+    if not parts.hostname or parts.netloc != text or (parts.port or 0) < 0:
+        raise ValueError(text)
+    return text
+
+
+ADDRESS = Kind(_address, "a host, or a host and a port such as 10.0.0.7:3001")
 REDIS_URL = Kind(
     _redis_url, "an address such as redis://cache:6379/0, rediss://… or redis+sentinel://a,b/name"
 )
@@ -72,6 +82,14 @@ class ReplicaSettings(Settings):
         "Keys for what clients carry between requests, the same on all replicas: the first seals, all open.",
         secret=True,
         shown="one made at the start",
+    )
+
+    replica_address = Setting(
+        "BRIDGEHEAD_REPLICA_ADDRESS",
+        ADDRESS,
+        None,
+        "Where other replicas reach this one to forward requests of its sessions: a host, or host:port.",
+        shown="this machine's address and a free port",
     )
 
     def derive_keys(self, purpose: str) -> tuple[bytes, ...]:

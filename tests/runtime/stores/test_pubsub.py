@@ -24,7 +24,7 @@ async def test_a_notice_is_heard_by_everybody_who_listens(redis_server: RedisSer
         deaf = Ear(other, "elsewhere")
         await until(lambda: all(ear.gaps for ear in (*ears, deaf)))
 
-        await one.publish("news", b"a change")
+        one.publish("news", b"a change")
 
         await until(lambda: all(ear.heard == [b"a change"] for ear in ears))
         assert deaf.heard == []
@@ -37,7 +37,7 @@ async def test_who_leaves_hears_nothing_more(redis_server: RedisServer) -> None:
         first.leave()
         first.leave()
 
-        await redis.publish("news", b"1")
+        redis.publish("news", b"1")
 
         await until(lambda: second.heard)
         assert first.heard == []
@@ -56,11 +56,11 @@ async def test_after_a_lost_connection_everything_may_have_changed(redis_server:
         before = ear.gaps
         proxy.fault = "refused"
         proxy.cut()
-        await speaker.publish("news", b"lost")
+        speaker.publish("news", b"lost")
         proxy.fault = "none"
 
         await until(lambda: ear.gaps > before)
-        await speaker.publish("news", b"heard")
+        speaker.publish("news", b"heard")
         await until(lambda: ear.heard == [b"heard"])
 
 
@@ -87,6 +87,6 @@ async def test_a_listener_that_fails_does_not_make_others_deaf(redis_server: Red
         ear = Ear(redis)
         await until(lambda: ear.gaps)
 
-        await redis.publish("news", b"1")
+        redis.publish("news", b"1")
 
         await until(lambda: ear.heard == [b"1"])

@@ -20,6 +20,8 @@ from bridgehead.runtime.timing import SystemClock
 from .. import tls
 from ..app import HostApplication
 from ..factory import limits_of, make_application
+from ..replicas.directory import open_door
+from ..replicas.replica import open_replica
 from ..settings import HostSettings
 from ..systemd import ALIVE, READY, STOPPING, ServiceManager
 from ..telemetry.tracing import open_tracer
@@ -76,6 +78,7 @@ def serve(job: Job, place: WorkerPlace | None = None) -> None:
         tracer=tracer,
         workers=None if place is None else place.workers,
         certificate=certificate,
+        replica=open_replica(settings),
     )
     run_to_end(_serve(job, place, app, certificate), socket_loop, settings.shutdown_seconds)
     if tracer is not None:
@@ -99,14 +102,8 @@ async def _serve_until(
     app: HostApplication,
     certificate: tls.Certificate | None,
 ) -> None:
-    handler: Handler = app
-    inner: Server | None = None
     await app.start()
-    if place is not None:
-        handler = ShardedApplication(app, place.workers, limits_of(job.settings))
-        entrance = WorkerEntrance(place.workers, handler, app.pages.own_metrics, app.record_early_rejection)
-        inner = _server(job, app, entrance)
-        await inner.start(place.listening)
+    handler, inner = await _open_door(job, place, app)
     server = _server(job, app, handler)
     watchdog = Watchdog(job.settings.blocked_seconds, app.metrics.blocked.add)
     manager = ServiceManager(job.environment if place is None else {})  # the parent speaks for its workers
@@ -133,6 +130,31 @@ async def _serve_until(
         await inner.stop()
     await app.stop()
     beating.cancel()
+
+
+async def _open_door(
+    job: Job, place: WorkerPlace | None, app: HostApplication
+) -> tuple[Handler, Server | None]:
+    """Listen for the processes that share sessions with this one; returns what answers everybody else."""
+    handler: Handler = app
+    entrance: Handler | None = None
+    limits, replica = limits_of(job.settings), app.replica
+    if replica is not None and replica.peers is not None:
+        handler = ShardedApplication(app, replica.peers, limits)
+    elif place is not None:
+        handler = ShardedApplication(app, place.workers, limits)
+    if place is not None:
+        entrance = WorkerEntrance(place.workers, handler, app.pages.own_metrics, app.record_early_rejection)
+    if replica is not None:
+        entrance = replica.entrance(app, entrance, app.record_early_rejection)
+    door = inner = None
+    if entrance is not None:
+        door = open_door(job.settings) if place is None else place.listening
+        inner = _server(job, app, entrance)
+        await inner.start(door)
+    if replica is not None:
+        await replica.open(door)
+    return handler, inner
 
 
 def _hear_other_signals(app: HostApplication) -> None:

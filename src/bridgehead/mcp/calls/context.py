@@ -155,6 +155,12 @@ class Context(Generic[State]):
         return None if meta is None or meta.progress_token is UNSET else meta.progress_token
 
     @property
+    def idempotency_key(self) -> str | None:
+        """What a client that sends a request again gives it, so that a handler can do it once."""
+        meta = self._meta
+        return None if meta is None or meta.idempotency_key is UNSET else meta.idempotency_key
+
+    @property
     def trace(self) -> dict[str, str]:
         """The W3C trace context that came with the request: in its `_meta`, or else in HTTP headers."""
         meta = self._meta

@@ -28,6 +28,7 @@ class RequestMeta(Struct):
     traceparent: str | UnsetType = UNSET
     tracestate: str | UnsetType = UNSET
     baggage: str | UnsetType = UNSET
+    idempotency_key: str | UnsetType = field(default=UNSET, name="bridgehead/idempotencyKey")
 
 
 class Params(Struct):

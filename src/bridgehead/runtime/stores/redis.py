@@ -118,9 +118,13 @@ class Redis:
         """Run a script with the next pipeline."""
         return self._enqueue(("EVALSHA", script.digest, len(keys), *keys, *arguments), script)
 
-    def publish(self, channel: str, message: bytes) -> asyncio.Future[Any]:
+    def tell(self, *words: Any) -> None:
+        """Send a command whose answer nobody waits for, and whose failure nobody has to know."""
+        self._enqueue(words, None).add_done_callback(_ignore)
+
+    def publish(self, channel: str, message: bytes) -> None:
         """Tell everybody who listens to a channel, ourselves too."""
-        return self._enqueue(("PUBLISH", PREFIX + channel, message), None)
+        self.tell("PUBLISH", PREFIX + channel, message)
 
     def _enqueue(self, words: Sequence[Any], script: Script | None) -> asyncio.Future[Any]:
         answer = asyncio.get_running_loop().create_future()
@@ -289,6 +293,11 @@ def _fail(commands: Sequence[_Command], problem: str) -> None:
         if not command.answer.done():
             command.answer.set_exception(StoreUnavailable(problem))
             command.answer.exception()  # whoever does not wait for it need not hear of it
+
+
+def _ignore(answer: asyncio.Future[Any]) -> None:
+    if not answer.cancelled():
+        answer.exception()
 
 
 def _settle(future: asyncio.Future[None]) -> None:
