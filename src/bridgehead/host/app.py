@@ -278,6 +278,7 @@ class HostApplication:
             task.cancel()
         self._access_log.settle()
         self._views.close()
+        await self._views.tasks.stop()
         await self._registry.stop(self._shutdown_seconds)
         if self.replica is not None:
             await self.replica.stop()

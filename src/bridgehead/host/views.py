@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bridgehead import __version__
-from bridgehead.mcp import Bridge, Dispatcher, Limits, combine, restrict
+from bridgehead.mcp import Bridge, Dispatcher, Limits, Tasks, combine, restrict
 from bridgehead.mcp.http import Application
 from bridgehead.mcp.http.callers import Callers
 from bridgehead.mcp.http.guard import Guard
@@ -38,6 +38,7 @@ class Views:
         offering: ToolFilter,
         guard: Guard,
         limits: Limits,
+        tasks: Tasks,
         *,
         state_keys: tuple[bytes, ...],
         session_prefix: str = "",
@@ -47,6 +48,8 @@ class Views:
         self._offering = offering
         self._guard = guard
         self._limits = limits
+        self.tasks = tasks
+        """The tasks of all views, each known only in its own."""
         self._state_keys = state_keys
         self._session_prefix = session_prefix
         self._on_error = on_error
@@ -81,6 +84,8 @@ class Views:
             state_key=self._state_keys,
             lifespans=self._registry.lifespans,
             on_error=self._on_error,
+            tasks=self.tasks,
+            scope=repr(key),  # the same in every process; who may use less than before sees another view
         )
         return Application(
             dispatcher,
