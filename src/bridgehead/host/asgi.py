@@ -21,7 +21,7 @@ from bridgehead.runtime.timing import SystemClock
 from .factory import make_application
 from .registry import installed
 from .settings import HostSettings
-from .telemetry.tracing import open_tracer
+from .telemetry.exporting import open_telemetry
 
 
 def create_app(
@@ -38,6 +38,6 @@ def create_app(
         env,
         SystemClock(),
         state_key=secrets.token_bytes(32),
-        tracer=open_tracer(env),
+        telemetry=open_telemetry(env),
     )
     return asgi(app)

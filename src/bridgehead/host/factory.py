@@ -27,7 +27,6 @@ from .routes import make_table
 from .settings import HostSettings
 from .telemetry.access_log import AccessLog
 from .telemetry.metrics import HostMetrics
-from .telemetry.tracing import Tracer
 from .tls import Certificate
 from .views import Views
 
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .auth.oauth import OAuthIssuer
+    from .telemetry.exporting import Telemetry
     from .workers.forwarding import Workers
 
 
@@ -89,7 +89,7 @@ def make_application(
     clock: Clock,
     *,
     state_key: bytes,
-    tracer: Tracer | None = None,
+    telemetry: Telemetry | None = None,
     workers: Workers | None = None,
     certificate: Certificate | None = None,
 ) -> HostApplication:
@@ -100,7 +100,10 @@ def make_application(
     issuers: list[Issuer] = [] if tokens is None else [FileIssuer(tokens, clock)]
     if oauth is not None:
         issuers.append(oauth)
-    registry = Registry(manifests, environment, tracer=tracer, probe_seconds=settings.probe_seconds)
+    tracer = None if telemetry is None else telemetry.tracer
+    registry = Registry(
+        manifests, environment, is_traced=tracer is not None, probe_seconds=settings.probe_seconds
+    )
     guard = Guard(settings.hosts, settings.allowed_origins)
     views = Views(
         registry,
@@ -109,6 +112,7 @@ def make_application(
         limits_of(settings),
         state_key=state_key,
         session_prefix="" if workers is None else workers.session_prefix,
+        tracer=tracer,
         on_error=lambda *error: metrics.count_error(*error),  # noqa: PLW0108 - it is made below
     )
     metrics = HostMetrics(views.callers)
@@ -136,6 +140,7 @@ def make_application(
         clock=clock,
         watch=TokenWatch(tokens, clock),
         shutdown_seconds=settings.shutdown_seconds,
+        telemetry=telemetry,
     )
 
 

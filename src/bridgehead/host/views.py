@@ -19,6 +19,7 @@ from bridgehead.runtime.tool_filter import ToolFilter
 
 from .auth.grants import Grant
 from .registry import Registry
+from .telemetry.tracing import TracedDispatcher, Tracer
 
 NAME = "bridgehead"
 Key = tuple[str | None, tuple[tuple[str, bool], ...], bool]
@@ -41,6 +42,7 @@ class Views:
         *,
         state_key: bytes,
         session_prefix: str = "",
+        tracer: Tracer | None = None,
         on_error: Callable[[str, int], None] | None = None,
     ) -> None:
         self._registry = registry
@@ -49,6 +51,7 @@ class Views:
         self._limits = limits
         self._state_key = state_key
         self._session_prefix = session_prefix
+        self._tracer = tracer
         self._on_error = on_error
         self._views: dict[Key, Application] = {}
         self.callers = Callers(limits)
@@ -75,13 +78,7 @@ class Views:
         bridge, open_, may_spend = key
         parts = [self._part(name, may_write=may_write, may_spend=may_spend) for name, may_write in open_]
         whole = parts[0] if bridge else combine(NAME, __version__, parts, title="Bridgehead")
-        dispatcher = Dispatcher(
-            whole,
-            limits=self._limits,
-            state_key=self._state_key,
-            lifespans=self._registry.lifespans,
-            on_error=self._on_error,
-        )
+        dispatcher = self._make_dispatcher(whole)
         return Application(
             dispatcher,
             self._guard,
@@ -89,6 +86,19 @@ class Views:
             session_prefix=self._session_prefix,
             callers=self.callers,
         )
+
+    def _make_dispatcher(self, whole: Bridge[Any]) -> Dispatcher:
+        kind = Dispatcher if self._tracer is None else TracedDispatcher
+        dispatcher = kind(
+            whole,
+            limits=self._limits,
+            state_key=self._state_key,
+            lifespans=self._registry.lifespans,
+            on_error=self._on_error,
+        )
+        if isinstance(dispatcher, TracedDispatcher) and self._tracer is not None:
+            dispatcher.tracer = self._tracer
+        return dispatcher
 
     def _part(self, name: str, *, may_write: bool, may_spend: bool) -> Bridge[Any]:
         bridge, rule = self._registry.bridges[name], self._offering

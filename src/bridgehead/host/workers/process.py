@@ -22,7 +22,7 @@ from ..app import HostApplication
 from ..factory import limits_of, make_application
 from ..settings import HostSettings
 from ..systemd import ALIVE, READY, STOPPING, ServiceManager
-from ..telemetry.tracing import open_tracer
+from ..telemetry.exporting import open_telemetry
 from .forwarding import WorkerEntrance, Workers
 from .sharding import ShardedApplication
 from .supervision import BEAT_SECONDS
@@ -65,7 +65,7 @@ def serve(job: Job, place: WorkerPlace | None = None) -> None:
     """Serve until told to end."""
     settings = job.settings
     _open_as_many_as_allowed()
-    tracer = open_tracer(job.environment)
+    telemetry = open_telemetry(job.environment)
     certificate = tls.certificate(settings)
     app = make_application(
         settings,
@@ -73,13 +73,13 @@ def serve(job: Job, place: WorkerPlace | None = None) -> None:
         job.environment,
         SystemClock(),
         state_key=job.state_key,
-        tracer=tracer,
+        telemetry=telemetry,
         workers=None if place is None else place.workers,
         certificate=certificate,
     )
     run_to_end(_serve(job, place, app, certificate), socket_loop, settings.shutdown_seconds)
-    if tracer is not None:
-        tracer.close()
+    if telemetry is not None:
+        telemetry.close()
     log.info("ended")
 
 
