@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Coroutine
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import UNSET
 
-from bridgehead.mcp import Dispatcher, Invocation, Outcome, ProtocolError
+from bridgehead.mcp import Dispatcher, Invocation, Outcome, ProtocolError, Revision
 
 from ..request import current_request
 
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span
     from opentelemetry.trace import Tracer as OtelTracer
 
-    from bridgehead.mcp.connection import Connection, Outlet
-    from bridgehead.mcp.methods.request import Request
-    from bridgehead.mcp.revisions import Revision
+# The engine's own, which it keeps to itself: what is read of them here, its tests hold.
+Request: TypeAlias = Any
+Connection: TypeAlias = Any
+Outlet: TypeAlias = Any
 
 _UNKNOWN = "(unknown)"
 _LONGEST = 256
@@ -130,17 +131,10 @@ class Tracer:
         found = span.get_span_context()
         if http is not None:
             http.trace, http.span = f"{found.trace_id:032x}", f"{found.span_id:016x}"
-        _pass_on(request, f"00-{found.trace_id:032x}-{found.span_id:016x}-{found.trace_flags:02x}")
+        request.params.set_trace_parent(
+            f"00-{found.trace_id:032x}-{found.span_id:016x}-{found.trace_flags:02x}"
+        )
         return RequestSpan(span, name, connection, version, self._error)
-
-
-def _pass_on(request: Request, parent: str) -> None:
-    """Put the span in the place of the trace context that came."""
-    if request.params.meta is None:
-        from bridgehead.mcp.calls.params import RequestMeta
-
-        request.params.meta = RequestMeta()
-    request.params.meta.traceparent = parent
 
 
 class TracedDispatcher(Dispatcher):
