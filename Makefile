@@ -99,7 +99,7 @@ smoke: $(STAMP) ## build it, install it outside of the project and use every bri
 lock: ## remake requirements/ from pyproject.toml
 	@test -x $(LOCKER)/bin/uv || { $(PYTHON) -m venv $(LOCKER) && $(LOCKER)/bin/pip install --quiet uv==$(UV_VERSION); }
 	$(LOCKER)/bin/$(COMPILE) pyproject.toml --output-file requirements/runtime.txt
-	$(LOCKER)/bin/$(COMPILE) pyproject.toml --extra oauth --extra otel --extra postgres --constraint requirements/runtime.txt --output-file requirements/team.txt
+	$(LOCKER)/bin/$(COMPILE) pyproject.toml --extra oauth --extra otel --extra postgres --extra redis --constraint requirements/runtime.txt --output-file requirements/team.txt
 	$(LOCKER)/bin/$(COMPILE) pyproject.toml --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt
 	$(LOCKER)/bin/$(COMPILE) --group build --constraint requirements/dev.txt --output-file requirements/build.txt
 

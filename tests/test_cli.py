@@ -63,25 +63,36 @@ def test_a_command_that_has_no_room_to_write_says_so_in_one_line() -> None:
     assert done.stderr == "bridgehead: No space left to write the output. Free some and run it again.\n"
 
 
-@pytest.mark.parametrize("option", ["--help", "-h"])
-def test_help_names_every_option_and_goes_to_standard_output(option: str) -> None:
-    done = bridgehead(option)
+@pytest.mark.parametrize("arguments", [[], ["help"], ["--help"], ["-h"]])
+def test_help_is_what_a_newcomer_gets_on_standard_output(arguments: list[str]) -> None:
+    done = bridgehead(*arguments)
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("usage: bridgehead ")
-    assert all(name in done.stdout for name in ("--version", "--help"))
+    assert all(name in done.stdout for name in ("--version", "help", "install", "doctor"))
+
+
+def test_help_of_a_command_is_its_own() -> None:
+    done = bridgehead("help", "install")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: bridgehead install ")
+
+
+def test_the_short_option_prints_the_version_too() -> None:
+    assert bridgehead("-V").stdout == bridgehead("--version").stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "No command given. Run 'bridgehead --help' for the list."),
-        (["nonsense"], "Unknown command 'nonsense'. Run 'bridgehead --help' for the list."),
+        (["nonsense"], "Unknown command 'nonsense'. Run 'bridgehead help' for the list."),
         (["instal", "cursor"], "Unknown command 'instal'. Did you mean 'install'?"),
         (["mercuy"], "Unknown command 'mercuy'. Did you mean 'mercury'?"),
         (["--versio"], "Unknown command '--versio'. Did you mean '--version'?"),
-        (["two\nlines"], r"Unknown command 'two\nlines'. Run 'bridgehead --help' for the list."),
-        (["--version", "please"], "--version takes no arguments. Run 'bridgehead --help' for the list."),
+        (["two\nlines"], r"Unknown command 'two\nlines'. Run 'bridgehead help' for the list."),
+        (["help", "two", "words"], "help takes one command. Run 'bridgehead help' for the list."),
+        (["--version", "please"], "--version takes no arguments. Run 'bridgehead help' for the list."),
     ],
 )
 def test_wrong_usage_is_answered_by_one_line_that_says_what_to_do(arguments: list[str], said: str) -> None:

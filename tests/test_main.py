@@ -18,7 +18,7 @@ def run(*command: str | Path) -> tuple[int, str, str]:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status"), [(["--version"], 0), (["--help"], 0), ([], 2), (["nonsense", "more"], 2)]
+    ("arguments", "status"), [(["--version"], 0), (["--help"], 0), ([], 0), (["nonsense", "more"], 2)]
 )
 def test_the_module_answers_as_the_command_does(arguments: list[str], status: int) -> None:
     answer = run(sys.executable, "-m", "bridgehead", *arguments)

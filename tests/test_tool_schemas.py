@@ -42,7 +42,7 @@ def everywhere() -> Iterator[tuple[str, dict[str, Any]]]:
     for tool in TOOLS:
         for path, schema in schemas_in(tool.input_schema):
             yield f"{tool.name} input {path}", schema
-        for path, schema in schemas_in(tool.output_schema):
+        for path, schema in schemas_in(tool.listed_output_schema):
             yield f"{tool.name} output {path}", schema
 
 

@@ -40,7 +40,6 @@ TESTED_ELSEWHERE = {
     "install/plan.py": "install/test_command.py",
     "mcp/calls/multi_round.py": "mcp/calls/test_request_state.py",
     "mcp/process.py": "mcp/stdio/test_shutdown.py and mcp/http/server",
-    "mercury/calling/provider.py": "mercury/calling/test_completer.py",
     "mercury/simulator/delivery.py": "mercury/simulator/test_faults.py",
     "mercury/simulator/exchange.py": "mercury/simulator/test_journal.py",
     "mercury/simulator/rendering.py": "mercury/simulator/test_answers.py",

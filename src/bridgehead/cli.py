@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # importing typing would take longer than this module does
     from bridgehead.runtime.manifest import Commands
 
 _HELP = """\
-usage: bridgehead BRIDGE [COMMAND ...] | COMMAND [...] | --version | --help
+usage: bridgehead BRIDGE [COMMAND ...] | COMMAND [...] | help [COMMAND] | --version
 
 MCP servers, called bridges, on a protocol engine of their own.
 
@@ -30,8 +30,8 @@ bridges (the name alone serves it to an MCP client on standard input and output)
 commands:
 {commands}
 
-  --version   print the version
-  --help      print this text
+  help        print this text, or what a command or bridge takes
+  --version   print the version (-V)
 
 examples:
   bridgehead install cursor       add the bridges to a client's configuration
@@ -47,16 +47,16 @@ _INTERRUPTED = 130
 def main() -> int:
     """Run the command that the command line names, and return the exit status."""
     match sys.argv[1:]:
-        case ["--version"]:
+        case ["--version" | "-V"]:
             return _print(f"bridgehead {__version__}\n")
-        case ["--help" | "-h"]:
+        case [] | ["help" | "--help" | "-h"]:
             return _print(_help())
-        case ["--version" | "--help" | "-h" as option, *_]:
-            return _refuse(f"{option} takes no arguments.")
-        case [name, *arguments]:
-            return _run(name, arguments)
-        case _:
-            return _refuse("No command given.")
+        case ["help", name]:
+            return _run(name, ["--help"])
+        case ["help" | "--version" | "-V" | "--help" | "-h" as option, *_]:
+            return _refuse(f"{option} takes {'one command' if option == 'help' else 'no arguments'}.")
+        case words:
+            return _run(words[0], words[1:])
 
 
 def _run(name: str, arguments: list[str]) -> int:
@@ -149,8 +149,8 @@ def _refuse(reason: str, like: str = "") -> int:
     from bridgehead.commands import COMMANDS
     from bridgehead.runtime import plugins
 
-    known = [*plugins.names(), *COMMANDS, "--version", "--help"]
+    known = [*plugins.names(), *COMMANDS, "help", "--version", "--help"]
     meant = get_close_matches(like, known, n=1)
-    step = f"Did you mean {meant[0]!r}?" if meant else "Run 'bridgehead --help' for the list."
+    step = f"Did you mean {meant[0]!r}?" if meant else "Run 'bridgehead help' for the list."
     sys.stderr.write(f"{reason} {step}\n")
     return _WRONG_USAGE

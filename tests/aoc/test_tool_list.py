@@ -12,19 +12,21 @@ from typing import Any
 from bridgehead.aoc.bridge import make_bridge
 from bridgehead.aoc.settings import AocSettings
 from tests.support.checked import connect
-from tests.support.tool_cost import assert_lean
+from tests.support.tool_cost import assert_carried, assert_lean
 
 SNAPSHOT = Path(__file__).with_name("tools.json")
 BUDGETS = {
     "fetch_instruction": 110,
-    "record_speed": 410,
-    "withdraw_record": 260,
-    "speed_leaderboard": 760,
-    "speed_history": 510,
-    "start_attempt": 230,
-    "finish_attempt": 350,
+    "record_speed": 360,
+    "withdraw_record": 230,
+    "speed_leaderboard": 410,
+    "speed_history": 310,
+    "start_attempt": 200,
+    "finish_attempt": 310,
 }
-"""Tokens that a tool may cost in the list; the answer's schema is most of it."""
+"""Tokens that a tool may cost in the list."""
+MOST_BYTES = 8_000
+"""What every conversation may carry of this bridge."""
 
 
 async def listed() -> Any:
@@ -38,7 +40,10 @@ async def test_the_tools_are_those_of_the_snapshot() -> None:
 
 
 async def test_each_tool_costs_a_model_no_more_than_its_budget(tmp_path: Path) -> None:
-    await assert_lean(make_bridge(AocSettings({"AOC_DATA_DIR": str(tmp_path)})), BUDGETS)
+    bridge = make_bridge(AocSettings({"AOC_DATA_DIR": str(tmp_path)}))
+
+    await assert_lean(bridge, BUDGETS)
+    await assert_carried(bridge, MOST_BYTES)
 
 
 if __name__ == "__main__":

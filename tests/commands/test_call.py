@@ -80,7 +80,7 @@ def test_an_error_of_the_protocol_ends_with_1(person: Person) -> None:
         (["aoc", "fetch_instruction", "1"], "'1' is not key=value. Expected day=integer"),
         (
             ["aoc", "connection_status"],
-            "aoc has no tool 'connection_status'. Expected one of fetch_instruction, ",
+            "aoc has no tool 'connection_status'. Valid values are fetch_instruction, ",
         ),
         (["aoc"], "the following arguments are required: tool. Usage: bridgehead call "),
         (["moon", "land"], "Unknown bridge 'moon'. Available: aoc, "),
@@ -102,7 +102,7 @@ def test_a_tool_that_is_not_offered_cannot_be_called_either(person: Person) -> N
     done = person.run(*words, BRIDGEHEAD_READ_ONLY="1")
 
     assert done.returncode == 2
-    assert "aoc has no tool 'record_speed'. Expected one of fetch_instruction" in done.stderr
+    assert "aoc has no tool 'record_speed'. Valid values are fetch_instruction" in done.stderr
     assert not (person.puzzles / "speeds").exists()
 
 

@@ -2,11 +2,14 @@
 
 import os
 import subprocess
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bridgehead.runtime import plugins
+from bridgehead.runtime.manifest import make_bridge
 from tests.support.messages import call, request
 from tests.support.person import COMMAND, Person
 from tests.support.stdio_peer import Peer
@@ -82,6 +85,57 @@ def test_tools_are_allowed_and_denied_by_name(person: Person, settings: dict[str
     done = person.run("tools", "aoc", "--json", **settings)
 
     assert done.stdout.count('"inputSchema"') == offered
+
+
+CORE = {
+    "aoc": {"fetch_instruction", "record_speed"},
+    "bitburner": {
+        *("list_files", "read_file", "write_file", "delete_file", "get_all_files", "calculate_ram"),
+        *("get_netscript_definitions", "connection_status"),
+    },
+    "mercury": {
+        *("mercury_chat_completion", "mercury_chat_stream", "mercury_fim_completion", "mercury_list_models"),
+    },
+}
+
+
+@pytest.mark.parametrize("bridge", CORE)
+def test_the_tools_of_the_contract_are_in_every_toolset(person: Person, bridge: str) -> None:
+    variable = f"{bridge.upper()}_TOOLSETS"
+
+    assert names(person, bridge, **{variable: "core"}) == CORE[bridge]
+    assert names(person, bridge, **{variable: "all"}) == names(person, bridge)
+
+
+def test_a_toolset_adds_its_tools(person: Person) -> None:
+    assert names(person, "aoc", AOC_TOOLSETS="records, Ranking") == CORE["aoc"] | {
+        *("speed_history", "withdraw_record", "speed_leaderboard"),
+    }
+
+
+def test_a_tool_of_another_toolset_cannot_be_called(person: Person) -> None:
+    (answer,) = served(
+        person, "aoc", [request("tools/call", call("speed_history", {}))], AOC_TOOLSETS="attempts"
+    )
+
+    assert answer["error"]["message"] == "Invalid params: Unknown tool: speed_history"
+
+
+def test_an_unknown_toolset_is_refused_with_those_that_there_are(person: Person) -> None:
+    done = person.run("bitburner", BITBURNER_TOOLSETS="search,serch")
+
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "BITBURNER_TOOLSETS is 'search,serch'" in done.stderr
+    assert "some of edits, search, servers, saves" in done.stderr
+
+
+@pytest.mark.parametrize("bridge", plugins.built_in_names())
+def test_every_tool_that_a_toolset_names_is_there(bridge: str) -> None:
+    manifest = plugins.load(bridge)
+    toolsets = import_module(manifest.settings.__module__).TOOLSETS
+    offered = make_bridge(manifest, {"MERCURY_API_KEY": "sk_0123456789abcdef"}).tools
+
+    assert [name for group in toolsets.groups.values() for name in group if name not in offered] == []
 
 
 @pytest.mark.parametrize("bridge", WRITING)

@@ -40,6 +40,20 @@ def test_only_what_is_offered_is_listed(person: Person) -> None:
     assert not [name for name in offered if name.startswith("speed_")]
 
 
+def test_the_cost_of_a_list_is_told_by_tool_in_bytes_and_tokens(person: Person) -> None:
+    listed = json.loads(person.run("tools", "aoc", "--json").stdout)["aoc"]
+    costs = json.loads(person.run("tools", "aoc", "--cost", "--json").stdout)["aoc"]
+    shown = person.run("tools", "aoc", "--cost").stdout.split()
+
+    assert costs == {
+        tool["name"]: len(json.dumps(tool, ensure_ascii=False, separators=(",", ":")).encode())
+        for tool in listed
+    }
+    size = costs["record_speed"]
+    assert shown[shown.index("record_speed") - 2 :][:2] == [f"{size:,}", f"~{-(-size // 4)}"]
+    assert f"{sum(costs.values()):,}" in shown
+
+
 def test_a_bridge_that_is_not_there_is_one_line(person: Person) -> None:
     done = person.run("tools", "moon")
 

@@ -27,7 +27,7 @@ class Converted:
 def convert_tools() -> Converted:
     """Convert every tool of every bridge with every converter."""
     tools = [
-        {"name": tool.name, "inputSchema": tool.input_schema, "outputSchema": tool.output_schema}
+        {"name": tool.name, "inputSchema": tool.input_schema, "outputSchema": tool.listed_output_schema}
         for name in plugins.built_in_names()
         for tool in make_bridge(plugins.load(name), NEEDED).tools.values()
     ]

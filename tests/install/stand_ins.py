@@ -1,12 +1,15 @@
-"""Settings of three bridges as an installation sees them, without the bridges."""
+"""Three bridges as an installation sees them, with nothing behind them."""
 
+from bridgehead.mcp import Bridge
 from bridgehead.runtime.directories import StateSettings
+from bridgehead.runtime.manifest import FarSide, FormField, Manifest
 from bridgehead.runtime.settings import PATH, TEXT, Setting, Settings, choice, whole
 
 KEY = "sk-quite-secret-1234"
 
 
 class Bitburner(StateSettings):
+    url = Setting("BITBURNER_RPC_URL", TEXT, "", "May hold a password.", secret=True)
     wait = Setting("BITBURNER_CONNECT_WAIT_MS", whole(), 2000, "How long a call waits.")
 
 
@@ -23,4 +26,22 @@ class Mercury(StateSettings):
     transport = Setting("MCP_TRANSPORT", choice("stdio", "http"), "stdio", "How clients reach it.")
 
 
-BRIDGES: dict[str, type[Settings]] = {"bitburner": Bitburner, "aoc": Aoc, "mercury": Mercury}
+def _stand_in(name: str, settings: type[Settings], *required: str, step: str = "") -> Manifest:
+    return Manifest(
+        name=name,
+        title=name.title(),
+        summary=name,
+        description=name,
+        settings=settings,
+        make=lambda _settings, _metrics: Bridge(name, "1"),
+        far_side=lambda _opened: FarSide(is_there=True, says="Here."),
+        first_step=(lambda _settings: step) if step else None,
+        form=tuple(FormField(variable, variable, is_required=True) for variable in required),
+    )
+
+
+BRIDGES = {
+    "bitburner": _stand_in("bitburner", Bitburner, step="Press Connect in the game."),
+    "aoc": _stand_in("aoc", Aoc, "AOC_DATA_DIR"),
+    "mercury": _stand_in("mercury", Mercury, "MERCURY_API_KEY"),
+}

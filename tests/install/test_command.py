@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bridgehead.install.clients import BY_ID
 from tests.support.waiting import PATIENCE
 
 from .desk import CONFIGURATIONS, Desk, everything, servers
@@ -18,8 +19,9 @@ RIGHT = "Usage: bridgehead install CLIENT [BRIDGE ...] [options], or bridgehead 
     ("arguments", "reason"),
     [
         ([], "no client given"),
-        (["emacs"], "argument CLIENT: invalid choice: 'emacs' (choose from"),
-        (["cursor", "doom"], "Unknown bridge 'doom'. Expected one of aoc, bitburner, mercury.\n"),
+        (["emacs"], f"Unknown client 'emacs'. Valid values are {', '.join(('all', *BY_ID))}.\n"),
+        (["crusor"], "Unknown client 'crusor'. Did you mean 'cursor'?\n"),
+        (["cursor", "doom"], "Unknown bridge 'doom'. Valid values are aoc, bitburner, mercury.\n"),
         (["zed", "--scope", "project"], "Zed has only --scope user"),
         (["mcp.json", "--scope", "user"], "mcp.json has only --scope project"),
         (["cursor", "--name", "x"], "--name takes letters, digits, - and _, and goes with one bridge"),
@@ -51,6 +53,40 @@ def test_all_bridges_are_installed_where_none_is_named(desk: Desk) -> None:
     assert [line.split()[1] for line in said.out.splitlines()[1:4]] == ["added"] * 3
     assert "MERCURY_API_KEY is not set" in said.out
     assert "HTTPS_PROXY" not in said.out
+
+
+def test_it_ends_with_what_is_left_to_do_for_each_bridge(desk: Desk) -> None:
+    said = desk.install("cursor")
+
+    assert said.out.endswith(
+        "\nNext:\n  bitburner: Press Connect in the game.\n  `bridgehead doctor` checks all of it.\n"
+    )
+    assert "BITBURNER_RPC_URL" not in said.out
+    assert "Next:" not in desk.install("cursor").out
+
+
+def test_all_clients_that_are_found_are_changed_and_a_broken_file_stops_no_other(desk: Desk) -> None:
+    for name in (".cursor", ".gemini", ".claude"):
+        (desk.home / name).mkdir()
+    (desk.home / ".gemini" / "settings.json").write_text("{,}", encoding="utf-8")
+
+    said = desk.install("all", "aoc")
+
+    assert said.status == 1
+    assert [*servers(desk.cursor), *servers(desk.home / ".claude.json")] == ["aoc", "aoc"]
+    assert said.err.startswith("Gemini CLI: ")
+    assert (desk.home / ".gemini" / "settings.json").read_text(encoding="utf-8") == "{,}"
+
+
+def test_all_without_a_client_says_so(desk: Desk) -> None:
+    said = desk.install("all")
+
+    assert (said.status, said.out) == (1, "")
+    assert "No MCP client was found on this machine." in said.err
+
+
+def test_gemini_is_told_about_trust(desk: Desk) -> None:
+    assert "only in folders that it trusts" in desk.install("gemini", "aoc").out
 
 
 def test_options_and_bridges_may_be_mixed(desk: Desk) -> None:

@@ -4,9 +4,10 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from bridgehead.install import machine
+import pytest
 
-from .desk import Desk
+from bridgehead.install import machine
+from bridgehead.install.errors import InstallError
 
 
 def test_the_installed_script_is_the_command() -> None:
@@ -38,11 +39,16 @@ def test_a_command_may_have_arguments_and_gets_its_full_path() -> None:
     assert arguments == ["-m", "bridgehead"]
 
 
-def test_a_command_from_a_cache_is_noticed(desk: Desk) -> None:
-    program = desk.home / "uv" / "archive-v0" / "x" / "bin" / "bridgehead"
-    program.parent.mkdir(parents=True)
-    program.write_text("", encoding="utf-8")
+def test_what_is_in_the_cache_of_uvx_is_started_through_uvx(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = str(tmp_path / "uv" / "archive-v0" / "x" / "bin" / "bridgehead")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InstallError, match="uv tool install bridgehead"):
+        machine.make_lasting((program,))
 
-    said = desk.install("cursor", "aoc", "--command", str(program))
-
-    assert "is in a cache and may go away" in said.out
+    uvx = tmp_path / ("uvx.exe" if sys.platform == "win32" else "uvx")
+    uvx.write_text("", encoding="utf-8")
+    uvx.chmod(0o755)
+    assert machine.make_lasting((program,)) == (str(uvx), "bridgehead")
+    assert machine.make_lasting(("/opt/bridgehead",)) == ("/opt/bridgehead",)

@@ -8,23 +8,25 @@ import pytest
 from bridgehead.mercury.bridge import make_bridge
 from bridgehead.mercury.settings import MercurySettings
 from tests.support.checked import connect
-from tests.support.tool_cost import assert_lean
+from tests.support.tool_cost import assert_carried, assert_lean
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SNAPSHOT = Path(__file__).with_name("tools.json")
 BUDGETS = {
-    "mercury_chat_completion": 1600,
-    "mercury_chat_stream": 1600,
-    "mercury_fim_completion": 850,
-    "mercury_edit_completion": 850,
-    "mercury_apply_edit": 850,
-    "mercury_next_edit": 1000,
-    "mercury_decide": 1100,
-    "mercury_list_models": 400,
-    "mercury_batch": 1200,
-    "mercury_usage": 1050,
+    "mercury_chat_completion": 920,
+    "mercury_chat_stream": 930,
+    "mercury_fim_completion": 360,
+    "mercury_edit_completion": 350,
+    "mercury_apply_edit": 360,
+    "mercury_next_edit": 490,
+    "mercury_decide": 530,
+    "mercury_list_models": 130,
+    "mercury_batch": 660,
+    "mercury_usage": 280,
 }
+MOST_BYTES = 20_000
+"""What every conversation may carry of this bridge."""
 
 
 async def test_the_tools_are_those_of_the_snapshot(tmp_path: Path) -> None:
@@ -36,7 +38,10 @@ async def test_the_tools_are_those_of_the_snapshot(tmp_path: Path) -> None:
 
 
 async def test_no_tool_costs_more_than_its_share(tmp_path: Path) -> None:
-    await assert_lean(make_bridge(MercurySettings({"BRIDGEHEAD_STATE_DIR": str(tmp_path)})), BUDGETS)
+    bridge = make_bridge(MercurySettings({"BRIDGEHEAD_STATE_DIR": str(tmp_path)}))
+
+    await assert_lean(bridge, BUDGETS)
+    await assert_carried(bridge, MOST_BYTES)
 
 
 async def _write() -> None:

@@ -50,7 +50,6 @@ def test_a_wrong_command_is_answered_by_one_line_that_says_what_would_be_right(
 
 def test_a_wrong_subcommand_is_told_its_own_usage(capsys: pytest.CaptureFixture[str]) -> None:
     for words, reason in (
-        (["3"], "argument part: invalid choice: '3'"),
         (["1", "more"], "unrecognized arguments: more"),
         (["1", "--year", "2024"], "unrecognized arguments: --year 2024"),
     ):
@@ -58,6 +57,15 @@ def test_a_wrong_subcommand_is_told_its_own_usage(capsys: pytest.CaptureFixture[
 
         assert line.startswith(f"bridgehead aoc record: {reason}")
         assert line.endswith(". Usage: bridgehead aoc record [-h] {1,2}\n")
+
+
+def test_an_unknown_value_is_told_the_valid_ones_or_the_one_that_was_meant(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    said = refused(capsys, "record", "3")
+    assert said == "bridgehead aoc record: Unknown part '3'. Valid values are 1, 2.\n"
+    said = refused(capsys, "recrod")
+    assert said.endswith(" 'recrod'. Did you mean 'record'?\n")
 
 
 def test_an_error_is_one_line_even_where_an_argument_is_not(capsys: pytest.CaptureFixture[str]) -> None:

@@ -157,6 +157,11 @@ def test_a_summary_tells_a_secret_that_is_not_set() -> None:
     assert dict(Example({}).summary())["EXAMPLE_KEY"] == ""
 
 
+def test_only_what_differs_from_its_default_is_a_change() -> None:
+    assert Example({}).changes() == {}
+    assert Example({"EXAMPLE_KEY": "sk-1"}).changes() == {"EXAMPLE_KEY": "(set)"}
+
+
 def test_a_declaration_is_there_to_make_documents_from() -> None:
     assert [(s.name, s.shown_default) for s in Example.declared] == [
         ("EXAMPLE_YEAR", "2025"),

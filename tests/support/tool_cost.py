@@ -8,25 +8,33 @@ from typing import Any
 
 import msgspec
 
+from bridgehead.commands.tools import BYTES_PER_TOKEN
 from bridgehead.mcp import Bridge
 from tests.support.checked import connect
 
-BYTES_A_TOKEN = 4
 
-
-async def tool_costs(bridge: Bridge[Any]) -> dict[str, int]:
-    """Give the tokens that each tool of a bridge costs in the list that a newest client reads."""
+async def tool_bytes(bridge: Bridge[Any]) -> dict[str, int]:
+    """Return the bytes of each tool of a bridge in the list that a newest client reads."""
     async with connect(bridge) as client:
-        costs: dict[str, int] = {}
+        sizes: dict[str, int] = {}
         params = None
         while True:
             result = await client.request("tools/list", params)
-            costs |= {
-                tool["name"]: -(-len(msgspec.json.encode(tool)) // BYTES_A_TOKEN) for tool in result["tools"]
-            }
+            sizes |= {tool["name"]: len(msgspec.json.encode(tool)) for tool in result["tools"]}
             if "nextCursor" not in result:
-                return costs
+                return sizes
             params = {"cursor": result["nextCursor"]}
+
+
+async def tool_costs(bridge: Bridge[Any]) -> dict[str, int]:
+    """Return the tokens that each tool of a bridge costs in the list that a newest client reads."""
+    return {name: -(-size // BYTES_PER_TOKEN) for name, size in (await tool_bytes(bridge)).items()}
+
+
+async def assert_carried(bridge: Bridge[Any], most_bytes: int) -> None:
+    """Hold the whole list of a bridge's tools to what a conversation may carry."""
+    sizes = await tool_bytes(bridge)
+    assert sum(sizes.values()) + len(sizes) <= most_bytes, sizes
 
 
 async def assert_lean(bridge: Bridge[Any], budgets: dict[str, int]) -> None:

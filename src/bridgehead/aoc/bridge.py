@@ -19,7 +19,7 @@ from .event import Event
 from .files import watching
 from .files.entries import RecordKey
 from .files.layout import find_folders
-from .settings import AocSettings
+from .settings import TOOLSETS, AocSettings
 from .tools import attempts, leaderboard, prompts, puzzles, records
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from bridgehead.runtime.findings import Finding
     from bridgehead.runtime.metrics import Metrics
-    from bridgehead.runtime.stores import migrations
+    from bridgehead.runtime.stores import migrations, postgres
 
 NAME = "aocMCP"
 VERSION = "1.0.0"
@@ -46,11 +46,14 @@ INSTRUCTIONS = (
 )
 
 
-def open_event(settings: AocSettings, clock: Clock | None = None) -> Event:
-    """Open the files that the settings name."""
+def open_event(
+    settings: AocSettings, clock: Clock | None = None, database: postgres.Database | None = None
+) -> Event:
+    """Open the files that the settings name, with the records in a database where there is one."""
     found = find_folders(settings, os.getcwd())
     key: RecordKey = "speed_ms" if settings.record_keys == "speed_ms" else "speedMs"
-    return Event(settings.year, found, settings.lock_wait_ms / 1000, clock or SystemClock(), key)
+    wait = settings.lock_wait_ms / 1000
+    return Event(settings.year, found, wait, clock or SystemClock(), key, database=database)
 
 
 def make_bridge(
@@ -61,8 +64,9 @@ def make_bridge(
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[Event]:
         settings.configure_logs()
-        event = open_event(settings, clock)
-        watcher = asyncio.create_task(watching.watch(bridge, event.folders, watch_every))
+        database = await _open_database(settings)
+        event = open_event(settings, clock, database)
+        watcher = asyncio.create_task(watching.watch(bridge, event.folders, watch_every, event.changes))
         preparing = asyncio.create_task(_prepare(event))
         try:
             yield event
@@ -70,6 +74,8 @@ def make_bridge(
             preparing.cancel()
             watcher.cancel()
             await event.close()
+            if database is not None:
+                await _close_database(database)
 
     bridge: Bridge[Event] = Bridge(
         NAME,
@@ -78,6 +84,7 @@ def make_bridge(
         lifespan=lifespan,
         dialect=AocDialect(),
         contract_revision=CONTRACT_REVISION,
+        output_schemas="outline",
         changing={"resources"},
         subscribable=True,
         logging=False,
@@ -87,7 +94,22 @@ def make_bridge(
     leaderboard.declare(bridge)
     attempts.declare(bridge)
     prompts.declare(bridge)
+    TOOLSETS.restrict(bridge, settings.toolsets)
     return bridge
+
+
+async def _open_database(settings: AocSettings) -> postgres.Database | None:
+    if settings.database_url is None:
+        return None
+    from bridgehead.runtime.stores import postgres
+
+    return await postgres.acquire(settings.database_url)
+
+
+async def _close_database(database: postgres.Database) -> None:
+    from bridgehead.runtime.stores import postgres
+
+    await postgres.release(database)
 
 
 async def _prepare(event: Event) -> None:
@@ -106,10 +128,23 @@ def far_side(event: Event | None) -> FarSide:
     if event is None:
         return FarSide(is_there=False, says="The files have not been looked at yet.")
     places = event.folders
+    if event.database is not None and not event.database.is_there:
+        return FarSide(is_there=False, says=event.database.says)
     if not any(os.path.isdir(folder) for folder in (places.instructions, places.speeds)):
         return FarSide(is_there=False, says=f"There is neither {places.instructions} nor {places.speeds}.")
     count = len(event.days())
-    return FarSide(is_there=True, says=f"{count} day{'' if count == 1 else 's'} in {places.instructions}.")
+    says = f"{count} day{'' if count == 1 else 's'} in {places.instructions}."
+    if event.database is not None:
+        says += f" {event.database.says}"
+    return FarSide(is_there=True, says=says)
+
+
+def first_step(settings: AocSettings) -> str:
+    """Send a newcomer to a first puzzle, and everybody else to their agent."""
+    places = find_folders(settings, os.getcwd())
+    if not os.path.isdir(places.instructions):
+        return "There are no puzzles yet: `bridgehead aoc init` makes a folder with one to begin with."
+    return "Ask your agent: “Read day 1, solve it, and record how long it took.”"
 
 
 async def _doctor(environment: Mapping[str, str]) -> list[Finding]:
@@ -136,7 +171,8 @@ def _commands() -> Commands:
     return commands
 
 
-def _schema() -> migrations.Schema:
+def read_schema() -> migrations.Schema:
+    """Read the tables that records are in where there is a database."""
     from pathlib import Path
 
     from bridgehead.runtime.stores import migrations
@@ -156,7 +192,8 @@ manifest = Manifest(
     demo=_demo,
     trial=_trial,
     commands=_commands,
-    schema=_schema,
+    first_step=first_step,
+    schema=read_schema,
     form=(
         FormField("AOC_DATA_DIR", "Data folder", is_required=True),
         FormField("AOC_YEAR", "Year of the event"),

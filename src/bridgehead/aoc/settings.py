@@ -9,6 +9,7 @@ import os
 from bridgehead.runtime.directories import DatabaseSettings
 from bridgehead.runtime.logs import LogSettings
 from bridgehead.runtime.settings import PATH, TEXT, Kind, Setting, SettingError, choice, whole
+from bridgehead.runtime.tool_filter import ALL_TOOLSETS, Toolsets
 
 
 def _folder(text: str) -> str | None:
@@ -25,6 +26,13 @@ def _site(text: str) -> str:
 
 SITE = Kind(_site, "an https:// address")
 FOLDER = Kind(_folder, "an existing folder")
+TOOLSETS = Toolsets(
+    {
+        "attempts": ("start_attempt", "finish_attempt"),
+        "ranking": ("speed_leaderboard",),
+        "records": ("speed_history", "withdraw_record"),
+    }
+)
 
 
 class AocSettings(LogSettings, DatabaseSettings):
@@ -71,7 +79,13 @@ class AocSettings(LogSettings, DatabaseSettings):
         "Which key new records have for their time. `speed_ms` is what the original program reads; "
         "set it where that program uses the same folder.",
     )
-
+    toolsets = Setting(
+        "AOC_TOOLSETS",
+        TOOLSETS.kind,
+        (ALL_TOOLSETS,),
+        "Groups of tools to offer beside fetch_instruction and record_speed: attempts, ranking, records; "
+        "`all`, or `core` for none of them.",
+    )
     contact = Setting(
         "AOC_CONTACT",
         TEXT,

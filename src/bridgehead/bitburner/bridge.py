@@ -16,7 +16,7 @@ from .errors import BitburnerDialect
 from .game import paths
 from .game.counters import GameCounters
 from .session import Session, open_session
-from .settings import BitburnerSettings
+from .settings import TOOLSETS, BitburnerSettings
 from .tools import (
     definitions,
     files,
@@ -79,12 +79,14 @@ def make_bridge(
         instructions=INSTRUCTIONS,
         lifespan=lifespan,
         dialect=BitburnerDialect(),
+        output_schemas="outline",
         changing={"resources"},
         subscribable=True,
     )
     tools = ToolDeclarer(bridge, read_only=settings.read_only)
     for noun in _NOUNS:
         noun.declare(tools)
+    TOOLSETS.restrict(bridge, settings.toolsets)
     CallObserver(bridge, counted)
     resources.declare(bridge)
     prompts.declare(bridge)
@@ -102,6 +104,13 @@ def far_side(session: Session | None) -> FarSide:
     if session.board.link is None:
         return FarSide(is_there=False, says=str(session.board.make_not_connected()))
     return FarSide(is_there=True, says=f"A game is connected, from {session.board.game}.")
+
+
+def first_step(settings: BitburnerSettings) -> str:
+    """Say how the game is connected."""
+    from .game.setup_steps import describe_connect
+
+    return describe_connect(settings, str(settings.listen))
 
 
 async def _doctor(environment: Mapping[str, str]) -> list[Finding]:
@@ -140,6 +149,7 @@ manifest = Manifest(
     demo=_demo,
     trial=_trial,
     commands=_commands,
+    first_step=first_step,
     form=(
         FormField("BITBURNER_LISTEN", "Where the game dials in"),
         FormField("BITBURNER_READ_ONLY", "Read only"),

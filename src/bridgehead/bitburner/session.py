@@ -145,7 +145,7 @@ async def open_session(
     from .game.switchboard import Switchboard
 
     settings.configure_logs()
-    logs.logger("bitburner").info("starting", **dict(settings.summary()))
+    logs.logger("bitburner").info("starting", **settings.changes())
     board = Switchboard(settings, counters, clock)
     relay = Relay(board, settings.rpc_timeout_ms / 1000)
     session = _make_session(settings, board, relay, clock)

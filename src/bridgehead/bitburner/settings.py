@@ -18,6 +18,7 @@ from bridgehead.runtime.settings import (
     SettingError,
     whole,
 )
+from bridgehead.runtime.tool_filter import ALL_TOOLSETS, Toolsets
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,6 +91,14 @@ def _folder(text: str) -> Path | str | None:
 ADDRESS = Kind(_address, "an address such as 127.0.0.1:12525, or a port")
 URL = Kind(_url, "a WebSocket address such as ws://127.0.0.1:12525")
 FOLDER = Kind(_folder, "a path, or off")
+TOOLSETS = Toolsets(
+    {
+        "edits": ("edit_file", "move_file", "restore_file"),
+        "search": ("search_files", "search_definitions", "get_file_metadata"),
+        "servers": ("list_servers",),
+        "saves": ("backup_save",),
+    }
+)
 
 
 class BitburnerSettings(StateSettings, LogSettings):
@@ -154,6 +163,13 @@ class BitburnerSettings(StateSettings, LogSettings):
         whole(10, 60_000),
         3000,
         "How long a search pattern may run before it is stopped.",
+    )
+    toolsets = Setting(
+        "BITBURNER_TOOLSETS",
+        TOOLSETS.kind,
+        (ALL_TOOLSETS,),
+        "Groups of tools to offer beside those that read, write and delete files, tell RAM costs and the "
+        "connection: edits, search, servers, saves; `all`, or `core` for none of them.",
     )
     read_only = Setting("BITBURNER_READ_ONLY", FLAG, _NO, "Offers no tool that writes.")
     confirm_delete = Setting(

@@ -58,7 +58,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     bridge = make_bridge(plugins.load(options.bridge), settings)
     tool = bridge.tools.get(options.tool)
     if tool is None:
-        line.error(f"{options.bridge} has no tool {options.tool!r}", f"one of {', '.join(bridge.tools)}")
+        line.refuse(f"{options.bridge} has no tool {options.tool!r}", options.tool, bridge.tools)
     try:
         given = tool_arguments.arguments(options.pairs, tool.input_schema, _text_of)
     except tool_arguments.InvalidToolArgument as misfit:

@@ -76,7 +76,9 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
 def words(before: list[str], environment: Mapping[str, str]) -> list[str]:
     """Give what may come after some words."""
     if not before:
-        return [*plugins.names(), *COMMANDS, "--version", "--help"]
+        return [*plugins.names(), *COMMANDS, "help", "--version", "--help"]
+    if before == ["help"]:
+        return [*plugins.names(), *COMMANDS]
     chosen = _load_parser(before[0])
     return [] if chosen is None else chosen.complete(before[1:], environment)
 

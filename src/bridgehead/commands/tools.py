@@ -1,4 +1,4 @@
-"""Tools: what the bridges offer, listed for a person or as JSON."""
+"""Tools: what the bridges offer, listed for a person or as JSON, and what the lists cost a conversation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ Lists the tools of one bridge, or of all.
 
   bridgehead tools
   bridgehead tools mercury --json
+  bridgehead tools --cost
 """
+BYTES_PER_TOKEN = 4
+"""Near enough to what models count for JSON, and needs no tokenizer."""
 
 
 def parser() -> Parser:
@@ -31,6 +34,11 @@ def parser() -> Parser:
     found = Parser(prog="bridgehead tools", description=_ABOUT)
     completed_by(found.add_argument("bridge", nargs="?"), lambda *_: plugins.names())
     found.add_argument("--json", action="store_true", help="print them as a client gets them")
+    found.add_argument(
+        "--cost",
+        action="store_true",
+        help="show what each tool adds to every conversation, in bytes and tokens",
+    )
     return found
 
 
@@ -43,7 +51,9 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
         else plugins.load_usable(lambda error: sys.stderr.write(f"bridgehead: {error}\n"))
     )
     found = {one.name: list(make_bridge(one, environment).tools.values()) for one in chosen}
-    if options.json:
+    if options.cost:
+        _show_costs({name: measure_costs(tools) for name, tools in found.items()}, as_json=options.json)
+    elif options.json:
         listed = {
             name: [msgspec.to_builtins(tool.item(NEWEST_HANDSHAKE)) for tool in tools]
             for name, tools in found.items()
@@ -52,6 +62,29 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     else:
         _show(found)
     return 0
+
+
+def measure_costs(tools: list[Tool]) -> dict[str, int]:
+    """Return the bytes that each tool takes in the list that a client reads."""
+    return {tool.name: len(msgspec.json.encode(tool.item(NEWEST_HANDSHAKE))) for tool in tools}
+
+
+def _show_costs(costs: dict[str, dict[str, int]], *, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(json.dumps(costs, indent=2) + "\n")
+        return
+    console = Console(highlight=False)
+    for bridge, tools in costs.items():
+        table = Table.grid(padding=(0, 2, 0, 2))
+        for column in ("bytes", "tokens"):
+            table.add_column(column, justify="right")
+        table.add_column("tool")
+        table.add_row("[dim]bytes", "[dim]tokens", f"[bold]{bridge}[/]")
+        rows = sorted(tools.items(), key=lambda tool: -tool[1])
+        for name, size in [*rows, ("[bold]in all[/]", sum(tools.values()))]:
+            table.add_row(f"{size:,}", f"~{-(-size // BYTES_PER_TOKEN):,}", name)
+        console.print()
+        console.print(table)
 
 
 def _show(found: dict[str, list[Tool]]) -> None:

@@ -36,6 +36,7 @@ from .telemetry.metrics import HostMetrics
 from .views import Views
 
 if TYPE_CHECKING:
+    from .replicas.replica import Replica
     from .telemetry.exporting import Telemetry
 
 CLIENT_GONE = 499
@@ -72,6 +73,7 @@ class HostApplication:
         watch: TokenWatch,
         shutdown_seconds: float,
         telemetry: Telemetry | None = None,
+        replica: Replica | None = None,
     ) -> None:
         self._registry = registry
         self._views = views
@@ -85,6 +87,8 @@ class HostApplication:
         self._watch = watch
         self._shutdown_seconds = shutdown_seconds
         self._telemetry = telemetry
+        self.replica = replica
+        """This process as one of several; None where it is alone."""
         self._ids = RequestIds()
         self._running: set[HostRequest] = set()
         self._tasks: list[asyncio.Task[None]] = []
@@ -253,6 +257,8 @@ class HostApplication:
 
     async def start(self) -> None:
         """Let every bridge begin, and watch over the tokens."""
+        if self.replica is not None:
+            await self.replica.start()
         await self._registry.start()
         begin = asyncio.get_running_loop().create_task
         self._tasks = [begin(self._watch.run(self.revoke_where)), begin(self._access_log.run())]
@@ -272,3 +278,5 @@ class HostApplication:
         self._access_log.settle()
         self._views.close()
         await self._registry.stop(self._shutdown_seconds)
+        if self.replica is not None:
+            await self.replica.stop()

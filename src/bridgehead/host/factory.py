@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .auth.oauth import OAuthIssuer
+    from .replicas.replica import Replica
     from .telemetry.exporting import Telemetry
     from .workers.forwarding import Workers
 
@@ -88,10 +89,11 @@ def make_application(
     environment: Mapping[str, str],
     clock: Clock,
     *,
-    state_key: bytes,
+    state_keys: tuple[bytes, ...],
     telemetry: Telemetry | None = None,
     workers: Workers | None = None,
     certificate: Certificate | None = None,
+    replica: Replica | None = None,
 ) -> HostApplication:
     """Make the application of one process."""
     logs.also(log_fields)
@@ -110,8 +112,8 @@ def make_application(
         settings.tool_filter,
         guard,
         limits_of(settings),
-        state_key=state_key,
-        session_prefix="" if workers is None else workers.session_prefix,
+        state_keys=state_keys,
+        session_prefix=_session_prefix(workers, replica),
         tracer=tracer,
         on_error=lambda *error: metrics.count_error(*error),  # noqa: PLW0108 - it is made below
     )
@@ -130,7 +132,7 @@ def make_application(
             Throttle(clock.monotonic),
             *([] if oauth is None else [oauth.challenge_details]),
         ),
-        Pages(registry, metrics, None if oauth is None else oauth.describe_resource, workers),
+        Pages(registry, metrics, None if oauth is None else oauth.describe_resource, workers, replica),
         proxies=Proxies(settings.trusted_proxies),
         metrics=metrics,
         access_log=access_log,
@@ -141,7 +143,15 @@ def make_application(
         watch=TokenWatch(tokens, clock),
         shutdown_seconds=settings.shutdown_seconds,
         telemetry=telemetry,
+        replica=replica,
     )
+
+
+def _session_prefix(workers: Workers | None, replica: Replica | None) -> str:
+    """Return what the ids of sessions begin with, so that other processes know whose they are."""
+    if replica is not None and replica.session_prefix:
+        return replica.session_prefix
+    return "" if workers is None else workers.session_prefix
 
 
 def _oauth_issuer(

@@ -6,7 +6,7 @@ import ipaddress
 from typing import TYPE_CHECKING, Any
 
 from bridgehead.mcp.http.guard import LOOPBACK
-from bridgehead.runtime.directories import DatabaseSettings, StateSettings
+from bridgehead.runtime.directories import DatabaseSettings, ReplicaSettings, StateSettings
 from bridgehead.runtime.logs import LogSettings
 from bridgehead.runtime.settings import (
     BYTES,
@@ -78,7 +78,7 @@ class OAuthSettings(LogSettings):
     )
 
 
-class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSettings):
+class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSettings, ReplicaSettings):
     """Everything that `bridgehead serve` can be told."""
 
     host = Setting("MCP_SERVER_HOST", TEXT, "localhost", "Where the HTTP server listens.")

@@ -40,7 +40,7 @@ class Views:
         guard: Guard,
         limits: Limits,
         *,
-        state_key: bytes,
+        state_keys: tuple[bytes, ...],
         session_prefix: str = "",
         tracer: Tracer | None = None,
         on_error: Callable[[str, int], None] | None = None,
@@ -49,7 +49,7 @@ class Views:
         self._offering = offering
         self._guard = guard
         self._limits = limits
-        self._state_key = state_key
+        self._state_keys = state_keys
         self._session_prefix = session_prefix
         self._tracer = tracer
         self._on_error = on_error
@@ -92,7 +92,7 @@ class Views:
         dispatcher = kind(
             whole,
             limits=self._limits,
-            state_key=self._state_key,
+            state_key=self._state_keys,
             lifespans=self._registry.lifespans,
             on_error=self._on_error,
         )

@@ -42,6 +42,8 @@ class Client(Struct, frozen=True, kw_only=True):
     url_field: str = "url"
     """Empty where its file takes no remote servers."""
     http_type: str = ""
+    trust: str = ""
+    """What a person does in the client before it starts a server of its file; empty where nothing."""
     sign: str = ""
     """A place that shows that the client is there; by default the folder of its file."""
 
@@ -146,6 +148,7 @@ CLIENTS = (
         project="project/.gemini/settings.json",
         reference="${{{}}}",
         url_field="httpUrl",
+        trust="It starts servers only in folders that it trusts: /permissions there lets you trust one.",
     ),
     Client(
         id="codex",

@@ -11,22 +11,20 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 from urllib.parse import SplitResult, urlsplit
 
 from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import WRONG_USAGE, Parser, completed_by
 from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.manifest import Manifest, read_settings
 from bridgehead.runtime.settings import SettingError
 
 from . import files, plan
 from .clients import BY_ID, Client
 from .detection import detect_clients
 from .errors import InstallError, Malformed
-from .machine import Machine, installed_command, is_fleeting, named_command
-
-if TYPE_CHECKING:
-    from bridgehead.runtime.settings import Settings
+from .machine import Machine, installed_command, named_command
 
 _ABOUT = """\
 Write bridges into the configuration of an MCP client. Whatever else is in the file stays as it is.
@@ -34,22 +32,26 @@ Write bridges into the configuration of an MCP client. Whatever else is in the f
 examples:
   bridgehead install --list                      which clients are here, and what each has
   bridgehead install cursor                      all bridges, for this user
+  bridgehead install all                         the same in every client that is found
   bridgehead install vscode aoc --scope project  one bridge, in .vscode/mcp.json of this folder
   bridgehead install codex --dry-run             show the change, and write nothing
   bridgehead install claude-code --url https://bridges.example.com
   bridgehead install cursor --remove             take them out again
 """
+ManifestOf: TypeAlias = Callable[[str], Manifest]
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FAILED = 1
+ALL = "all"
+"""Every client that is found on the machine."""
 
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Install bridges on this machine, and return the exit status."""
-    return run(arguments, Machine.here(environment), lambda name: plugins.load(name).settings)
+    return run(arguments, Machine.here(environment), plugins.load)
 
 
-def run(arguments: list[str], machine: Machine, settings_of: Callable[[str], type[Settings]]) -> int:
+def run(arguments: list[str], machine: Machine, manifest_of: ManifestOf) -> int:
     """Do what the arguments say in a machine, and return the exit status."""
     line = parser()
     options = line.parse_intermixed_args(arguments)
@@ -58,7 +60,7 @@ def run(arguments: list[str], machine: Machine, settings_of: Callable[[str], typ
     _check(line, options)
     try:
         with files.alone(machine.home):
-            return _apply(options, machine, settings_of)
+            return _apply(options, machine, manifest_of)
     except BridgeError as failure:
         sys.stderr.write(f"bridgehead install: {failure}\n")
         return WRONG_USAGE if isinstance(failure, SettingError) else _FAILED
@@ -68,8 +70,9 @@ def parser() -> Parser:
     """Return the parser of the command line."""
     usage = "%(prog)s CLIENT [BRIDGE ...] [options], or %(prog)s --list"
     found = Parser(prog="bridgehead install", description=_ABOUT, usage=usage)
-    found.add_argument("client", metavar="CLIENT", nargs="?", choices=tuple(BY_ID), help=", ".join(BY_ID))
     add = found.add_argument
+    about = f"{', '.join(BY_ID)}; all means every one that is found"
+    add("client", metavar="CLIENT", nargs="?", choices=(ALL, *BY_ID), help=about)
     about = f"{', '.join(plugins.names())} (default: all)"
     completed_by(add("bridge", metavar="BRIDGE", nargs="*", help=about), lambda *_: plugins.names())
     add("--list", action="store_true", help="show which clients are found, and which bridges each has")
@@ -93,7 +96,7 @@ def _check(parser: Parser, options: argparse.Namespace) -> None:
         parser.error("no client given")
     for name in options.bridge:
         if name not in plugins.names():
-            parser.error(f"Unknown bridge {name!r}", f"one of {', '.join(plugins.names())}")
+            parser.refuse(f"Unknown bridge {name!r}", name, plugins.names())
     address = _address(options.url)
     is_one = len(set(options.bridge)) == 1 or address.path.rstrip("/").endswith("/mcp") or options.remove
     if options.name and not (is_one and _NAME.fullmatch(options.name)):
@@ -102,6 +105,14 @@ def _check(parser: Parser, options: argparse.Namespace) -> None:
         parser.error("--url takes an address such as https://bridges.example.com")
     if not _VARIABLE.fullmatch(options.token_env):
         parser.error("--token-env takes the name of an environment variable, not the token")
+    _check_scope(parser, options)
+
+
+def _check_scope(parser: Parser, options: argparse.Namespace) -> None:
+    if options.client == ALL:
+        if options.path or options.scope == "project":
+            parser.error(f"{'--path' if options.path else '--scope project'} goes with one client")
+        return
     scopes = BY_ID[options.client].scopes
     if options.scope and options.scope not in scopes:
         parser.error(f"{BY_ID[options.client].title} has only --scope {scopes[0]}")
@@ -114,10 +125,38 @@ def _address(url: str) -> SplitResult:
         return urlsplit("")
 
 
-def _apply(
-    options: argparse.Namespace, machine: Machine, settings_of: Callable[[str], type[Settings]]
-) -> int:
-    client = BY_ID[options.client]
+def _apply(options: argparse.Namespace, machine: Machine, manifest_of: ManifestOf) -> int:
+    """Change what was asked for, then say once what is left to do."""
+    if options.client != ALL:
+        has_changed = _apply_to(BY_ID[options.client], options, machine, manifest_of)
+        failures = 0
+    else:
+        has_changed, failures = _apply_to_all(options, machine, manifest_of)
+    if has_changed and not (options.dry_run or options.remove or options.url):
+        sys.stdout.writelines(_next_steps(options.bridge, machine, manifest_of))
+    return _FAILED if failures else 0
+
+
+def _apply_to_all(options: argparse.Namespace, machine: Machine, manifest_of: ManifestOf) -> tuple[bool, int]:
+    """Change every client that is found; one that fails does not stop the others."""
+    clients = [one.client for one in detect_clients(machine) if one.is_there and one.scope == "user"]
+    if not clients:
+        raise InstallError(
+            "No MCP client was found on this machine.",
+            next_step="Name one, such as `bridgehead install cursor`; --list shows all of them.",
+        )
+    has_changed, failures = False, 0
+    for client in clients:
+        try:
+            has_changed |= _apply_to(client, options, machine, manifest_of)
+        except InstallError as failure:
+            failures += 1
+            sys.stderr.write(f"{client.title}: {failure}\n")
+    return has_changed, failures
+
+
+def _apply_to(client: Client, options: argparse.Namespace, machine: Machine, manifest_of: ManifestOf) -> bool:
+    """Change the file of one client, or show the difference, and tell whether there is one."""
     path = _path(options, client, machine)
     request = _request(options, client, machine)
     text = files.read(path)
@@ -125,18 +164,30 @@ def _apply(
         planned = (
             plan.remove(text, request)
             if options.remove
-            else plan.install(text, request, machine.environment, settings_of)
+            else plan.install(text, request, machine.environment, manifest_of)
         )
     except Malformed as failure:
         raise InstallError(f"{path}:{failure}. Nothing was written.") from None
+    has_changed = planned.after != planned.before
     if options.dry_run:
         sys.stdout.writelines(_difference(path, planned))
-        return 0
-    backup = None
-    if planned.after != planned.before:
-        backup = files.write(path, planned.before, planned.after, _stamp())
-    sys.stdout.writelines(f"{line}\n" for line in _report(client, path, planned, backup, request))
-    return 0
+        return has_changed
+    backup = files.write(path, planned.before, planned.after, _stamp()) if has_changed else None
+    sys.stdout.writelines(f"{line}\n" for line in _report(client, path, planned, backup))
+    return has_changed
+
+
+def _next_steps(bridges: list[str], machine: Machine, manifest_of: ManifestOf) -> Iterator[str]:
+    """Say for each bridge what a person does now."""
+    yield "\nNext:\n"
+    for name in dict.fromkeys(bridges or plugins.names()):
+        try:
+            manifest = manifest_of(name)
+        except plugins.PluginError:  # told by the plan already
+            continue
+        if manifest.first_step is not None:
+            yield f"  {name}: {manifest.first_step(read_settings(manifest, machine.environment))}\n"
+    yield "  `bridgehead doctor` checks all of it.\n"
 
 
 def _path(options: argparse.Namespace, client: Client, machine: Machine) -> Path:
@@ -164,25 +215,26 @@ def _request(options: argparse.Namespace, client: Client, machine: Machine) -> p
     )
 
 
-def _report(
-    client: Client, path: Path, planned: plan.Plan, backup: Path | None, request: plan.Request
-) -> Iterator[str]:
+def _report(client: Client, path: Path, planned: plan.Plan, backup: Path | None) -> Iterator[str]:
     yield f"{client.title}: {path}"
     width = max(map(len, planned.changes), default=0)
     for name, change in planned.changes.items():
         yield f"  {name:{width}}  {change}"
     for note in planned.notes:
         yield f"  {note}"
-    if is_fleeting(request.command):
-        yield '  This installation is in a cache and may go away; --command "uvx bridgehead" would not.'
     if planned.after is None and planned.before is not None:
         yield "  Nothing else was in the file, so it was removed."
     if backup is not None:
         yield f"  The file as it was: {backup.name}"
     if planned.after != planned.before:
-        yield f"  Restart {client.title} to see the change."
+        yield f"  Restart {client.title} to see the change.{_trusting(client)}"
     else:
         yield "  Nothing had to be changed."
+
+
+def _trusting(client: Client) -> str:
+    """Say what a client wants before it starts a server that is in its file."""
+    return f" {client.trust}" if client.trust else ""
 
 
 def _difference(path: Path, planned: plan.Plan) -> Iterator[str]:

@@ -60,10 +60,10 @@ class Machine(Struct, frozen=True):
 
 
 def installed_command() -> tuple[str, ...]:
-    """Return the command of the installation that is running."""
+    """Return the command of the installation that is running, as it can be run tomorrow too."""
     archive = getattr(getattr(package, "loader", None), "archive", None)
     name = "bridgehead.exe" if sys.platform == "win32" else "bridgehead"
-    return choose_command(Path(sysconfig.get_path("scripts"), name), sys.executable, archive)
+    return make_lasting(choose_command(Path(sysconfig.get_path("scripts"), name), sys.executable, archive))
 
 
 def choose_command(script: Path, python: str, archive: str | None) -> tuple[str, ...]:
@@ -90,6 +90,14 @@ def named_command(text: str, *, is_windows: bool) -> tuple[str, ...]:
     return str(Path(path).absolute()), *arguments
 
 
-def is_fleeting(command: tuple[str, ...]) -> bool:
-    """Tell whether a command may be gone tomorrow."""
-    return any(part in _FLEETING for word in command for part in Path(word).parts)
+def make_lasting(command: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a command that stays: what is in the cache of `uvx` is started through `uvx` again."""
+    if not any(part in _FLEETING for word in command for part in PurePath(word).parts):
+        return command
+    uvx = shutil.which("uvx")
+    if uvx is None:
+        raise InstallError(
+            "This installation is in uv's cache and may be gone tomorrow.",
+            next_step="Run `uv tool install bridgehead` first, or name what to start with --command.",
+        )
+    return uvx, "bridgehead"

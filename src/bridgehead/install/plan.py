@@ -18,7 +18,7 @@ from .errors import InstallError
 from .json_edit import same
 
 if TYPE_CHECKING:
-    from bridgehead.runtime.settings import Settings
+    from bridgehead.runtime.manifest import Manifest
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _SECRET = re.compile("KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
@@ -55,7 +55,7 @@ def install(
     text: str | None,
     request: Request,
     environment: Mapping[str, str],
-    settings_of: Callable[[str], type[Settings]],
+    manifest_of: Callable[[str], Manifest],
 ) -> Plan:
     """Plan to put servers into the text of a client's file; None is a file that is not there."""
     client = request.client
@@ -63,7 +63,7 @@ def install(
     if request.url:
         wanted, notes, hidden = _remote(request, environment)
     else:
-        wanted, notes, hidden = _local(request, environment, settings_of, old)
+        wanted, notes, hidden = _local(request, environment, manifest_of, old)
     _refuse_strangers(request, old, wanted)
     new = {name: entries.merged(_ours(request, old, name), entry) for name, entry in wanted.items()}
     changes = {name: _change(old, name, entry) for name, entry in new.items()}
@@ -98,7 +98,7 @@ Wanted = tuple[dict[str, dict[str, Any]], tuple[str, ...], tuple[str, ...]]
 def _local(
     request: Request,
     environment: Mapping[str, str],
-    settings_of: Callable[[str], type[Settings]],
+    manifest_of: Callable[[str], Manifest],
     old: Mapping[str, Any],
 ) -> Wanted:
     wanted: dict[str, dict[str, Any]] = {}
@@ -107,21 +107,22 @@ def _local(
     for bridge in request.bridges or plugins.names():
         name = request.name or bridge
         try:
-            need = entries.read_server_environment(settings_of(bridge), environment)
+            manifest = manifest_of(bridge)
         except plugins.PluginError as error:
             if request.bridges:
                 raise
             notes.append(str(error))
             continue
+        need = entries.read_server_environment(manifest.settings, environment)
         wanted[name] = entries.local(
             request.client, (*request.command, bridge), need, write_secrets=request.write_secrets
         )
-        notes += _about(request, bridge, need, entries.variables_of(old.get(name)))
+        notes += _about(request, manifest, need, entries.variables_of(old.get(name)))
         hidden += need.secrets.values()
     return wanted, tuple(dict.fromkeys(notes)), tuple(hidden)
 
 
-def _about(request: Request, bridge: str, need: ServerEnvironment, old: set[str]) -> Iterator[str]:
+def _about(request: Request, manifest: Manifest, need: ServerEnvironment, old: set[str]) -> Iterator[str]:
     """Say of each secret where it is, or has to come from."""
     title = request.client.title
     for name in need.secrets:
@@ -133,8 +134,11 @@ def _about(request: Request, bridge: str, need: ServerEnvironment, old: set[str]
             yield f"{name} is in the file already, and stays as it is."
         else:
             yield f"{name} is not in the file: {_instead(request.client)}"
+    if manifest.first_step is not None:  # which knows better what is missing
+        return
+    required = {field.variable for field in manifest.form if field.is_required}
     for name in need.missing:
-        if name not in old and name.startswith(f"{bridge.upper()}_") and f"{name}_FILE" not in need.variables:
+        if name in required and name not in old and f"{name}_FILE" not in need.variables:
             yield f"{name} is not set, so nothing was written for it. Set it, and run this again."
 
 

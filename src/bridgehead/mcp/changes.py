@@ -20,9 +20,10 @@ TOOLS = "notifications/tools/list_changed"
 PROMPTS = "notifications/prompts/list_changed"
 RESOURCES = "notifications/resources/list_changed"
 UPDATED = "notifications/resources/updated"
+TASKS = "notifications/tasks"
 
 Change = tuple[str, str | None]
-"""A notification's method, and the resource's URI where it is about one resource."""
+"""A notification's method, and the resource's URI or the task's id where it is about one of these."""
 
 
 def encode_change(change: Change) -> bytes:
@@ -39,7 +40,7 @@ class Listener:
     ) -> None:
         self.lists = lists
         self.uris = uris
-        self._encode = encode
+        self.encode = encode
         self._waiting: dict[Change, None] = {}
         self._wake: Event | None = None
         self._closed = False
@@ -53,8 +54,12 @@ class Listener:
         """Keep a change for the client if it wants to hear of it."""
         method, uri = change
         if (uri in self.uris) if uri is not None else (method in self.lists):
-            self._waiting[change] = None
-            self._rouse()
+            self.push(change)
+
+    def push(self, change: Change) -> None:
+        """Keep a change for the client, who wants to hear of it."""
+        self._waiting[change] = None
+        self._rouse()
 
     def _rouse(self) -> None:
         if self._wake is not None:
@@ -64,7 +69,7 @@ class Listener:
         """Take what there is to tell now, encoded."""
         if not self._waiting:
             return []
-        messages = [self._encode(change) for change in self._waiting]
+        messages = [self.encode(change) for change in self._waiting]
         self._waiting.clear()
         return messages
 

@@ -15,7 +15,7 @@ from .calling.audit import audit_calls
 from .calling.routes import MERCURY
 from .calling.service import Service, open_service
 from .errors import MercuryDialect
-from .settings import MercurySettings
+from .settings import TOOLSETS, MercurySettings
 from .tools import batch, chat, code, decide, edits, models, prompts, usage
 
 if TYPE_CHECKING:
@@ -59,11 +59,13 @@ def make_bridge(settings: MercurySettings, metrics: Metrics | None = None) -> Br
         instructions=_INSTRUCTIONS,
         lifespan=lifespan,
         dialect=MercuryDialect(),
+        output_schemas="outline",
     )
     for completing in (chat, code, edits, decide, batch):
         completing.declare(bridge, settings)
     for part in (models, usage, prompts):
         part.declare(bridge)
+    TOOLSETS.restrict(bridge, settings.toolsets)
     audit_calls(bridge)
     return bridge
 
@@ -177,6 +179,13 @@ def _serve_http(bridge: Bridge[Service], settings: MercurySettings) -> int:
     return 0
 
 
+def first_step(settings: MercurySettings) -> str:
+    """Ask for the key where there is none."""
+    if not settings.api_keys and settings.api_key_file is None:
+        return "Set MERCURY_API_KEY to a key from platform.inceptionlabs.ai, and run this again."
+    return "Ask your agent: “Let Mercury write a regular expression for ISO dates.”"
+
+
 async def _doctor(environment: Mapping[str, str]) -> list[Finding]:
     from .doctor import examine
 
@@ -215,6 +224,7 @@ manifest = Manifest(
     trial=_trial,
     commands=_commands,
     serve=serve,
+    first_step=first_step,
     form=(
         FormField("MERCURY_API_KEY", "API key", is_required=True),
         FormField("MERCURY_MODEL", "Model"),

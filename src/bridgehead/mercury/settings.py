@@ -19,6 +19,7 @@ from bridgehead.runtime.settings import (
     number,
     whole,
 )
+from bridgehead.runtime.tool_filter import ALL_TOOLSETS, Toolsets
 
 API_URL = "https://api.inceptionlabs.ai/v1"
 MODEL = "mercury-coder-small"
@@ -88,6 +89,14 @@ KEYS = Kind(
 CLIENT_BUDGETS = Kind(
     _client_budgets, "names with dollars a day, and a month behind a slash, such as ci=1,alice=5/50"
 )
+TOOLSETS = Toolsets(
+    {
+        "edits": ("mercury_edit_completion", "mercury_apply_edit", "mercury_next_edit"),
+        "decide": ("mercury_decide",),
+        "batch": ("mercury_batch",),
+        "usage": ("mercury_usage",),
+    }
+)
 _PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
 """Variables that other programs know in lower case too."""
 _MS = whole(1, _DAY_MS)
@@ -131,6 +140,13 @@ class MercurySettings(StateSettings, LogSettings):
     )
     decide_model = Setting(
         "MERCURY_DECIDE_MODEL", WORD, "", "The model of a decision that names none; empty is MERCURY_MODEL."
+    )
+    toolsets = Setting(
+        "MERCURY_TOOLSETS",
+        TOOLSETS.kind,
+        (ALL_TOOLSETS,),
+        "Groups of tools to offer beside chat, streams, fill-in and the list of models: edits, decide, "
+        "batch, usage; `all`, or `core` for none of them.",
     )
     files = Setting(
         "MERCURY_FILES",

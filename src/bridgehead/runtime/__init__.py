@@ -14,6 +14,7 @@ __all__ = [
     "errors",
     "events",
     "findings",
+    "greeting",
     "http",
     "logs",
     "manifest",

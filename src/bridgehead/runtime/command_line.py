@@ -6,6 +6,7 @@ import argparse
 import codecs
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, NoReturn, TextIO
 
 WRONG_USAGE = 2
@@ -44,11 +45,27 @@ class Parser(argparse.ArgumentParser):
         """Add subcommands, each of which words its own errors."""
         return super().add_subparsers(**{"parser_class": Subcommand, **options})
 
-    def error(self, message: str, expected: str = "") -> NoReturn:
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse what is not among the choices, with the one that was probably meant."""
+        if action.choices is not None and value not in action.choices:
+            noun = action.metavar if isinstance(action.metavar, str) else action.dest
+            options = action.option_strings
+            reason = f"{options[-1]} does not take" if options else f"Unknown {noun.lower()}"
+            self.refuse(f"{reason} {value!r}", value, action.choices)
+
+    def refuse(self, message: str, word: object, known: Iterable[object]) -> NoReturn:
+        """Say that a word is not known, with the one that was probably meant or all there are, and leave."""
+        words = [str(one) for one in known]
+        valid = f"{words[0]} to {words[-1]}" if isinstance(known, range) else ", ".join(words)
+        meant = get_close_matches(str(word).lower(), words, n=1) if isinstance(word, str) else ()
+        step = f"Did you mean {meant[0]!r}?" if meant else f"Valid values are {valid}."
+        self.error(message, step=step)
+
+    def error(self, message: str, expected: str = "", *, step: str = "") -> NoReturn:
         """Say what is wrong and what is expected, by default the usage, in one line, and leave."""
         self.color = False  # or Python 3.14 puts colours into the usage
         usage = " ".join(self.format_usage().removeprefix("usage: ").split())
-        step = f"Expected {expected}." if expected else f"Usage: {usage}"
+        step = step or (f"Expected {expected}." if expected else f"Usage: {usage}")
         sys.stderr.write(f"{self.prog}: {_one_line(message.rstrip('.'))}. {_one_line(step)}\n")
         raise SystemExit(WRONG_USAGE)
 

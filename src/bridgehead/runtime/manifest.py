@@ -8,6 +8,7 @@ commands) is a small function that imports it when it is called.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -104,6 +105,8 @@ class Manifest(Struct, frozen=True, kw_only=True):
     """Sets a far side up in a folder, to try an installed bridge with; the release checks do."""
     serve: Callable[[Bridge[Any], Any], int] | None = None
     """Takes the bridge and its settings and serves one client, where that is not simply over stdio."""
+    first_step: Callable[[Any], str] | None = None
+    """Takes the settings; tells a person what is left to do once a client has the bridge."""
     form: tuple[FormField, ...] = ()
     schema: ReadSchema | None = None
     """Reads the tables that it needs where BRIDGEHEAD_DATABASE_URL is set; `bridgehead db` makes them."""
@@ -126,6 +129,10 @@ def serve(manifest: Manifest, environment: Mapping[str, str]) -> int:
     """Serve a bridge to the client that started this process, and return the exit status."""
     settings = read_settings(manifest, environment)
     bridge = filter_tools(manifest.make(settings, None), environment)
+    if os.isatty(0):
+        from .greeting import greet_at_keyboard
+
+        greet_at_keyboard(manifest)
     if manifest.serve is not None:
         return manifest.serve(bridge, settings)
     from bridgehead.mcp import stdio

@@ -134,6 +134,14 @@ class Settings:
             value = self.values[setting.name]
             yield setting.name, "(set)" if setting.is_secret and value else _shown(value)
 
+    def changes(self) -> dict[str, str]:
+        """Give what differs from its default, as a person may see it."""
+        return {
+            name: shown
+            for (name, shown), setting in zip(self.summary(), self.declared, strict=True)
+            if self.values[name] != setting.default
+        }
+
 
 def _shown(value: object) -> str:
     return hide_credentials(_text_of(value))

@@ -1,4 +1,4 @@
-"""Tool filter: which of a bridge's tools are offered at all: all, those that only read, or by name."""
+"""Tool filter: which of a bridge's tools are offered: all, those that only read, by name, or by group."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from .settings import FLAG, WORDS, Setting, Settings
+from .settings import FLAG, WORDS, Kind, Setting, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bridgehead.mcp import Bridge, Tool
+
+ALL_TOOLSETS = "all"
+CORE_TOOLSET = "core"
 
 
 class ToolFilterSettings(Settings):
@@ -48,6 +51,32 @@ class ToolFilter(Struct, frozen=True):
         if self.read_only and not tool.is_read_only:
             return False
         return not _matches(tool.name, self.deny) and (not self.allow or _matches(tool.name, self.allow))
+
+
+class Toolsets(Struct, frozen=True):
+    """Groups of tools that people can choose from. A tool that is in no group is always offered."""
+
+    groups: dict[str, tuple[str, ...]]
+
+    @property
+    def kind(self) -> Kind[tuple[str, ...]]:
+        """How a setting names groups: some of them, `all`, or `core` for none."""
+
+        def parse(text: str) -> tuple[str, ...]:
+            words = tuple(word.lower() for word in WORDS.parse(text))
+            if not set(words) <= {ALL_TOOLSETS, CORE_TOOLSET, *self.groups}:
+                raise ValueError(text)
+            return words
+
+        return Kind(parse, f"all, core, or some of {', '.join(self.groups)}, separated by commas")
+
+    def restrict(self, bridge: Bridge[Any], chosen: tuple[str, ...]) -> None:
+        """Take the tools of the groups that were not chosen out of a bridge that is being declared."""
+        if ALL_TOOLSETS in chosen:
+            return
+        for group in self.groups.keys() - set(chosen):
+            for name in self.groups[group]:
+                bridge.tools.pop(name, None)  # a bridge that only reads has left some out already
 
 
 def filter_tools(bridge: Bridge[Any], environment: Mapping[str, str]) -> Bridge[Any]:

@@ -133,7 +133,7 @@ async def test_faults_are_shown_beside_what_they_befall() -> None:
         (["--url", "http://127.0.0.1"], "'http://127.0.0.1' is no address of a WebSocket. Usage:"),
         (["--faults", "rain"], "Use a list such as late=0.3,delay=1,drop=0.05"),
         (["--files", "/no/such/folder"], "Name one that is there with --files."),
-        (["--generation", "4"], "invalid choice: 4"),
+        (["--generation", "4"], "--generation does not take 4. Valid values are 2, 3."),
     ],
 )
 async def test_a_wrong_option_is_one_line_that_says_what_would_be_right(

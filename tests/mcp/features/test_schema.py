@@ -10,6 +10,7 @@ from bridgehead.mcp.features.schema import (
     flat_schema,
     input_schema,
     mirrored_headers,
+    output_outline,
     output_schema,
 )
 
@@ -46,6 +47,8 @@ def test_a_struct_inside_of_a_struct_is_written_out() -> None:
 
 
 class Choices(Struct):
+    """Said in documents, not in a tool list."""
+
     color: Literal["red", "blue"] = "red"
     size: Literal["s", "l"] | None = None
     count: Annotated[int, Meta(ge=1, description="How many")] | None = None
@@ -64,6 +67,51 @@ def test_an_input_has_types_for_its_choices_and_no_null_that_means_left_out() ->
         "nothing": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": 5},
         "enum": {"type": "integer", "enum": [1, 2], "default": 1},
     }
+
+
+class Strict(Struct, forbid_unknown_fields=True):
+    value: int = 0
+
+
+class Described(Struct, forbid_unknown_fields=True):
+    """A class."""
+
+    inner: Annotated[Strict, Meta(description="A field.")]
+
+
+def test_an_input_is_described_by_its_fields_and_says_once_that_it_is_strict() -> None:
+    schema = input_schema(Described)
+
+    assert "A class." in str(flat_schema(Described))
+    assert "A class." not in str(schema)
+    assert schema["properties"]["inner"]["description"] == "A field."
+    assert str(schema).count("additionalProperties': False") == 1
+    assert "required" not in input_schema(Choices)
+
+
+class Sparse(Choices, omit_defaults=True):
+    leaf: Leaf | None = None
+    leaves: list[Leaf] = []
+
+
+def test_an_outline_has_the_members_of_an_answer_and_nothing_of_what_is_inside() -> None:
+    assert output_outline(Branch) == {
+        "type": "object",
+        "properties": {
+            "left": {"type": "object", "description": "The left one."},
+            "right": {"anyOf": [{"type": "object"}, {"type": "null"}]},
+            "many": {"type": "array", "items": {"type": "object"}},
+            "named": {"type": "object"},
+        },
+    }
+
+
+def test_an_outline_speaks_of_null_only_where_null_is_sent() -> None:
+    properties = output_outline(Sparse)["properties"]
+
+    assert properties["leaf"] == {"type": "object"}
+    assert properties["size"] == {"type": "string", "enum": ["l", "s"]}
+    assert {"type": "null"} in output_outline(Choices)["properties"]["size"]["anyOf"]
 
 
 def test_an_output_keeps_its_nulls() -> None:

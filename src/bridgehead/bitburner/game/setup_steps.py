@@ -53,14 +53,19 @@ def describe_foreign_origin(origin: str) -> str:
     )
 
 
-def describe_connect_steps(settings: BitburnerSettings, address: str) -> str:
-    """Give the steps in the game, for the web and the desktop version."""
+def describe_connect(settings: BitburnerSettings, address: str) -> str:
+    """Say in one sentence how the game is connected to an address."""
     host, _, port = address.rpartition(":")
     if host in _EVERYWHERE:
         host = "(the address of this machine, or 127.0.0.1 on it)"
     scheme = " with wss on" if settings.tls_cert else ""
+    return f"In Bitburner open Options → Remote API, set host {host} and port {port}{scheme}, press Connect."
+
+
+def describe_connect_steps(settings: BitburnerSettings, address: str) -> str:
+    """Give the steps in the game, for the web and the desktop version."""
     return (
-        f"In Bitburner open Options → Remote API, set host {host} and port {port}{scheme}, press Connect. "
+        f"{describe_connect(settings, address)} "
         "Web version: if the browser asks, allow access to the local network. "
         "Desktop version: the same steps, nothing to allow. "
         "Version 3 reconnects by itself with a Reconnection delay above 0; version 2 needs Connect again "

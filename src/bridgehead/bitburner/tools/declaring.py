@@ -7,7 +7,6 @@ several tools have in common, each with the one sentence that describes it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import cached_property
 from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta
@@ -19,8 +18,6 @@ from bridgehead.mcp import (
     Invocation,
     Outcome,
     Text,
-    Tool,
-    ToolHints,
     observe_calls,
 )
 from bridgehead.runtime import logs
@@ -38,26 +35,6 @@ Filename = Annotated[str, Meta(min_length=1, description="Path on the server, su
 Glob = Annotated[str, Meta(description="Only files whose path fits, such as lib/*.js")]
 
 
-class FailureAwareTool(Tool):
-    """A tool whose output schema fits its failures too.
-
-    Clients hold whatever structured content they get to the schema, also that of an error; one that demanded
-    the members of a success would make them throw the error away.
-    """
-
-    @cached_property
-    def output_schema(self) -> dict[str, Any] | None:
-        """The JSON Schema of a success, or of a `Problem`."""
-        schema = super().output_schema
-        if schema is None or not schema.get("required"):
-            return schema
-        # Each branch with its type: Anthropic's converter refuses one without.
-        either = [
-            {"type": "object", "required": required} for required in (schema["required"], ["code", "message"])
-        ]
-        return {name: value for name, value in schema.items() if name != "required"} | {"anyOf": either}
-
-
 class ToolDeclarer:
     """Where the tools of one bridge are declared."""
 
@@ -67,7 +44,7 @@ class ToolDeclarer:
 
     def read_tool(self, title: str, description: str) -> Callable[[Function], Function]:
         """Declare a tool that changes nothing."""
-        return self._declare(title, description, ToolHints(read_only_hint=True, open_world_hint=False))
+        return self.bridge.tool(description, title=title, read_only=True, open_world=False)
 
     def write_tool(
         self, title: str, description: str, *, destructive: bool, idempotent: bool
@@ -75,21 +52,14 @@ class ToolDeclarer:
         """Declare a tool that changes something; it is not offered where nothing may be changed."""
         if self._read_only:
             return lambda handler: handler
-        hints = ToolHints(
-            read_only_hint=False,
-            destructive_hint=destructive,
-            idempotent_hint=idempotent,
-            open_world_hint=False,
+        return self.bridge.tool(
+            description,
+            title=title,
+            read_only=False,
+            destructive=destructive,
+            idempotent=idempotent,
+            open_world=False,
         )
-        return self._declare(title, description, hints)
-
-    def _declare(self, title: str, description: str, hints: ToolHints) -> Callable[[Function], Function]:
-        def declare(handler: Function) -> Function:
-            tool = FailureAwareTool(handler, description, home=self.bridge, title=title, hints=hints)
-            self.bridge.add(self.bridge.tools, tool.name, tool)
-            return handler
-
-        return declare
 
 
 class CallObserver:

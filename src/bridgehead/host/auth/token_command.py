@@ -27,6 +27,11 @@ examples:
   bridgehead token list
   bridgehead token revoke alice
 """
+_HOW_TO_USE = """\
+Whoever uses it puts it into the environment of their client as BRIDGEHEAD_TOKEN, and runs
+  bridgehead install CLIENT --url https://ADDRESS
+A request by hand carries the header `Authorization: Bearer TOKEN`.
+"""
 _DAY = timedelta(days=1).total_seconds()
 
 
@@ -86,6 +91,7 @@ def _add(file: TokenFile, given: argparse.Namespace, now: float) -> None:
     # Only the token goes to standard output, so that a script can take it.
     sys.stderr.write(f"The token of {token.name}, shown this once; the file holds only its hash:\n")
     _say(secret)
+    sys.stderr.write(_HOW_TO_USE)
 
 
 def _bridges(text: str | None) -> tuple[str, ...]:

@@ -1,9 +1,9 @@
 """Exporting: spans, log lines and metrics sent to an OpenTelemetry collector, as its own settings say.
 
-Needs the extra `otel`. Spans are sent where an endpoint is set or `OTEL_TRACES_EXPORTER` asks for it; logs and
-metrics where `OTEL_LOGS_EXPORTER` or `OTEL_METRICS_EXPORTER` does, or an endpoint of their own is set. Everything else is decided by
-OpenTelemetry's own settings too, in the environment or in `.env`. A collector that is away costs what was to
-be sent, and nothing else.
+Needs the extra `otel`. Spans are sent where an endpoint is set or `OTEL_TRACES_EXPORTER` asks for it; logs
+and metrics where `OTEL_LOGS_EXPORTER` or `OTEL_METRICS_EXPORTER` does, or an endpoint of their own is set.
+OpenTelemetry's own settings decide everything else too, in the environment or in `.env`. A collector that is
+away costs what was to be sent, and nothing else.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -16,6 +16,8 @@ from ..calls.call_hook import CallHook, wrap_hook
 from ..errors import Dialect
 from ..revisions import Revision
 from .content import Icon, Wire, fit
+
+OutputSchemas = Literal["full", "outline"]
 
 
 class Implementation(Wire, frozen=True):
@@ -60,6 +62,7 @@ class Home:
         lifespan: Callable[[], AbstractAsyncContextManager[Any]] | None,
         dialect: Dialect | None,
         contract_revision: str | None,
+        output_schemas: OutputSchemas = "full",
     ) -> None:
         self.info = info
         self.lifespan = lifespan
@@ -67,6 +70,8 @@ class Home:
         self.contract_revision = contract_revision
         """The revision whose clients get what a published contract says to the letter: no instructions, the
         contract's schemas, and of the resources only those that the bridge lists itself."""
+        self.output_schemas: OutputSchemas = output_schemas
+        """How much of the schemas of their answers the tools list."""
         self.call_hook: CallHook | None = None
         """What goes around every call of a part that was declared here."""
 

@@ -9,6 +9,7 @@ out (smolagents makes strings of such unions, LlamaIndex loses their description
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -16,19 +17,68 @@ import msgspec
 
 def flat_schema(kind: Any) -> dict[str, Any]:
     """Return the JSON Schema of a type with every reference replaced by what it refers to."""
+    return _flatten(kind, with_docstrings=True)
+
+
+def _flatten(kind: Any, *, with_docstrings: bool) -> dict[str, Any]:
     (schema,), definitions = msgspec.json.schema_components([kind], ref_template="{name}")
-    flat: dict[str, Any] = _inline(schema, definitions, ())
+    dropped = {"title"} if with_docstrings else {"title", "description"}
+    plain = {
+        name: {key: value for key, value in definition.items() if key not in dropped}
+        for name, definition in definitions.items()
+    }
+    flat: dict[str, Any] = _inline(schema, plain, ())
     return flat
 
 
 def input_schema(kind: Any) -> dict[str, Any]:
-    """Return the schema of a tool's input, as it is listed."""
-    return _with_types(_without_nulls(flat_schema(kind)))
+    """Return the schema of a tool's input, as it is listed: described by its fields, not by its classes."""
+    return _slim(_with_types(_without_nulls(_flatten(kind, with_docstrings=False))))
 
 
 def output_schema(kind: Any) -> dict[str, Any]:
     """Return the schema of a tool's structured output: null stays, since an answer may really have it."""
     return _with_types(flat_schema(kind))
+
+
+def output_outline(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the members of a structured output with their types, and nothing of what is inside of them.
+
+    Every conversation carries the tool list, and a model sees the answer itself. No member is required, since
+    clients hold the structured content of a failure to the same schema.
+    """
+    schema = _flatten(kind, with_docstrings=False)
+    if kind.__struct_config__.omit_defaults:
+        schema = _without_nulls(schema)  # such a struct leaves out what is null
+    properties = {name: _shallow(inner) for name, inner in schema["properties"].items()}
+    return {"type": "object", "properties": properties}
+
+
+def _shallow(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the type of a member; of an array, also the type of its items."""
+    plain = _with_types({word: schema[word] for word in _SHALLOW_WORDS if word in schema})
+    if "items" in plain:
+        plain["items"] = _shallow(schema["items"])
+    if "anyOf" in plain:
+        plain["anyOf"] = [_shallow(option) for option in schema["anyOf"]]
+    return plain
+
+
+_SHALLOW_WORDS = ("type", "description", "enum", "items", "anyOf")
+
+
+def _slim(schema: dict[str, Any], *, is_outermost: bool = True) -> dict[str, Any]:
+    """Leave out what costs every conversation and says nothing new.
+
+    That is an empty list of required properties, and that objects inside take no unknown properties either:
+    it is said once, of the whole input.
+    """
+    plain = _change_inner(schema, partial(_slim, is_outermost=False))
+    if plain.get("required") == []:
+        del plain["required"]
+    if plain.get("additionalProperties") is False and not is_outermost:
+        del plain["additionalProperties"]
+    return plain
 
 
 def _with_types(schema: dict[str, Any]) -> dict[str, Any]:
@@ -85,9 +135,8 @@ def _inline(schema: Any, definitions: dict[str, Any], within: tuple[str, ...]) -
     if name in within:
         message = f"{name} contains itself; a tool's schema must be flat"
         raise TypeError(message)
-    target = {key: value for key, value in definitions[name].items() if key != "title"}
     siblings = {key: value for key, value in schema.items() if key != "$ref"}
-    return _inline({**target, **siblings}, definitions, (*within, name))
+    return _inline({**definitions[name], **siblings}, definitions, (*within, name))
 
 
 def describe_fields(kind: type[msgspec.Struct]) -> dict[str, tuple[str | None, bool]]:

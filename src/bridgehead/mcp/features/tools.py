@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import cached_property
 from types import UnionType
-from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -22,7 +22,12 @@ from ..revisions import Revision
 from .content import Content, Icon, Text, Wire, fit, fit_block, json_text
 from .handlers import input_type, is_async
 from .home import Home
-from .schema import flat_schema, input_schema, mirrored_headers, output_schema
+from .schema import flat_schema, input_schema, mirrored_headers, output_outline, output_schema
+
+TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
+TaskSupport = Literal["optional", "required"]
+GRACE_SECONDS = 0.3
+"""How long the call of a tool that may become a task is waited for, unless the tool says otherwise."""
 
 
 class Arguments(Struct, forbid_unknown_fields=True):
@@ -110,8 +115,13 @@ class Tool:
         defaults: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
         recall: Recall | None = None,
+        task: TaskSupport | None = None,
+        task_grace_seconds: float = GRACE_SECONDS,
     ) -> None:
         self.handler = handler
+        self.task = task
+        """Whether a call may become a task, or cannot be made without."""
+        self.task_grace_seconds = task_grace_seconds
         self.recall = recall
         self.home = home
         """The bridge that declared it, whose state and dialect are its own wherever it is offered."""
@@ -146,9 +156,9 @@ class Tool:
             raise ToolError(message)
 
         twin = copy(self)
-        for derived in ("input_type", "decode", "input_schema", "output_schema"):
+        for derived in ("input_type", "decode", "input_schema", "output_type"):
             setattr(twin, derived, getattr(self, derived))  # not derived anew, from the handler of the twin
-        twin.handler, twin.recall, twin.is_async = refuse, None, False
+        twin.handler, twin.recall, twin.is_async, twin.task = refuse, None, False, None
         return twin
 
     @cached_property
@@ -181,14 +191,26 @@ class Tool:
         return self.input_schema
 
     @cached_property
-    def output_schema(self) -> dict[str, Any] | None:
-        """The JSON Schema of the structured output; None where the tool answers only content."""
+    def output_type(self) -> type[Struct] | None:
+        """The struct of the structured output; None where the tool answers only content."""
         kind = _find_output_type(get_type_hints(self.handler).get("return"))
         if get_origin(kind) is Answer:
             (kind,) = get_args(kind)
         if not (isinstance(kind, type) and issubclass(kind, Struct)) or issubclass(kind, Wire):
             return None
-        return output_schema(kind)
+        return kind
+
+    @cached_property
+    def output_schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of the structured output, in full, as documents show it."""
+        return None if self.output_type is None else output_schema(self.output_type)
+
+    @cached_property
+    def listed_output_schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of the structured output, as much of it as the bridge lists."""
+        if self.output_type is None or self.home.output_schemas == "full":
+            return self.output_schema
+        return output_outline(self.output_type)
 
     @cached_property
     def headers(self) -> dict[str, tuple[str, ...]]:
@@ -203,7 +225,7 @@ class Tool:
                 input_schema=self._input_schema_for(revision),
                 title=self.title,
                 description=self.description,
-                output_schema=self.output_schema if revision.structured_output else None,
+                output_schema=self.listed_output_schema if revision.structured_output else None,
                 annotations=self._annotations(revision),
                 icons=self._icons or None,
                 meta=self._meta,

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable
 
 from ..connection import Connection
+from .callers import caller_of
 from .events import HEADERS, KEEP_ALIVE, EventStream, event, priming
 from .guard import accepted
 from .message import Handled, HeaderPairs, Request, Response, ResponseStream
@@ -58,6 +59,11 @@ class Answer:
         """Whether its events are no longer delivered here: the client has gone, or was told to come back."""
         self._keep_alive: asyncio.Task[None] | None = None
         self._return_limit: asyncio.Task[None] | None = None
+
+    @property
+    def caller(self) -> str:
+        """The name that whoever asks is counted under."""
+        return caller_of(self._request)
 
     @property
     def trace(self) -> dict[str, str]:

@@ -122,7 +122,7 @@ class Service:
 async def open_service(settings: MercurySettings, clock: Clock | None = None) -> AsyncIterator[Service]:
     """Open everything, connect to the API in the background, and close it all in the end."""
     service = Service(settings, clock)
-    _log.info("mercury bridge open", **dict(settings.summary()))
+    _log.info("mercury bridge open", **settings.changes())
     warming = asyncio.create_task(_warm(service))
     try:
         yield service

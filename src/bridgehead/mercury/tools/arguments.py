@@ -14,18 +14,18 @@ from bridgehead.mcp import Arguments
 
 LONGEST_TIMEOUT_MS = 3_600_000
 
-Model = Annotated[str, Meta(min_length=1, description="Model id; mercury_list_models lists them")]
+Model = Annotated[str, Meta(min_length=1, description="See mercury_list_models")]
 Temperature = Annotated[float, Meta(ge=0, le=2)]
-MaxTokens = Annotated[int, Meta(ge=1, description="Most tokens of the answer")]
-Stop = Annotated[list[str], Meta(description="Texts that end the answer")]
+MaxTokens = Annotated[int, Meta(ge=1)]
+Stop = list[str]
 Penalty = Annotated[float, Meta(ge=-2, le=2)]
 Probability = Annotated[float, Meta(ge=0, le=1)]
 CacheUse = Annotated[
     Literal["use", "bypass", "refresh"],
-    Meta(description="use: a kept answer will do; bypass: neither read nor keep; refresh: ask anew and keep"),
+    Meta(description="refresh: ask anew and keep the answer; bypass: no cache at all"),
 ]
 Timeout = Annotated[
-    int, Meta(ge=1, le=LONGEST_TIMEOUT_MS, description="Most milliseconds for the call, retries included")
+    int, Meta(ge=1, le=LONGEST_TIMEOUT_MS, description="For the whole call, retries included")
 ]
 
 
@@ -125,7 +125,7 @@ class CompletionArguments(CallArguments):
 
 Files = Annotated[
     list[str],
-    Meta(min_length=1, max_length=50, description="Files to add to the prompt, relative to your roots"),
+    Meta(min_length=1, max_length=50, description="Added to the prompt; relative to your roots"),
 ]
 
 
@@ -136,10 +136,9 @@ class ChatOptions(CompletionArguments):
     frequency_penalty: Penalty | UnsetType = UNSET
     presence_penalty: Penalty | UnsetType = UNSET
     stop: Stop | UnsetType = UNSET
-    user: Annotated[str, Meta(description="Id of the end user")] | UnsetType = UNSET
+    user: str | UnsetType = UNSET
     max_completion_tokens: (
-        Annotated[int, Meta(ge=1, description="Like max_tokens, reasoning included; goes before it")]
-        | UnsetType
+        Annotated[int, Meta(ge=1, description="Instead of max_tokens; counts reasoning too")] | UnsetType
     ) = UNSET
     reasoning_effort: Literal["instant", "low", "medium", "high"] | UnsetType = UNSET
     response_format: (
@@ -158,10 +157,7 @@ class Chat(ChatOptions, kw_only=True):
     )
     tool_choice: Literal["auto", "required", "none"] | NamedTool | UnsetType = UNSET
     diffusing: (
-        Annotated[
-            bool, Meta(description="Stream the whole text again as it is refined; each replaces the last")
-        ]
-        | UnsetType
+        Annotated[bool, Meta(description="Stream each refined state of the whole text")] | UnsetType
     ) = UNSET
 
 
@@ -180,7 +176,7 @@ class Edit(CompletionArguments, kw_only=True):
         str,
         Meta(
             min_length=1,
-            description="The prompt with the API's tags, such as <|code_to_edit|>…<|/code_to_edit|>",
+            description="With the API's tags, such as <|code_to_edit|>",
         ),
     ]
     top_p: Probability | UnsetType = UNSET

@@ -67,9 +67,8 @@ class BatchResult(Struct, omit_defaults=True):
 def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
     """Declare the tool."""
     bridge.tool(
-        "Answer many independent prompts in one call, several at once. The results are in the order of the "
-        "prompts; one that fails stops no other, and `errors` has what went wrong. Only where all fail is "
-        "the whole call an error.",
+        "Answer many independent prompts in one call, several at once. Returns `results` in the order of the "
+        "prompts; one that fails stops no other, and `errors` says why. The call fails only if all do.",
         name=BATCH,
         title="Mercury batch",
         read_only=True,

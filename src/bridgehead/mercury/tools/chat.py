@@ -23,9 +23,9 @@ STREAM = "mercury_chat_stream"
 def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
     """Declare the chat tools."""
     bridge.tool(
-        "Ask the Mercury diffusion LLM, which answers very fast, to continue a conversation. Gives the "
-        "whole answer at once, with tokens used, finish reason and cost in `metadata`. For long answers "
-        f"that are to be seen as they grow use {STREAM}; for many prompts mercury_batch.",
+        "Ask the Mercury diffusion LLM, which answers very fast. Returns the whole answer, with model, "
+        f"tokens, finish reason and cost in `metadata`. To watch a long answer grow use {STREAM}; for many "
+        "prompts use mercury_batch.",
         name=COMPLETION,
         title="Mercury chat",
         read_only=True,
@@ -35,9 +35,9 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         recall=recall,
     )(complete)
     bridge.tool(
-        f"Like {COMPLETION}, but the answer is reported as it grows: each progress notification's message "
-        "has the new text (with diffusing, the whole text so far, which replaces the last). The result has "
-        "the whole answer, with time to first token and tokens a second in `metadata`.",
+        f"Like {COMPLETION}, but progress notifications carry the answer as it grows: each has the new text "
+        "(with diffusing, the whole text so far, which replaces the last). Returns the whole answer, with "
+        "time to first token and tokens a second in `metadata`.",
         name=STREAM,
         title="Mercury chat, streamed",
         read_only=True,

@@ -52,11 +52,9 @@ class UsageArguments(Struct, forbid_unknown_fields=True):
     """What of the past is to be told as well."""
 
     days: Annotated[
-        int, Meta(ge=0, le=400, description="Also report the usage of so many days up to today; 0 is none")
+        int, Meta(ge=0, le=400, description="Also report the history of so many days up to today")
     ] = 0
-    by: Annotated[
-        tuple[Dimension, ...], Meta(description="What to tell the usage of these days apart by")
-    ] = ("day",)
+    by: Annotated[tuple[Dimension, ...], Meta(description="How to split the history")] = ("day",)
 
 
 Row = dict[str, str | float]
@@ -79,9 +77,8 @@ class UsageReport(Struct, omit_defaults=True):
 def declare(bridge: Bridge[Service]) -> None:
     """Declare the tool."""
     bridge.tool(
-        "Report what was used: calls, tokens and cost by model, since this server started and today over all "
-        "of this user's servers, cache hits, what is left of the rate limits and of the budgets; on "
-        "request the history by day, model and client.",
+        "Report calls, tokens and cost by model (since this server started, and today over all servers of "
+        "this user), cache hits, and what is left of rate limits and budgets; with days, the history too.",
         name=USAGE,
         title="Mercury usage",
         read_only=True,

@@ -17,8 +17,10 @@ from .response import ConnectionBroken, Response
 
 MAX_HEAD_BYTES = 64 * 1024
 STALE_SECONDS = 1.0
-"""A close that crossed our request on its way arrives within a round trip. After longer than this the other
-side had the request, and may have acted on it."""
+"""A close that crossed our request on its way arrives within a round trip. After longer than this, however
+slow the way is, the other side had the request and may have acted on it."""
+_LATE_SECONDS = 0.25
+"""How late a busy event loop may notice a close."""
 _FINAL = 200
 _HEADER_SIGNS = len(": \r\n")
 _HEAD_TOO_LARGE = f"the head of the response has more than {MAX_HEAD_BYTES} bytes"
@@ -26,6 +28,11 @@ _HEAD_TOO_LARGE = f"the head of the response has more than {MAX_HEAD_BYTES} byte
 
 class StaleConnection(ConnectionBroken):
     """A kept connection was closed before the request on it got a byte: the request can go out on another."""
+
+
+def limit_staleness(connect_seconds: float) -> float:
+    """Return how long a close can cross a request; to connect takes at least one round trip."""
+    return min(STALE_SECONDS, 2 * connect_seconds + _LATE_SECONDS)
 
 
 class Request(Struct, frozen=True):
@@ -60,6 +67,8 @@ class Connection(asyncio.Protocol):
         self._has_news = False
         self._writable: asyncio.Future[None] | None = None
         self.idle_since = 0.0
+        self.stale_seconds = STALE_SECONDS
+        """How long after a request a close can still have crossed it."""
 
     # --- what the pool calls -------------------------------------------------------------------------------
 
@@ -179,11 +188,15 @@ class Connection(asyncio.Protocol):
         if exc is None and response is not None and response.has_head and _ends_with_connection(response):
             response.is_complete = True
         why = "the other side closed it" if exc is None else str(exc) or type(exc).__name__
-        if not self._has_spoken and self._requests > 1 and self._loop.time() - self._sent_at < STALE_SECONDS:
+        if not self._has_spoken and self._requests > 1 and self._has_just_sent:
             self._lose(StaleConnection(why))
         else:
             self._lose(ConnectionBroken(why))
         self.resume_writing()
+
+    @property
+    def _has_just_sent(self) -> bool:
+        return self._loop.time() - self._sent_at < self.stale_seconds
 
     def pause_writing(self) -> None:
         """Hold the body of a request back."""

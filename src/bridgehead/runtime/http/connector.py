@@ -11,7 +11,7 @@ import ssl
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from .connection import Connection
+from .connection import Connection, limit_staleness
 from .proxy import HTTP_PORT, HTTPS_PORT, Proxy
 from .response import ConnectionBroken
 
@@ -48,9 +48,10 @@ class Connector:
 
     async def connect(self) -> Connection:
         """Make a connection; raises `ConnectFailed`."""
+        started = self._loop.time()
         try:
             async with asyncio.timeout(self._seconds):
-                return await self._connect()
+                connection = await self._connect()
         except TimeoutError:
             raise ConnectFailed("connecting took too long") from None
         except ConnectionBroken as problem:
@@ -59,6 +60,8 @@ class Connector:
             raise ConnectFailed(f"its certificate or its TLS cannot be used ({problem.reason})") from problem
         except OSError as problem:
             raise ConnectFailed(problem.strerror or str(problem)) from problem
+        connection.stale_seconds = limit_staleness(self._loop.time() - started)
+        return connection
 
     async def _connect(self) -> Connection:
         tls = await self._load_tls() if self._is_secure else None

@@ -1,0 +1,82 @@
+"""The greeting: a person at a terminal reads it, and nobody else does."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support.waiting import PATIENCE
+
+COMMAND = Path(sys.executable).parent / "bridgehead"
+
+
+@contextmanager
+def terminal(folder: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """Start the command in a terminal of its own."""
+    ours, theirs = os.openpty()
+    environment = {**os.environ, "HOME": str(folder), "XDG_DATA_HOME": str(folder)}
+    with subprocess.Popen(
+        [str(COMMAND), *arguments],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=folder,
+        env=environment,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - no threads yet
+    ) as process:
+        os.close(theirs)
+        try:
+            yield process, ours
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(PATIENCE)
+            os.close(ours)
+
+
+def read_lines(terminal: int, count: int) -> list[str]:
+    said = b""
+    while said.count(b"\n") < count:
+        said += os.read(terminal, 4096)
+    return said.decode().splitlines()[:count]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty")
+def test_a_bridge_started_by_hand_says_that_it_waits_for_a_client(tmp_path: Path) -> None:
+    with terminal(tmp_path, "aoc") as (_, shown):
+        lines = read_lines(shown, 4)
+
+    assert "Advent of Code, waiting for an MCP client on standard input." in lines[0]
+    assert "bridgehead install CLIENT aoc" in lines[1]
+    assert "bridgehead tools aoc" in lines[2]
+    assert lines[3] == "Ctrl+C ends it."
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty")
+def test_a_host_says_where_it_is_and_how_to_connect(tmp_path: Path) -> None:
+    with terminal(tmp_path, "serve", "--port", "0", "--bridges", "aoc") as (_, shown):
+        lines = read_lines(shown, 4)
+
+    address = lines[0].rpartition(" ")[2].removesuffix("/mcp")
+    assert lines[0].endswith(f"serves aoc at {address}/mcp")
+    assert lines[1] == f"Connect a client: bridgehead install CLIENT --url {address} --no-token"
+    assert lines[2] == f"Look at it:       {address}/"
+
+
+def test_a_client_that_starts_a_bridge_sees_no_greeting(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [str(COMMAND), "aoc"],
+        input=b"",
+        capture_output=True,
+        check=True,
+        timeout=PATIENCE,
+        cwd=tmp_path,
+        env={**os.environ, "HOME": str(tmp_path)},
+    )
+
+    assert b"Ctrl+C" not in done.stdout + done.stderr
