@@ -277,6 +277,7 @@ class HostApplication:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._access_log.settle()
         self._views.close()
+        await self._views.tasks.stop()
         await self._registry.stop(self._shutdown_seconds)
         if self.replica is not None:
             await self.replica.stop()

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bridgehead.mcp import Limits
+from bridgehead.mcp import Limits, Tasks
 from bridgehead.mcp.http.guard import Guard
 from bridgehead.runtime import directories, logs
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest
+from bridgehead.runtime.tasks import open_task_store
 from bridgehead.runtime.timing import Clock
 
 from .app import HostApplication
@@ -69,6 +70,11 @@ def limits_of(settings: HostSettings) -> Limits:
         sessions_per_caller=settings.sessions_per_client,
         streams_per_caller=settings.streams_per_client,
         http_requests_per_caller=settings.requests_per_client,
+        tasks=settings.tasks,
+        tasks_per_caller=settings.tasks_per_client,
+        task_bytes=settings.task_bytes,
+        task_bytes_per_caller=settings.task_bytes_per_client,
+        task_seconds=settings.task_seconds,
     )
 
 
@@ -107,18 +113,21 @@ def make_application(
         manifests, environment, is_traced=tracer is not None, probe_seconds=settings.probe_seconds
     )
     guard = Guard(settings.hosts, settings.allowed_origins)
+    limits = limits_of(settings)
     views = Views(
         registry,
         settings.tool_filter,
         guard,
-        limits_of(settings),
+        limits,
+        Tasks(limits, partial(open_task_store, settings, "host")),
         state_keys=state_keys,
         session_prefix=_session_prefix(workers, replica),
         tracer=tracer,
         on_error=lambda *error: metrics.count_error(*error),  # noqa: PLW0108 - it is made below
     )
     metrics = HostMetrics(views.callers)
-    metrics.limits |= _limits_for_all(settings, limits_of(settings))
+    metrics.limits |= _limits_for_all(settings, limits)
+    metrics.show_tasks(views.tasks)
     if certificate is not None:
         metrics.show_certificate(lambda: certificate.expires)
     access_log = AccessLog(settings.access_log, clock)

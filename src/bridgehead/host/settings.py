@@ -155,6 +155,32 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         1000,
         "Requests of one token or address being served at once.",
     )
+    tasks = Setting(
+        "BRIDGEHEAD_TASKS", whole(1, 10**6), 10_000, "Tasks kept at once, running or ended, over all clients."
+    )
+    tasks_per_client = Setting(
+        "BRIDGEHEAD_TASKS_PER_CLIENT", whole(1, 10**6), 500, "Tasks of one token or address."
+    )
+    task_bytes = Setting(
+        "BRIDGEHEAD_TASK_BYTES",
+        BYTES,
+        128 * 1024 * 1024,
+        "Results of tasks that are kept, over all clients.",
+        shown="128mib",
+    )
+    task_bytes_per_client = Setting(
+        "BRIDGEHEAD_TASK_BYTES_PER_CLIENT",
+        BYTES,
+        32 * 1024 * 1024,
+        "Those of one token or address, and so the largest result of a task.",
+        shown="32mib",
+    )
+    task_seconds = Setting(
+        "BRIDGEHEAD_TASK_SECONDS",
+        number(1, 86_400),
+        3600.0,
+        "How long a task is kept from its creation on. One that takes longer is stopped.",
+    )
     drain_seconds = Setting(
         "BRIDGEHEAD_DRAIN_SECONDS",
         number(0, 3600),

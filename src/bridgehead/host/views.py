@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bridgehead import __version__
-from bridgehead.mcp import Bridge, Dispatcher, Limits, combine, restrict
+from bridgehead.mcp import Bridge, Dispatcher, Limits, Tasks, combine, restrict
 from bridgehead.mcp.http import Application
 from bridgehead.mcp.http.callers import Callers
 from bridgehead.mcp.http.guard import Guard
@@ -39,6 +39,7 @@ class Views:
         offering: ToolFilter,
         guard: Guard,
         limits: Limits,
+        tasks: Tasks,
         *,
         state_keys: tuple[bytes, ...],
         session_prefix: str = "",
@@ -49,6 +50,8 @@ class Views:
         self._offering = offering
         self._guard = guard
         self._limits = limits
+        self.tasks = tasks
+        """The tasks of all views, each known only in its own."""
         self._state_keys = state_keys
         self._session_prefix = session_prefix
         self._tracer = tracer
@@ -78,7 +81,7 @@ class Views:
         bridge, open_, may_spend = key
         parts = [self._part(name, may_write=may_write, may_spend=may_spend) for name, may_write in open_]
         whole = parts[0] if bridge else combine(NAME, __version__, parts, title="Bridgehead")
-        dispatcher = self._make_dispatcher(whole)
+        dispatcher = self._make_dispatcher(whole, repr(key))
         return Application(
             dispatcher,
             self._guard,
@@ -87,7 +90,7 @@ class Views:
             callers=self.callers,
         )
 
-    def _make_dispatcher(self, whole: Bridge[Any]) -> Dispatcher:
+    def _make_dispatcher(self, whole: Bridge[Any], scope: str) -> Dispatcher:
         kind = Dispatcher if self._tracer is None else TracedDispatcher
         dispatcher = kind(
             whole,
@@ -95,6 +98,8 @@ class Views:
             state_key=self._state_keys,
             lifespans=self._registry.lifespans,
             on_error=self._on_error,
+            tasks=self.tasks,
+            scope=scope,  # the same in every process; who may use less than before sees another view
         )
         if isinstance(dispatcher, TracedDispatcher) and self._tracer is not None:
             dispatcher.tracer = self._tracer

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from bridgehead import __version__
-from bridgehead.mcp import CallHook, Invocation, Outcome, observe_calls
+from bridgehead.mcp import CallHook, Invocation, Outcome, Tasks, observe_calls
 from bridgehead.mcp.http.callers import Callers
 from bridgehead.runtime.metrics import Metrics
 
@@ -114,6 +114,21 @@ class HostMetrics:
             lambda: dict(self.limits),
             "scope",
             "what",
+        )
+
+    def show_tasks(self, tasks: Tasks) -> None:
+        """Show the tasks of this process: how many run, and how many have ended."""
+        self.metrics.gauge(
+            "bridgehead_tasks",
+            "Tasks that run in this process, by status.",
+            lambda: {(status,): float(count) for status, count in tasks.count_running().items()},
+            "status",
+        )
+        self.metrics.total(
+            "bridgehead_tasks_ended_total",
+            "Tasks that have ended, by status.",
+            lambda: {(status,): float(count) for status, count in tasks.ended.items()},
+            "status",
         )
 
     def show_certificate(self, read_expiry: Callable[[], float]) -> None:

@@ -158,6 +158,11 @@ class Context(Generic[State]):
         return None if meta is None or meta.progress_token is UNSET else meta.progress_token
 
     @property
+    def wants_progress(self) -> bool:
+        """Whether anybody hears of progress: the client asked to, or the call may become a task."""
+        return self.run is not None or self.progress_token is not None
+
+    @property
     def idempotency_key(self) -> str | None:
         """What a client that sends a request again gives it, so that a handler can do it once."""
         meta = self._meta

@@ -3,19 +3,16 @@
 It runs on one thread of its own, never on the event loop. What waits while a transaction is being written
 goes into the next one together: forty reservations at once cost one flush, not forty.
 
-WAL, because readers then never wait for a writer. `synchronous=FULL`, because in WAL mode only that flushes
-each commit: money that was reserved stays reserved after a power cut. `NORMAL` would survive SIGKILL alone.
+Every commit is flushed: money that was reserved stays reserved after a power cut.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import sqlite3
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -24,6 +21,7 @@ from msgspec import Struct
 
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import StorageError
+from bridgehead.runtime.stores import sqlite
 from bridgehead.runtime.timing import Clock
 
 T = TypeVar("T")
@@ -31,7 +29,6 @@ Work = Callable[[sqlite3.Connection], T]
 """Something done inside a transaction. It raises `Refusal` before it has changed anything, or nothing."""
 
 FILE = "usage.sqlite3"
-BUSY_SECONDS = 10.0
 WRITE_SECONDS = 2.0
 """How long counts and corrections may wait before they are written."""
 MAX_BATCH = 256
@@ -40,8 +37,6 @@ MAX_CLIENTS = 256
 """Clients that are told apart on one day."""
 OTHER_CLIENTS = "(others)"
 _VERSION = 1
-_MAX_WAL_BYTES = 4 * 1024 * 1024
-_RETRY_SECONDS = 0.02
 _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS usage (
         day TEXT NOT NULL,
@@ -65,7 +60,6 @@ _SCHEMA = (
     ) WITHOUT ROWID""",
     "CREATE TABLE IF NOT EXISTS clients (day TEXT, client TEXT, PRIMARY KEY (day, client)) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS imported (hash TEXT PRIMARY KEY) WITHOUT ROWID",
-    f"PRAGMA user_version = {_VERSION}",
 )
 
 _log = logs.logger("mercury.usage")
@@ -142,7 +136,7 @@ class UsageStore:
         """Write what is left, and close the file."""
         self._begin()
         if self._committing is not None:
-            await asyncio.wait([self._committing], timeout=BUSY_SECONDS)
+            await asyncio.wait([self._committing], timeout=sqlite.BUSY_SECONDS)
         if self._thread is not None:
             thread, self._thread = self._thread, None
             await asyncio.get_running_loop().run_in_executor(thread, self._disconnect)
@@ -193,7 +187,7 @@ class UsageStore:
         """Do a batch of work in one transaction, which is on the disk when this returns."""
         try:
             connection = self._connect()
-            with transaction(connection):
+            with sqlite.transaction(connection):
                 self._prune(connection)
                 return [_attempt(work, connection) for work in works]
         except (sqlite3.Error, OSError, StorageError) as problem:
@@ -210,7 +204,7 @@ class UsageStore:
                 if path.stat().st_ino == self._inode:
                     return self._connection
             self._disconnect()
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # SQLite would let others read it
+        sqlite.create_private(path)
         self._connection = open_database(path)
         self._inode = path.stat().st_ino
         self._on_open(self._connection, folder)
@@ -241,58 +235,9 @@ class UsageStore:
         )
 
 
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Do what follows in one transaction: committed at its end, or rolled back where something is raised."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        with suppress(sqlite3.Error):  # the first problem is the one to tell
-            connection.execute("ROLLBACK")
-        raise
-
-
 def open_database(path: Path) -> sqlite3.Connection:
-    """Open the file, and make its tables where it is new. Transactions are the caller's to begin and end."""
-    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
-    try:
-        _use_wal(connection)
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute(f"PRAGMA journal_size_limit={_MAX_WAL_BYTES}")
-        _make_tables(connection, path)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _make_tables(connection: sqlite3.Connection, path: Path) -> None:
-    found = connection.execute("PRAGMA user_version").fetchone()[0]
-    if found > _VERSION:
-        raise StorageError(
-            f"The usage database {path} was written by a newer version of Bridgehead.",
-            next_step="Use that version, or set BRIDGEHEAD_STATE_DIR to another folder.",
-        )
-    if found < _VERSION:
-        with transaction(connection):
-            for statement in _SCHEMA:
-                connection.execute(statement)
-
-
-def _use_wal(connection: sqlite3.Connection) -> None:
-    # Changing the mode does not wait for others, as everything else does: two processes may begin at once.
-    deadline = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-        except sqlite3.OperationalError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(_RETRY_SECONDS)
-        else:
-            return
+    """Open the file, and make its tables where it is new."""
+    return sqlite.open_database(path, _SCHEMA, _VERSION, what="usage database")
 
 
 def counted_client(connection: sqlite3.Connection, day: str, client: str) -> str:
