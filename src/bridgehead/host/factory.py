@@ -68,6 +68,7 @@ def limits_of(settings: HostSettings) -> Limits:
         body_seconds=settings.body_seconds,
         shutdown_seconds=settings.shutdown_seconds,
         sessions_per_caller=settings.sessions_per_client,
+        session_idle_seconds=settings.session_seconds,
         streams_per_caller=settings.streams_per_client,
         http_requests_per_caller=settings.requests_per_client,
         tasks=settings.tasks,

@@ -22,7 +22,7 @@ from bridgehead.runtime.timing import Clock
 
 from ..api.client import Report, TimeLimit
 from ..api.refusals import list_models, unknown_model
-from ..completion import Completion, Metadata
+from ..completion import Completion
 from ..errors import MercuryError, format_seconds
 from . import response_format
 from .audit import Audit
@@ -158,9 +158,13 @@ class Completer:
 
     def _route(self, call: Call) -> list[Target]:
         """Return where a call goes; without a key for that it is refused before anything else."""
-        targets = [Target(target.provider, target.model or call.model) for target in self._routes.find(call)]
-        call.turn_to(targets[0])
-        self._providers[targets[0].provider].keys.pick()
+        if self._routes.routes:
+            found = self._routes.find(call)
+            targets = [Target(target.provider, target.model or call.model) for target in found]
+            call.turn_to(targets[0])
+        else:
+            targets = [Target(call.provider, call.model)]
+        self._providers[call.provider].keys.pick()
         return targets
 
     async def _name_able_models(self, call: Call, error: MercuryError) -> None:
@@ -181,7 +185,8 @@ class Completer:
                 if not _can_fall_back(error):
                     raise
                 _log.warn("falling back", provider=target.provider, code=error.code, tool=call.tool)
-        call.turn_to(last)
+        if others:
+            call.turn_to(last)
         return await self._send_to(call, deadline, report, retries=True)
 
     async def _send_to(
@@ -232,7 +237,12 @@ class Completer:
             raise
         provider.breaker.record_success()
         provider.problem = ""
-        completion.metadata.cost_usd = await _price(provider, completion.metadata, call.model)
+        cost = provider.catalogue.price(completion.metadata, call.model)
+        if cost is None and completion.metadata.usage.total_tokens:
+            # The first answer of a process may come before the prices.
+            await provider.catalogue.wait_for_prices()
+            cost = provider.catalogue.price(completion.metadata, call.model)
+        completion.metadata.cost_usd = cost
         if self._routes.routes:
             completion.metadata.provider = provider.name
         self._settle(hold, completion)
@@ -350,15 +360,6 @@ def _price_worst_case(call: Call, provider: Provider, most: int | None) -> float
             next_step="Try again in a minute; `bridgehead mercury doctor` checks the list of models.",
         )
     return provider.catalogue.worst_cost(call.model, len(call.body), most)
-
-
-async def _price(provider: Provider, metadata: Metadata, model: str) -> float | None:
-    """Return what an answer cost; the first one of a process may come before the prices."""
-    cost = provider.catalogue.price(metadata, model)
-    if cost is None and metadata.usage.total_tokens:
-        await provider.catalogue.wait_for_prices()
-        cost = provider.catalogue.price(metadata, model)
-    return cost
 
 
 def _can_fall_back(error: MercuryError) -> bool:
