@@ -86,6 +86,7 @@ class Context(Generic[State]):
         "_meta",
         "_used",
         "arguments",
+        "attributes",
         "cancelled",
         "client",
         "connection",
@@ -127,6 +128,8 @@ class Context(Generic[State]):
         """How a failure of this request is worded."""
         self.arguments: msgspec.Raw = EMPTY
         """What a tool is called with, as it came."""
+        self.attributes: dict[str, Any] | None = None
+        """What the bridge says of this call, for whoever traces it; see `annotate`."""
         self._meta = meta
         self._last_progress = -_INFINITE
         self._answers: dict[str, Any] = {}
@@ -174,6 +177,10 @@ class Context(Generic[State]):
             return from_transport
         found = {"traceparent": meta.traceparent, "tracestate": meta.tracestate, "baggage": meta.baggage}
         return {name: value for name, value in found.items() if isinstance(value, str)}
+
+    def annotate(self, attributes: Mapping[str, Any]) -> None:
+        """Say more of this call to whoever traces it, under the names of OpenTelemetry's conventions."""
+        self.attributes = {**(self.attributes or {}), **attributes}
 
     @property
     def is_open(self) -> bool:

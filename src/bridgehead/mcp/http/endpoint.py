@@ -120,6 +120,7 @@ class Endpoint:
             finally:
                 self._callers.requests.give_back(caller)
                 self._in_flight -= 1
+            request.body = body  # for a log line that looks for the trace in it
             outcome = self._take(request, body)
         except Rejection as rejection:
             return rejection.response

@@ -110,6 +110,7 @@ class Completer:
 
     def _note_hit(self, call: Call, context: Context[Any], completion: Completion) -> None:
         self._usage.count_hit(call.model, call.client)
+        context.annotate(describe_call(call, completion))
         self._audit.begin(context, call.tool, call).end("ok", 0.0, completion)
 
     # --- from the API --------------------------------------------------------------------------------------
@@ -127,6 +128,7 @@ class Completer:
             response_format.check_content(call.response_format, completion)
         except MercuryError as error:
             self._count_failure(call)
+            context.annotate({**describe_call(call), "error.type": error.code})
             entry.end(error.code, self._clock.monotonic() - started)
             if error.code in ("MODEL_NOT_FOUND", "MODEL_NOT_SUITABLE"):
                 await self._name_able_models(call, error)
@@ -138,6 +140,7 @@ class Completer:
         if call.cache != "bypass" and self._cache.is_enabled:
             self._cache.store(call.cache_key, completion)
         entry.end("ok", self._clock.monotonic() - started, completion)
+        context.annotate(describe_call(call, completion))
         return completion
 
     def _can_share(self, call: Call) -> bool:
@@ -364,3 +367,17 @@ def _can_fall_back(error: MercuryError) -> bool:
     if error.may_be_billed or error.code in ("TIMEOUT", "BUDGET_EXCEEDED"):
         return False
     return error.is_transient or error.is_outage or error.code in _FALL_BACK
+
+
+def describe_call(call: Call, completion: Completion | None = None) -> dict[str, object]:
+    """Describe a call in the words of OpenTelemetry's conventions for GenAI."""
+    about: dict[str, object] = {"gen_ai.provider.name": call.provider, "gen_ai.request.model": call.model}
+    if completion is None:
+        return about
+    told = completion.metadata
+    about["gen_ai.response.model"] = told.model
+    about["gen_ai.usage.input_tokens"] = told.usage.prompt_tokens
+    about["gen_ai.usage.output_tokens"] = told.usage.completion_tokens
+    if told.cost_usd is not None:
+        about["bridgehead.cost_usd"] = told.cost_usd
+    return about
