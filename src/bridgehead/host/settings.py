@@ -221,7 +221,7 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         "Which requests get a line in the log.",
     )
     otel_endpoint = Setting(
-        "OTEL_EXPORTER_OTLP_ENDPOINT", TEXT, None, "Send a span of each tool call there (OTLP over HTTP)."
+        "OTEL_EXPORTER_OTLP_ENDPOINT", TEXT, None, "Send a span of each request there (OTLP over HTTP)."
     )
 
     def check(self) -> None:
