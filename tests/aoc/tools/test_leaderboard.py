@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bridgehead.mcp.revisions import HANDSHAKE
-from tests.aoc.data import CONTRACT, Data, entry
+from tests.aoc.data import CONTRACT, ONLY_FILES, Data, entry
 from tests.support.checked import CheckedClient, connect
 
 
@@ -219,6 +219,7 @@ async def test_what_is_claimed_and_what_is_measured_is_marked(data: Data) -> Non
     assert "; 1 of them claimed" in text
 
 
+@ONLY_FILES
 async def test_a_byte_order_mark_is_fine_everywhere(data: Data) -> None:
     mark = b"\xef\xbb\xbf"
     (data.folder / "aliases.json").write_bytes(mark + b'{"gpt4": ["gpt-4"]}')
@@ -232,6 +233,7 @@ async def test_a_byte_order_mark_is_fine_everywhere(data: Data) -> None:
     assert data.speeds_file(1).read_bytes().startswith(mark)
 
 
+@ONLY_FILES
 async def test_a_board_is_new_when_records_or_aliases_have_changed(data: Data) -> None:
     data.put_speeds(1, [entry("a", 5)])
 
@@ -249,6 +251,7 @@ async def test_a_board_is_new_when_records_or_aliases_have_changed(data: Data) -
         assert await rows(client) == []
 
 
+@ONLY_FILES
 @pytest.mark.parametrize("tool", ["speed_leaderboard", "speed_history"])
 async def test_a_corrupt_file_blocks_only_questions_about_its_day(data: Data, tool: str) -> None:
     data.put_speeds(1, [entry("a", 1)])
@@ -269,6 +272,7 @@ async def test_a_corrupt_file_blocks_only_questions_about_its_day(data: Data, to
     assert str(data.speeds_file(3)) in error["message"]
 
 
+@ONLY_FILES
 async def test_a_corrupt_file_does_not_stop_completion(data: Data) -> None:
     data.put_speeds(1, [entry("gpt4", 1)])
     data.put_speeds(3, b"{")

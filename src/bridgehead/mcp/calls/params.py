@@ -28,12 +28,19 @@ class RequestMeta(Struct):
     traceparent: str | UnsetType = UNSET
     tracestate: str | UnsetType = UNSET
     baggage: str | UnsetType = UNSET
+    idempotency_key: str | UnsetType = field(default=UNSET, name="bridgehead/idempotencyKey")
 
 
 class Params(Struct):
     """What every request's parameters have."""
 
     meta: RequestMeta | None = field(default=None, name="_meta")
+
+    def set_trace_parent(self, parent: str) -> None:
+        """Put a span in the place of the trace context that came, so that what is passed on names it."""
+        if self.meta is None:
+            self.meta = RequestMeta()
+        self.meta.traceparent = parent
 
 
 class InitializeParams(Params):
