@@ -81,12 +81,15 @@ class Pages:
         statuses = self._registry.statuses
         bridges = {name: self._describe(status, grant) for name, status in statuses.items()}
         serving = [status for status in statuses.values() if not status.problem]
-        well = all(told["far_side"] for told in bridges.values())
+        shared = {} if self._replica is None else {"redis": self._replica.describe()}
+        well = all(told["far_side"] for told in bridges.values()) and all(
+            one["up"] for one in shared.values()
+        )
         summary = "unavailable" if not serving else "ready" if well else "degraded"
         if self.is_ending:
             summary = "ending"
         status = 200 if serving and not self.is_ending else 503
-        return _page({"status": summary, "bridges": bridges}, status)
+        return _page({"status": summary, "bridges": bridges, **shared}, status)
 
     def _bridge_ready(self, request: HostRequest, route: Route) -> Response:
         """Say whether one bridge can serve and has its far side."""
