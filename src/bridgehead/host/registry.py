@@ -20,7 +20,7 @@ from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.settings import SettingError
 from bridgehead.runtime.timing import Backoff
 
-from .telemetry.audit import audit_changes
+from .telemetry.audit import StoreAudit, audit_changes
 from .telemetry.metrics import CallMetrics
 from .telemetry.tracing import Tracer
 
@@ -62,6 +62,7 @@ class Registry:
         environment: Mapping[str, str],
         *,
         tracer: Tracer | None = None,
+        store_audit: StoreAudit | None = None,
         probe_seconds: float = 0.0,
         draw: Callable[[], float] = random.random,
     ) -> None:
@@ -70,7 +71,8 @@ class Registry:
         self._probe_seconds = probe_seconds
         self._keepers: list[asyncio.Task[None]] = []
         self.statuses = {
-            name: _make_status(manifest, environment, tracer) for name, manifest in manifests.items()
+            name: _make_status(manifest, environment, tracer, store_audit)
+            for name, manifest in manifests.items()
         }
 
         self.metrics = self._make_metrics()
@@ -200,7 +202,12 @@ def installed(names: Collection[str] = ()) -> dict[str, Manifest]:
     return {name: plugins.load(name) for name in tuple(names) or plugins.built_in_names()}
 
 
-def _make_status(manifest: Manifest, environment: Mapping[str, str], tracer: Tracer | None) -> BridgeStatus:
+def _make_status(
+    manifest: Manifest,
+    environment: Mapping[str, str],
+    tracer: Tracer | None,
+    store_audit: StoreAudit | None,
+) -> BridgeStatus:
     metrics, problem = Metrics(), ""
     try:
         bridge: Bridge[Any] | None = manifest.make(read_settings(manifest, environment), metrics)
@@ -209,7 +216,7 @@ def _make_status(manifest: Manifest, environment: Mapping[str, str], tracer: Tra
     if bridge is None:
         log.error("a bridge cannot be served", bridge=manifest.name, problem=problem)
         return BridgeStatus(manifest, None, metrics, problem)
-    audit = audit_changes(manifest.name, bridge)
+    audit = audit_changes(manifest.name, bridge, store_audit)
     bridge.around_calls(CallMetrics(bridge.info.name, metrics, tracer, audit).hook())
     return BridgeStatus(manifest, bridge, metrics)
 
