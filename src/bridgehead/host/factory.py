@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bridgehead.mcp import Limits
+from bridgehead.mcp import Limits, Tasks
 from bridgehead.mcp.http.guard import Guard
 from bridgehead.runtime import directories, logs
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest
+from bridgehead.runtime.tasks import open_task_store
 from bridgehead.runtime.timing import Clock
 
 from .app import HostApplication
@@ -27,7 +28,6 @@ from .routes import make_table
 from .settings import HostSettings
 from .telemetry.access_log import AccessLog
 from .telemetry.metrics import HostMetrics
-from .telemetry.tracing import Tracer
 from .tls import Certificate
 from .views import Views
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .auth.oauth import OAuthIssuer
     from .database import HostDatabase
     from .replicas.replica import Replica
+    from .telemetry.exporting import Telemetry
     from .workers.forwarding import Workers
 
 
@@ -85,8 +86,14 @@ def limits_of(settings: HostSettings) -> Limits:
         body_seconds=settings.body_seconds,
         shutdown_seconds=settings.shutdown_seconds,
         sessions_per_caller=settings.sessions_per_client,
+        session_idle_seconds=settings.session_seconds,
         streams_per_caller=settings.streams_per_client,
         http_requests_per_caller=settings.requests_per_client,
+        tasks=settings.tasks,
+        tasks_per_caller=settings.tasks_per_client,
+        task_bytes=settings.task_bytes,
+        task_bytes_per_caller=settings.task_bytes_per_client,
+        task_seconds=settings.task_seconds,
     )
 
 
@@ -108,7 +115,7 @@ def make_application(
     clock: Clock,
     *,
     state_keys: tuple[bytes, ...],
-    tracer: Tracer | None = None,
+    telemetry: Telemetry | None = None,
     workers: Workers | None = None,
     certificate: Certificate | None = None,
     replica: Replica | None = None,
@@ -121,25 +128,30 @@ def make_application(
     issuers: list[Issuer] = [] if tokens is None else [FileIssuer(tokens, clock)]
     if oauth is not None:
         issuers.append(oauth)
+    tracer = None if telemetry is None else telemetry.tracer
     registry = Registry(
         manifests,
         environment,
-        tracer=tracer,
+        is_traced=tracer is not None,
         probe_seconds=settings.probe_seconds,
         store_audit=None if database is None else database.add_audit,
     )
     guard = Guard(settings.hosts, settings.allowed_origins)
+    limits = limits_of(settings)
     views = Views(
         registry,
         settings.tool_filter,
         guard,
-        limits_of(settings),
+        limits,
+        Tasks(limits, partial(open_task_store, settings, "host")),
         state_keys=state_keys,
         session_prefix=_session_prefix(workers, replica),
+        tracer=tracer,
         on_error=lambda *error: metrics.count_error(*error),  # noqa: PLW0108 - it is made below
     )
     metrics = HostMetrics(views.callers)
-    metrics.limits |= _limits_for_all(settings, limits_of(settings))
+    metrics.limits |= _limits_for_all(settings, limits)
+    metrics.show_tasks(views.tasks)
     if certificate is not None:
         metrics.show_certificate(lambda: certificate.expires)
     access_log = AccessLog(settings.access_log, clock)
@@ -165,6 +177,7 @@ def make_application(
         clock=clock,
         watch=TokenWatch(tokens, clock),
         shutdown_seconds=settings.shutdown_seconds,
+        telemetry=telemetry,
         replica=replica,
         database=database,
     )

@@ -22,7 +22,6 @@ from bridgehead.runtime.timing import Backoff
 
 from .telemetry.audit import StoreAudit, audit_changes
 from .telemetry.metrics import CallMetrics
-from .telemetry.tracing import Tracer
 
 AGAIN = Backoff(base=1.0, most=60.0)
 _BEGIN_SECONDS = 5.0
@@ -61,7 +60,7 @@ class Registry:
         manifests: Mapping[str, Manifest],
         environment: Mapping[str, str],
         *,
-        tracer: Tracer | None = None,
+        is_traced: bool = False,
         store_audit: StoreAudit | None = None,
         probe_seconds: float = 0.0,
         draw: Callable[[], float] = random.random,
@@ -71,7 +70,7 @@ class Registry:
         self._probe_seconds = probe_seconds
         self._keepers: list[asyncio.Task[None]] = []
         self.statuses = {
-            name: _make_status(manifest, environment, tracer, store_audit)
+            name: _make_status(manifest, environment, store_audit, is_traced=is_traced)
             for name, manifest in manifests.items()
         }
 
@@ -203,10 +202,7 @@ def installed(names: Collection[str] = ()) -> dict[str, Manifest]:
 
 
 def _make_status(
-    manifest: Manifest,
-    environment: Mapping[str, str],
-    tracer: Tracer | None,
-    store_audit: StoreAudit | None,
+    manifest: Manifest, environment: Mapping[str, str], store_audit: StoreAudit | None, *, is_traced: bool
 ) -> BridgeStatus:
     metrics, problem = Metrics(), ""
     try:
@@ -217,7 +213,7 @@ def _make_status(
         log.error("a bridge cannot be served", bridge=manifest.name, problem=problem)
         return BridgeStatus(manifest, None, metrics, problem)
     audit = audit_changes(manifest.name, bridge, store_audit)
-    bridge.around_calls(CallMetrics(bridge.info.name, metrics, tracer, audit).hook())
+    bridge.around_calls(CallMetrics(manifest.name, metrics, audit, is_traced=is_traced).hook())
     return BridgeStatus(manifest, bridge, metrics)
 
 

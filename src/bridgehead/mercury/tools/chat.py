@@ -14,7 +14,7 @@ from ..calling.call import Call, identify_client
 from ..calling.service import Service
 from ..completion import Completion
 from ..settings import MercurySettings
-from .arguments import Chat, ChatMessage
+from .arguments import GRACE_SECONDS, Chat, ChatMessage
 
 COMPLETION = "mercury_chat_completion"
 STREAM = "mercury_chat_stream"
@@ -33,6 +33,8 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         open_world=True,
         defaults={"model": settings.model},
         recall=recall,
+        task="optional",
+        task_grace_seconds=GRACE_SECONDS,
     )(complete)
     bridge.tool(
         f"Like {COMPLETION}, but progress notifications carry the answer as it grows: each has the new text "
@@ -44,6 +46,8 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         paid=True,
         open_world=True,
         defaults={"model": settings.model},
+        task="optional",
+        task_grace_seconds=GRACE_SECONDS,
     )(stream)
 
 
