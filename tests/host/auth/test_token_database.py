@@ -14,8 +14,8 @@ from bridgehead.runtime.errors import InvalidArgument, NotFound
 from tests.support.host_command import Command, serving
 from tests.support.host_server import bearer, hosting
 from tests.support.http_client import HttpClient
+from tests.support.messages import call
 from tests.support.postgres_server import PostgresServer
-from tests.support.stdio_peer import ROOT
 from tests.support.waiting import PATIENCE
 
 NOW = 1_800_000_000.0
@@ -99,7 +99,8 @@ async def test_every_host_takes_a_token_over_and_ends_what_a_revoked_one_is_bein
                 while (await host.try_call("/alpha/mcp", "alpha_echo", bearer(late_secret))).status != 200:
                     await asyncio.sleep(0.01)
         hosts, show = (one, other), bearer(secret)
-        waiting = [asyncio.create_task(host.try_call("/alpha/mcp", "alpha_wait", show)) for host in hosts]
+        wait = call("alpha_wait", {})
+        waiting = [asyncio.create_task(host.post_call("/alpha/mcp", wait, show)) for host in hosts]
         await asyncio.to_thread(store.revoke, "alice")
         ended = [(await task).status for task in waiting]
         after = [(await host.try_call("/alpha/mcp", "alpha_echo", show)).status for host in hosts]
@@ -124,8 +125,8 @@ def test_replicas_as_processes_refuse_a_revoked_token_within_a_second(
         return found
 
     with (
-        serving(tmp_path / "a", workers=1, cwd=ROOT, **environment) as one,
-        serving(tmp_path / "b", workers=1, cwd=ROOT, **environment) as other,
+        serving(tmp_path / "a", settings=environment) as one,
+        serving(tmp_path / "b", settings=environment) as other,
     ):
         before = asyncio.run(statuses(one, other))
         token_command.main(["revoke", "alice"], environment)

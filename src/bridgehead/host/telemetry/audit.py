@@ -13,7 +13,7 @@ from typing import Any
 from bridgehead.mcp import Bridge, Invocation, Outcome
 from bridgehead.runtime import logs
 
-from ..request import current_id
+from ..request import current_request
 
 log = logs.logger("host.audit")
 
@@ -41,6 +41,7 @@ def audit_changes(name: str, bridge: Bridge[Any], store: StoreAudit | None = Non
         }
         log.info("a call that may change something", **fields)
         if store is not None:
-            store(time.time(), {**fields, "request": current_id.get()})
+            request = current_request.get()
+            store(time.time(), {**fields, "request": "" if request is None else request.id})
 
     return end
