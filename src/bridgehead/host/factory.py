@@ -28,7 +28,6 @@ from .routes import make_table
 from .settings import HostSettings
 from .telemetry.access_log import AccessLog
 from .telemetry.metrics import HostMetrics
-from .telemetry.tracing import Tracer
 from .tls import Certificate
 from .views import Views
 
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 
     from .auth.oauth import OAuthIssuer
     from .replicas.replica import Replica
+    from .telemetry.exporting import Telemetry
     from .workers.forwarding import Workers
 
 
@@ -68,6 +68,7 @@ def limits_of(settings: HostSettings) -> Limits:
         body_seconds=settings.body_seconds,
         shutdown_seconds=settings.shutdown_seconds,
         sessions_per_caller=settings.sessions_per_client,
+        session_idle_seconds=settings.session_seconds,
         streams_per_caller=settings.streams_per_client,
         http_requests_per_caller=settings.requests_per_client,
         tasks=settings.tasks,
@@ -96,7 +97,7 @@ def make_application(
     clock: Clock,
     *,
     state_keys: tuple[bytes, ...],
-    tracer: Tracer | None = None,
+    telemetry: Telemetry | None = None,
     workers: Workers | None = None,
     certificate: Certificate | None = None,
     replica: Replica | None = None,
@@ -108,7 +109,10 @@ def make_application(
     issuers: list[Issuer] = [] if tokens is None else [FileIssuer(tokens, clock)]
     if oauth is not None:
         issuers.append(oauth)
-    registry = Registry(manifests, environment, tracer=tracer, probe_seconds=settings.probe_seconds)
+    tracer = None if telemetry is None else telemetry.tracer
+    registry = Registry(
+        manifests, environment, is_traced=tracer is not None, probe_seconds=settings.probe_seconds
+    )
     guard = Guard(settings.hosts, settings.allowed_origins)
     limits = limits_of(settings)
     views = Views(
@@ -119,6 +123,7 @@ def make_application(
         Tasks(limits, partial(open_task_store, settings, "host")),
         state_keys=state_keys,
         session_prefix=_session_prefix(workers, replica),
+        tracer=tracer,
         on_error=lambda *error: metrics.count_error(*error),  # noqa: PLW0108 - it is made below
     )
     metrics = HostMetrics(views.callers)
@@ -147,6 +152,7 @@ def make_application(
         clock=clock,
         watch=TokenWatch(tokens, clock),
         shutdown_seconds=settings.shutdown_seconds,
+        telemetry=telemetry,
         replica=replica,
     )
 

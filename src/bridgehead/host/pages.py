@@ -106,8 +106,11 @@ class Pages:
 
     def own_metrics(self) -> bytes:
         """Write what this process counts."""
-        given = () if self._workers is None else (("worker", str(self._workers.index)),)
-        return write_metrics(self.sources(given))
+        return write_metrics(self.own_sources())
+
+    def own_sources(self) -> Iterator[tuple[Given, Metrics]]:
+        """Give everything that is counted here, with this worker's number where there are several."""
+        return self.sources(() if self._workers is None else (("worker", str(self._workers.index)),))
 
     def sources(self, given: Given = ()) -> Iterator[tuple[Given, Metrics]]:
         """Give everything that is counted here: the host's own, and each bridge's under its name."""
