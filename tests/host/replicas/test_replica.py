@@ -221,7 +221,7 @@ async def test_a_token_has_one_limit_over_all_replicas(
 async def test_readiness_tells_how_redis_is_and_does_not_fail_for_it(tmp_path: Path, dial: Dial) -> None:
     with running_redis(tmp_path) as server, replicas(tmp_path, {}, **sharing(server)) as (host,):
         page = await (await dial(host.port).request("GET", "/readyz")).json()
-        assert (page["status"], page["redis"]) == ("ready", {"up": True})
+        assert (page["status"], page["stores"]["redis"]) == ("ready", {"up": True})
         server.kill()
         await asyncio.to_thread(host.wait_for, "redis cannot be used")
 
@@ -229,8 +229,8 @@ async def test_readiness_tells_how_redis_is_and_does_not_fail_for_it(tmp_path: P
         page = await answer.json()
         metrics = (await (await dial(host.port).request("GET", "/metrics")).body()).decode()
 
-        assert (answer.status, page["status"], page["redis"]["up"]) == (200, "degraded", False)
-        assert "cannot be reached" in page["redis"]["says"]
+        assert (answer.status, page["status"], page["stores"]["redis"]["up"]) == (200, "degraded", False)
+        assert "cannot be reached" in page["stores"]["redis"]["says"]
         assert "\nbridgehead_redis_up 0" in metrics
         assert 'bridgehead_redis_failures_total{reason="gone"}' in metrics
         server.start()
