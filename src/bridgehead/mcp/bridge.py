@@ -12,6 +12,15 @@ from typing import Any, Generic, Literal, TypeVar
 from .calls.context import Context, State
 from .changes import Changes
 from .errors import Dialect
+from .features.apps import (
+    PAGE_TTL_MS,
+    UI_EXTENSION,
+    UI_MIME_TYPE,
+    UI_SCHEME,
+    AppPage,
+    Visibility,
+    describe_ui,
+)
 from .features.content import Icon
 from .features.handlers import run_in_thread
 from .features.home import Extension, Home, Implementation, OutputSchemas
@@ -114,6 +123,8 @@ class Bridge(Home, Generic[State]):
         defaults: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
         recall: Recall | None = None,
+        app: str | None = None,
+        visible_to: Visibility = "everyone",
         in_thread: bool = False,
     ) -> Callable[[Function], Function]:
         """Declare a tool. A plain `def` must not block; what waits is `async def`.
@@ -126,7 +137,14 @@ class Bridge(Home, Generic[State]):
 
         `recall` is asked first, and may know the answer without the arguments being read. A tool whose calls
         cost money is `paid`, also where it changes nothing.
+
+        `app` is the URI of an app that shows the answers. A tool that only makes sense beside an app is
+        `visible_to` hosts that show apps ("app_hosts"), or to the page alone ("app").
         """
+        if app is not None and app not in self.resources:
+            message = f"There is no app {app!r}: declare it before its tools"
+            raise ValueError(message)
+        meta = {**(meta or {}), **describe_ui(app, visible_to)} or None
         hints = ToolHints(None, read_only, destructive, idempotent, open_world)
 
         def declare(handler: Function) -> Function:
@@ -144,6 +162,7 @@ class Bridge(Home, Generic[State]):
                 defaults=defaults,
                 meta=meta,
                 recall=recall,
+                visible_to=visible_to,
             )
             self.add(self.tools, tool.name, tool)
             return handler
@@ -175,6 +194,21 @@ class Bridge(Home, Generic[State]):
             return handler
 
         return declare
+
+    def app(self, uri: str, page: str, *, name: str, description: str | None = None) -> None:
+        """Declare an app: a page in a file, which hosts show beside the answers of the tools that name it.
+
+        The page has everything in it and asks for nothing from outside; it may have up to 30,000 bytes. Only
+        hosts that show apps find it in the list of resources.
+        """
+        if not uri.startswith(UI_SCHEME):
+            message = f"{uri!r} cannot be an app: its URI begins with {UI_SCHEME}"
+            raise ValueError(message)
+        document = AppPage(page)
+        item = ResourceItem(uri, name, None, description, UI_MIME_TYPE, meta={"ui": {"prefersBorder": True}})
+        self.add(self.resources, uri, Resource(item, lambda _context: document.html, self, PAGE_TTL_MS))
+        if UI_EXTENSION not in self.extensions:
+            self.extension(UI_EXTENSION)
 
     def template(
         self,

@@ -28,6 +28,8 @@ from ..session import Session
 
 log = logs.logger("bitburner.tools")
 
+PAGE_TOOLS = frozenset({"files_overview", "files_on_server", "files_ram"})
+"""What only a page calls; an agent does not hear what is said there."""
 Function = TypeVar("Function", bound=Callable[..., Awaitable[Any]])
 
 Server = Annotated[str, Meta(description="Server's host name, case-sensitive")]
@@ -108,7 +110,7 @@ def _describe(call: Invocation, seconds: float) -> dict[str, object]:
 def _add_notice(call: Invocation, run: Callable[[], Any]) -> Any:
     """Tell an agent once, with whatever it calls next, of files that differ from what it wrote."""
     value = run()
-    if call.kind != "tool" or not isinstance(value, Awaitable):
+    if call.kind != "tool" or call.name in PAGE_TOOLS or not isinstance(value, Awaitable):
         return value
     return _add_notice_later(call, value)
 
