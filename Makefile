@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 endif
 TOOLS := $(VENV)/.tools
 STAMP := $(VENV)/.project
+DEMO := build/demo/.runtime
 
 # The parts of the project that hold Python. Those that do not exist yet are left out.
 CODE := $(wildcard src tests bench examples release docs)
@@ -23,8 +24,14 @@ COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes \
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+define check-python
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Bridgehead needs Python 3.11 or newer, and '$(PYTHON)' is not that." \
+			"Name another one: make setup PYTHON=python3.12" >&2; exit 1; }
+endef
+
 .DEFAULT_GOAL := help
-.PHONY: adversary fuzz help setup test check docs pictures demo bench compare conformance interop frameworks mutants dist smoke lock clean
+.PHONY: adversary fuzz soak help setup test check docs pictures demo bench compare conformance interop frameworks mutants dist smoke lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,9 +40,7 @@ setup: $(STAMP) ## make .venv with the locked tools and the project itself
 
 # Two steps, so that a change in pyproject.toml costs a second and only a change of versions costs more.
 $(TOOLS): requirements/dev.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-		echo "Bridgehead needs Python 3.11 or newer, and '$(PYTHON)' is not that." \
-			"Name another one: make setup PYTHON=python3.12" >&2; exit 1; }
+	$(check-python)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt
 	@touch $@
@@ -63,8 +68,16 @@ docs: $(STAMP) ## make .env.example, docs/configuration.md and docs/api.md from 
 pictures: $(STAMP) ## draw the pictures in docs/images
 	$(BIN)/python docs/pictures.py
 
-demo: $(STAMP) ## see every bridge at work in the terminal, offline
-	$(BIN)/bridgehead demo
+# The demo needs only what people install, so it does not wait for the tools of development.
+$(DEMO): requirements/runtime.txt
+	@echo "Getting ready, once: about 20 seconds and 80 MB in build/demo. The demo itself takes about 10 seconds."
+	$(check-python)
+	$(PYTHON) -m venv build/demo
+	build/demo/$(notdir $(BIN))/python -m pip install --quiet --require-hashes -r requirements/runtime.txt
+	@touch $@
+
+demo: $(DEMO) ## see every bridge at work in the terminal, offline
+	@PYTHONPATH=src build/demo/$(notdir $(BIN))/python -m bridgehead demo
 
 bench: $(STAMP) ## measure the engine beside its peers; OF=aoc, bitburner, mercury or host measures that
 	$(BIN)/python -m bench$(addprefix .,$(OF))
@@ -87,6 +100,9 @@ adversary: $(STAMP) ## send raw bad requests to the HTTP server and to its peers
 fuzz: $(STAMP) ## search for bytes that break the HTTP server or JSON-RPC; SECONDS=3600 searches for an hour
 	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),120)
 
+soak: $(STAMP) ## treat the host badly for half an hour and see that it does not grow; SECONDS=300 is shorter
+	$(BIN)/python -m bench.host.soak --seconds $(or $(SECONDS),1800)
+
 frameworks: $(STAMP) ## talk to the clients of agent frameworks (ARGS=--ci for those that CI tries)
 	$(BIN)/python -m tests.frameworks $(ARGS)
 
@@ -99,7 +115,7 @@ smoke: $(STAMP) ## build it, install it outside of the project and use every bri
 lock: ## remake requirements/ from pyproject.toml
 	@test -x $(LOCKER)/bin/uv || { $(PYTHON) -m venv $(LOCKER) && $(LOCKER)/bin/pip install --quiet uv==$(UV_VERSION); }
 	$(LOCKER)/bin/$(COMPILE) pyproject.toml --output-file requirements/runtime.txt
-	$(LOCKER)/bin/$(COMPILE) pyproject.toml --extra oauth --extra otel --extra postgres --constraint requirements/runtime.txt --output-file requirements/team.txt
+	$(LOCKER)/bin/$(COMPILE) pyproject.toml --extra oauth --extra otel --extra postgres --extra redis --constraint requirements/runtime.txt --output-file requirements/team.txt
 	$(LOCKER)/bin/$(COMPILE) pyproject.toml --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt
 	$(LOCKER)/bin/$(COMPILE) --group build --constraint requirements/dev.txt --output-file requirements/build.txt
 

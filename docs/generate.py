@@ -27,7 +27,7 @@ from bridgehead.mcp.features.resources import ResourceItem, TemplateItem
 from bridgehead.mcp.features.tools import Tool
 from bridgehead.mcp.revisions import NEWEST_HANDSHAKE
 from bridgehead.runtime import plugins
-from bridgehead.runtime.directories import DatabaseSettings, StateSettings
+from bridgehead.runtime.directories import DatabaseSettings, ReplicaSettings, StateSettings
 from bridgehead.runtime.logs import LogSettings
 from bridgehead.runtime.manifest import Manifest
 from bridgehead.runtime.settings import Setting, SettingError, Settings
@@ -67,11 +67,10 @@ def groups(parts: Mapping[str, Declared]) -> list[Group]:
         *LogSettings.declared,
         *StateSettings.declared,
         *DatabaseSettings.declared,
+        *ReplicaSettings.declared,
         *ToolFilterSettings.declared,
     )
-    found = [
-        Group("For everything", "What is logged, where files are kept, which tools are offered.", shared)
-    ]
+    found = [Group("For everything", "What is logged, where state is kept, which tools are offered.", shared)]
     seen = {setting.name for setting in shared}
     for part, declared in parts.items():
         own = tuple(setting for setting in declared if setting.name not in seen)

@@ -1,4 +1,4 @@
-"""For all tests: a time limit and patience, children that can be interrupted, output that xdist can carry."""
+"""For all tests: a time limit, children that can be interrupted, output that xdist can carry, servers."""
 
 import signal
 from collections.abc import Generator, Iterator
@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.support import time_limit
 from tests.support.postgres_server import PostgresServer, running
+from tests.support.redis_server import RedisServer, running_redis
 
 # Both measure how busy the machine is.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -47,3 +48,16 @@ def postgres_server() -> Iterator[PostgresServer]:
 def database_url(postgres_server: PostgresServer) -> str:
     """The address of an empty database."""
     return postgres_server.make_database()
+
+
+@pytest.fixture(scope="session")
+def _redis_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    with running_redis(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture
+def redis_server(_redis_for_all: RedisServer) -> RedisServer:
+    """Give a Redis with nothing in it; a test that breaks it starts one of its own."""
+    _redis_for_all.command("FLUSHALL")
+    return _redis_for_all

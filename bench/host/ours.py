@@ -1,14 +1,20 @@
-"""`bridgehead serve` with one small bridge that has the tools of the bench: `-m bench.host.ours PORT`."""
+"""`bridgehead serve` with one small bridge that has the tools of the bench: `-m bench.host.ours PORT`.
+
+`app` makes the same host an ASGI application, for other servers to run.
+"""
 
 import asyncio
 import os
 import sys
+import time
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from bridgehead.host.asgi import create_app
 from bridgehead.host.command import main
 from bridgehead.mcp import Arguments, Bridge, Context
+from bridgehead.mcp.http.asgi import AsgiApplication
 from bridgehead.runtime.manifest import FarSide, Manifest
 from bridgehead.runtime.settings import Settings
 
@@ -24,6 +30,12 @@ class Add(Arguments):
 
     a: Annotated[int, Meta(description="One number")]
     b: Annotated[int, Meta(description="Another number")]
+
+
+class Block(Arguments):
+    """How long nothing else is done."""
+
+    seconds: Annotated[float, Meta(description="For how long to block")]
 
 
 class Sum(Struct):
@@ -49,6 +61,16 @@ def make_bridge() -> Bridge[None]:
         await asyncio.sleep(0)
         return args.text
 
+    @bridge.tool("Blocks the whole process.")
+    def block(args: Block, ctx: Context[Any]) -> str:
+        time.sleep(args.seconds)
+        return "done"
+
+    @bridge.tool("Blocks a thread.", in_thread=True)
+    def block_thread(args: Block, ctx: Context[Any]) -> str:
+        time.sleep(args.seconds)
+        return "done"
+
     return bridge
 
 
@@ -61,6 +83,11 @@ MANIFEST = Manifest(
     make=lambda _settings, _metrics: make_bridge(),
     far_side=lambda _: FarSide(is_there=True, says="There."),
 )
+
+
+def app() -> AsgiApplication:
+    """Give the host with this bridge to a server that speaks ASGI."""
+    return create_app(manifests=lambda _wanted: {"bench": MANIFEST})
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bench.aoc.kills import unmeasured
 from bridgehead.aoc.bridge import make_bridge
 from bridgehead.aoc.event import Event
@@ -23,6 +25,8 @@ from bridgehead.mcp.revisions import REVISIONS
 from bridgehead.runtime.timing import SystemClock
 from tests.support.stdio_peer import ROOT, Peer
 
+ONLY_FILES = pytest.mark.parametrize("data", ["files"], indirect=True)
+"""For what has no counterpart in a database: corrupt files, locks, the layout of a file."""
 CONTRACT = REVISIONS["2024-11-05"]
 """The revision whose clients get the contract's error codes."""
 QUICKLY = 0.02

@@ -52,14 +52,20 @@ def test_an_uneven_board_says_so_and_an_empty_one_too(filled: Data) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["leaderboard", "--day", "26"], ["leaderboard", "--format", "xml"], ["nothing"], ["plot"]]
+    ("arguments", "hint"),
+    [
+        (["leaderboard", "--day", "26"], "25"),
+        (["leaderboard", "--format", "xml"], "table, csv, json, markdown"),
+        (["nothing"], "leaderboard, plot"),
+        (["plot"], "Usage: bridgehead aoc plot"),
+    ],
 )
-def test_wrong_usage_is_one_line_that_says_what_would_be_right(data: Data, arguments: list[str]) -> None:
+def test_wrong_usage_is_one_line_that_says_what_is_valid(data: Data, arguments: list[str], hint: str) -> None:
     done = typed(data, *arguments)
 
     assert (done.returncode, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1
-    assert "Usage: bridgehead aoc" in done.stderr
+    assert hint in done.stderr
 
 
 def test_a_corrupt_file_is_skipped_and_named(filled: Data) -> None:

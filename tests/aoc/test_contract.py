@@ -7,23 +7,25 @@ from typing import Any
 
 import pytest
 
-from tests.aoc.data import Data, entry
+from tests.aoc.data import ONLY_FILES, Data, entry
+from tests.aoc.database_data import DatabaseData
 from tests.support.messages import encode
 from tests.support.stdio_peer import Peer
 
 DAY_ONE = "# Day 1\n\n## Phase 1\nCount the gulls.\n\n## Phase 2\nNow count the herons."
 
 
-def filled(folder: Path) -> Data:
-    data = Data(folder)
+def filled(data: Data) -> Data:
     data.puzzle(1, "Count the gulls.", "Now count the herons.")
     data.puzzle(2, "Only one phase yet.\r\nWindows\rand older lines.\n")
     return data
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Data:
-    return filled(tmp_path)
+@pytest.fixture(params=["files", "database"])
+def data(request: pytest.FixtureRequest, tmp_path: Path) -> Data:
+    if request.param == "files":
+        return filled(Data(tmp_path))
+    return filled(DatabaseData(tmp_path, request.getfixturevalue("database_url")))
 
 
 @pytest.fixture
@@ -41,7 +43,7 @@ def writer(peer: Peer) -> Peer:
 
 @pytest.fixture(scope="module")
 def reading(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Data, Peer]]:
-    data = filled(tmp_path_factory.mktemp("shared"))
+    data = filled(Data(tmp_path_factory.mktemp("shared")))
     with data.served() as one:
         yield data, greeted(one)
 
@@ -201,6 +203,7 @@ def test_record_speed_is_answered_byte_for_byte(data: Data, writer: Peer) -> Non
     )
 
 
+@ONLY_FILES
 def test_a_speeds_file_is_as_the_contract_has_it(data: Data, writer: Peer) -> None:
     called(writer, 7, "record_speed", {"day": 1, "phase": 2, "llm_name": "gpt4", "speed_ms": 1250})
 

@@ -1,11 +1,14 @@
 """Doctor: `bridgehead aoc check` finds every problem, with its file, its line and what to do."""
 
+import asyncio
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from bridgehead.aoc.doctor import examine
+from bridgehead.commands import db
 from tests.aoc.data import Data, entry
 from tests.support.person import COMMAND
 from tests.support.waiting import PATIENCE
@@ -129,3 +132,27 @@ def test_check_takes_as_long_as_the_file_is_and_not_longer(data: Data) -> None:
     done = typed(data, "check")
 
     assert done.stdout.splitlines()[-1] == "1 files read, 20000 problems"
+
+
+async def test_the_doctor_asks_for_missing_tables_and_says_what_the_database_holds(
+    data: Data, database_url: str
+) -> None:
+    environment = data.environment(BRIDGEHEAD_DATABASE_URL=database_url)
+    [before] = [found for found in await examine(environment) if found.what == "database"]
+    await asyncio.to_thread(db.main, ["migrate"], environment)
+    [after] = [found for found in await examine(environment) if found.what == "database"]
+
+    assert (before.verdict, before.advice) == ("wrong", "bridgehead db migrate")
+    assert after.verdict == "right"
+    assert "records, attempts and aliases are in 127.0.0.1:" in after.text
+
+
+async def test_the_doctor_says_that_a_database_is_gone(data: Data) -> None:
+    gone = "postgresql://me:hunter2@127.0.0.1:9/none"
+    [found] = [
+        one for one in await examine(data.environment(BRIDGEHEAD_DATABASE_URL=gone)) if one.what == "database"
+    ]
+
+    assert found.verdict == "wrong"
+    assert "not there" in found.text
+    assert "hunter2" not in found.text

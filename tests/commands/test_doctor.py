@@ -154,3 +154,26 @@ def test_a_bridge_that_is_not_there_is_one_line(person: Person) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("bridgehead doctor: Unknown bridge 'moon'. Valid values are ")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_bridge_that_nobody_uses_is_no_problem_and_the_last_line_says_how_it_stands(person: Person) -> None:
+    done = person.run("doctor", BITBURNER_LISTEN="")
+
+    assert done.returncode == 0
+    assert "There is no API key for Mercury" in done.stdout
+    assert "✗" not in done.stdout
+    assert done.stdout.splitlines()[-1] == "Everything that is used works."
+
+
+def test_a_bridge_that_is_asked_about_has_its_problems(person: Person) -> None:
+    done = person.run("doctor", "mercury")
+
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1] == "1 problem. Each → says what to do."
+
+
+def test_nothing_is_cut_off_in_a_narrow_terminal(person: Person) -> None:
+    done = person.run("doctor", "aoc", COLUMNS="60")
+
+    assert max(map(len, done.stdout.splitlines())) <= 60
+    assert "…" not in done.stdout

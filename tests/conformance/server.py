@@ -7,7 +7,15 @@ from bridgehead.mcp.http import application, run
 from tests.conformance.bridge import bridge
 
 # Importing a part declares it.
-PARTS = ("content_tools", "streaming_tools", "asking_tools", "input_tools", "resources", "prompts")
+PARTS = (
+    "content_tools",
+    "streaming_tools",
+    "asking_tools",
+    "input_tools",
+    "task_tools",
+    "resources",
+    "prompts",
+)
 
 
 def main() -> None:

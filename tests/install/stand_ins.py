@@ -43,5 +43,5 @@ def _stand_in(name: str, settings: type[Settings], *required: str, step: str = "
 BRIDGES = {
     "bitburner": _stand_in("bitburner", Bitburner, step="Press Connect in the game."),
     "aoc": _stand_in("aoc", Aoc, "AOC_DATA_DIR"),
-    "mercury": _stand_in("mercury", Mercury, "MERCURY_API_KEY", step="Set the key."),
+    "mercury": _stand_in("mercury", Mercury, "MERCURY_API_KEY"),
 }

@@ -59,8 +59,7 @@ def test_it_ends_with_what_is_left_to_do_for_each_bridge(desk: Desk) -> None:
     said = desk.install("cursor")
 
     assert said.out.endswith(
-        "\nNext:\n  bitburner: Press Connect in the game.\n  mercury: Set the key.\n"
-        "  `bridgehead doctor` checks all of it.\n"
+        "\nNext:\n  bitburner: Press Connect in the game.\n  `bridgehead doctor` checks all of it.\n"
     )
     assert "BITBURNER_RPC_URL" not in said.out
     assert "Next:" not in desk.install("cursor").out

@@ -16,16 +16,10 @@ MODELS = {"data": [{"id": "m", "pricing": {"prompt": "free", "completion": None}
 
 
 @asynccontextmanager
-async def answering(
-    status: int,
-    body: Any,
-    folder: Path,
-    *,
-    models: Any = MODELS,
-    seen: list[bytes] | None = None,
-    **settings: str,
-) -> AsyncIterator[CheckedClient]:
-    """Connect to the bridge before an API that answers everything but the model list with one body."""
+async def one_answer(
+    status: int, body: Any, *, models: Any = MODELS, seen: list[bytes] | None = None
+) -> AsyncIterator[str]:
+    """Run an API that answers everything but the model list with one body; gives its URL."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
@@ -49,15 +43,31 @@ async def answering(
         writer.close()
 
     server = await asyncio.start_server(handle, "127.0.0.1", 0)
-    environment = {
-        "MERCURY_API_URL": f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1",
-        "MERCURY_API_KEY": KEY,
-        "MERCURY_MODEL": "m",
-        "MERCURY_MAX_RETRIES": "0",
-        "BRIDGEHEAD_STATE_DIR": str(folder),
-    }
-    async with server, connect(make_bridge(MercurySettings(environment | settings))) as client:
-        yield client
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+
+
+@asynccontextmanager
+async def answering(
+    status: int,
+    body: Any,
+    folder: Path,
+    *,
+    models: Any = MODELS,
+    seen: list[bytes] | None = None,
+    **settings: str,
+) -> AsyncIterator[CheckedClient]:
+    """Connect to the bridge before such an API."""
+    async with one_answer(status, body, models=models, seen=seen) as url:
+        environment = {
+            "MERCURY_API_URL": url,
+            "MERCURY_API_KEY": KEY,
+            "MERCURY_MODEL": "m",
+            "MERCURY_MAX_RETRIES": "0",
+            "BRIDGEHEAD_STATE_DIR": str(folder),
+        }
+        async with connect(make_bridge(MercurySettings(environment | settings))) as client:
+            yield client
 
 
 def completion(**more: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bridgehead.mercury.simulator import Fault, Simulator
+from tests.mercury.one_answer import one_answer
 from tests.mercury.process import KEY, bridge_process, environment
 from tests.support.waiting import PATIENCE
 
@@ -86,6 +87,16 @@ async def test_the_settings_are_listed_without_secrets(api: Simulator, tmp_path:
     assert code == 0
     assert "REQUEST_TIMEOUT" in out
     assert KEY not in out
+
+
+async def test_the_doctor_shows_no_key_that_an_api_repeats(tmp_path: Path) -> None:
+    echo = f"Invalid key: Bearer {KEY}"
+    models = {"data": [{"id": KEY, "owned_by": echo}]}
+    async with one_answer(401, {"error": {"message": echo}}, models=models) as url:
+        _, out, err = await command(url, tmp_path, "doctor", LOG_LEVEL="debug")
+
+    assert "***" in out
+    assert KEY not in out + err
 
 
 async def test_the_simulated_api_is_a_command(tmp_path: Path) -> None:

@@ -13,5 +13,5 @@ def test_the_tour_shows_streams_code_and_care_and_holds_what_it_says() -> None:
     assert show_demo(Console(file=shown, width=110, force_terminal=True))
 
     text = shown.getvalue()
-    for words in ("as it is written", "as it is refined", "tokens a second", "BUDGET_EXCEEDED", "mercury-3"):
+    for words in ("as it arrives", "gets clearer", "tokens a second", "BUDGET_EXCEEDED", "mercury-3"):
         assert words in text

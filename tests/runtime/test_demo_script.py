@@ -102,7 +102,8 @@ def test_a_long_answer_is_cut_and_its_rest_counted() -> None:
     with DemoScript(console, "greeter", os.environ, command=GREETER) as tour:
         result = tour.call("At length.", "greet", {"name": "a" * LONGEST})
 
-    left = len(result["content"][0]["text"]) - LONGEST
+    laid_out = json.dumps(json.loads(result["content"][0]["text"]), indent=2)
+    left = len(laid_out) - LONGEST
     assert left > 0
     assert f"… and {left:,} more characters" in shown(console).split("←")[1]
 
@@ -223,3 +224,36 @@ def test_a_bridge_that_does_not_end_is_ended() -> None:
 
     assert tour.failures == 1
     assert time.monotonic() - began < PATIENCE
+
+
+def test_an_answer_that_grows_is_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
+    console = screen()
+    program = """
+shake_hands()
+hear()
+asked = hear()
+for piece in ("one ", "two"):
+    say({"method": "notifications/progress", "params": {"progressToken": "shown", "message": piece}})
+say({"id": asked["id"], "result": {"content": [{"type": "text", "text": "one two"}]}})
+sys.stdin.read()
+"""
+    with DemoScript(console, "any", os.environ, command=scripted(program)) as tour:
+        tour.call_live("Look.", "count", {})
+
+    assert shown(console).count("one two") == 1
+
+
+def test_json_is_laid_out_and_never_cut_in_the_middle_of_a_line() -> None:
+    console = screen()
+    answer = json.dumps({"numbers": list(range(500))})
+    program = f"""
+shake_hands()
+hear()
+say({{"id": hear()["id"], "result": {{"content": [{{"type": "text", "text": {answer!r}}}]}}}})
+sys.stdin.read()
+"""
+    with DemoScript(console, "any", os.environ, command=scripted(program)) as tour:
+        tour.call("Count.", "count", {})
+
+    assert '"numbers": [' in shown(console)
+    assert "… and 464 more lines" in shown(console)

@@ -87,7 +87,7 @@ def _add_tools(bridge: Bridge[None]) -> None:
         await ctx.progress(1, 2, "halfway")
         return Answer(args.word, Made("t", ["i"]), META)
 
-    @bridge.tool("Give every block.")
+    @bridge.tool("Give every block.", task="optional")
     def blocks(args: NoArguments, ctx: Context[None]) -> list[Content]:
         return BLOCKS
 

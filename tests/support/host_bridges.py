@@ -71,6 +71,10 @@ def make_bridge(name: str, far: Far) -> Bridge[Far]:  # noqa: C901 - a list of s
         crossed(ctx)
         return args.text
 
+    @bridge.tool("Says which trace it is in.", name=f"{name}_trace", read_only=True)
+    def trace(args: Say, ctx: Context[Far]) -> str:
+        return ctx.trace.get("traceparent", "none")
+
     @bridge.tool("Says it after a while.", name=f"{name}_later", read_only=True)
     async def later(args: Say, ctx: Context[Far]) -> str:
         crossed(ctx)
@@ -118,7 +122,7 @@ def make_bridge(name: str, far: Far) -> Bridge[Far]:  # noqa: C901 - a list of s
 
 
 def add_slow_tools(bridge: Bridge[Far]) -> None:
-    """Add tools that take their time, in the loop and in a thread."""
+    """Add tools that take their time, in the loop, in a thread, or because they ask first."""
 
     @bridge.tool("Keeps the loop for a while.", name="slow_block", read_only=True)
     def block(args: Say, ctx: Context[Far]) -> str:
@@ -129,6 +133,11 @@ def add_slow_tools(bridge: Bridge[Far]) -> None:
     def work(args: Say, ctx: Context[Far]) -> str:
         time.sleep(float(args.text))
         return f"worked in {threading.current_thread().name}"
+
+    @bridge.tool("Asks before it says it.", name="slow_ask", read_only=True)
+    async def ask(args: Say, ctx: Context[Far]) -> str:
+        answer = await ctx.elicit(args.text, {"type": "object", "properties": {"name": {"type": "string"}}})
+        return f"{answer.content}"
 
 
 def add_paid_tool(name: str, bridge: Bridge[Far]) -> None:

@@ -162,7 +162,7 @@ async def hosting(
     settings = HostSettings(full)
     log = io.StringIO()
     logs.configure("debug", "json", log)
-    app = make_application(settings, stand_ins.manifests(), full, clock or Clock(), state_key=b"k" * 32)
+    app = make_application(settings, stand_ins.manifests(), full, clock or Clock(), state_keys=(b"k" * 32,))
     server = Server(
         app,
         most_connections=settings.connections,

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 from bridgehead.mcp import Bridge
 from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.manifest import Commands, FarSide, FormField, Manifest, Trial
-from bridgehead.runtime.timing import Clock, SystemClock
+from bridgehead.runtime.timing import Clock
 
 from .errors import CONTRACT_REVISION, AocDialect
-from .event import Event
+from .event import Event, open_event
 from .files import watching
-from .files.entries import RecordKey
 from .files.layout import find_folders
 from .settings import TOOLSETS, AocSettings
 from .tools import attempts, leaderboard, leaderboard_app, prompts, puzzles, records
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from bridgehead.runtime.findings import Finding
     from bridgehead.runtime.metrics import Metrics
-    from bridgehead.runtime.stores import migrations
+    from bridgehead.runtime.stores import migrations, postgres
 
 NAME = "aocMCP"
 VERSION = "1.0.0"
@@ -46,13 +45,6 @@ INSTRUCTIONS = (
 )
 
 
-def open_event(settings: AocSettings, clock: Clock | None = None) -> Event:
-    """Open the files that the settings name."""
-    found = find_folders(settings, os.getcwd())
-    key: RecordKey = "speed_ms" if settings.record_keys == "speed_ms" else "speedMs"
-    return Event(settings.year, found, settings.lock_wait_ms / 1000, clock or SystemClock(), key)
-
-
 def make_bridge(
     settings: AocSettings, *, clock: Clock | None = None, watch_every: float = watching.EVERY_SECONDS
 ) -> Bridge[Event]:
@@ -61,8 +53,9 @@ def make_bridge(
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[Event]:
         settings.configure_logs()
-        event = open_event(settings, clock)
-        watcher = asyncio.create_task(watching.watch(bridge, event.folders, watch_every))
+        database = await _open_database(settings)
+        event = open_event(settings, clock, database)
+        watcher = asyncio.create_task(watching.watch(bridge, event.folders, watch_every, event.changes))
         preparing = asyncio.create_task(_prepare(event))
         try:
             yield event
@@ -70,6 +63,8 @@ def make_bridge(
             preparing.cancel()
             watcher.cancel()
             await event.close()
+            if database is not None:
+                await _close_database(database)
 
     bridge: Bridge[Event] = Bridge(
         NAME,
@@ -93,6 +88,20 @@ def make_bridge(
     return bridge
 
 
+async def _open_database(settings: AocSettings) -> postgres.Database | None:
+    if settings.database_url is None:
+        return None
+    from bridgehead.runtime.stores import postgres
+
+    return await postgres.acquire(settings.database_url)
+
+
+async def _close_database(database: postgres.Database) -> None:
+    from bridgehead.runtime.stores import postgres
+
+    await postgres.release(database)
+
+
 async def _prepare(event: Event) -> None:
     """Get ready for records and rankings, once the client has what it asked for first."""
     await asyncio.sleep(PREPARE_AFTER_SECONDS)
@@ -109,10 +118,15 @@ def far_side(event: Event | None) -> FarSide:
     if event is None:
         return FarSide(is_there=False, says="The files have not been looked at yet.")
     places = event.folders
+    if event.database is not None and not event.database.is_there:
+        return FarSide(is_there=False, says=event.database.says)
     if not any(os.path.isdir(folder) for folder in (places.instructions, places.speeds)):
         return FarSide(is_there=False, says=f"There is neither {places.instructions} nor {places.speeds}.")
     count = len(event.days())
-    return FarSide(is_there=True, says=f"{count} day{'' if count == 1 else 's'} in {places.instructions}.")
+    says = f"{count} day{'' if count == 1 else 's'} in {places.instructions}."
+    if event.database is not None:
+        says += f" {event.database.says}"
+    return FarSide(is_there=True, says=says)
 
 
 def first_step(settings: AocSettings) -> str:
@@ -147,12 +161,10 @@ def _commands() -> Commands:
     return commands
 
 
-def _schema() -> migrations.Schema:
-    from pathlib import Path
+def _read_schema() -> migrations.Schema:
+    from .database import read_schema
 
-    from bridgehead.runtime.stores import migrations
-
-    return migrations.read_schema("aoc", Path(__file__).parent / "database" / "migrations")
+    return read_schema()
 
 
 manifest = Manifest(
@@ -168,7 +180,7 @@ manifest = Manifest(
     trial=_trial,
     commands=_commands,
     first_step=first_step,
-    schema=_schema,
+    schema=_read_schema,
     form=(
         FormField("AOC_DATA_DIR", "Data folder", is_required=True),
         FormField("AOC_YEAR", "Year of the event"),

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import REMAINDER, Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bridgehead.runtime.command_line import Parser
 from bridgehead.runtime.errors import InvalidArgument
 
-from .bridge import open_event
+from .event import open_event
 from .files.layout import FIRST, LAST, default_data_dir
 from .ranking.board import Board, Filters, Skipped
 from .settings import AocSettings
 
 if TYPE_CHECKING:
+    from bridgehead.runtime.stores import postgres
+
+    from .database.transfer import Moved
     from .event import BoardView, Event
 
 FORMATS = ("table", "csv", "json", "markdown")
@@ -36,8 +41,20 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Run one command and return the exit status; 1 where `check` or `run` finds something wrong."""
     chosen = parser().parse_args(arguments)
     settings = AocSettings(environment)
-    status: int = chosen.run(open_event(settings), chosen, settings)
+    with _opened(settings) as event:
+        status: int = chosen.run(event, chosen, settings)
     return status
+
+
+@contextmanager
+def _opened(settings: AocSettings) -> Iterator[Event]:
+    if settings.database_url is None:
+        yield open_event(settings)
+        return
+    from bridgehead.runtime.stores import postgres
+
+    with postgres.opened_in_thread(settings.database_url) as database:
+        yield open_event(settings, database=database)
 
 
 def parser() -> Parser:
@@ -77,6 +94,8 @@ def _add_boards(commands: Any) -> None:
     history.add_argument("--limit", type=_positive, metavar="N", help="only the newest N")
     export = _add(commands, "export", _export, "write every run")
     export.add_argument("--format", choices=("json", "csv"), default="json", help="how (default: json)")
+    export.add_argument("--folder", metavar="FOLDER", help="move everything from the database to a folder")
+    _add(commands, "import", _import, "move the records of the data folder into the database")
     for command in (board, plot, history, export):
         command.add_argument(
             "--day", type=int, choices=range(FIRST, LAST + 1), metavar="N", help="one day only"
@@ -160,8 +179,7 @@ def _print_table(view: BoardView, board: Board, chosen: Namespace) -> None:
     from .ranking import rendering, wording
 
     if not board.rows:
-        known = [row.llm for row in view.board.rows]
-        sys.stdout.write(wording.no_runs_text(chosen.llm, known, chosen.day, view.days) + "\n")
+        sys.stdout.write(wording.no_runs_text(chosen.llm, view.known, chosen.day, view.days) + "\n")
         return
     console = Console()
     width = console.width
@@ -200,14 +218,53 @@ def _history(event: Event, chosen: Namespace, _settings: AocSettings) -> int:
     return 0
 
 
-def _export(event: Event, chosen: Namespace, _settings: AocSettings) -> int:
+def _export(event: Event, chosen: Namespace, settings: AocSettings) -> int:
     from .ranking import rendering
+
+    if chosen.folder is not None:
+        return _export_folder(event, chosen.folder, settings)
 
     runs, skipped = event.runs_now(_filters(chosen))
     is_json = chosen.format == "json"
     sys.stdout.write(rendering.json(runs) if is_json else rendering.csv(runs, rendering.RUN_COLUMNS))
     _name_skipped(skipped)
     return 0
+
+
+def _export_folder(event: Event, folder: str, settings: AocSettings) -> int:
+    from .database.transfer import export_folder
+    from .files.layout import folders_in
+
+    database = _need_database(event)
+    path = Path(folder).expanduser().absolute()
+    path.mkdir(parents=True, exist_ok=True)
+    moved = export_folder(event, folders_in(str(path), settings.year), database)
+    return _tell_moved(moved, f"to {path}")
+
+
+def _import(event: Event, _chosen: Namespace, _settings: AocSettings) -> int:
+    from .database.transfer import import_folder
+
+    return _tell_moved(import_folder(event, _need_database(event)), f"from {event.folders.speeds}")
+
+
+def _need_database(event: Event) -> postgres.Database:
+    if event.database is None:
+        raise InvalidArgument(
+            "There is no database to move records to or from.",
+            next_step="Set BRIDGEHEAD_DATABASE_URL to a postgresql:// address.",
+        )
+    return event.database
+
+
+def _tell_moved(moved: Moved, where: str) -> int:
+    sys.stdout.write(
+        f"Moved {moved.records} records and {moved.steps} steps of attempts {where}; "
+        f"{moved.aliases} aliases. What was there already stays.\n"
+    )
+    for problem in moved.problems:
+        sys.stderr.write(f"bridgehead aoc: skipped: {problem}\n")
+    return 1 if moved.problems else 0
 
 
 # --- files -------------------------------------------------------------------------------------------------
@@ -271,6 +328,8 @@ def _session_file(settings: AocSettings) -> Path:
 
 
 def _fetch(event: Event, chosen: Namespace, settings: AocSettings) -> int:
+    from bridgehead.runtime.http import Proxies
+
     from .site.client import SiteClient
     from .site.cookie import read_cookie
     from .site.fetching import Fetcher
@@ -281,7 +340,11 @@ def _fetch(event: Event, chosen: Namespace, settings: AocSettings) -> int:
             next_step="The site wants to know whom to write to: set it to your e-mail address.",
         )
     path = _session_file(settings)
-    client = SiteClient(settings.site_url, read_cookie(path), settings.contact, path.parent / "requests")
+    # Not settings of ours: the variables that every program of this person's network reads.
+    proxy = Proxies.from_environment(os.environ).choose(settings.site_url)
+    client = SiteClient(
+        settings.site_url, read_cookie(path), settings.contact, path.parent / "requests", proxy
+    )
 
     def report(line: str) -> None:
         sys.stdout.write(f"{line}\n")

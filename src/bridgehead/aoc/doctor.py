@@ -20,7 +20,7 @@ from msgspec import Raw, Struct
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding, settings_finding
 
-from .bridge import open_event
+from .event import open_event
 from .files import attempts, day_document, instructions, layout
 from .files.day_document import CorruptDay
 from .files.entries import Entry
@@ -203,7 +203,7 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
             event.folders.instructions,
             f"{count} day{'' if count == 1 else 's'} of {settings.year}",
         ),
-        _folder("records", event.folders.speeds, "kept"),
+        await _records(settings, event.folders.speeds),
     ]
     if not report.problems:
         found.append(Finding("files", "right", f"{report.files} read, all whole"))
@@ -212,6 +212,16 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
         for problem in report.problems[:_SHOWN]
     ]
     return found
+
+
+async def _records(settings: AocSettings, folder: str) -> Finding:
+    if settings.database_url is None:
+        return _folder("records", folder, "kept")
+    from bridgehead.runtime.stores import migrations
+
+    from .database import read_schema
+
+    return await migrations.examine(settings.database_url, read_schema(), "records, attempts and aliases")
 
 
 def _folder(what: str, folder: str, detail: str) -> Finding:

@@ -4,8 +4,11 @@ What a call needs of the far side, it asks here. What may take long runs in a th
 loaded when the first call needs it.
 """
 
+# ruff: noqa: PTH109 - pathlib would delay the server's first answer
+
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,23 +16,28 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bridgehead.mcp.lazy_imports import asyncio
-from bridgehead.runtime.timing import Clock
+from bridgehead.runtime.timing import Clock, SystemClock
 
 from .files import instructions, layout
 from .files.instructions import Instruction
-from .files.layout import Folders
+from .files.layout import Folders, find_folders
 from .ranking.board import Board, Filters, Row, Skipped
 from .ranking.history import Page, Run
 
 if TYPE_CHECKING:
-    from .files.attempts import Attempts, Stopwatch
+    from uuid import UUID
+
+    from bridgehead.runtime.stores import postgres
+
+    from .files.attempts import AttemptStore, Stopwatch
     from .files.day_file import Recorded
-    from .files.entries import Entry, Group, RecordKey
+    from .files.entries import Entry, Group, Measure, RecordKey
     from .files.instructions import Verdict
     from .files.names import Aliases
-    from .files.recorder import NewRun, Recorder
-    from .files.records import Records
+    from .files.recorder import NewRun, RecordWriter
+    from .files.records import RecordReader
     from .ranking.comparison import Puzzle
+    from .settings import AocSettings
 
 MAX_BOARDS = 64
 """How many boards are kept for whoever asks again."""
@@ -45,6 +53,8 @@ class BoardView(Struct, frozen=True):
     """Files that could not be read, and are not in it."""
     days: list[int]
     """The days that have runs."""
+    known: list[str]
+    """The models that have runs or attempts, whatever was measured."""
 
 
 class HistoryView(Struct, frozen=True):
@@ -60,9 +70,18 @@ class Event:
     """The far side of the aoc bridge."""
 
     def __init__(
-        self, year: int, folders: Folders, lock_wait: float, clock: Clock, key: RecordKey = "speedMs"
+        self,
+        year: int,
+        folders: Folders,
+        lock_wait: float,
+        clock: Clock,
+        key: RecordKey = "speedMs",
+        *,
+        database: postgres.Database | None = None,
     ) -> None:
         self.year = year
+        self.database = database
+        """Where records, attempts and aliases are, if not in the folders."""
         self.folders = folders
         self.clock = clock
         self._lock_wait = lock_wait
@@ -82,22 +101,34 @@ class Event:
     # --- records -------------------------------------------------------------------------------------------
 
     @cached_property
-    def recorder(self) -> Recorder:
+    def recorder(self) -> RecordWriter:
         """Where records are written."""
+        if self.database is not None:
+            from .database.recorder import DatabaseRecorder
+
+            return DatabaseRecorder(self.database, self.year, self.clock)
         from .files.recorder import Recorder
 
         return Recorder(self.folders.speeds, self._lock_wait, self.clock, self._key)
 
     @cached_property
-    def records(self) -> Records:
+    def records(self) -> RecordReader:
         """Where records are read."""
+        if self.database is not None:
+            from .database.records import DatabaseRecords
+
+            return DatabaseRecords(self.database, self.year)
         from .files.records import Records
 
         return Records(self.folders.speeds)
 
     @cached_property
-    def attempts(self) -> Attempts:
+    def attempts(self) -> AttemptStore:
         """Where attempts are read and written."""
+        if self.database is not None:
+            from .database.attempts import DatabaseAttempts
+
+            return DatabaseAttempts(self.database, self.year)
         from .files.attempts import Attempts
 
         return Attempts(self.folders.attempts, self._lock_wait)
@@ -117,11 +148,13 @@ class Event:
         """Load what records and rankings need, so that the first of them does not wait. Blocks."""
         from .ranking import standings  # noqa: F401 - that it is loaded is the point
 
-        _ = self.records, self.attempts, self._aliases([])
+        _ = self.records, self.attempts
+        if self.database is None:
+            self._aliases([])
 
-    async def record(self, run: NewRun, by: int | None = None) -> Recorded:
-        """Record a time; it is on the disk when this returns."""
-        return await self.recorder.record(run, by)
+    async def record(self, run: NewRun, by: int | None = None, key: UUID | None = None) -> Recorded:
+        """Record a time, once for each key of a request; it is durable when this returns."""
+        return await self.recorder.record(run, by, key)
 
     async def withdraw(self, day: int, group: Group, timestamp: str) -> Entry:
         """Take a record back."""
@@ -141,16 +174,23 @@ class Event:
         return await asyncio.to_thread(self.board_now, filters)
 
     def board_now(self, filters: Filters) -> BoardView:
-        """Do the same at once. Blocks."""
-        from .files.names import match_names
+        """Do the same at once. Blocks.
 
+        A model that was asked for, and is only on the board of the other measure, is shown there.
+        """
         skipped: list[Skipped] = []
         aliases = self._aliases(skipped)
         view = self._whole_board(replace(filters, llm=None), aliases, skipped)
         if filters.llm is None:
             return view
-        wanted = match_names(aliases.look_up(filters.llm), (row.llm for row in view.rows))
-        return replace(view, rows=[row for row in view.rows if row.llm in wanted])
+        own = _narrow(view, aliases.look_up(filters.llm))
+        if own.rows:
+            return own
+        measure: Measure = "solving" if view.board.measure == "execution" else "execution"
+        other = self._whole_board(replace(filters, llm=None, measure=measure), aliases, [])
+        shown = _narrow(other, aliases.look_up(filters.llm)) if filters.measure is None else own
+        known = sorted({*view.known, *other.known})
+        return replace(shown if shown.rows else own, known=known)
 
     def _whole_board(self, filters: Filters, aliases: Aliases, skipped: list[Skipped]) -> BoardView:
         from .ranking.standings import rank
@@ -167,7 +207,8 @@ class Event:
             return known[1]
         counts = self.attempts.counts(filters, aliases.of, self.clock.now())
         board = rank({day: found.groups for day, found in records.items()}, filters, aliases.of, counts)
-        view = BoardView(board, board.rows, skipped, self._days_with_runs())
+        names = [row.llm for row in board.rows]
+        view = BoardView(board, board.rows, skipped, self._days_with_runs(), names)
         if len(self._boards) >= MAX_BOARDS:
             self._boards.clear()
         self._boards[filters] = state, view
@@ -218,20 +259,50 @@ class Event:
         llms = None if filters.llm is None else match_names(aliases.look_up(filters.llm), known)
         return find_runs(entries, filters, aliases.of, llms), known, skipped
 
+    async def changes(self) -> object:
+        """Return what changes when a record in the database does; None where records are in files."""
+        if self.database is None:
+            return None
+        from .database.records import DatabaseRecords
+
+        return await DatabaseRecords(self.database, self.year).changes()
+
     async def llms(self) -> list[str]:
         """List the models that have records, under the names that they count as."""
-        view = await self.board(Filters())
-        return sorted(row.llm for row in view.rows)
+        boards = [await self.board(Filters(measure=measure)) for measure in ("solving", "execution")]
+        return sorted({name for view in boards for name in view.known})
 
     def _aliases(self, skipped: list[Skipped]) -> Aliases:
         from .files.names import read_or_skip
 
+        if self.database is not None:
+            from .database.records import DatabaseRecords
+
+            return DatabaseRecords(self.database, self.year).aliases()
         return read_or_skip(self.folders.aliases, skipped)
 
     def _days_with_runs(self) -> list[int]:
-        return [day for day in layout.DAYS if self.records.has_file(day)]
+        return self.records.days()
 
     async def close(self) -> None:
         """Wait for what is being written."""
         if "recorder" in self.__dict__:
             await self.recorder.close()
+
+
+def open_event(
+    settings: AocSettings, clock: Clock | None = None, database: postgres.Database | None = None
+) -> Event:
+    """Open the files that the settings name, with the records in a database where there is one."""
+    found = find_folders(settings, os.getcwd())
+    key: RecordKey = "speed_ms" if settings.record_keys == "speed_ms" else "speedMs"
+    wait = settings.lock_wait_ms / 1000
+    return Event(settings.year, found, wait, clock or SystemClock(), key, database=database)
+
+
+def _narrow(view: BoardView, name: str) -> BoardView:
+    """Leave only the rows of one model."""
+    from .files.names import match_names
+
+    wanted = match_names(name, view.known)
+    return replace(view, rows=[row for row in view.rows if row.llm in wanted])

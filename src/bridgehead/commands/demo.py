@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Mapping
 
 from rich.console import Console
+from rich.markup import escape
 
 from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import Parser, completed_by
@@ -34,8 +36,10 @@ def main(arguments: list[str], _environment: Mapping[str, str]) -> int:
         lambda error: sys.stderr.write(f"bridgehead: {error}\n")
     )
     console = Console(highlight=False)
+    began = time.monotonic()
     well = [_show(manifest, console) for manifest in chosen]
-    console.rule("[bold]That was it" if all(well) else "[bold red]Something did not go as told")
+    took = f"{time.monotonic() - began:.0f} s"
+    console.rule(f"[bold]That was it, in {took}" if all(well) else "[bold red]Something did not go as told")
     return int(not all(well))
 
 
@@ -43,4 +47,10 @@ def _show(manifest: Manifest, console: Console) -> bool:
     if manifest.demo is None:
         console.print(f"{manifest.title} has no demo.")
         return True
-    return manifest.demo(console)
+    try:
+        return manifest.demo(console)
+    except Exception as failure:  # noqa: BLE001 - whatever it is, a newcomer reads a sentence and the next demo
+        reason = str(failure) or type(failure).__name__
+        console.print(f"\n[bold red]The demo of {manifest.name} stopped:[/] {escape(reason)}")
+        console.print(f"`bridgehead doctor {manifest.name}` looks for the cause.")
+        return False

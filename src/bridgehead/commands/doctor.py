@@ -13,7 +13,7 @@ import msgspec
 from rich.console import Console
 
 from bridgehead import __version__
-from bridgehead.install.detection import detect_clients
+from bridgehead.install.detection import DetectedClient, detect_clients
 from bridgehead.install.machine import Machine
 from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import Parser, completed_by
@@ -23,12 +23,16 @@ from bridgehead.runtime.findings import Finding, exit_code, settings_finding, ta
 from bridgehead.runtime.manifest import Manifest
 from bridgehead.runtime.tool_filter import ToolFilterSettings
 
+from . import client_entries, deployed_server
+
 _ABOUT = """\
 Looks at everything and says what to do about each problem. The exit status is 0 where nothing is wrong.
 
-  bridgehead doctor
+  bridgehead doctor                          this machine: bridges, host, and what each client starts
   bridgehead doctor mercury --json
-  bridgehead doctor host                 what bridgehead serve would do
+  bridgehead doctor host                     what bridgehead serve would do
+  bridgehead doctor https://bridges.example.com/mcp
+                                             a server as its clients meet it; BRIDGEHEAD_TOKEN is its token
 """
 HOST = "host"
 _LIBRARIES = ("msgspec", "httptools", "websockets")
@@ -37,7 +41,8 @@ _LIBRARIES = ("msgspec", "httptools", "websockets")
 def parser() -> Parser:
     """Return the parser of the command line."""
     found = Parser(prog="bridgehead doctor", description=_ABOUT)
-    parts = found.add_argument("parts", nargs="*", metavar="BRIDGE", help="bridges, or host (default: all)")
+    about = "bridges, host, or the URL of a server (default: all on this machine)"
+    parts = found.add_argument("parts", nargs="*", metavar="BRIDGE", help=about)
     completed_by(parts, lambda *_: (*plugins.names(), HOST))
     found.add_argument("--json", action="store_true", help="print the findings as JSON")
     return found
@@ -49,9 +54,9 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     options = line.parse_args(arguments)
     parts = (*plugins.names(), HOST)
     for name in options.parts:
-        if name not in parts:
+        if name not in parts and not _is_url(name):
             line.refuse(f"Unknown bridge {name!r}", name, parts)
-    found = asyncio.run(examine(options.parts or parts, environment))
+    found = asyncio.run(examine(options.parts or parts, environment, is_asked=bool(options.parts)))
     if options.json:
         sys.stdout.write(json.dumps(msgspec.to_builtins(found), ensure_ascii=False, indent=2) + "\n")
     else:
@@ -60,14 +65,38 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
 
 
 async def examine(
-    names: list[str] | tuple[str, ...], environment: Mapping[str, str]
+    names: list[str] | tuple[str, ...], environment: Mapping[str, str], *, is_asked: bool = True
 ) -> dict[str, list[Finding]]:
-    """Look at this installation, at bridges and host, and at the clients."""
+    """Look at this installation, at bridges and host, and at the clients; or at servers alone."""
+    if names and all(map(_is_url, names)):
+        return {url: await deployed_server.examine(url, environment) for url in names}
+    clients = [one for one in detect_clients(Machine.here(environment)) if one.is_there]
+    used = {name for client in clients for name in client.bridges} | _set_up(environment)
     found = {"bridgehead": [_versions(), _offering(environment), *_refused()]}
-    for name in names:
-        found[name] = await _part(name, environment)
-    found["clients"] = _clients(environment)
+    for name in dict.fromkeys(names):
+        findings = await _part(name, environment)
+        is_meant = is_asked or name == HOST or name in used
+        found[name] = findings if is_meant else [_as_unused(finding) for finding in findings]
+    found["clients"] = await _clients(clients, environment)
     return found
+
+
+def _is_url(name: str) -> bool:
+    return name.startswith(("http://", "https://"))
+
+
+def _set_up(environment: Mapping[str, str]) -> set[str]:
+    """Return the bridges of which a setting of their own is set: somebody means to use them."""
+    return {
+        name
+        for name in plugins.names()
+        if any(variable.startswith(f"{name.upper()}_") and environment[variable] for variable in environment)
+    }
+
+
+def _as_unused(finding: Finding) -> Finding:
+    """Take a problem of a bridge that nobody uses for what it is: something to know."""
+    return msgspec.structs.replace(finding, verdict="note") if finding.verdict == "wrong" else finding
 
 
 def _versions() -> Finding:
@@ -111,15 +140,14 @@ async def _examine_bridge(manifest: Manifest, environment: Mapping[str, str]) ->
     return [settings_finding(manifest.settings(own), own)]
 
 
-def _clients(environment: Mapping[str, str]) -> list[Finding]:
+async def _clients(clients: list[DetectedClient], environment: Mapping[str, str]) -> list[Finding]:
     found = []
-    for one in detect_clients(Machine.here(environment)):
-        if not one.is_there:
-            continue
+    for one in clients:
         if one.problem:
             found.append(Finding(one.client.title, "wrong", f"{one.path}: {one.problem}", "Fix the file."))
         elif one.bridges:
             found.append(Finding(one.client.title, "right", f"has {', '.join(one.bridges)} ({one.path})"))
+            found += await client_entries.examine(one, environment)
         else:
             advice = f"bridgehead install {one.client.id}"
             found.append(Finding(one.client.title, "note", f"has no bridge yet ({one.path})", advice))
@@ -133,3 +161,13 @@ def _show(found: dict[str, list[Finding]]) -> None:
     for title, findings in found.items():
         console.print(f"[bold cyan]{title}[/]")
         console.print(table(findings))
+    console.print(_verdict([finding for findings in found.values() for finding in findings]))
+
+
+def _verdict(findings: list[Finding]) -> str:
+    """Sum everything up in a last line."""
+    wrong = sum(finding.verdict == "wrong" for finding in findings)
+    if wrong:
+        noun = "problem" if wrong == 1 else "problems"
+        return f"\n[bold red]{wrong} {noun}.[/] Each → says what to do."
+    return "\n[bold green]Everything that is used works.[/]"

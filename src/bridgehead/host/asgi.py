@@ -11,7 +11,6 @@ session lives in the process that opened it, so run one process, or route by `Mc
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Collection, Mapping
 
 from bridgehead.mcp.http.asgi import AsgiApplication, asgi
@@ -20,8 +19,9 @@ from bridgehead.runtime.timing import SystemClock
 
 from .factory import make_application
 from .registry import installed
+from .replicas.replica import open_replica
 from .settings import HostSettings
-from .telemetry.tracing import open_tracer
+from .telemetry.exporting import open_telemetry
 
 
 def create_app(
@@ -37,7 +37,8 @@ def create_app(
         manifests(settings.bridges),
         env,
         SystemClock(),
-        state_key=secrets.token_bytes(32),
-        tracer=open_tracer(env),
+        state_keys=settings.derive_keys("request state"),
+        telemetry=open_telemetry(env),
+        replica=open_replica(settings),
     )
     return asgi(app)

@@ -17,6 +17,7 @@ from bridgehead.runtime.manifest import Manifest
 from . import tls
 from .factory import open_tokens
 from .registry import installed
+from .replicas.directory import open_door, within_machine
 from .settings import HostSettings
 from .systemd import ServiceManager
 from .workers import process, supervision
@@ -50,7 +51,7 @@ def main(arguments: list[str], environment: Mapping[str, str], manifests: Manife
     if settings.workers > 1:
         supervision.check_bridges(wanted, settings.workers)
     with _listen(settings, environment) as listening:
-        job = Job(settings, wanted, environment, listening, secrets.token_bytes(32))
+        job = Job(settings, wanted, environment, listening, settings.derive_keys("request state"))
         greet_operator(wanted, job.address, needs_token=settings.needs_auth)
         if settings.workers > 1:
             _serve_together(job)
@@ -98,11 +99,14 @@ def _listen(settings: HostSettings, environment: Mapping[str, str]) -> socket.so
 
 def _serve_together(job: Job) -> None:
     """Serve with several processes, which reach each other on ports of their own."""
-    inner = [listen("127.0.0.1", 0) for _ in range(job.settings.workers)]
+    is_replica = bool(job.settings.redis_url and job.settings.state_keys)
+    numbers = range(job.settings.workers)
+    inner = [open_door(job.settings, n) if is_replica else listen("127.0.0.1", 0) for n in numbers]
     ports = tuple(one.getsockname()[1] for one in inner)
     secret = secrets.token_hex(32).encode()
+    host = within_machine(inner[0])
 
     def serve(index: int, beat: Callable[[], None]) -> None:
-        process.serve(job, WorkerPlace(Workers(index, ports, secret), inner[index], beat))
+        process.serve(job, WorkerPlace(Workers(index, ports, secret, host), inner[index], beat))
 
     supervision.run(len(inner), serve, job.settings.stalled_seconds, ServiceManager(job.environment))

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bridgehead.mcp import Limits
+from bridgehead.mcp import Limits, Tasks
 from bridgehead.mcp.http.guard import Guard
 from bridgehead.runtime import directories, logs
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest
+from bridgehead.runtime.tasks import open_task_store
 from bridgehead.runtime.timing import Clock
 
 from .app import HostApplication
@@ -27,7 +28,6 @@ from .routes import make_table
 from .settings import HostSettings
 from .telemetry.access_log import AccessLog
 from .telemetry.metrics import HostMetrics
-from .telemetry.tracing import Tracer
 from .tls import Certificate
 from .views import Views
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .auth.oauth import OAuthIssuer
+    from .replicas.replica import Replica
+    from .telemetry.exporting import Telemetry
     from .workers.forwarding import Workers
 
 
@@ -66,8 +68,14 @@ def limits_of(settings: HostSettings) -> Limits:
         body_seconds=settings.body_seconds,
         shutdown_seconds=settings.shutdown_seconds,
         sessions_per_caller=settings.sessions_per_client,
+        session_idle_seconds=settings.session_seconds,
         streams_per_caller=settings.streams_per_client,
         http_requests_per_caller=settings.requests_per_client,
+        tasks=settings.tasks,
+        tasks_per_caller=settings.tasks_per_client,
+        task_bytes=settings.task_bytes,
+        task_bytes_per_caller=settings.task_bytes_per_client,
+        task_seconds=settings.task_seconds,
     )
 
 
@@ -88,10 +96,11 @@ def make_application(
     environment: Mapping[str, str],
     clock: Clock,
     *,
-    state_key: bytes,
-    tracer: Tracer | None = None,
+    state_keys: tuple[bytes, ...],
+    telemetry: Telemetry | None = None,
     workers: Workers | None = None,
     certificate: Certificate | None = None,
+    replica: Replica | None = None,
 ) -> HostApplication:
     """Make the application of one process."""
     logs.also(log_fields)
@@ -100,19 +109,26 @@ def make_application(
     issuers: list[Issuer] = [] if tokens is None else [FileIssuer(tokens, clock)]
     if oauth is not None:
         issuers.append(oauth)
-    registry = Registry(manifests, environment, tracer=tracer, probe_seconds=settings.probe_seconds)
+    tracer = None if telemetry is None else telemetry.tracer
+    registry = Registry(
+        manifests, environment, is_traced=tracer is not None, probe_seconds=settings.probe_seconds
+    )
     guard = Guard(settings.hosts, settings.allowed_origins)
+    limits = limits_of(settings)
     views = Views(
         registry,
         settings.tool_filter,
         guard,
-        limits_of(settings),
-        state_key=state_key,
-        session_prefix="" if workers is None else workers.session_prefix,
+        limits,
+        Tasks(limits, partial(open_task_store, settings, "host")),
+        state_keys=state_keys,
+        session_prefix=_session_prefix(workers, replica),
+        tracer=tracer,
         on_error=lambda *error: metrics.count_error(*error),  # noqa: PLW0108 - it is made below
     )
     metrics = HostMetrics(views.callers)
-    metrics.limits |= _limits_for_all(settings, limits_of(settings))
+    metrics.limits |= _limits_for_all(settings, limits)
+    metrics.show_tasks(views.tasks)
     if certificate is not None:
         metrics.show_certificate(lambda: certificate.expires)
     access_log = AccessLog(settings.access_log, clock)
@@ -126,7 +142,7 @@ def make_application(
             Throttle(clock.monotonic),
             *([] if oauth is None else [oauth.challenge_details]),
         ),
-        Pages(registry, metrics, None if oauth is None else oauth.describe_resource, workers),
+        Pages(registry, metrics, None if oauth is None else oauth.describe_resource, workers, replica),
         proxies=Proxies(settings.trusted_proxies),
         metrics=metrics,
         access_log=access_log,
@@ -136,7 +152,16 @@ def make_application(
         clock=clock,
         watch=TokenWatch(tokens, clock),
         shutdown_seconds=settings.shutdown_seconds,
+        telemetry=telemetry,
+        replica=replica,
     )
+
+
+def _session_prefix(workers: Workers | None, replica: Replica | None) -> str:
+    """Return what the ids of sessions begin with, so that other processes know whose they are."""
+    if replica is not None and replica.session_prefix:
+        return replica.session_prefix
+    return "" if workers is None else workers.session_prefix
 
 
 def _oauth_issuer(

@@ -32,6 +32,7 @@ from .telemetry.exposition import (
 from .telemetry.metrics import HostMetrics
 
 if TYPE_CHECKING:
+    from .replicas.replica import Replica
     from .workers.forwarding import Workers
 
 _NOT_STORED = (JSON, (b"cache-control", b"no-store"))
@@ -46,10 +47,12 @@ class Pages:
         metrics: HostMetrics,
         describe_resource: Callable[[HostRequest, str | None], Response] | None = None,
         workers: Workers | None = None,
+        replica: Replica | None = None,
     ) -> None:
         self._registry = registry
         self._metrics = metrics
         self._workers = workers
+        self._replica = replica
         self.is_ending = False
         """Whether the process is about to end: whoever routes requests here should stop doing so."""
         self._pages: dict[str, Callable[[HostRequest, Route], Handled]] = {
@@ -103,13 +106,18 @@ class Pages:
 
     def own_metrics(self) -> bytes:
         """Write what this process counts."""
-        given = () if self._workers is None else (("worker", str(self._workers.index)),)
-        return write_metrics(self.sources(given))
+        return write_metrics(self.own_sources())
+
+    def own_sources(self) -> Iterator[tuple[Given, Metrics]]:
+        """Give everything that is counted here, with this worker's number where there are several."""
+        return self.sources(() if self._workers is None else (("worker", str(self._workers.index)),))
 
     def sources(self, given: Given = ()) -> Iterator[tuple[Given, Metrics]]:
         """Give everything that is counted here: the host's own, and each bridge's under its name."""
         yield given, self._metrics.metrics
         yield given, self._registry.metrics
+        if self._replica is not None:
+            yield given, self._replica.metrics
         for name, status in self._registry.statuses.items():
             if status.bridge is not None:
                 yield (*given, ("bridge", name)), status.metrics

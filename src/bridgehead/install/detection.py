@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -21,8 +22,14 @@ class DetectedClient(Struct, frozen=True):
     path: Path
     is_there: bool
     """Whether the client is there; its file need not be."""
-    bridges: tuple[str, ...] = ()
+    entries: Mapping[str, Mapping[str, Any]] = {}
+    """The servers in it that are ours, by name."""
     problem: str = ""
+
+    @property
+    def bridges(self) -> tuple[str, ...]:
+        """Return the names of the servers that are ours."""
+        return tuple(self.entries)
 
 
 def detect_clients(machine: Machine) -> Iterator[DetectedClient]:
@@ -44,5 +51,5 @@ def _look(client: Client, scope: Scope, path: Path, *, is_there: bool) -> Detect
         return DetectedClient(client, scope, path, is_there, problem=f"broken at {failure}")
     except InstallError as failure:
         return DetectedClient(client, scope, path, is_there, problem=str(failure))
-    ours = tuple(name for name, entry in servers.items() if entries.is_ours(name, entry))
+    ours = {name: entry for name, entry in servers.items() if entries.is_ours(name, entry)}
     return DetectedClient(client, scope, path, is_there, ours)

@@ -21,8 +21,8 @@ _OF_SERVING = ("MCP_TRANSPORT", "MCP_SERVER_HOST", "MCP_SERVER_PORT")
 """How a server is reached; one that a client starts is reached by that client alone."""
 ALL = "bridgehead"
 """The name of the one server that has the tools of all bridges."""
-_URLS = ("url", "httpUrl", "serverUrl")
-_OURS = {"type", "command", "args", "env", "env_vars", "headers", *_URLS} | {
+URLS = ("url", "httpUrl", "serverUrl")
+_OURS = {"type", "command", "args", "env", "env_vars", "headers", *URLS} | {
     "bearer_token_env_var",
     "http_headers",
     "env_http_headers",
@@ -149,7 +149,7 @@ def is_ours(name: str, entry: Any) -> bool:
         )
     # Many servers are at /mcp; only our own name says that it is all of ours.
     ends = tuple(f"/{bridge}/mcp" for bridge in plugins.names()) + (("/mcp",) if name == ALL else ())
-    urls = [entry[field] for field in _URLS if isinstance(entry.get(field), str)]
+    urls = [entry[field] for field in URLS if isinstance(entry.get(field), str)]
     return any(_path(url).endswith(ends) for url in urls)
 
 

@@ -134,6 +134,8 @@ def _about(request: Request, manifest: Manifest, need: ServerEnvironment, old: s
             yield f"{name} is in the file already, and stays as it is."
         else:
             yield f"{name} is not in the file: {_instead(request.client)}"
+    if manifest.first_step is not None:  # which knows better what is missing
+        return
     required = {field.variable for field in manifest.form if field.is_required}
     for name in need.missing:
         if name in required and name not in old and f"{name}_FILE" not in need.variables:

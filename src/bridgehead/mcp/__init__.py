@@ -72,14 +72,21 @@ if TYPE_CHECKING:
     from .combined import combine, restrict
     from .dispatch import Dispatcher
     from .process import run_to_end, socket_loop, told_to_end
+    from .tasks.manager import Tasks
+    from .tasks.record import TaskRecord
+    from .tasks.store import MemoryTaskStore, TaskStore
 
 _LAZY = {
     "Dispatcher": ".dispatch",
     "Elicited": ".calls.input_requests",
     "InputRequest": ".calls.input_requests",
+    "MemoryTaskStore": ".tasks.store",
     "Root": ".calls.input_requests",
     "Sampled": ".calls.input_requests",
     "SamplingMessage": ".calls.input_requests",
+    "TaskRecord": ".tasks.record",
+    "TaskStore": ".tasks.store",
+    "Tasks": ".tasks.manager",
     "combine": ".combined",
     "elicitation": ".calls.input_requests",
     "elicitation_by_url": ".calls.input_requests",
@@ -149,6 +156,7 @@ __all__ = [
     "Lifespans",
     "Limits",
     "Link",
+    "MemoryTaskStore",
     "NoArguments",
     "Outcome",
     "Prompt",
@@ -159,6 +167,9 @@ __all__ = [
     "Root",
     "Sampled",
     "SamplingMessage",
+    "TaskRecord",
+    "TaskStore",
+    "Tasks",
     "TemplateItem",
     "Text",
     "TextResource",

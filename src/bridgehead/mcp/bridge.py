@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from .calls.context import Context, State
 from .changes import Changes
@@ -26,8 +26,11 @@ from .features.handlers import run_in_thread
 from .features.home import Extension, Home, Implementation, OutputSchemas
 from .features.prompts import Prompt
 from .features.resources import Resource, ResourceItem, Template, TemplateItem
-from .features.tools import Recall, Tool, ToolHints
+from .features.tools import GRACE_SECONDS, Recall, TaskSupport, Tool, ToolHints
 from .revisions import Revision
+
+if TYPE_CHECKING:
+    from .tasks.store import TaskStore
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Completer = Callable[[str, dict[str, str], Context[Any]], "list[str] | Awaitable[list[str]]"]
@@ -83,10 +86,17 @@ class Bridge(Home, Generic[State]):
         self.listers: dict[Home, ResourceLister] = {}
         """What lists resources beside the declared ones, by the bridge that declared it."""
         self.extensions: dict[str, Extension] = {}
+        self.task_store: Callable[[], TaskStore] | None = None
+        """Makes what keeps this bridge's tasks where it is served alone; None is in memory."""
 
     def instructions_for(self, revision: Revision) -> str | None:
         """Return what a client of a revision is told of the whole bridge."""
         return None if revision.name == self.contract_revision else self.instructions
+
+    @property
+    def has_tasks(self) -> bool:
+        """Tell whether any call can become a task."""
+        return any(tool.task is not None for tool in self.tools.values())
 
     @property
     def has_resources(self) -> bool:
@@ -126,6 +136,8 @@ class Bridge(Home, Generic[State]):
         app: str | None = None,
         visible_to: Visibility = "everyone",
         in_thread: bool = False,
+        task: TaskSupport | None = None,
+        task_grace_seconds: float = GRACE_SECONDS,
     ) -> Callable[[Function], Function]:
         """Declare a tool. A plain `def` must not block; what waits is `async def`.
 
@@ -137,6 +149,10 @@ class Bridge(Home, Generic[State]):
 
         `recall` is asked first, and may know the answer without the arguments being read. A tool whose calls
         cost money is `paid`, also where it changes nothing.
+
+        With `task`, a call that is not answered within the grace time becomes a task, for clients that can
+        take one; where it is `required`, others cannot call the tool. Without a grace time it is a task from
+        its start.
 
         `app` is the URI of an app that shows the answers. A tool that only makes sense beside an app is
         `visible_to` hosts that show apps ("app_hosts"), or to the page alone ("app").
@@ -163,6 +179,8 @@ class Bridge(Home, Generic[State]):
                 meta=meta,
                 recall=recall,
                 visible_to=visible_to,
+                task=task,
+                task_grace_seconds=task_grace_seconds,
             )
             self.add(self.tools, tool.name, tool)
             return handler

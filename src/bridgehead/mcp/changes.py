@@ -20,9 +20,10 @@ TOOLS = "notifications/tools/list_changed"
 PROMPTS = "notifications/prompts/list_changed"
 RESOURCES = "notifications/resources/list_changed"
 UPDATED = "notifications/resources/updated"
+TASKS = "notifications/tasks"
 
 Change = tuple[str, str | None]
-"""A notification's method, and the resource's URI where it is about one resource."""
+"""A notification's method, and the resource's URI or the task's id where it is about one of these."""
 
 
 def encode_change(change: Change) -> bytes:
@@ -39,8 +40,9 @@ class Listener:
     ) -> None:
         self.lists = lists
         self.uris = uris
-        self._encode = encode
-        self._waiting: dict[Change, None] = {}
+        self.encode = encode
+        self.waiting: dict[Change, None] = {}
+        """What there is to tell, in the order in which it happened."""
         self._wake: Event | None = None
         self._closed = False
 
@@ -53,8 +55,12 @@ class Listener:
         """Keep a change for the client if it wants to hear of it."""
         method, uri = change
         if (uri in self.uris) if uri is not None else (method in self.lists):
-            self._waiting[change] = None
-            self._rouse()
+            self.push(change)
+
+    def push(self, change: Change) -> None:
+        """Keep a change for the client, who wants to hear of it."""
+        self.waiting[change] = None
+        self._rouse()
 
     def _rouse(self) -> None:
         if self._wake is not None:
@@ -62,18 +68,16 @@ class Listener:
 
     def take(self) -> list[bytes]:
         """Take what there is to tell now, encoded."""
-        if not self._waiting:
-            return []
-        messages = [self._encode(change) for change in self._waiting]
-        self._waiting.clear()
+        messages = [self.encode(change) for change in self.waiting]
+        self.waiting.clear()
         return messages
 
     async def wait(self) -> bool:
         """Wait until there is something to take; False means that it is over."""
-        while not (self._waiting or self._closed):
+        while not (self.waiting or self._closed):
             self._wake = asyncio.Event()
             await self._wake.wait()
-        return bool(self._waiting)
+        return bool(self.waiting)
 
 
 class Changes:

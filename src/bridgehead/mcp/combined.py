@@ -67,6 +67,7 @@ def restrict(bridge: Bridge[Any], offers: Offers) -> Bridge[Any]:
         cache_scope=bridge.cache_scope,
         contract_revision=bridge.contract_revision,
     )
+    view.task_store = bridge.task_store
     return _fill(view, (bridge,), offers)
 
 

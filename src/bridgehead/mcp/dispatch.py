@@ -8,19 +8,20 @@ move the bytes that come back.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import UNSET
 
 from . import jsonrpc
 from .bridge import Bridge
-from .calls.context import Context, find_input_requests
+from .calls.context import BecameTask, Context, find_input_requests
+from .calls.multi_round import Keys
 from .calls.params import META_PREFIX, CancelledParams
 from .connection import Client, Connection, Outlet, Reply
-from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, Dialect, Failure, ProtocolError, ToolError
-from .features.tools import InvalidArguments, encode_result, error_result
-from .lazy_imports import asyncio, inspect, logging
+from .errors import METHOD_NOT_FOUND, ProtocolError
+from .features.handlers import close_unstarted
+from .lazy_imports import asyncio
 from .lifespan import Lifespans
 from .limits import Limits
 from .methods.request import Request, client_of, read
@@ -28,9 +29,8 @@ from .methods.table import Method
 from .revisions import V2026_07_28, Revision
 from .server import Body, Server
 
-_LONGEST_LOGGED = 300
-"""Characters of a refusal's words, in which what the client sent may be repeated."""
-
+if TYPE_CHECKING:
+    from .tasks.manager import Tasks
 
 OnError = Callable[[str, int], None]
 """Hears of each error of the protocol that a request is answered with: its method and the code."""
@@ -44,11 +44,15 @@ class Dispatcher(Server):
         bridge: Bridge[Any],
         *,
         limits: Limits | None = None,
-        state_key: bytes | None = None,
+        state_key: Keys | None = None,
         lifespans: Lifespans | None = None,
         on_error: OnError | None = None,
+        tasks: Tasks | None = None,
+        scope: str | None = None,
     ) -> None:
-        super().__init__(bridge, limits=limits, state_key=state_key, lifespans=lifespans)
+        super().__init__(
+            bridge, limits=limits, state_key=state_key, lifespans=lifespans, tasks=tasks, scope=scope
+        )
         self._on_error = on_error
         # Every result of the stateless era begins in the same way, so that is encoded once.
         self._server_meta = {META_PREFIX + "serverInfo": bridge.info.fit(V2026_07_28)}
@@ -175,7 +179,7 @@ class Dispatcher(Server):
         answer: bytes | None = None
         try:
             if context.cancelled:  # between its arrival and its turn: then it must not begin
-                _close_unstarted(work)
+                close_unstarted(work)
             else:
                 answer = self._envelope(context, await work)
         except BaseException as error:
@@ -204,55 +208,21 @@ class Dispatcher(Server):
         return jsonrpc.result(context.request_id, head + tail)
 
     def _answer_failure(self, context: Context[Any], request: Request, error: BaseException) -> bytes:
-        """Answer for a handler that did not return: it asks the client something, or it failed."""
+        """Answer for a handler that did not return: it asks the client something, goes on, or failed."""
         try:
             if asked := find_input_requests(error):
-                return self._require_input(context, self.multi_round.pause(context, request.params, asked))
-            dialect = context.dialect.for_revision(context.revision)
-            return self._report(context, _translate(dialect, error), error)
+                return self._answer_as(
+                    context, "input_required", self.multi_round.pause(context, request.params, asked)
+                )
+            if isinstance(error, BecameTask):
+                return self._answer_as(context, "task", error.described)
+            from .calls.failures import give_failure  # which only a call that fails needs
+
+            return self._envelope(context, give_failure(context, error))
         except ProtocolError as failure:
             self._note(request, failure)
             raise
-        except Exception as another:  # noqa: BLE001  (what was to be said cannot be said)
-            return self._report(context, None, another)
 
-    def _require_input(self, context: Context[Any], input_requests: dict[str, Any]) -> bytes:
-        body = {"resultType": "input_required", "_meta": self._server_meta, **input_requests}
+    def _answer_as(self, context: Context[Any], kind: str, members: dict[str, Any]) -> bytes:
+        body = {"resultType": kind, "_meta": self._server_meta, **members}
         return jsonrpc.result(context.request_id, jsonrpc.encode(body))
-
-    def _report(self, context: Context[Any], failure: Failure | None, cause: BaseException) -> bytes:
-        """Report a failure as the bridge's dialect has it; a bug (no failure) leaves only its reference."""
-        if failure is None:
-            failure = context.dialect.bug(_log_bug(context, cause))
-        elif isinstance(failure, ProtocolError):
-            said = failure.message[:_LONGEST_LOGGED]
-            logging.getLogger("bridgehead.mcp").info("%s refused: %s", context.method, said)
-        if isinstance(failure, ToolError) and context.method == "tools/call":
-            return self._envelope(context, encode_result(error_result(failure), context.revision))
-        if isinstance(failure, ToolError):
-            failure = ProtocolError(INTERNAL_ERROR, failure.message)
-        raise failure from cause
-
-
-def _translate(dialect: Dialect, error: BaseException) -> Failure | None:
-    """Put what ended a call into the words of the bridge's dialect; None is a bug."""
-    if isinstance(error, InvalidArguments):
-        return dialect.invalid_arguments(error.tool, str(error))
-    return dialect.translate(error) if isinstance(error, Exception) else None
-
-
-def _close_unstarted(work: Coroutine[Any, Any, Any]) -> None:
-    """Close work that has not begun, and the work that it was to wait for."""
-    awaited = [value for value in inspect.getcoroutinelocals(work).values() if inspect.iscoroutine(value)]
-    work.close()
-    for inner in awaited:
-        _close_unstarted(inner)
-
-
-def _log_bug(context: Context[Any], error: BaseException) -> str:
-    import secrets  # only a bug needs it
-
-    reference = secrets.token_hex(4)
-    log = logging.getLogger("bridgehead.mcp")
-    log.error("bug %s in %s (request %r)", reference, context.method, context.request_id, exc_info=error)
-    return reference

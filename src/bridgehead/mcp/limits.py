@@ -49,5 +49,17 @@ class Limits(Struct, frozen=True, kw_only=True):
     """How long a dropped stream's work goes on, and its events are kept, waiting for its client."""
     keep_alive_seconds: float = 15.0
     """A silent event stream gets a comment this often, so that nothing on the way closes it."""
+    tasks: int = 10_000
+    """Tasks kept at once, running or ended, over all callers."""
+    tasks_per_caller: int = 500
+    """Those of one caller."""
+    task_bytes: int = 128 * 1024 * 1024
+    """Bytes of results that are kept for tasks, over all callers."""
+    task_bytes_per_caller: int = 32 * 1024 * 1024
+    """Those of one caller, and so the largest result of a task."""
+    task_seconds: float = 3600.0
+    """How long a task is kept from its creation on; work that takes longer is stopped."""
+    task_poll_seconds: float = 0.5
+    """How often clients are asked to look how a task stands."""
     body_seconds: float = 30.0
     """How long an HTTP client may take to send its body."""

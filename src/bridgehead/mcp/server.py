@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import changes
 from .bridge import Bridge
 from .calls.context import Context
-from .calls.multi_round import MultiRound
+from .calls.multi_round import Keys, MultiRound
 from .changes import Listener
 from .connection import Client, Connection, Outlet
 from .features.home import Home
 from .lazy_imports import asyncio
 from .lifespan import Lifespan, Lifespans
 from .limits import Limits
+
+if TYPE_CHECKING:
+    from .tasks.manager import Tasks
 
 Body = tuple[bytes, dict[str, Any] | None]
 """An encoded result object, and the `_meta` that is to go into it."""
@@ -35,8 +38,10 @@ class Server:
         bridge: Bridge[Any],
         *,
         limits: Limits | None = None,
-        state_key: bytes | None = None,
+        state_key: Keys | None = None,
         lifespans: Lifespans | None = None,
+        tasks: Tasks | None = None,
+        scope: str | None = None,
     ) -> None:
         self.bridge = bridge
         self.limits = limits or Limits()
@@ -45,8 +50,23 @@ class Server:
         self.streams: set[Listener] = set()
         """The open `subscriptions/listen` streams."""
         self.multi_round = MultiRound(state_key, self.limits.request_state_seconds)
+        self.scope = bridge.info.name if scope is None else scope
+        """What tells the tasks made here from those of other servers that keep theirs in the same place."""
+        self._shared_tasks = tasks
+        self._own_tasks: Tasks | None = None
         self._bodies: dict[Any, Body] = {}
         self._bodies_generation = 0
+
+    @property
+    def tasks(self) -> Tasks:
+        """The tasks of this process: those it shares with other servers, or its own."""
+        if self._shared_tasks is not None:
+            return self._shared_tasks
+        if self._own_tasks is None:
+            from .tasks.manager import Tasks  # which nothing needs before there is a task
+
+            self._own_tasks = Tasks(self.limits, self.bridge.task_store)
+        return self._own_tasks
 
     # --- the bridge's life ---------------------------------------------------------------------------------
 
@@ -57,6 +77,8 @@ class Server:
 
     async def stop(self) -> None:
         """Let go of it, within the limit."""
+        if self._own_tasks is not None:
+            await self._own_tasks.stop()
         within = self.limits.shutdown_seconds
         await asyncio.gather(*(self.lifespans[home].stop(within) for home in self.bridge.homes))
 

@@ -183,7 +183,7 @@ def _serve_http(bridge: Bridge[Service], settings: MercurySettings) -> int:
 def first_step(settings: MercurySettings) -> str:
     """Ask for the key where there is none."""
     if not settings.api_keys and settings.api_key_file is None:
-        return "There is no API key yet: set MERCURY_API_KEY (keys are made at platform.inceptionlabs.ai)."
+        return "Set MERCURY_API_KEY to a key from platform.inceptionlabs.ai, and run this again."
     return "Ask your agent: “Let Mercury write a regular expression for ISO dates.”"
 
 

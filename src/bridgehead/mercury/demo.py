@@ -6,14 +6,11 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.live import Live
-from rich.panel import Panel
-from rich.text import Text
 
 from bridgehead.runtime.demo_script import HOME, DemoScript
 from bridgehead.runtime.manifest import Trial
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
 
 _KEY = "sk_only_for_this_demo"
 _DELAY_MS = "12"
-_FRAMES = 30
 _STORY = [{"role": "user", "content": "Tell me how a bridge is built, in 90 words"}]
 
 
@@ -55,33 +51,29 @@ def show_demo(console: Console) -> bool:
             "BRIDGEHEAD_STATE_DIR": state,
         }
         with DemoScript(console, "mercury", environment) as guide:
-            _show_streams(guide, console)
+            _show_streams(guide)
             _show_code(guide)
             _show_care(guide)
     return not guide.failures
 
 
-def _show_streams(guide: DemoScript, console: Console) -> None:
-    with _growing(console, "as it is written") as append:
-        result = guide.call(
-            "A completion, streamed into the terminal as it arrives.",
-            "mercury_chat_stream",
-            {"messages": _STORY, "max_tokens": 200},
-            lambda notice: append(notice.get("message", "")),
-        )
+def _show_streams(guide: DemoScript) -> None:
+    ask = {"messages": _STORY, "max_tokens": 200}
+    result = guide.call_live(
+        "A completion, streamed into the terminal as it arrives.", "mercury_chat_stream", ask
+    )
     metadata = result["structuredContent"]["metadata"]
     guide.expect(metadata["usage"]["completion_tokens"] == 90)  # noqa: PLR2004 - as many as asked for
     guide.say(
         f"First token after {metadata['time_to_first_token_ms']:.0f} ms, then "
         f"{metadata['tokens_per_second']:.0f} tokens a second, for ${metadata['cost_usd']:.6f}."
     )
-    with _growing(console, "as it is refined", is_replaced=True) as replace:
-        result = guide.call(
-            "The same while diffusing: the whole text is there at once, and gets clearer.",
-            "mercury_chat_stream",
-            {"messages": _STORY, "max_tokens": 200, "diffusing": True},
-            lambda notice: replace(notice.get("message", "")),
-        )
+    result = guide.call_live(
+        "The same while diffusing: the whole text is there at once, and gets clearer.",
+        "mercury_chat_stream",
+        {**ask, "diffusing": True},
+        is_replaced=True,
+    )
     guide.expect(not result.get("isError"))
 
 
@@ -114,21 +106,6 @@ def _show_care(guide: DemoScript) -> None:
     guide.expect(wrong["isError"] and "mercury-3" in wrong["content"][0]["text"])
     guide.expect(dear["isError"] and "BUDGET_EXCEEDED" in dear["content"][0]["text"])
     guide.expect(used["structuredContent"]["budget"]["left_usd"] > 0)
-
-
-@contextmanager
-def _growing(console: Console, title: str, *, is_replaced: bool = False) -> Iterator[Callable[[str], None]]:
-    """Show a text that changes; gives what to call with each piece of it."""
-    text = Text()
-    with Live(Panel(text, title=title, expand=False), console=console, refresh_per_second=_FRAMES) as live:
-
-        def change(piece: str) -> None:
-            if is_replaced:
-                text.truncate(0)
-            text.append(piece)
-            live.refresh()
-
-        yield change
 
 
 @contextmanager

@@ -22,6 +22,7 @@ __all__ = [
     "plugins",
     "settings",
     "stores",
+    "tasks",
     "timing",
     "tool_filter",
 ]

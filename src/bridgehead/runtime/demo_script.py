@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console, RenderableType
+from rich.live import Live
 from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
@@ -24,6 +25,9 @@ from rich.text import Text
 REVISION = "2025-11-25"
 LONGEST = 1200
 """Characters of an answer that are shown; the rest is counted."""
+MAX_LINES = 40
+FRAMES = 30
+"""How often a second what is live is drawn."""
 COMMAND = (sys.executable, "-m", "bridgehead")
 HOME = str(Path(__file__).parents[2])
 """Where this package was found: the bridge must be of the same one, also out of an unpacked archive."""
@@ -85,19 +89,42 @@ class DemoScript:
         self, why: str, tool: str, arguments: dict[str, Any], on_progress: Progress | None = None
     ) -> dict[str, Any]:
         """Call a tool, show the call and its answer, and return the result."""
+        self._show_call(why, tool, arguments)
+        result = self._call(tool, arguments, on_progress)
+        text = "\n".join(block.get("text", block["type"]) for block in result["content"])
+        is_error = result.get("isError", False)
+        self._show("←", "red" if is_error else "green", Panel(Text(_readable(text)), expand=False))
+        return result
+
+    def call_live(
+        self, why: str, tool: str, arguments: dict[str, Any], *, is_replaced: bool = False
+    ) -> dict[str, Any]:
+        """Call a tool whose answer is shown once, as it grows; or as each state of it replaces the last."""
+        self._show_call(why, tool, arguments)
+        text = Text()
+        panel = _row("←", "green", Panel(text, expand=False))
+        with Live(panel, console=self._console, refresh_per_second=FRAMES) as live:
+
+            def change(notice: dict[str, Any]) -> None:
+                if is_replaced:
+                    text.truncate(0)
+                text.append(notice.get("message", ""))
+                live.refresh()
+
+            return self._call(tool, arguments, change)
+
+    def _show_call(self, why: str, tool: str, arguments: dict[str, Any]) -> None:
         self.say(why)
         asked = ", ".join(
             f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items()
         )
         self._show("→", "cyan", Text(_short(f"{tool}({asked})")))
+
+    def _call(self, tool: str, arguments: dict[str, Any], on_progress: Progress | None) -> dict[str, Any]:
         params: dict[str, Any] = {"name": tool, "arguments": arguments}
         if on_progress is not None:
             params["_meta"] = {"progressToken": "shown"}
-        result = self.request("tools/call", params, on_progress)
-        text = "\n".join(block.get("text", block["type"]) for block in result["content"])
-        is_error = result.get("isError", False)
-        self._show("←", "red" if is_error else "green", Panel(Text(_short(text)), expand=False))
-        return result
+        return self.request("tools/call", params, on_progress)
 
     def request(
         self, method: str, params: dict[str, Any], on_progress: Progress | None = None
@@ -155,9 +182,22 @@ class DemoScript:
         return message
 
     def _show(self, arrow: str, colour: str, what: RenderableType) -> None:
-        row = Table.grid(padding=(0, 1))
-        row.add_row(f"  [bold {colour}]{arrow}[/]", what)
-        self._console.print(row)
+        self._console.print(_row(arrow, colour, what))
+
+
+def _row(arrow: str, colour: str, what: RenderableType) -> Table:
+    row = Table.grid(padding=(0, 1))
+    row.add_row(f"  [bold {colour}]{arrow}[/]", what)
+    return row
+
+
+def _readable(text: str) -> str:
+    """Lay JSON out in lines, and shorten anything by whole lines."""
+    with suppress(ValueError):
+        text = json.dumps(json.loads(text), ensure_ascii=False, indent=2)
+    lines = text.splitlines()
+    left = len(lines) - MAX_LINES
+    return _short(text) if left <= 0 else "\n".join([*lines[:MAX_LINES], f"… and {left:,} more lines"])
 
 
 def _short(text: str) -> str:

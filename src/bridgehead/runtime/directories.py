@@ -1,17 +1,51 @@
-"""Directories: where files of ours live on this machine, private to the user."""
+"""Directories: where state lives, in folders private to the user or on servers that replicas share."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from .errors import StorageError
-from .settings import PATH, Kind, Setting, Settings
+from .settings import PATH, Kind, Setting, Settings, number
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 APPLICATION = "bridgehead"
 _PRIVATE = 0o700
+_SHORTEST_KEY = 32
+REDIS_SCHEMES = ("redis", "rediss", "valkey", "valkeys", "unix", "redis+sentinel", "rediss+sentinel")
+
+
+def _redis_url(text: str) -> str:
+    scheme, mark, rest = text.partition("://")
+    if scheme not in REDIS_SCHEMES or not mark or not rest:
+        raise ValueError(text)
+    return text
+
+
+def _keys(text: str) -> tuple[str, ...]:
+    keys = tuple(key for key in (piece.strip() for piece in text.split(",")) if key)
+    if any(len(key) < _SHORTEST_KEY for key in keys):
+        raise ValueError
+    return keys
+
+
+def _address(text: str) -> str:
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(f"//{text}")
+    if not parts.hostname or parts.netloc != text or (parts.port or 0) < 0:
+        raise ValueError(text)
+    return text
+
+
+ADDRESS = Kind(_address, "a host, or a host and a port such as 10.0.0.7:3001")
+REDIS_URL = Kind(
+    _redis_url, "an address such as redis://cache:6379/0, rediss://… or redis+sentinel://a,b/name"
+)
+STATE_KEYS = Kind(
+    _keys, f"random keys of {_SHORTEST_KEY} or more characters, separated by commas", "list of keys"
+)
 
 
 class StateSettings(Settings):
@@ -24,6 +58,48 @@ class StateSettings(Settings):
         "Where backups, usage totals and other state is kept.",
         shown="the user's state directory",
     )
+
+
+class ReplicaSettings(Settings):
+    """What several replicas agree through; without it, everything is this process's."""
+
+    redis_url = Setting(
+        "BRIDGEHEAD_REDIS_URL",
+        REDIS_URL,
+        None,
+        "Redis or Valkey, through which replicas agree on limits, budgets, changes, sessions and tasks.",
+    )
+    redis_seconds = Setting(
+        "BRIDGEHEAD_REDIS_SECONDS",
+        number(0.001, 10),
+        0.05,
+        "How long a call waits for Redis before it goes on without it, or fails where money is at stake.",
+    )
+    state_keys = Setting(
+        "BRIDGEHEAD_STATE_KEYS",
+        STATE_KEYS,
+        (),
+        "Keys for what clients carry between requests, the same on all replicas: the first seals, all open.",
+        secret=True,
+        shown="one made at the start",
+    )
+
+    replica_address = Setting(
+        "BRIDGEHEAD_REPLICA_ADDRESS",
+        ADDRESS,
+        None,
+        "Where other replicas reach this one to forward requests of its sessions: a host, or host:port.",
+        shown="this machine's address and a free port",
+    )
+
+    def derive_keys(self, purpose: str) -> tuple[bytes, ...]:
+        """Return the keys for one purpose, or one of this process alone: what one opens, no other does."""
+        import hmac
+        from secrets import token_bytes
+
+        label = f"bridgehead {purpose}".encode()
+        made = tuple(hmac.digest(key.encode(), label, "sha256") for key in self.state_keys)
+        return made or (token_bytes(_SHORTEST_KEY),)
 
 
 def user_data(part: str) -> Path:

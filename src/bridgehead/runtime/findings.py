@@ -31,12 +31,13 @@ class Finding(Struct, frozen=True):
 def table(findings: Iterable[Finding]) -> Table:
     """Lay findings out for a terminal."""
     from rich.markup import escape
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    grid = Table.grid(padding=(0, 1))
+    grid = Table.grid(Column(), Column(), Column(overflow="fold"), padding=(0, 1))
     for finding in findings:
-        advice = f"\n[dim]→ {escape(finding.advice)}[/]" if finding.advice else ""
-        what, text = f"[bold]{escape(finding.what)}[/]", escape(finding.text)
+        # What to do is what a reader looks for: it stands out, the fact before it does not.
+        advice = f"\n[bold]→ {escape(finding.advice)}[/]" if finding.advice else ""
+        what, text = escape(finding.what), f"[dim]{escape(finding.text)}[/]"
         grid.add_row(_MARKS[finding.verdict], what, text + advice)
     return grid
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bridgehead.mcp.revisions import HANDSHAKE
-from tests.aoc.data import CONTRACT, Data, entry
+from tests.aoc.data import CONTRACT, ONLY_FILES, Data, entry
 from tests.support.checked import CheckedClient, connect
 
 
@@ -181,6 +181,28 @@ async def test_measures_never_meet_on_one_board(data: Data) -> None:
     assert "2 runs of execution time not shown: measure=execution." in text
 
 
+async def test_a_model_without_solving_times_is_found_on_the_other_board(data: Data) -> None:
+    data.put_speeds(1, [entry("solver", 5), entry("runner", 7, measure="execution")])
+    async with connect(data.bridge()) as client:
+        found = await client.call("speed_leaderboard", {"llm": "RUNNER"})
+        missing = await client.text("speed_leaderboard", {"llm": "walker"})
+        not_solving = await client.text("speed_leaderboard", {"llm": "runner", "measure": "solving"})
+
+    assert found["structuredContent"]["measure"] == "execution"
+    assert standing(found["structuredContent"]) == [(1, "runner")]
+    assert missing == "No runs of 'walker' are recorded. Known models: runner, solver."
+    assert not_solving.startswith("No runs are recorded for this.")
+
+
+async def test_a_model_without_a_puzzle_in_common_is_not_compared(data: Data) -> None:
+    data.put_speeds(1, [entry("often", time) for time in (28, 29, 30, 31, 32)])
+    data.put_speeds(2, [entry("once", 2)])
+
+    assert "once (provisional): median 2 ms, no puzzle shared with the leader; " in await said(
+        data, "speed_leaderboard"
+    )
+
+
 async def test_a_board_of_nothing_but_execution_time_is_shown_without_asking(data: Data) -> None:
     data.put_speeds(1, [entry("a", 4, measure="execution")])
 
@@ -197,6 +219,7 @@ async def test_what_is_claimed_and_what_is_measured_is_marked(data: Data) -> Non
     assert "; 1 of them claimed" in text
 
 
+@ONLY_FILES
 async def test_a_byte_order_mark_is_fine_everywhere(data: Data) -> None:
     mark = b"\xef\xbb\xbf"
     (data.folder / "aliases.json").write_bytes(mark + b'{"gpt4": ["gpt-4"]}')
@@ -210,6 +233,7 @@ async def test_a_byte_order_mark_is_fine_everywhere(data: Data) -> None:
     assert data.speeds_file(1).read_bytes().startswith(mark)
 
 
+@ONLY_FILES
 async def test_a_board_is_new_when_records_or_aliases_have_changed(data: Data) -> None:
     data.put_speeds(1, [entry("a", 5)])
 
@@ -227,6 +251,7 @@ async def test_a_board_is_new_when_records_or_aliases_have_changed(data: Data) -
         assert await rows(client) == []
 
 
+@ONLY_FILES
 @pytest.mark.parametrize("tool", ["speed_leaderboard", "speed_history"])
 async def test_a_corrupt_file_blocks_only_questions_about_its_day(data: Data, tool: str) -> None:
     data.put_speeds(1, [entry("a", 1)])
@@ -247,6 +272,7 @@ async def test_a_corrupt_file_blocks_only_questions_about_its_day(data: Data, to
     assert str(data.speeds_file(3)) in error["message"]
 
 
+@ONLY_FILES
 async def test_a_corrupt_file_does_not_stop_completion(data: Data) -> None:
     data.put_speeds(1, [entry("gpt4", 1)])
     data.put_speeds(3, b"{")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bridgehead.aoc.files.names import canonical_name
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.mcp.revisions import REVISIONS
-from tests.aoc.data import CONTRACT, Data, entry, locked
+from tests.aoc.data import CONTRACT, ONLY_FILES, Data, entry, locked
 from tests.support.checked import connect
 from tests.support.messages import call
 from tests.support.stdio_peer import Peer
@@ -84,6 +84,7 @@ async def test_the_newest_record_is_the_first_in_the_file(data: Data) -> None:
     assert [e["speedMs"] for e in data.entries(1)] == [3, 2, 1]
 
 
+@ONLY_FILES
 async def test_older_keys_and_unknown_ones_are_read_and_kept(data: Data) -> None:
     older = {
         "llm": "gpt4",
@@ -131,6 +132,7 @@ async def test_any_name_comes_back_in_its_one_spelling(data: Data, name: str) ->
 CORRUPT = [b"", b"{", b'{"day": 2, "entries": []}', b'{"day": 1, "entries": [], "entries": []}']
 
 
+@ONLY_FILES
 @pytest.mark.parametrize("content", CORRUPT)
 async def test_a_corrupt_file_is_refused_by_name_and_never_changed(data: Data, content: bytes) -> None:
     data.put_speeds(1, content)
@@ -143,6 +145,7 @@ async def test_a_corrupt_file_is_refused_by_name_and_never_changed(data: Data, c
     assert data.speeds_file(1).read_bytes() == content
 
 
+@ONLY_FILES
 async def test_a_folder_in_the_place_of_the_file_is_refused(data: Data) -> None:
     data.speeds_file(1).mkdir(parents=True)
 
@@ -151,6 +154,7 @@ async def test_a_folder_in_the_place_of_the_file_is_refused(data: Data) -> None:
     assert (error["code"], data.speeds_file(1).is_dir()) == (-1, True)
 
 
+@ONLY_FILES
 async def test_a_lock_that_is_held_too_long_is_a_clear_error(data: Data) -> None:
     before = data.put_speeds(1, [entry("gpt4", 1)])
     with locked(data.speeds):
@@ -226,6 +230,7 @@ async def test_figures_and_the_average_are_of_one_measure(data: Data) -> None:
     assert answer["structuredContent"]["n"] == 2
 
 
+@ONLY_FILES
 async def test_the_original_programs_key_is_written_where_the_setting_says_so(data: Data) -> None:
     await recorded(data, RUN, AOC_RECORD_KEYS="speed_ms")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bridgehead.host.workers.forwarding import WorkerGone
+from bridgehead.host.workers.forwarding import WorkerGone, Workers
 from bridgehead.host.workers.sharding import ShardedApplication
 from bridgehead.mcp import Limits
 
@@ -15,8 +15,7 @@ OWN = 1
 class Fleet:
     """Three workers, of which we are the second; the last one has gone."""
 
-    index = OWN
-    ports = (1001, 1002, 1003)
+    owner_of = Workers(OWN, (1001, 1002, 1003), b"secret").owner_of
 
     async def forward(self, owner: int, request: Any, body: bytes) -> str:
         if owner == 2:

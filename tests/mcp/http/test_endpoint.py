@@ -139,12 +139,11 @@ async def test_headers_that_repeat_arguments_must_fit(
         assert answer["error"]["code"] == -32020
 
 
-async def test_arguments_that_cannot_be_read_are_the_tools_own_problem(server: Server) -> None:
+async def test_arguments_that_are_not_utf_8_are_a_parse_error(server: Server) -> None:
     message = stateless("tools/call", call("routed", {"region": "broken"}), 1)
-    server.checker.asked(message)
     body = encode(message).replace(b"broken", b"\xff")
-    answer = await server.json(await server.post(body, mirrored(message)))
-    assert answer["result"]["isError"] is True
+    answer = await server.json(await server.post(body, mirrored(message)), 400)
+    assert (answer["error"]["code"], answer["id"]) == (-32700, None)
 
 
 async def test_arguments_that_are_no_object_are_the_tools_own_problem(server: Server) -> None:

@@ -16,7 +16,13 @@ ONLY_HANDSHAKE = {
     "resources/subscribe",
     "resources/unsubscribe",
 }
-ONLY_STATELESS = {"server/discover", "subscriptions/listen"}
+ONLY_STATELESS = {
+    "server/discover",
+    "subscriptions/listen",
+    "tasks/get",
+    "tasks/update",
+    "tasks/cancel",
+}
 ALWAYS = {"initialize", "ping", "server/discover", "subscriptions/listen"}
 
 

@@ -15,7 +15,7 @@ from bridgehead.mercury.api import wire
 from bridgehead.mercury.api.redaction import redact_json
 from bridgehead.mercury.api.stream import StreamedAnswer
 from bridgehead.runtime import logs
-from tests.mercury.one_answer import answering, completion
+from tests.mercury.one_answer import answering, completion, one_answer
 from tests.mercury.process import KEY
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -28,6 +28,9 @@ CALLS: dict[str, dict[str, Any]] = {
     "mercury_chat_stream": ASK,
     "mercury_fim_completion": {"prompt": "a", "suffix": "b", "model": "m"},
     "mercury_edit_completion": {"prompt": "<|code_to_edit|>a<|/code_to_edit|>", "model": "m"},
+    "mercury_apply_edit": {"original": "a", "update": "b", "model": "m"},
+    "mercury_next_edit": {"content": "a", "path": "a.py", "model": "m"},
+    "mercury_decide": {"state": "s", "questions": [{"name": "q", "type": "noul"}], "model": "m"},
     "mercury_batch": {"prompts": ["one", "two"]},
     "mercury_list_models": {},
     "mercury_usage": {},
@@ -36,6 +39,7 @@ TOOL_CALL = {"index": 0, "id": KEY, "type": "function", "function": {"name": KEY
 ANSWER = completion(
     model=KEY,
     warning=[ECHO],
+    answers={KEY: {"type": "choice", "choice": KEY, "probabilities": {KEY: 0.9}, "legend": {"1": ECHO}}},
     choices=[{"message": {"content": ECHO, "tool_calls": [TOOL_CALL]}, "finish_reason": KEY}],
 )
 CHUNKS = [
@@ -93,6 +97,38 @@ async def test_a_key_that_the_upstream_repeats_comes_out_nowhere(
     assert written.count('"event":"call"') >= len(CALLS)
     assert KEY not in seen + written
     assert "***" in seen
+
+
+OF_PROVIDER, IN_FILE = "sk_of_provider_0123456789", "sk_in_file_0123456789abc"
+
+
+@pytest.mark.parametrize("key", [OF_PROVIDER, IN_FILE])
+@pytest.mark.parametrize("status", [200, 401])
+async def test_the_key_of_a_route_comes_out_nowhere_either(
+    tmp_path: Path, log: io.StringIO, key: str, status: int
+) -> None:
+    seen: list[bytes] = []
+    (tmp_path / "key").write_text(IN_FILE)
+    body = json.dumps(ANSWER if status == 200 else {"error": {"message": ECHO}}).replace(KEY, key).encode()
+    async with one_answer(status, body, seen=seen) as url:
+        routes = tmp_path / "routes.toml"
+        own = f'key = "{key}"' if key == OF_PROVIDER else f'key_file = "{tmp_path / "key"}"'
+        routes.write_text(
+            f'[providers.other]\nurl = "{url}"\n{own}\n[[routes]]\nmodel = "fast"\nto = ["other/m"]\n'
+        )
+        async with answering(
+            200, completion(), tmp_path, MERCURY_ROUTES_FILE=str(routes), LOG_CONTENT="1"
+        ) as client:
+            answers = [
+                await client.call(tool, {**CALLS[tool], "model": "fast"}, _meta={"progressToken": tool})
+                for tool in ("mercury_chat_completion", "mercury_chat_stream", "mercury_batch")
+            ]
+            answers += [await client.call(tool) for tool in ("mercury_usage", "mercury_list_models")]
+            said = json.dumps([client.sent, answers])
+
+    assert seen, "the provider was asked"
+    assert key not in said + log.getvalue()
+    assert "***" in said
 
 
 @given(st.text(max_size=20), st.lists(st.integers(1, 8), min_size=1), st.text(max_size=20))

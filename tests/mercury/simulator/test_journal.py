@@ -76,6 +76,7 @@ async def test_it_can_be_read_and_emptied_from_another_process(api: Simulator, r
     assert [one["path"] for one in shown] == ["/v1/chat/completions", "/v1/models"]
     assert [one["body"] for one in shown] == [chat("Well?"), None]
     assert shown[0]["status"] == 200
+    assert shown[0]["headers"]["authorization"] == "Bearer ***"
     assert len(api.requests) == 0
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bridgehead.runtime.http import ConnectionBroken
-from bridgehead.runtime.http.connection import MAX_HEAD_BYTES
+from bridgehead.runtime.http.connection import MAX_HEAD_BYTES, STALE_SECONDS, limit_staleness
 from tests.runtime.http.peers import NOTHING, address, ask, ask_once, open_pool, repeating, saying
 from tests.support.tcp import serving
 
@@ -229,3 +229,10 @@ async def test_a_body_whose_source_fails_ends_the_request() -> None:
         with pytest.raises(ConnectionBroken, match="no more"):
             async with pool.request("POST", "/", (), pieces()):
                 pass
+
+
+def test_how_long_a_close_can_cross_a_request_follows_from_the_time_to_connect() -> None:
+    near, far, very_far = (limit_staleness(seconds) for seconds in (0.001, 0.2, 30.0))
+
+    assert near < far < very_far == STALE_SECONDS
+    assert near < 0.3  # in which no model has answered anything that could be billed

@@ -15,7 +15,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -60,8 +60,34 @@ class Step(Struct, omit_defaults=True):
 _decode = msgspec.json.Decoder(Step).decode
 
 
+class AttemptStore(Protocol):
+    """Where attempts are: in files, or in a database. Blocks."""
+
+    def append(self, day: int, steps: list[Step]) -> None:
+        """Store steps durably."""
+        ...
+
+    def find(self, attempt: str) -> tuple[int, list[Step]]:
+        """Return the day and the steps of one attempt; no steps where there is no such attempt."""
+        ...
+
+    def steps(self, day: int) -> list[Step]:
+        """Return the steps of a day, the oldest first."""
+        ...
+
+    def identity(self) -> object:
+        """Return what changes when any attempt does."""
+        ...
+
+    def counts(
+        self, filters: Filters, name_of: Callable[[str], str], now: float
+    ) -> dict[Measure, dict[str, AttemptCounts]]:
+        """Count attempts by measure and model, on the day and phase that the filters name."""
+        ...
+
+
 class Attempts:
-    """The attempts of one event."""
+    """The attempts of one event in files."""
 
     def __init__(self, folder: str, lock_wait: float) -> None:
         self._folder = folder
@@ -120,13 +146,20 @@ class Attempts:
     ) -> dict[Measure, dict[str, AttemptCounts]]:
         """Count attempts by measure and model, on the day and phase that the filters name."""
         days = layout.DAYS if filters.day is None else (filters.day,)
-        steps = [step for day in days for step in self.steps(day) if filters.phase in {None, step.phase}]
-        by_measure: dict[Measure, dict[str, AttemptCounts]] = {}
-        for (measure, llm), of_model in _group(steps, name_of).items():
-            counted = _count(of_model, now)
-            if counted.attempts:
-                by_measure.setdefault(measure, {})[llm] = counted
-        return by_measure
+        return count_attempts((step for day in days for step in self.steps(day)), filters, name_of, now)
+
+
+def count_attempts(
+    steps: Iterable[Step], filters: Filters, name_of: Callable[[str], str], now: float
+) -> dict[Measure, dict[str, AttemptCounts]]:
+    """Count the attempts whose last steps, at least, are given in their order."""
+    fitting = [step for step in steps if filters.phase in {None, step.phase}]
+    by_measure: dict[Measure, dict[str, AttemptCounts]] = {}
+    for (measure, llm), of_model in _group(fitting, name_of).items():
+        counted = _count(of_model, now)
+        if counted.attempts:
+            by_measure.setdefault(measure, {})[llm] = counted
+    return by_measure
 
 
 def _decode_lines(data: bytes) -> Iterable[Step]:
@@ -176,7 +209,7 @@ MAX_RUNNING = 10_000
 class Stopwatch:
     """The attempts that run."""
 
-    def __init__(self, attempts: Attempts, clock: Clock) -> None:
+    def __init__(self, attempts: AttemptStore, clock: Clock) -> None:
         self._attempts = attempts
         self._clock = clock
         self._began: dict[str, float] = {}

@@ -111,7 +111,8 @@ def encode_entry(entry: NewEntry, key: RecordKey = "speedMs") -> bytes:
         entry.time,
         encode(entry.timestamp),
     )
-    for name, value in ((b"measure", entry.measure), (b"source", entry.source)):
+    newer = ((b"measure", entry.measure), (b"source", entry.source), (b"withdrawn", entry.withdrawn))
+    for name, value in newer:
         if value is not None:
             line += b', "%b": %b' % (name, encode(value))
     return line + b"}"

@@ -61,11 +61,22 @@ class _Page(Struct):
 
     def take(self, entry: NewEntry) -> Recorded:
         """Count a record that has been written."""
-        runs = self.runs.setdefault(entry.group, Runs([]))
-        runs.add(entry.time, is_claimed=entry.source in {None, CLAIMED})
-        other = self.runs.get(entry.group._replace(phase=3 - entry.phase), Runs([]))
-        average = (runs.total + other.total) // (len(runs.ordered) + len(other.ordered))
-        return Recorded(entry, figures([runs]), average)
+        return take_run(self.runs, entry)
+
+
+def take_run(groups: dict[Group, Runs], entry: NewEntry) -> Recorded:
+    """Count a record that has been stored among the runs of its day."""
+    runs = groups.setdefault(entry.group, Runs([]))
+    runs.add(entry.time, is_claimed=entry.source in {None, CLAIMED})
+    return describe_run(groups, entry)
+
+
+def describe_run(groups: dict[Group, Runs], entry: NewEntry) -> Recorded:
+    """Tell what the runs of a day come to, with a record that counts among them."""
+    runs = groups.get(entry.group) or Runs([entry.time])  # taken back meanwhile, it counts for itself
+    other = groups.get(entry.group._replace(phase=3 - entry.phase), Runs([]))
+    average = (runs.total + other.total) // (len(runs.ordered) + len(other.ordered))
+    return Recorded(entry, figures([runs]), average)
 
 
 class DayFile:

@@ -80,6 +80,8 @@ class NewEntry(Struct, frozen=True):
     timestamp: str
     measure: Measure | None = None
     source: Source | None = None
+    withdrawn: str | None = None
+    """When it was taken back; only one that is moved from elsewhere comes so."""
 
     @property
     def group(self) -> Group:

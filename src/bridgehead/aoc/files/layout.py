@@ -12,6 +12,7 @@ import re
 from typing import Annotated
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from ..settings import AocSettings
 
@@ -132,13 +133,22 @@ def find_folders(settings: AocSettings, current: str) -> Folders:
     its own. Any other year lives in the folder of its name, also before that exists: it must never read or
     write another's.
     """
-    data = settings.data_dir or default_data_dir(current)
-    of_year = os.path.join(data, str(settings.year))
-    is_apart = settings.year != AocSettings.year.default or os.path.isdir(of_year)
+    found = folders_in(settings.data_dir or default_data_dir(current), settings.year)
+    return replace(
+        found,
+        instructions=settings.instructions_dir or found.instructions,
+        speeds=settings.speeds_dir or found.speeds,
+    )
+
+
+def folders_in(data: str, year: int) -> Folders:
+    """Name the folders of an event in a data directory."""
+    of_year = os.path.join(data, str(year))
+    is_apart = year != AocSettings.year.default or os.path.isdir(of_year)
     event = of_year if is_apart else data
     return Folders(
-        instructions=settings.instructions_dir or os.path.join(event, INSTRUCTIONS),
-        speeds=settings.speeds_dir or os.path.join(event, SPEEDS),
+        instructions=os.path.join(event, INSTRUCTIONS),
+        speeds=os.path.join(event, SPEEDS),
         inputs=os.path.join(event, INPUTS),
         answers=os.path.join(event, ANSWERS),
         attempts=os.path.join(event, ATTEMPTS),

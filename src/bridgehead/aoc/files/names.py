@@ -20,7 +20,7 @@ from bridgehead.runtime.errors import InvalidArgument, StorageError
 
 from ..ranking.board import Skipped
 from .entries import Name
-from .snapshot import BYTE_ORDER_MARK, UNDECODABLE, Identity, read_snapshot
+from .snapshot import BYTE_ORDER_MARK, UNDECODABLE, read_snapshot
 
 MAX_NAME = 200
 MAX_ALIASES_BYTES = 1024 * 1024
@@ -87,7 +87,7 @@ class Aliases(Struct, frozen=True):
     """For each other name the one that it counts as."""
 
     names: dict[str, str] = {}
-    identity: Identity | None = None
+    identity: object = None
 
     def of(self, name: str) -> str:
         """Return the name under which an LLM counts."""

@@ -8,8 +8,10 @@ whose records went to its journal is folded when nobody has recorded for a momen
 from __future__ import annotations
 
 import asyncio
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
+from uuid import UUID
 
+from bridgehead.runtime.errors import InvalidArgument
 from bridgehead.runtime.timing import Clock
 
 from . import layout
@@ -17,6 +19,8 @@ from .day_file import DayFile, Recorded
 from .entries import Entry, Group, Measure, NewEntry, RecordKey, Source, format_timestamp
 from .locking import FolderLock
 
+MAX_KEYS = 10_000
+"""Idempotency keys that are remembered."""
 IDLE_SECONDS = 1.0
 """How long nobody records before a journal is folded in."""
 
@@ -37,6 +41,81 @@ class _Waiting(NamedTuple):
     answer: asyncio.Future[Recorded]
 
 
+class RecordWriter(Protocol):
+    """Where records are written: to files, or to a database."""
+
+    async def record(self, run: NewRun, by: int | None = None, key: UUID | None = None) -> Recorded:
+        """Record a time durably, once for each key."""
+        ...
+
+    def record_now(self, runs: list[NewRun]) -> list[Recorded]:
+        """Record times of one day for somebody who is not in an event loop. Blocks."""
+        ...
+
+    async def withdraw(self, day: int, group: Group, timestamp: str) -> Entry:
+        """Take a record back."""
+        ...
+
+    async def settled(self, by: int) -> None:
+        """Wait for what somebody recorded."""
+        ...
+
+    def fold_leftovers(self) -> None:
+        """See to what a killed process left."""
+        ...
+
+    async def close(self) -> None:
+        """Wait for what is being written."""
+        ...
+
+
+class Unanswered:
+    """What each client has recorded and not heard of yet."""
+
+    def __init__(self) -> None:
+        self._answers: dict[int, set[asyncio.Future[Recorded]]] = {}
+
+    def add(self, by: int, answer: asyncio.Future[Recorded]) -> None:
+        """Note an answer that somebody waits for."""
+        self._answers.setdefault(by, set()).add(answer)
+        answer.add_done_callback(lambda done: self._forget(by, done))
+
+    def _forget(self, by: int, answer: asyncio.Future[Recorded]) -> None:
+        waiting = self._answers.get(by, set())
+        waiting.discard(answer)
+        if not waiting:
+            self._answers.pop(by, None)
+
+    async def settled(self, by: int) -> None:
+        """Wait for what somebody recorded."""
+        waiting = self._answers.get(by)
+        if waiting:
+            await asyncio.wait(set(waiting))
+
+
+def check_same(run: NewRun, recorded: Recorded) -> Recorded:
+    """Refuse a request whose key has made another record."""
+    entry = recorded.entry
+    if (run.phase, run.llm, run.time, run.measure, run.source) != (
+        entry.phase,
+        entry.llm,
+        entry.time,
+        entry.measure,
+        entry.source,
+    ):
+        raise InvalidArgument(
+            "The idempotency key was used for another record.", next_step="Take a new key for a new record."
+        )
+    return recorded
+
+
+def key_of(principal: str | None, key: str) -> UUID:
+    """Return the key under which a request's record is stored: each caller has keys of its own."""
+    from hashlib import sha256
+
+    return UUID(bytes=sha256(f"{principal or ''}\n{key}".encode()).digest()[:16])
+
+
 class Recorder:
     """The records of one event, open for writing."""
 
@@ -46,27 +125,31 @@ class Recorder:
         self._clock = clock
         self._key: RecordKey = key
         self._days: dict[int, _DayQueue] = {}
-        self._unanswered: dict[int, set[asyncio.Future[Recorded]]] = {}
+        self._answers: dict[UUID, asyncio.Future[Recorded]] = {}
+        self._unanswered = Unanswered()
 
-    async def record(self, run: NewRun, by: int | None = None) -> Recorded:
-        """Record a time; when this returns, it is on the disk. Raises `StorageError` or `Unavailable`."""
-        answer = self._queue(run.day).add(self._entry(run))
+    async def record(self, run: NewRun, by: int | None = None, key: UUID | None = None) -> Recorded:
+        """Record a time; when this returns, it is on the disk. Raises `StorageError` or `Unavailable`.
+
+        A key that this process has seen lately is not recorded again; it is known to nobody else.
+        """
+        answer = self._answers.get(key) if key is not None else None
+        if answer is None or (answer.done() and (answer.cancelled() or answer.exception())):
+            answer = self._queue(run.day).add(self._entry(run))
+            if key is not None:
+                self._remember(key, answer)
         if by is not None:
-            self._unanswered.setdefault(by, set()).add(answer)
-            answer.add_done_callback(lambda done: self._forget(by, done))
-        return await answer
+            self._unanswered.add(by, answer)
+        return check_same(run, await answer)
 
-    def _forget(self, by: int, answer: asyncio.Future[Recorded]) -> None:
-        waiting = self._unanswered.get(by, set())
-        waiting.discard(answer)
-        if not waiting:
-            self._unanswered.pop(by, None)
+    def _remember(self, key: UUID, answer: asyncio.Future[Recorded]) -> None:
+        if len(self._answers) >= MAX_KEYS:
+            del self._answers[next(iter(self._answers))]
+        self._answers[key] = answer
 
     async def settled(self, by: int) -> None:
         """Wait for what somebody recorded before asking: the contract has one request after the other."""
-        waiting = self._unanswered.get(by)
-        if waiting:
-            await asyncio.wait(set(waiting))
+        await self._unanswered.settled(by)
 
     def record_now(self, runs: list[NewRun]) -> list[Recorded]:
         """Record times of one day for somebody who is not in an event loop. Blocks."""

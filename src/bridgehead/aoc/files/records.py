@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from bridgehead.runtime.errors import StorageError
 
@@ -85,15 +85,37 @@ class DayRuns(NamedTuple):
     """The runs of one day, and of which files."""
 
     groups: dict[Group, Runs]
+    identity: object
+    """What changes when they do."""
+
+
+class RecordReader(Protocol):
+    """Where records are read: in files, or in a database. Blocks."""
+
+    def runs(self, day: int | None, skipped: list[Skipped]) -> dict[int, DayRuns]:
+        """Return the runs of the days that have any, or of one day."""
+        ...
+
+    def entries(self, days: Iterable[int], skipped: list[Skipped] | None = None) -> dict[int, list[Entry]]:
+        """Return the entries of some days, the newest first."""
+        ...
+
+    def days(self) -> list[int]:
+        """List the days that have records."""
+        ...
+
+
+class _FileRuns(NamedTuple):
+    groups: dict[Group, Runs]
     identity: tuple[Identity | None, Identity | None]
 
 
 class Records:
-    """The records of one event, open for reading."""
+    """The records of one event in files, open for reading."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
-        self._read: dict[int, DayRuns] = {}
+        self._read: dict[int, _FileRuns] = {}
         # Boards are made in threads; what is known of a day is read and added to by one of them at a time.
         self._lock = threading.Lock()
 
@@ -104,7 +126,7 @@ class Records:
         """
         if day is not None:
             found = self._of_day(day)
-            return {} if found is None else {day: found}
+            return {} if found is None else {day: DayRuns(*found)}
         read: dict[int, DayRuns] = {}
         for number in layout.DAYS:
             try:
@@ -113,10 +135,10 @@ class Records:
                 skipped.append(Skipped(self.path(number), problem.message))
                 continue
             if of_day is not None:
-                read[number] = of_day
+                read[number] = DayRuns(*of_day)
         return read
 
-    def _of_day(self, day: int) -> DayRuns | None:
+    def _of_day(self, day: int) -> _FileRuns | None:
         with self._lock:
             identity = self._identity(day)
             known = self._read.get(day)
@@ -131,10 +153,10 @@ class Records:
                 self._read.pop(day, None)
                 return None
             groups = day_document.group_entries(found.all_entries)
-            known = self._read[day] = DayRuns(groups, (found.identity, found.journal_identity))
+            known = self._read[day] = _FileRuns(groups, (found.identity, found.journal_identity))
             return known
 
-    def _read_on(self, day: int, known: DayRuns) -> DayRuns | None:
+    def _read_on(self, day: int, known: _FileRuns) -> _FileRuns | None:
         """Add what the journal has gained.
 
         A board of a large day need not decode it again for each record.
@@ -147,7 +169,7 @@ class Records:
         for entry in entries:
             group = Group(canonical_name(entry.llm), entry.phase, entry.measure)
             known.groups.setdefault(group, Runs([])).add(entry.time, is_claimed=entry.source == CLAIMED)
-        grown = self._read[day] = DayRuns(known.groups, (known.identity[0], identity))
+        grown = self._read[day] = _FileRuns(known.groups, (known.identity[0], identity))
         return grown
 
     def _identity(self, day: int) -> tuple[Identity | None, Identity | None]:
@@ -171,9 +193,9 @@ class Records:
                 read[day] = found.all_entries
         return read
 
-    def has_file(self, day: int) -> bool:
-        """Tell whether a day has records."""
-        return identify(self.path(day)) is not None
+    def days(self) -> list[int]:
+        """List the days that have records."""
+        return [day for day in layout.DAYS if identify(self.path(day)) is not None]
 
     def path(self, day: int) -> str:
         """Return where the records of a day are."""

@@ -8,18 +8,21 @@ It asks the file system again and again, which works on every disk and costs a f
 from __future__ import annotations
 
 import os
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from msgspec import Struct
 
 from bridgehead.mcp import Bridge
 from bridgehead.mcp.lazy_imports import asyncio
+from bridgehead.runtime.errors import BridgeError
 
 from . import instructions, layout
 from .layout import Folders
 from .snapshot import Identity, identify
 
 EVERY_SECONDS = 1.0
+_UNKNOWN = object()
 
 
 class Seen(Struct, frozen=True):
@@ -31,12 +34,21 @@ class Seen(Struct, frozen=True):
     """Each file that a board is made of."""
 
 
-async def watch(bridge: Bridge[Any], folders: Folders, every: float) -> None:
-    """Announce every change in the folders, until cancelled."""
-    before = look(folders)
+async def watch(
+    bridge: Bridge[Any], folders: Folders, every: float, look_elsewhere: Callable[[], Awaitable[object]]
+) -> None:
+    """Announce every change in the folders, and of records that are elsewhere, until cancelled."""
+    before, elsewhere = look(folders), _UNKNOWN
     while True:
         await asyncio.sleep(every)
         now = look(folders)
+        try:
+            found = await look_elsewhere()
+        except BridgeError:  # whoever asks for a board hears of it
+            found = elsewhere
+        if elsewhere not in {_UNKNOWN, found}:
+            bridge.changed.resource(layout.LEADERBOARD_URI)
+        elsewhere = found
         for uri in sorted(before.resources.keys() | now.resources.keys()):
             if before.resources.get(uri) != now.resources.get(uri):
                 bridge.changed.resource(uri)

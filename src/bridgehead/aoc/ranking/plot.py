@@ -74,8 +74,7 @@ def draw(event: Event, filters: Filters, path: str, theme: str = "light") -> str
     view = event.board_now(filters)
     rows = [row for row in view.rows if row.n and row.slower is not None]
     if not rows:
-        known = [row.llm for row in view.board.rows]
-        raise Unavailable(no_runs_text(filters.llm, known, filters.day, view.days))
+        raise Unavailable(no_runs_text(filters.llm, view.known, filters.day, view.days))
     shown = rows[:MAX_MODELS]
     lines, is_relative = _lines(event, filters, view.board, shown)
     said = notes(view.board)

@@ -76,10 +76,14 @@ def _row_text(row: Row) -> str:
     slowest = "" if row.p95 is None else f", p95 {duration(row.p95)}"
     return (
         f"{row.rank}. {row.llm}{mark}: "
-        f"median {duration(row.median)}, {ratio(row.slower)} the leader{between}; "
+        f"median {duration(row.median)}, {_comparison(row)}{between}; "
         f"{count(row.n, 'run')} on {count(row.puzzles, 'puzzle')}, best {duration(row.best)}{spread}{slowest}"
         f"{claims(row)}{_correctness(row)}"
     )
+
+
+def _comparison(row: Row) -> str:
+    return "no puzzle shared with the leader" if row.slower is None else f"{ratio(row.slower)} the leader"
 
 
 def claims(row: Row) -> str:

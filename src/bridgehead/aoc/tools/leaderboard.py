@@ -131,8 +131,7 @@ def _board_text(
 
     skipped = skipped_text(view.skipped)
     if not view.rows:
-        known = [row.llm for row in view.board.rows]
-        return no_runs_text(llm, known, day, view.days) + skipped
+        return no_runs_text(llm, view.known, day, view.days) + skipped
     if not rows:
         return f"There is no row at this offset: the board has {count(len(view.rows), 'row')}."
     return board_text(view.board, rows, len(view.rows), next_offset) + skipped

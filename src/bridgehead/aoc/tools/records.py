@@ -141,11 +141,12 @@ def declare(bridge: Bridge[Event]) -> None:
 
 async def record_speed(args: RecordSpeed, ctx: Context[Event]) -> Answer[RecordedSpeed]:
     """Record a time, and answer when it is on the disk."""
-    from ..files.recorder import NewRun
+    from ..files.recorder import NewRun, key_of
 
     llm = _name(args.llm_name, args.llm)
     run = NewRun(args.day, args.phase, llm, args.speed_ms, args.measure or None, args.source or None)
-    entry, figures, average = await ctx.state.record(run, id(ctx.connection))
+    key = None if ctx.idempotency_key is None else key_of(ctx.principal, ctx.idempotency_key)
+    entry, figures, average = await ctx.state.record(run, id(ctx.connection), key)
     text = f"Recorded {llm} Day {args.day} Phase {args.phase}: {args.speed_ms}ms (avg: {average}ms)"
     if ctx.revision.name != CONTRACT_REVISION:
         text += _question(args, ctx.state, llm, entry.timestamp)

@@ -30,6 +30,9 @@ log = logs.logger("bitburner.tools")
 
 PAGE_TOOLS = frozenset({"files_overview", "files_on_server", "files_ram"})
 """What only a page calls; an agent does not hear what is said there."""
+GRACE_SECONDS = 2.0
+"""How long a tool that may take long is answered as a call, where the client could take a task instead."""
+
 Function = TypeVar("Function", bound=Callable[..., Awaitable[Any]])
 
 Server = Annotated[str, Meta(description="Server's host name, case-sensitive")]
@@ -44,12 +47,27 @@ class ToolDeclarer:
         self.bridge = bridge
         self._read_only = read_only
 
-    def read_tool(self, title: str, description: str) -> Callable[[Function], Function]:
+    def read_tool(
+        self, title: str, description: str, *, may_take_long: bool = False
+    ) -> Callable[[Function], Function]:
         """Declare a tool that changes nothing."""
-        return self.bridge.tool(description, title=title, read_only=True, open_world=False)
+        return self.bridge.tool(
+            description,
+            title=title,
+            read_only=True,
+            open_world=False,
+            task="optional" if may_take_long else None,
+            task_grace_seconds=GRACE_SECONDS,
+        )
 
     def write_tool(
-        self, title: str, description: str, *, destructive: bool, idempotent: bool
+        self,
+        title: str,
+        description: str,
+        *,
+        destructive: bool,
+        idempotent: bool,
+        may_take_long: bool = False,
     ) -> Callable[[Function], Function]:
         """Declare a tool that changes something; it is not offered where nothing may be changed."""
         if self._read_only:
@@ -61,6 +79,8 @@ class ToolDeclarer:
             destructive=destructive,
             idempotent=idempotent,
             open_world=False,
+            task="optional" if may_take_long else None,
+            task_grace_seconds=GRACE_SECONDS,
         )
 
 

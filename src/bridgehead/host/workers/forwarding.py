@@ -15,14 +15,19 @@ from typing import Any
 from bridgehead.mcp.http.message import ClientGone, Handled, Handler, Request, Response, ResponseStream
 from bridgehead.mcp.http.server.connections import OnReject, log_rejection
 from bridgehead.runtime.http import BodyTooLarge, ConnectFailed, ConnectionBroken, Pool
+from bridgehead.runtime.http import Response as PeerResponse
 
 SECRET = b"x-bridgehead-sibling"
+PEER = b"x-bridgehead-peer"
+"""Where a replica on another machine signs what it forwards."""
 CLIENT = b"x-bridgehead-client"
 HOST = b"x-bridgehead-host"
 OWN_METRICS = "/own-metrics"
 _HOP_BY_HOP = {b"connection", b"keep-alive", b"transfer-encoding", b"expect", b"upgrade", b"te"}
-_NOT_FORWARDED = frozenset({*_HOP_BY_HOP, b"host", b"content-length", SECRET, CLIENT, HOST})
+_NOT_FORWARDED = frozenset({*_HOP_BY_HOP, b"host", b"content-length", SECRET, PEER, CLIENT, HOST})
 _NOT_RETURNED = frozenset({b"connection", b"transfer-encoding", b"date"})
+_LONGEST_PREFIX = 4
+"""Characters in which the number of a worker and its mark must be found."""
 CONNECT_SECONDS = 2.0
 GATHER_SECONDS = 2.0
 _MOST_METRICS_BYTES = 16 * 1024 * 1024
@@ -35,8 +40,9 @@ class WorkerGone(Exception):
 class Workers:
     """All workers, as one of them sees them."""
 
-    def __init__(self, index: int, ports: tuple[int, ...], secret: bytes) -> None:
+    def __init__(self, index: int, ports: tuple[int, ...], secret: bytes, host: str = "127.0.0.1") -> None:
         self.index = index
+        self._host = host
         self.ports = ports
         self._secret = secret
         self._pools: dict[int, Pool] = {}
@@ -53,47 +59,27 @@ class Workers:
 
     def _pool(self, number: int) -> Pool:
         if number not in self._pools:
-            url = f"http://127.0.0.1:{self.ports[number]}"
+            url = f"http://{self._host}:{self.ports[number]}"
             self._pools[number] = Pool(url, connect_seconds=CONNECT_SECONDS)
         return self._pools[number]
 
-    async def forward(self, number: int, request: Request, body: bytes) -> ResponseStream:
+    def owner_of(self, session: bytes) -> int | None:
+        """Return the worker that has a session; None where that is us, or nobody."""
+        number, mark, _ = session[:_LONGEST_PREFIX].partition(b"~")
+        if not mark or not number.isdigit() or int(number) >= len(self.ports):
+            return None
+        return None if int(number) == self.index else int(number)
+
+    async def forward(self, owner: int, request: Request, body: bytes) -> ResponseStream:
         """Let another worker answer a request, piece by piece, until it or the client ends."""
-        headers = [pair for pair in request.header_pairs if pair[0] not in _NOT_FORWARDED]
-        headers.append((CLIENT, f"{request.scheme} {request.address}".encode()))
-        headers.append((HOST, request.headers.get(b"host", b"")))
-        target = request.raw_path + (b"?" + request.query if request.query else b"")
-        task = asyncio.current_task()
-        if task is not None:  # cancelling ends the request to the other worker as well
-            request.when_gone(partial(_cancel, task))
         try:
-            return await self._copy(number, request, target.decode("latin-1"), headers, body)
-        except asyncio.CancelledError:
-            if not request.is_gone or task is None:
-                raise
-            task.uncancel()
-            raise ClientGone from None
+            return await forward_request(self._pool(owner), request, body, (SECRET, self._secret))
         except ConnectFailed as failure:
             raise WorkerGone from failure
 
-    async def _copy(
-        self, number: int, request: Request, target: str, headers: list[tuple[bytes, bytes]], body: bytes
-    ) -> ResponseStream:
-        asking = self._pool(number).request(request.method, target, self._texts(headers), body)
-        async with asking as response:
-            returned = [pair for pair in response.headers if pair[0] not in _NOT_RETURNED]
-            stream = await request.open_stream(response.status, returned)
-            while piece := await response.read():
-                await stream.write(piece)
-            return stream
-
-    def _texts(self, headers: list[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
-        pairs = [*headers, (SECRET, self._secret)]
-        return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in pairs]
-
     async def fetch_metrics(self, number: int) -> bytes:
         """Return what another worker counts; nothing where it does not answer."""
-        asking = self._pool(number).request("GET", OWN_METRICS, self._texts([]))
+        asking = self._pool(number).request("GET", OWN_METRICS, _texts([(SECRET, self._secret)]))
         try:
             async with asyncio.timeout(GATHER_SECONDS), asking as response:
                 return await response.read_body(_MOST_METRICS_BYTES)
@@ -103,6 +89,51 @@ class Workers:
     def is_worker(self, request: Request) -> bool:
         """Tell whether a request comes from one of them."""
         return hmac.compare_digest(request.headers.get(SECRET, b""), self._secret)
+
+
+async def forward_request(
+    pool: Pool, request: Request, body: bytes, proof: tuple[bytes, bytes]
+) -> ResponseStream:
+    """Let another process answer a request, piece by piece, until it or the client ends.
+
+    The proof is the header by which the other one knows us. Raises ConnectFailed and ConnectionBroken.
+    """
+    headers = [pair for pair in request.header_pairs if pair[0] not in _NOT_FORWARDED]
+    headers.append((CLIENT, f"{request.scheme} {request.address}".encode()))
+    headers.append((HOST, request.headers.get(b"host", b"")))
+    headers.append(proof)
+    target = request.raw_path + (b"?" + request.query if request.query else b"")
+    task = asyncio.current_task()
+    if task is not None:  # cancelling ends the request to the other process as well
+        request.when_gone(partial(_cancel, task))
+    asking = pool.request(request.method, target.decode("latin-1"), _texts(headers), body)
+    try:
+        async with asking as response:
+            return await _copy(response, request)
+    except asyncio.CancelledError:
+        if not request.is_gone or task is None:
+            raise
+        task.uncancel()
+        raise ClientGone from None
+
+
+async def _copy(response: PeerResponse, request: Request) -> ResponseStream:
+    returned = [pair for pair in response.headers if pair[0] not in _NOT_RETURNED]
+    stream = await request.open_stream(response.status, returned)
+    while piece := await response.read():
+        await stream.write(piece)
+    return stream
+
+
+def act_for_client(request: Request) -> None:
+    """Take a forwarded request for one of the client that it was forwarded for."""
+    client = request.headers.get(CLIENT, b"http ").decode("latin-1")
+    request.scheme, _, request.address = client.partition(" ")
+    request.headers[b"host"] = request.headers.get(HOST, b"")
+
+
+def _texts(headers: list[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
+    return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
 
 
 def _cancel(task: asyncio.Task[Any]) -> None:
@@ -131,7 +162,5 @@ class WorkerEntrance:
             return Response(403)
         if request.path == OWN_METRICS:
             return Response(200, self._own_metrics())
-        client = request.headers.get(CLIENT, b"http ").decode("latin-1")
-        request.scheme, _, request.address = client.partition(" ")
-        request.headers[b"host"] = request.headers.get(HOST, b"")
+        act_for_client(request)
         return self._handler(request)

@@ -20,9 +20,11 @@ from bridgehead.runtime.timing import SystemClock
 from .. import tls
 from ..app import HostApplication
 from ..factory import limits_of, make_application
+from ..replicas.directory import open_door
+from ..replicas.replica import open_replica
 from ..settings import HostSettings
 from ..systemd import ALIVE, READY, STOPPING, ServiceManager
-from ..telemetry.tracing import open_tracer
+from ..telemetry.exporting import open_telemetry
 from .forwarding import WorkerEntrance, Workers
 from .sharding import ShardedApplication
 from .supervision import BEAT_SECONDS
@@ -41,7 +43,7 @@ class Job(Struct, frozen=True):
     manifests: Mapping[str, Manifest]
     environment: Mapping[str, str]
     listening: socket.socket
-    state_key: bytes
+    state_keys: tuple[bytes, ...]
     """What the questions that a client carries between two requests are sealed with, the same for all."""
 
     @property
@@ -65,21 +67,22 @@ def serve(job: Job, place: WorkerPlace | None = None) -> None:
     """Serve until told to end."""
     settings = job.settings
     _open_as_many_as_allowed()
-    tracer = open_tracer(job.environment)
+    telemetry = open_telemetry(job.environment)
     certificate = tls.certificate(settings)
     app = make_application(
         settings,
         job.manifests,
         job.environment,
         SystemClock(),
-        state_key=job.state_key,
-        tracer=tracer,
+        state_keys=job.state_keys,
+        telemetry=telemetry,
         workers=None if place is None else place.workers,
         certificate=certificate,
+        replica=open_replica(settings),
     )
     run_to_end(_serve(job, place, app, certificate), socket_loop, settings.shutdown_seconds)
-    if tracer is not None:
-        tracer.close()
+    if telemetry is not None:
+        telemetry.close()
     log.info("ended")
 
 
@@ -99,14 +102,8 @@ async def _serve_until(
     app: HostApplication,
     certificate: tls.Certificate | None,
 ) -> None:
-    handler: Handler = app
-    inner: Server | None = None
     await app.start()
-    if place is not None:
-        handler = ShardedApplication(app, place.workers, limits_of(job.settings))
-        entrance = WorkerEntrance(place.workers, handler, app.pages.own_metrics, app.record_early_rejection)
-        inner = _server(job, app, entrance)
-        await inner.start(place.listening)
+    handler, inner = await _open_door(job, place, app)
     server = _server(job, app, handler)
     watchdog = Watchdog(job.settings.blocked_seconds, app.metrics.blocked.add)
     manager = ServiceManager(job.environment if place is None else {})  # the parent speaks for its workers
@@ -133,6 +130,31 @@ async def _serve_until(
         await inner.stop()
     await app.stop()
     beating.cancel()
+
+
+async def _open_door(
+    job: Job, place: WorkerPlace | None, app: HostApplication
+) -> tuple[Handler, Server | None]:
+    """Listen for the processes that share sessions with this one; returns what answers everybody else."""
+    handler: Handler = app
+    entrance: Handler | None = None
+    limits, replica = limits_of(job.settings), app.replica
+    if replica is not None and replica.peers is not None:
+        handler = ShardedApplication(app, replica.peers, limits)
+    elif place is not None:
+        handler = ShardedApplication(app, place.workers, limits)
+    if place is not None:
+        entrance = WorkerEntrance(place.workers, handler, app.pages.own_metrics, app.record_early_rejection)
+    if replica is not None:
+        entrance = replica.entrance(app, entrance, app.record_early_rejection)
+    door = inner = None
+    if entrance is not None:
+        door = open_door(job.settings) if place is None else place.listening
+        inner = _server(job, app, entrance)
+        await inner.start(door)
+    if replica is not None:
+        await replica.open(door)
+    return handler, inner
 
 
 def _hear_other_signals(app: HostApplication) -> None:

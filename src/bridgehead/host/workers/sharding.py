@@ -1,56 +1,58 @@
-"""Sharding: sends each request of a session to the worker that has the session.
+"""Sharding: sends each request of a session to the process that has the session.
 
-A session's id begins with the number of its worker. What belongs to no session (all of the stateless era, and
-every `initialize`) is answered by whichever worker the connection came to.
+A session's id begins with the number of its worker, or with the name of its process where there are several
+hosts. What belongs to no session (all of the stateless era, and every `initialize`) is answered by whichever
+process the connection came to.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bridgehead.mcp import Limits
 from bridgehead.mcp.http.guard import read_body
 from bridgehead.mcp.http.message import Handled, Request, Response, ResponseStream
 from bridgehead.mcp.http.rejection import Rejection
+from bridgehead.runtime.stores import StoreUnavailable
 
 from ..auth.rejection import HostRejection
-from .forwarding import WorkerGone, Workers
+from .forwarding import WorkerGone
 
 if TYPE_CHECKING:
     from ..app import HostApplication
 
 SESSION = b"mcp-session-id"
 _QUERY = b"session_id="
-_LONGEST_PREFIX = 4
-"""Characters in which the number of a worker and its mark must be found."""
+_RETRY = ((b"retry-after", b"1"),)
+
+
+class Fleet(Protocol):
+    """The processes that sessions are in."""
+
+    def owner_of(self, session: bytes, /) -> Any:
+        """Return the process that has a session; None where that is us, or nobody."""
+
+    async def forward(self, owner: Any, request: Request, body: bytes, /) -> ResponseStream:
+        """Let another process answer. Raises WorkerGone, and StoreUnavailable where it cannot be found."""
 
 
 class ShardedApplication:
-    """One worker's application, which knows the other workers."""
+    """One process's application, which knows the other processes."""
 
-    def __init__(self, app: HostApplication, workers: Workers, limits: Limits) -> None:
+    def __init__(self, app: HostApplication, fleet: Fleet, limits: Limits) -> None:
         self._app = app
-        self._workers = workers
+        self._fleet = fleet
         self._limits = limits
 
     def __call__(self, request: Request) -> Handled:
         """Answer a request here, or forward it."""
-        owner = self._owner(request)
-        return self._app(request) if owner == self._workers.index else self._forward(owner, request)
-
-    def _owner(self, request: Request) -> int:
-        """Tell which worker has the session of a request; we, where it has none that anybody has."""
         session = request.headers.get(SESSION)
         if session is None and request.query.startswith(_QUERY):
             session = request.query[len(_QUERY) :]
-        if session is None:
-            return self._workers.index
-        number, mark, _ = session[:_LONGEST_PREFIX].partition(b"~")
-        if not mark or not number.isdigit() or int(number) >= len(self._workers.ports):
-            return self._workers.index
-        return int(number)
+        owner = None if session is None else self._fleet.owner_of(session)
+        return self._app(request) if owner is None else self._forward(owner, request)
 
-    async def _forward(self, owner: int, request: Request) -> Response | ResponseStream:
+    async def _forward(self, owner: Any, request: Request) -> Response | ResponseStream:
         if request.is_complete:
             body = bytes(request.body)
         else:
@@ -62,8 +64,11 @@ class ShardedApplication:
             except Rejection as rejection:
                 return self._app.reject(request, rejection)
         try:
-            return await self._workers.forward(owner, request, body)
+            return await self._fleet.forward(owner, request, body)
         except WorkerGone:
-            # The worker that had the session has gone, and the session with it: the client starts again.
+            # The process that had the session has gone, and the session with it: the client starts again.
             problem = "The session is not known, or no longer: start again with initialize"
             return self._app.reject(request, HostRejection(404, problem, "session"))
+        except StoreUnavailable:
+            problem = "The session's server cannot be found right now, because Redis is gone. Try again."
+            return self._app.reject(request, HostRejection(503, problem, "store", headers=_RETRY))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     # At run time each is imported by the method that asks: a server that asks nothing starts without them.
     from typing_extensions import TypeVar
 
+    from ..tasks.run import TaskRun
     from .input_requests import Elicited, InputRequest, Root, Sampled, SamplingMessage
 
     State = TypeVar("State", default=Any)
@@ -59,6 +60,14 @@ class InputRequired(BaseException):
         self.input_requests = input_requests
 
 
+class BecameTask(Exception):
+    """Ends the request of a call that goes on as a task. Not a failure: it carries the answer."""
+
+    def __init__(self, described: dict[str, Any]) -> None:
+        super().__init__()
+        self.described = described
+
+
 def find_input_requests(error: BaseException) -> dict[str, InputRequest]:
     """Return what a handler was unwound to ask, in one task or in several; nothing where it failed."""
     if isinstance(error, InputRequired):
@@ -77,6 +86,7 @@ class Context(Generic[State]):
         "_meta",
         "_used",
         "arguments",
+        "attributes",
         "cancelled",
         "client",
         "connection",
@@ -86,6 +96,7 @@ class Context(Generic[State]):
         "outlet",
         "request_id",
         "revision",
+        "run",
         "task",
     )
 
@@ -107,6 +118,8 @@ class Context(Generic[State]):
         self.revision: Revision = client.revision
         self.task: asyncio.Task[Any] | None = None
         self.cancelled = False
+        self.run: TaskRun | None = None
+        """The task that this call may become, or has become."""
         self.connection = connection
         self.outlet = outlet
         self.lifespan = lifespan
@@ -115,6 +128,8 @@ class Context(Generic[State]):
         """How a failure of this request is worded."""
         self.arguments: msgspec.Raw = EMPTY
         """What a tool is called with, as it came."""
+        self.attributes: dict[str, Any] | None = None
+        """What the bridge says of this call, for whoever traces it; see `annotate`."""
         self._meta = meta
         self._last_progress = -_INFINITE
         self._answers: dict[str, Any] = {}
@@ -143,6 +158,17 @@ class Context(Generic[State]):
         return None if meta is None or meta.progress_token is UNSET else meta.progress_token
 
     @property
+    def wants_progress(self) -> bool:
+        """Whether anybody hears of progress: the client asked to, or the call may become a task."""
+        return self.run is not None or self.progress_token is not None
+
+    @property
+    def idempotency_key(self) -> str | None:
+        """What a client that sends a request again gives it, so that a handler can do it once."""
+        meta = self._meta
+        return None if meta is None or meta.idempotency_key is UNSET else meta.idempotency_key
+
+    @property
     def trace(self) -> dict[str, str]:
         """The W3C trace context that came with the request: in its `_meta`, or else in HTTP headers."""
         meta = self._meta
@@ -151,6 +177,10 @@ class Context(Generic[State]):
             return from_transport
         found = {"traceparent": meta.traceparent, "tracestate": meta.tracestate, "baggage": meta.baggage}
         return {name: value for name, value in found.items() if isinstance(value, str)}
+
+    def annotate(self, attributes: Mapping[str, Any]) -> None:
+        """Say more of this call to whoever traces it, under the names of OpenTelemetry's conventions."""
+        self.attributes = {**(self.attributes or {}), **attributes}
 
     @property
     def is_open(self) -> bool:
@@ -170,7 +200,13 @@ class Context(Generic[State]):
         return isinstance(error, GeneratorExit)
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell the client how far the work is, if it asked to hear. Values that do not grow are dropped."""
+        """Tell the client how far the work is, if it asked to hear. Values that do not grow are dropped.
+
+        In a task, what is told is the status message.
+        """
+        if self.run is not None and self.run.is_detached:
+            self.run.tell(progress, total, message)
+            return
         token = self.progress_token
         if token is None or not self._last_progress < progress < _INFINITE:
             return
@@ -239,11 +275,14 @@ class Context(Generic[State]):
         """Ask several questions at once; returns the answers by the same keys.
 
         In the stateless era the handler is run again from its start when the answers have come, so ask
-        before you act. Keys identify questions across those runs: use each only once in a handler.
+        before you act; in a task it waits. Keys identify questions across those runs: use each only once in
+        a handler.
         """
         for request in requests.values():
             if not self.can_ask(request):
                 raise self._incapable(".".join(request.capability), request.required_capabilities)
+        if self.run is not None and self.run.is_detached:
+            return await self.run.ask(requests)
         if self.revision.stateless:
             return self._take_answers(requests)
         if not self.is_open:
@@ -262,8 +301,12 @@ class Context(Generic[State]):
         """Return the settings that the client declared for an extension; refuse a client that did not."""
         settings = self.client.extensions.get(identifier)
         if settings is None:
-            raise self._incapable(f"extensions.{identifier}", {"extensions": {identifier: {}}})
+            raise self.miss_extension(identifier)
         return settings
+
+    def miss_extension(self, identifier: str) -> ProtocolError | ToolError:
+        """Give the refusal of a client that has not declared an extension."""
+        return self._incapable(f"extensions.{identifier}", {"extensions": {identifier: {}}})
 
     def _incapable(self, what: str, required: dict[str, Any]) -> ProtocolError | ToolError:
         failure = missing_capability(what, required)
@@ -274,8 +317,19 @@ class Context(Generic[State]):
         try:
             return request.read(result)
         except msgspec.ValidationError as error:
-            message = f"The client's answer to {request.method} does not fit what was asked: {error}"
+            from ..features.argument_errors import reword  # which only an answer that does not fit needs
+
+            problem = reword(str(error), "the answer")
+            message = f"The client's answer to {request.method} does not fit what was asked: {problem}"
             raise ToolError(message) from error
+
+    async def detach(self) -> bool:
+        """Go on as a task from here, if the tool is declared to and the client can take one.
+
+        What is asked before is answered with the call made again, and the handler runs from its start; what
+        is asked after is asked by the task, and the handler waits. Returns whether this is a task now.
+        """
+        return False if self.run is None else await self.run.detach()
 
     def supply_answers(self, answers: dict[str, Any]) -> None:
         """Take in the answers that came back with a retried request."""
@@ -297,7 +351,10 @@ class Context(Generic[State]):
         try:
             value = request.read(self._answers[key])
         except msgspec.ValidationError as error:
-            message = f"inputResponses.{key} does not fit what was asked: {error}"
+            from ..features.argument_errors import reword  # which only an answer that does not fit needs
+
+            problem = reword(str(error), "the answer")
+            message = f"inputResponses.{key} does not fit what was asked: {problem}"
             raise ProtocolError(INVALID_PARAMS, message) from error
         self._used[key] = self._answers[key]
         return value

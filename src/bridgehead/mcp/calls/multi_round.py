@@ -7,6 +7,7 @@ finds them. The server keeps nothing in between.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw, UnsetType
@@ -18,12 +19,15 @@ if TYPE_CHECKING:
     from .input_requests import InputRequest
     from .request_state import Seal
 
+Keys = bytes | Sequence[bytes]
+"""One key or several: the first seals, all open."""
+
 
 class MultiRound:
-    """Pauses and resumes the requests of one server, with state sealed by its key."""
+    """Pauses and resumes the requests of one server, with state sealed by its keys."""
 
-    def __init__(self, key: bytes | None, lifetime: float) -> None:
-        self._key = key
+    def __init__(self, keys: Keys | None, lifetime: float) -> None:
+        self._keys = keys
         self._lifetime = lifetime
         self._made_seal: Seal | None = None
 
@@ -32,7 +36,7 @@ class MultiRound:
         if self._made_seal is None:
             from .request_state import Seal  # hashing is not needed for a handshake
 
-            self._made_seal = Seal(self._key)
+            self._made_seal = Seal(self._keys)
         return self._made_seal
 
     def resume(

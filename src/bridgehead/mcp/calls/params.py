@@ -28,12 +28,19 @@ class RequestMeta(Struct):
     traceparent: str | UnsetType = UNSET
     tracestate: str | UnsetType = UNSET
     baggage: str | UnsetType = UNSET
+    idempotency_key: str | UnsetType = field(default=UNSET, name="bridgehead/idempotencyKey")
 
 
 class Params(Struct):
     """What every request's parameters have."""
 
     meta: RequestMeta | None = field(default=None, name="_meta")
+
+    def set_trace_parent(self, parent: str) -> None:
+        """Put a span in the place of the trace context that came, so that what is passed on names it."""
+        if self.meta is None:
+            self.meta = RequestMeta()
+        self.meta.traceparent = parent
 
 
 class InitializeParams(Params):
@@ -125,12 +132,25 @@ class ListenFilter(Struct, omit_defaults=True, rename="camel"):
     prompts_list_changed: bool = False
     resources_list_changed: bool = False
     resource_subscriptions: list[str] | UnsetType = UNSET
+    task_ids: list[str] | UnsetType = UNSET
 
 
 class ListenParams(Params, kw_only=True):
     """`subscriptions/listen`."""
 
     notifications: ListenFilter
+
+
+class TaskParams(Params, kw_only=True):
+    """`tasks/get` and `tasks/cancel`."""
+
+    task_id: str = field(name="taskId")
+
+
+class UpdateTaskParams(TaskParams, kw_only=True):
+    """`tasks/update`."""
+
+    input_responses: dict[str, Any] = field(name="inputResponses")
 
 
 class CancelledParams(Params, kw_only=True):

@@ -3,7 +3,7 @@
 An `input_required` result carries what the server needs to go on when the client comes back. The client can
 read it (it holds only the client's own answers) but not change it: an HMAC covers it together with the
 request it belongs to, who made it, and until when it is good. It is taken once. Give the processes of one
-service the same key.
+service the same keys; to change a key, let all of them open with the new one before any seals with it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ..errors import INVALID_PARAMS, ProtocolError
+from .multi_round import Keys
 
 _DIGEST_BYTES = 32
 _MOST_USED = 100_000
@@ -39,10 +40,11 @@ class RequestState(Struct, frozen=True, array_like=True):
 
 
 class Seal:
-    """Closes and opens request state with one key."""
+    """Closes request state with one key, and opens what any of its keys closed."""
 
-    def __init__(self, key: bytes | None = None, clock: Callable[[], float] = time.time) -> None:
-        self._key = key or secrets.token_bytes(_DIGEST_BYTES)
+    def __init__(self, keys: Keys | None = None, clock: Callable[[], float] = time.time) -> None:
+        given = (keys,) if isinstance(keys, bytes) else tuple(keys or ())
+        self._keys = given or (secrets.token_bytes(_DIGEST_BYTES),)
         self._clock = clock
         self._used: OrderedDict[str, float] = OrderedDict()
         """States that were answered already, until they expire: consent is given once."""
@@ -52,7 +54,7 @@ class Seal:
         expires = self._clock() + lifetime
         state = RequestState(answers, request, principal, expires, secrets.token_urlsafe(9))
         payload = msgspec.json.encode(state)
-        return base64.urlsafe_b64encode(self._mac(payload) + payload).decode()
+        return base64.urlsafe_b64encode(_mac(self._keys[0], payload) + payload).decode()
 
     def open(self, sealed: str, request: bytes, principal: str | None) -> dict[str, Any]:
         """Return the sealed answers; anything that is not our own state for this request is refused."""
@@ -61,7 +63,7 @@ class Seal:
         except (binascii.Error, ValueError) as error:
             raise _refuse() from error
         mac, payload = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
-        if not hmac.compare_digest(mac, self._mac(payload)):
+        if not any(hmac.compare_digest(mac, _mac(key, payload)) for key in self._keys):
             raise _refuse()
         state = msgspec.json.decode(payload, type=RequestState)
         if state.request != request or state.principal != principal:
@@ -80,8 +82,9 @@ class Seal:
             raise _refuse("it was answered already; make the request again from the start")
         self._used[state.nonce] = state.expires
 
-    def _mac(self, payload: bytes) -> bytes:
-        return hmac.digest(self._key, payload, "sha256")
+
+def _mac(key: bytes, payload: bytes) -> bytes:
+    return hmac.digest(key, payload, "sha256")
 
 
 def fingerprint(method: str, subject: str, arguments: Raw) -> bytes:

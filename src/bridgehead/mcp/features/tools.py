@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import cached_property
 from types import UnionType
-from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -24,6 +24,11 @@ from .content import Content, Icon, Text, Wire, fit, fit_block, json_text
 from .handlers import input_type, is_async
 from .home import Home
 from .schema import flat_schema, input_schema, mirrored_headers, output_outline, output_schema
+
+TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
+TaskSupport = Literal["optional", "required"]
+GRACE_SECONDS = 0.3
+"""How long the call of a tool that may become a task is waited for, unless the tool says otherwise."""
 
 
 class Arguments(Struct, forbid_unknown_fields=True):
@@ -112,8 +117,13 @@ class Tool:
         meta: dict[str, Any] | None = None,
         recall: Recall | None = None,
         visible_to: Visibility = "everyone",
+        task: TaskSupport | None = None,
+        task_grace_seconds: float = GRACE_SECONDS,
     ) -> None:
         self.handler = handler
+        self.task = task
+        """Whether a call may become a task, or cannot be made without."""
+        self.task_grace_seconds = task_grace_seconds
         self.recall = recall
         self.home = home
         """The bridge that declared it, whose state and dialect are its own wherever it is offered."""
@@ -151,7 +161,7 @@ class Tool:
         twin = copy(self)
         for derived in ("input_type", "decode", "input_schema", "output_type"):
             setattr(twin, derived, getattr(self, derived))  # not derived anew, from the handler of the twin
-        twin.handler, twin.recall, twin.is_async = refuse, None, False
+        twin.handler, twin.recall, twin.is_async, twin.task = refuse, None, False, None
         return twin
 
     @cached_property

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable
 
 from ..connection import Connection
+from .callers import caller_of
 from .events import HEADERS, KEEP_ALIVE, EventStream, event, priming
 from .guard import accepted
 from .message import Handled, HeaderPairs, Request, Response, ResponseStream
@@ -60,11 +61,22 @@ class Answer:
         self._return_limit: asyncio.Task[None] | None = None
 
     @property
+    def caller(self) -> str:
+        """The name that whoever asks is counted under."""
+        return caller_of(self._request)
+
+    @property
     def trace(self) -> dict[str, str]:
         """The W3C trace context in the request's headers."""
         headers = self._request.headers
         names = (b"traceparent", b"tracestate", b"baggage")
         return {name.decode(): headers[name].decode("latin-1") for name in names if name in headers}
+
+    @property
+    def session_id(self) -> str:
+        """The session that the request belongs to, or that it opens; nothing where there is none."""
+        own = dict(self._headers).get(b"mcp-session-id")
+        return (own or self._request.headers.get(b"mcp-session-id", b"")).decode("latin-1")
 
     # --- what the request says meanwhile -------------------------------------------------------------------
 

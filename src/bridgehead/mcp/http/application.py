@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..bridge import Bridge
+from ..calls.multi_round import Keys
 from ..dispatch import Dispatcher
 from ..limits import Limits
 from .callers import Callers
@@ -71,7 +72,7 @@ def application(
     limits: Limits | None = None,
     allowed_hosts: Iterable[str] = LOOPBACK,
     allowed_origins: Iterable[str] = (),
-    state_key: bytes | None = None,
+    state_key: Keys | None = None,
     retry_ms: int = 1000,
 ) -> Application:
     """Make the application of a bridge, safe for a browser's neighbourhood by default."""

@@ -15,8 +15,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ..bridge import Bridge
-from ..calls.params import CallToolParams, GetPromptParams, ReadResourceParams
+from ..calls.params import CallToolParams, GetPromptParams, ReadResourceParams, TaskParams
 from ..errors import HEADER_MISMATCH, ProtocolError
+from ..features.tools import TASKS_EXTENSION
 from ..jsonrpc import UNDECODABLE
 from ..methods.request import Request
 
@@ -38,6 +39,15 @@ def check_mirrored(request: Request, headers: dict[bytes, bytes], bridge: Bridge
         _compare("Mcp-Name", headers.get(b"mcp-name"), params.name)
     elif isinstance(params, ReadResourceParams):
         _compare("Mcp-Name", headers.get(b"mcp-name"), params.uri)
+    elif isinstance(params, TaskParams) and bridge.has_tasks and _declares_tasks(params):
+        _compare("Mcp-Name", headers.get(b"mcp-name"), params.task_id)
+
+
+def _declares_tasks(params: TaskParams) -> bool:
+    """Tell whether a client may ask of tasks; one that may not is told that first."""
+    declared = UNSET if params.meta is None else params.meta.client_capabilities
+    extensions = declared.get("extensions") if isinstance(declared, dict) else None
+    return isinstance(extensions, dict) and TASKS_EXTENSION in extensions
 
 
 def _check_parameters(params: CallToolParams, headers: dict[bytes, bytes], bridge: Bridge[Any]) -> None:

@@ -16,7 +16,7 @@ from ..features.content import BlobResource, TextResource, fit
 from ..features.handlers import settle
 from ..features.home import Home
 from ..features.prompts import PromptResult
-from ..features.tools import Encoded, Returned, Tool, encode_result, unknown_tool
+from ..features.tools import TASKS_EXTENSION, Encoded, Returned, Tool, encode_result, unknown_tool
 from ..revisions import Revision
 from ..server import Body, EventualBody, Server
 from .listing import cache_hints
@@ -34,6 +34,7 @@ def call_tool(server: Server, context: Context[Any], params: CallToolParams) -> 
     if home is not server.bridge:
         server.enter_home(context, home)
     context.arguments = params.arguments
+    may_be_task = tool.task is not None and _may_become_task(context, tool)
     hook = home.call_hook
     if hook is None:  # nothing is made for a hook where there is none: each step here counts on every call
         returned = _run_tool(server, context, tool, params)
@@ -41,8 +42,21 @@ def call_tool(server: Server, context: Context[Any], params: CallToolParams) -> 
         call = Invocation("tool", tool.name, context)
         returned = hook(call, lambda: _run_tool(server, context, tool, params, call))
     if isinstance(returned, CoroutineType):
+        if may_be_task:
+            from ..tasks.methods import call_as_task  # which nothing needs before there is a task
+
+            return call_as_task(server, context, tool, returned)
         return _encode_later(context, returned)
     return encode_result(returned, context.revision)
+
+
+def _may_become_task(context: Context[Any], tool: Tool) -> bool:
+    """Tell whether the client can take a task for this very call; refuse it where it has to."""
+    if context.revision.stateless and TASKS_EXTENSION in context.client.extensions:
+        return True
+    if tool.task == "required":
+        raise context.miss_extension(TASKS_EXTENSION)
+    return False
 
 
 def _run_tool(

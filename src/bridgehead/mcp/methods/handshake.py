@@ -10,6 +10,7 @@ from ..calls.context import Context, check_level
 from ..calls.params import InitializeParams, Params, SetLevelParams
 from ..connection import Client
 from ..features.content import Wire
+from ..features.tools import TASKS_EXTENSION
 from ..revisions import STATELESS, Revision, negotiate
 from ..server import EMPTY_BODY, Body, Server
 from .listing import cache_hints
@@ -53,11 +54,14 @@ def list_capabilities(server: Server, revision: Revision) -> Capabilities:
 def _list_extensions(bridge: Bridge[Any], revision: Revision) -> dict[str, dict[str, Any]]:
     if revision.name == bridge.contract_revision:
         return {}
-    return {
+    listed = {
         identifier: extension.settings
         for identifier, extension in bridge.extensions.items()
         if revision.stateless or extension.handshake
     }
+    if revision.stateless and bridge.has_tasks:
+        listed[TASKS_EXTENSION] = {}
+    return listed
 
 
 def initialize(server: Server, context: Context[Any], params: InitializeParams) -> Body:

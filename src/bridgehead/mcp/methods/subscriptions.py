@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from .. import changes, jsonrpc
 from ..calls.context import Context
 from ..calls.params import META_PREFIX, ListenFilter, ListenParams, SubscribeParams
 from ..changes import Change, Listener
 from ..errors import OVERLOADED, ProtocolError
+from ..features.tools import TASKS_EXTENSION
 from ..server import EMPTY_BODY, Body, EventualBody, Server
+
+if TYPE_CHECKING:
+    from ..tasks.methods import TaskWatch
 
 SUBSCRIPTION_ID = META_PREFIX + "subscriptionId"
 
@@ -38,6 +44,8 @@ def unsubscribe(_server: Server, context: Context[Any], params: SubscribeParams)
 def listen(server: Server, context: Context[Any], params: ListenParams) -> EventualBody:
     """Open a stream of the changes that the client asks for (stateless era)."""
     granted = _grant(server, params.notifications)
+    if granted.task_ids is not UNSET:
+        context.require_extension(TASKS_EXTENSION)
     if len(server.streams) >= server.limits.listen_streams:
         raise ProtocolError(
             OVERLOADED, f"At most {server.limits.listen_streams} listen streams; end one first"
@@ -55,6 +63,7 @@ def _grant(server: Server, wanted: ListenFilter) -> ListenFilter:
         wanted.prompts_list_changed and "prompts" in bridge.changing,
         wanted.resources_list_changed and "resources" in bridge.changing,
         uris,
+        wanted.task_ids if bridge.has_tasks else UNSET,
     )
 
 
@@ -70,15 +79,41 @@ async def _stream_changes(server: Server, context: Context[Any], granted: Listen
         if wanted
     }
     listener = Listener(lists, set(granted.resource_subscriptions or ()), partial(_encode, meta))
-    with server.open_stream(context.connection, listener):
-        acknowledgement = {"_meta": meta, "notifications": granted}
-        await context.notify("notifications/subscriptions/acknowledged", acknowledgement)
-        while await listener.wait():
-            for message in listener.take():
-                await context.send(message)
+    async with _watch_tasks(server, context, listener, granted, meta):
+        with server.open_stream(context.connection, listener):
+            acknowledgement = {"_meta": meta, "notifications": granted}
+            await context.notify("notifications/subscriptions/acknowledged", acknowledgement)
+            while await listener.wait():
+                for message in listener.take():
+                    await context.send(message)
     return b"{}", meta
 
 
-def _encode(meta: dict[str, Any], change: Change) -> bytes:
-    method, uri = change
-    return jsonrpc.notification(method, {"_meta": meta} if uri is None else {"_meta": meta, "uri": uri})
+@asynccontextmanager
+async def _watch_tasks(
+    server: Server, context: Context[Any], listener: Listener, granted: ListenFilter, meta: dict[str, Any]
+) -> AsyncIterator[None]:
+    """Let a listener hear of the tasks that it asks for and may see, while it is open."""
+    wanted = granted.task_ids
+    if isinstance(wanted, UnsetType):
+        yield
+        return
+    from ..tasks.methods import TaskWatch
+
+    watch = TaskWatch(server, context, listener)
+    listener.encode = partial(_encode, meta, watch=watch)
+    try:
+        await watch.begin(wanted[: server.limits.subscriptions])
+        granted.task_ids = watch.ids
+        yield
+    finally:
+        await watch.end()
+
+
+def _encode(meta: dict[str, Any], change: Change, watch: TaskWatch | None = None) -> bytes:
+    method, subject = change
+    if method == changes.TASKS and watch is not None and subject is not None:
+        return jsonrpc.notification(method, {"_meta": meta, **watch.describe(subject)})
+    return jsonrpc.notification(
+        method, {"_meta": meta} if subject is None else {"_meta": meta, "uri": subject}
+    )

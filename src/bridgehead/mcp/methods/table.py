@@ -23,6 +23,8 @@ from ..calls.params import (
     ReadResourceParams,
     SetLevelParams,
     SubscribeParams,
+    TaskParams,
+    UpdateTaskParams,
 )
 from ..server import EventualBody, Server
 from .features import call_tool, complete, get_prompt, read_resource
@@ -65,6 +67,28 @@ def _has_logging(server: Server) -> bool:
     return server.bridge.logging
 
 
+def _has_tasks(server: Server) -> bool:
+    return server.bridge.has_tasks
+
+
+def _get_task(server: Server, context: Context[Any], params: TaskParams) -> EventualBody:
+    from ..tasks.methods import get_task  # here and below: a server without tasks never imports them
+
+    return get_task(server, context, params)
+
+
+def _update_task(server: Server, context: Context[Any], params: UpdateTaskParams) -> EventualBody:
+    from ..tasks.methods import update_task
+
+    return update_task(server, context, params)
+
+
+def _cancel_task(server: Server, context: Context[Any], params: TaskParams) -> EventualBody:
+    from ..tasks.methods import cancel_task
+
+    return cancel_task(server, context, params)
+
+
 METHODS: dict[str, Method] = {
     "initialize": Method(InitializeParams, initialize, stateless=False),
     "server/discover": Method(Params, discover, handshake=False),
@@ -81,4 +105,7 @@ METHODS: dict[str, Method] = {
     "prompts/get": Method(GetPromptParams, get_prompt, offered=_has_prompts),
     "completion/complete": Method(CompleteParams, complete, offered=_has_completers),
     "subscriptions/listen": Method(ListenParams, listen, handshake=False),
+    "tasks/get": Method(TaskParams, _get_task, handshake=False, offered=_has_tasks),
+    "tasks/update": Method(UpdateTaskParams, _update_task, handshake=False, offered=_has_tasks),
+    "tasks/cancel": Method(TaskParams, _cancel_task, handshake=False, offered=_has_tasks),
 }

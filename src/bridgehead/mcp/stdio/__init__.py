@@ -16,6 +16,7 @@ from msgspec import UNSET
 
 from .. import jsonrpc
 from ..bridge import Bridge
+from ..calls.multi_round import Keys
 from ..connection import Connection, Nowhere
 from ..dispatch import Dispatcher
 from ..limits import Limits
@@ -31,7 +32,7 @@ def run(
     bridge: Bridge[Any],
     *,
     limits: Limits | None = None,
-    state_key: bytes | None = None,
+    state_key: Keys | None = None,
     loop_factory: LoopFactory | None = None,
 ) -> int:
     """Serve a bridge until its client goes, and return the exit code.

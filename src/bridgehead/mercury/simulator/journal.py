@@ -65,10 +65,14 @@ class Request:
         return ""
 
     def shown(self) -> dict[str, Any]:
-        """Tell all of it in JSON's terms."""
-        names = ("number", "method", "path", "headers", "arrived", "answered", "finished", "aborted")
+        """Tell all of it in JSON's terms, but for the key: someone may have sent a real one by mistake."""
+        names = ("number", "method", "path", "arrived", "answered", "finished", "aborted")
         return {
             **{name: getattr(self, name) for name in names},
+            "headers": {
+                name: "Bearer ***" if name == "authorization" else value
+                for name, value in self.headers.items()
+            },
             "body": msgspec.Raw(self.content or b"null"),
             "status": self.status,
             "chunks": self.chunks,

@@ -15,7 +15,7 @@ from ..calling.service import Service
 from ..completion import Completion
 from ..settings import MercurySettings
 from . import diffusion
-from .arguments import Chat, ChatMessage
+from .arguments import GRACE_SECONDS, Chat, ChatMessage
 
 if TYPE_CHECKING:
     from .progress import Growing, Progress
@@ -37,6 +37,8 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         open_world=True,
         defaults={"model": settings.model},
         recall=recall,
+        task="optional",
+        task_grace_seconds=GRACE_SECONDS,
     )(complete)
     bridge.tool(
         f"Like {COMPLETION}, but progress notifications carry the answer as it grows: each has the new text "
@@ -49,6 +51,8 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         open_world=True,
         defaults={"model": settings.model},
         app=diffusion.URI,
+        task="optional",
+        task_grace_seconds=GRACE_SECONDS,
     )(stream)
 
 

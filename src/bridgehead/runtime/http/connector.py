@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from .connection import Connection
+from .connection import Connection, limit_staleness
 from .proxy import HTTP_PORT, HTTPS_PORT, Proxy
 from .response import ConnectionBroken
 
@@ -27,7 +28,12 @@ class Connector:
     """Makes connections to one origin."""
 
     def __init__(
-        self, url: str, seconds: float, proxy: Proxy | None = None, unix_socket: Path | None = None
+        self,
+        url: str,
+        seconds: float,
+        proxy: Proxy | None = None,
+        unix_socket: Path | None = None,
+        headers: Iterable[tuple[str, str]] = (),
     ) -> None:
         parts = urlsplit(url)
         self._is_secure = parts.scheme == "https"
@@ -39,7 +45,8 @@ class Connector:
         self._tls: ssl.SSLContext | None = None
         self._loop = asyncio.get_running_loop()
         authority = parts.netloc.rpartition("@")[2]
-        self._fixed_headers = f"Host: {authority}\r\n"
+        own = "".join(f"{name}: {value}\r\n" for name, value in headers)
+        self._fixed_headers = f"Host: {authority}\r\n{own}"
         self.base = parts.path
         """What every target begins with."""
         if proxy is not None and not self._is_secure:  # it sees the requests, and must know whom they are for
@@ -48,9 +55,10 @@ class Connector:
 
     async def connect(self) -> Connection:
         """Make a connection; raises `ConnectFailed`."""
+        started = self._loop.time()
         try:
             async with asyncio.timeout(self._seconds):
-                return await self._connect()
+                connection = await self._connect()
         except TimeoutError:
             raise ConnectFailed("connecting took too long") from None
         except ConnectionBroken as problem:
@@ -59,6 +67,8 @@ class Connector:
             raise ConnectFailed(f"its certificate or its TLS cannot be used ({problem.reason})") from problem
         except OSError as problem:
             raise ConnectFailed(problem.strerror or str(problem)) from problem
+        connection.stale_seconds = limit_staleness(self._loop.time() - started)
+        return connection
 
     async def _connect(self) -> Connection:
         tls = await self._load_tls() if self._is_secure else None

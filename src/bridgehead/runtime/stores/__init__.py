@@ -1,8 +1,58 @@
-"""Stores: where state lives that several processes share: Redis, PostgreSQL.
+"""Stores: the servers that replicas share, and how each is opened where its setting names it.
 
-Each noun keeps its own interface in its own room, with a memory, file or SQLite version as the default. What
-is here is the connection, its faults and its health. A driver is an extra, and imported only where its
-setting is set.
+A client library is imported only then. Everything that is stored keeps its interface in its own room, with a
+version that needs no server as the default.
 """
 
-__all__ = ["migrations", "postgres"]
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ..errors import BridgeError, Unavailable
+
+if TYPE_CHECKING:
+    from ..directories import ReplicaSettings
+    from .redis import Redis
+
+__all__ = ["Script", "StoreError", "StoreUnavailable", "migrations", "open_redis", "postgres", "sqlite"]
+
+
+class StoreError(BridgeError):
+    """A store refused a command: a fault of ours, not of the store."""
+
+    code = "store"
+
+
+class StoreUnavailable(Unavailable):
+    """A store is gone, slow, full or read-only right now."""
+
+    code = "store_unavailable"
+
+
+class Script:
+    """A Lua script, which Redis runs as one step. One that must not count twice carries an id."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def digest(self) -> str:
+        """What Redis knows it by, once it has seen it."""
+        from hashlib import sha1
+
+        return sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+
+
+def open_redis(settings: ReplicaSettings) -> Redis | None:
+    """Return this process's connection to Redis, not started; None where no setting names one."""
+    if settings.redis_url is None:
+        return None
+    try:
+        from . import redis
+    except ImportError:
+        raise BridgeError(
+            "BRIDGEHEAD_REDIS_URL is set, and the Redis client is not installed.",
+            next_step="Install it with pip install 'bridgehead[redis]'.",
+        ) from None
+    return redis.shared(settings.redis_url, settings.redis_seconds)

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from ..errors import BridgeError, StorageError
+from ..findings import Finding
 
 if TYPE_CHECKING:
-    from .postgres import Connection
+    from .connection import Connection
 
 LOCK = 0x6272696467656865
 """The advisory lock that whoever migrates holds: the first letters of the product's name."""
@@ -166,3 +167,20 @@ async def check_schema(connection: Connection, schema: Schema) -> None:
             f"needs version {status.newest}.",
             next_step="Run `bridgehead db migrate`.",
         )
+
+
+async def examine(url: str, schema: Schema, holds: str) -> Finding:
+    """Look at a database for a doctor: whether it is there, its tables, and what is shared through it."""
+    from . import postgres
+
+    database = await postgres.acquire(url)
+    try:
+        [status] = await database.writer.run(lambda connection: read_status(connection, [schema]))
+    except BridgeError as failure:
+        return Finding("database", "wrong", failure.message, failure.next_step)
+    finally:
+        await postgres.release(database)
+    if status.is_behind:
+        said = f"version {status.version} of {status.newest} of its tables"
+        return Finding("database", "wrong", f"{database.address.shown} has {said}", "bridgehead db migrate")
+    return Finding("database", "right", f"{holds} are in {database.address.shown}, shared by all replicas")

@@ -8,7 +8,10 @@ from contextlib import asynccontextmanager
 
 from bridgehead.mcp.http.message import Request, Response
 from bridgehead.mcp.http.server import Server
-from bridgehead.mcp.http.server.protocol import MOST_WAITING, REQUESTS_A_TURN
+from bridgehead.mcp.http.server.connections import Connections
+from bridgehead.mcp.http.server.parser import BODY_SLICE_BYTES, SLICE_BYTES
+from bridgehead.mcp.http.server.protocol import Http1Protocol
+from tests.fuzz.http_connection import Mirror, Transport
 from tests.support.waiting import PATIENCE, until
 
 FLOOD = b"GET /flood HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -58,8 +61,47 @@ async def test_a_pipelined_flood_lets_others_take_their_turn() -> None:
         flooding.transport.abort()
         probing.close()
 
-    # A few turns of the loop: until the probe is written, until it is read, and its own.
-    assert waited <= 8 * REQUESTS_A_TURN + MOST_WAITING
+    # A few turns of the loop, of 2 ms each: until the probe is written, until it is read, and its own.
+    assert waited <= 2_000
+
+
+async def test_many_that_pipeline_let_others_take_their_turn() -> None:
+    handler = Counting()
+    async with serving(handler) as port:
+        probe_reader, probing = await asyncio.open_connection("127.0.0.1", port)
+        floods = [await asyncio.open_connection("127.0.0.1", port) for _ in range(200)]
+        for _, flooding in floods:
+            flooding.write(FLOOD * 100)
+        await until(lambda: handler.flood > 1_000)
+        before = handler.flood
+        probing.write(PROBE)
+        async with asyncio.timeout(PATIENCE):
+            await probe_reader.read()
+        waited = handler.at_probe[-1] - before
+        for _, flooding in floods:
+            flooding.transport.abort()
+        probing.close()
+
+    assert before < 10_000  # else there was nobody to wait for
+    assert waited <= 2_000
+
+
+async def test_tiny_chunks_are_parsed_over_many_turns_and_no_more_is_read_meanwhile() -> None:
+    loop, mirror = asyncio.get_running_loop(), Mirror()
+    connection, transport = Http1Protocol(Connections(mirror, loop)), Transport(loop, is_slow=False)
+    transport.connection = connection
+    connection.connection_made(transport)  # type: ignore[arg-type]
+    head = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    connection.data_received(head + b"1\r\nx\r\n" * 40_000 + b"0\r\n\r\n")
+
+    was_paused, parsed = transport.is_paused, connection._parser.body_pieces  # noqa: SLF001 - so far
+    await until(lambda: mirror.requests)
+    is_paused = transport.is_paused
+    connection.connection_lost(None)
+
+    assert parsed <= (SLICE_BYTES + BODY_SLICE_BYTES) / len(b"1\r\nx\r\n") + 1
+    assert mirror.requests[0][3] == 40_000
+    assert (was_paused, is_paused) == (True, False)
 
 
 async def test_a_body_of_tiny_chunks_costs_what_it_weighs() -> None:

@@ -1,6 +1,8 @@
 """Connections: those that a server has open, and what they share.
 
-Closes the ones that idle, bounds their number, and ends them all in good order and within a time.
+Closes the ones that idle, bounds their number, and ends them all in good order and within a time. And it is
+what makes the server fair: in a turn of the loop only so much is done for all connections together, and who
+has more to be done waits in line, one request at a time.
 """
 
 from __future__ import annotations
@@ -9,22 +11,27 @@ import asyncio
 import errno
 import logging
 import os
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Container
 from email.utils import formatdate
-from typing import TYPE_CHECKING
+from time import perf_counter
+from typing import Protocol
 
 from ..message import Handler
 from .parser import Malformed
-
-if TYPE_CHECKING:
-    from .protocol import Http1Protocol
 
 SWEEP_SECONDS = 1.0
 LINGER_SECONDS = 0.5
 """How long a connection that is to be closed may still bring a request that was on its way."""
 ABANDON_SECONDS = 1.0
 """How long a request that is cancelled may take to let go."""
+
+TURN_SECONDS = 0.002
+"""How long those in line are served in one turn of the loop, before it looks who else has come."""
+WORK_A_TURN = 48 * 1024
+"""How many bytes are taken up as they come in, in one turn of the loop; what comes then waits in line."""
+_WORK_OF_REQUEST = 512
+"""What a request weighs beside its bytes."""
 
 OnReject = Callable[[str, str, int], None]
 """Told of what is rejected before the handler sees it: why, the peer's address, and the status that was
@@ -40,6 +47,33 @@ def log_rejection(reason: str, address: str, status: int) -> None:
 
 _TOO_MANY = Malformed(503, "connections", b"Too many connections")
 _TOO_MANY_FROM_ADDRESS = Malformed(503, "connections", b"Too many connections from your address")
+
+
+class OpenConnection(Protocol):
+    """A connection that is counted here, closed when it idles, and ended with the server."""
+
+    address: str
+    transport: asyncio.Transport
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing has come in that is not answered."""
+
+    @property
+    def running(self) -> asyncio.Task[None] | None:
+        """What runs for its client."""
+
+    def end(self) -> None:
+        """Close behind the response to the last request."""
+
+    def close(self) -> None:
+        """Close, with everything written that is still to be."""
+
+    def close_if_idle(self, before: float) -> None:
+        """Close if nothing has happened since then."""
+
+    def go_on(self) -> None:
+        """Take a turn: parse what was put aside, and serve one request."""
 
 
 class Connections:
@@ -67,11 +101,18 @@ class Connections:
         """Addresses that speak for many clients, as a proxy does."""
         self.by_address: Counter[str] = Counter() if by_address is None else by_address
         self.keep_alive_seconds = keep_alive_seconds
-        self._open: set[Http1Protocol] = set()
+        self._open: set[OpenConnection] = set()
         self.handshakes: set[asyncio.Task[None]] = set()
         """The connections that still agree on TLS."""
         self._left_behind: set[asyncio.Task[None]] = set()
         """What still runs for clients that are gone."""
+        self.work = 0
+        """What was taken up in this turn of the loop, in bytes."""
+        self._newcomers: deque[OpenConnection] = deque()
+        """Connections in line with the first thing they ask for."""
+        self._in_line: deque[OpenConnection] = deque()
+        """Connections in line with what they have asked for beside it."""
+        self._is_turning = False
         self._all_closed: asyncio.Future[None] | None = None
         self._date = b""
         self._date_until = 0.0
@@ -81,7 +122,7 @@ class Connections:
         """Whether there is no room for another connection."""
         return self._most is not None and len(self._open) + len(self.handshakes) >= self._most
 
-    def enter(self, connection: Http1Protocol) -> Malformed | None:
+    def enter(self, connection: OpenConnection) -> Malformed | None:
         """Count a connection in; returns how it is rejected where there is no room for it."""
         if self._most is not None and len(self._open) >= self._most:
             return _TOO_MANY
@@ -96,7 +137,7 @@ class Connections:
             self.loop.call_later(SWEEP_SECONDS, self._sweep)
         return None
 
-    def leave(self, connection: Http1Protocol, running: asyncio.Task[None] | None) -> None:
+    def leave(self, connection: OpenConnection, running: asyncio.Task[None] | None) -> None:
         """Count a connection out; what still runs for it is kept until it ends."""
         if connection in self._open:
             self._open.discard(connection)
@@ -108,6 +149,35 @@ class Connections:
             running.add_done_callback(self._left_behind.discard)
         if not self._open and self._all_closed is not None and not self._all_closed.done():
             self._all_closed.set_result(None)
+
+    # --- whose turn it is ----------------------------------------------------------------------------------
+
+    def is_busy(self, size: int) -> bool:
+        """Tell whether enough was done in this turn of the loop, so that these bytes must wait in line."""
+        self.work += size + _WORK_OF_REQUEST
+        return self.work > WORK_A_TURN and self.work > size + _WORK_OF_REQUEST
+
+    def wait_for_turn(self, connection: OpenConnection, *, is_fresh: bool) -> None:
+        """Let a connection go on when it is its turn; fresh is one that has had none lately."""
+        (self._newcomers if is_fresh else self._in_line).append(connection)
+        if not self._is_turning:
+            self._is_turning = True
+            self.loop.call_soon(self._take_turns)
+
+    def _take_turns(self) -> None:
+        """Let those in line go on for a while, newcomers first; but one of the others gets on every time."""
+        self.work = 0
+        until = perf_counter() + TURN_SECONDS
+        if self._in_line:
+            self._in_line.popleft().go_on()
+        while (self._newcomers or self._in_line) and perf_counter() < until:
+            (self._newcomers or self._in_line).popleft().go_on()
+        if self._newcomers or self._in_line:
+            self.loop.call_soon(self._take_turns)
+        else:
+            self._is_turning = False
+
+    # --- the end, and what is seen to all the time ---------------------------------------------------------
 
     def date(self) -> bytes:
         """Return the header line that says what time it is, made anew once a second."""

@@ -1,8 +1,8 @@
 """Protocol: HTTP/1.1 on one connection, lean enough not to be what a call spends its time on.
 
 A response goes out in one write, no timer is set for a request, and what the handler answers without waiting
-needs no task. Fair before fast: of requests that are pipelined, only so many are parsed and answered in one
-turn of the loop; then it is the turn of the others.
+needs no task. Fair before fast: a connection answers one request when its bytes come in; whatever else it has
+waits for its turn among all connections that have more (see `connections`).
 """
 
 from __future__ import annotations
@@ -11,19 +11,18 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING
 
-from .parser import SLICE_BYTES, Malformed, RequestParser
+from .parser import MOST_UNREAD_BYTES, SLICE_BYTES, Malformed, RequestParser
 from .request import STATUS_LINES, Http1Request
 
 if TYPE_CHECKING:
     from ..message import HeaderPairs
     from .connections import Connections
 
-MOST_UNREAD_BYTES = 256 * 1024
 MOST_UNWRITTEN_BYTES = 64 * 1024
-MOST_WAITING = 64
-"""Requests of one connection that wait for their turn, from which on no more of them are parsed."""
-REQUESTS_A_TURN = 16
-"""Requests of one connection that are answered in one turn of the loop: about 1 ms."""
+MOST_BACKLOG_BYTES = 64 * 1024
+"""Bytes that wait to be parsed, from which on no more are read."""
+PIECES_A_TURN = 512
+"""Pieces of a body, from which on the rest of it waits for the next turn: about 0.5 ms."""
 
 
 class Http1Protocol(asyncio.Protocol):
@@ -124,13 +123,22 @@ class Http1Protocol(asyncio.Protocol):
         if self._rejection is not None:
             return  # it is read from only to hear it hang up
         if self._backlog:
-            self._backlog = bytes(self._backlog) + data
-            return
-        self._parse(data)
-        self._serve()
+            self._put_aside(bytes(self._backlog) + data)
+        elif self.connections.is_busy(len(data)):
+            self._put_aside(data)
+            self._go_on_later(is_fresh=not self._queue)
+        else:
+            self._parse(data)
+            self._serve()
+
+    def _put_aside(self, data: bytes | memoryview) -> None:
+        """Keep bytes for a later turn, and take no more of them than that is good for."""
+        self._backlog = data
+        if len(data) > MOST_BACKLOG_BYTES:
+            self.pause_reading()
 
     def _parse(self, data: bytes | memoryview) -> None:
-        """Parse slice by slice, as long as there are not too many requests waiting."""
+        """Parse slice by slice, until there is a request to be answered."""
         parser = self._parser
         try:
             if len(data) <= SLICE_BYTES:
@@ -139,23 +147,28 @@ class Http1Protocol(asyncio.Protocol):
                 self._parse_slices(memoryview(data))
         except Malformed as problem:
             self._reject(problem)
-        if parser.is_in_head:
-            if self._head_since is None:
-                self._head_since = self.loop.time()
-        else:
-            self._head_since = None
+        if parser.is_in_head and self._head_since is None:
+            self._head_since = self.loop.time()
         if self._queue:
             self.last_active = self.loop.time()
 
     def _parse_slices(self, data: memoryview) -> None:
+        parser = self._parser
+        most = parser.body_pieces + PIECES_A_TURN
         while data:
-            size = self._parser.next_slice
-            self._parser.feed(data[:size])
+            size = parser.next_slice
+            parser.feed(data[:size])
             data = data[size:]
-            if data and len(self._queue) > MOST_WAITING:
-                self._backlog = data
+            if data and (self._has_request or parser.body_pieces > most):
+                self._put_aside(data)
+                # Otherwise the loop would read on and on in this very turn, up to 8 MB with libuv.
                 self.pause_reading()
                 return
+
+    @property
+    def _has_request(self) -> bool:
+        """Whether a request has come in whole."""
+        return bool(self._queue) and self._queue[0].is_complete
 
     def begin_request(
         self,
@@ -172,52 +185,49 @@ class Http1Protocol(asyncio.Protocol):
         self._queue.append(request)
         return request
 
-    def take_body(self, request: Http1Request, piece: bytes) -> None:
-        """Take a piece of a body, and no more from the client while too much of it is unread."""
-        if request.take(piece) > MOST_UNREAD_BYTES:
-            self.pause_reading()
-
-    def complete_request(self, request: Http1Request) -> None:
-        """Note that a body has ended; no more is read while a request waits behind another."""
-        request.complete()
+    def end_request(self) -> None:
+        """Note that a request is whole; no more is read while one waits behind another."""
         if len(self._queue) > 1:
             self.pause_reading()
 
     def _serve(self) -> None:
-        """Serve what has come in, one request after the other, as far as that takes no waiting."""
-        if self._is_serving:
-            return
-        self._is_serving = True
-        left = REQUESTS_A_TURN
-        while (
-            self._queue
-            and self.writable is None  # a client that does not read does not get more to read
-            and not self.transport.is_closing()
-        ):
-            if not left:
-                self._go_on_later()
-                break
-            left -= 1
-            if not self._queue[0].start():
-                break
-        self._is_serving = False
-        if self._backlog and len(self._queue) <= MOST_WAITING:
+        """Serve the next request; what comes behind it waits for its turn."""
+        if self._queue and self._can_serve() and self._queue[0].task is None:
+            self._is_serving = True
+            self._queue[0].start()
+            self._is_serving = False
+        if self._has_more():
             self._go_on_later()
 
-    def _go_on_later(self) -> None:
+    def _can_serve(self) -> bool:
+        """Tell whether a response could be sent: a client that does not read gets no more to read."""
+        return self.writable is None and not self._is_serving and not self.transport.is_closing()
+
+    def _has_more(self) -> bool:
+        """Tell whether something can be done in the next turn."""
+        if not self._can_serve():
+            return False
+        if self._queue and self._queue[0].task is None:
+            return True
+        return bool(self._backlog) and not self._has_request
+
+    def _go_on_later(self, *, is_fresh: bool = False) -> None:
         if not self._has_turn:
             self._has_turn = True
-            self.loop.call_soon(self._go_on)
+            self.connections.wait_for_turn(self, is_fresh=is_fresh)
 
-    def _go_on(self) -> None:
-        """Take the next turn: parse what was put aside if there is room for it, and serve."""
+    def go_on(self) -> None:
+        """Take a turn: parse what was put aside if nothing waits to be answered, and serve one request."""
         self._has_turn = False
-        if self._backlog and len(self._queue) <= MOST_WAITING:
+        if self._backlog and not self._has_request and self._can_serve():
             data, self._backlog = self._backlog, b""
             self._parse(data)
         self._serve()
-        if not self._queue:
+        if not self._has_request and self._unread_body() <= MOST_UNREAD_BYTES:
             self.resume_reading()
+
+    def _unread_body(self) -> int:
+        return len(self._queue[-1].body) if self._queue else 0
 
     def pause_reading(self) -> None:
         """Let the client wait."""
@@ -227,7 +237,7 @@ class Http1Protocol(asyncio.Protocol):
 
     def resume_reading(self) -> None:
         """Take more from the client, unless it has enough to read or to be answered."""
-        if self._is_reading or self._backlog or self.writable is not None or len(self._queue) > MOST_WAITING:
+        if self._is_reading or self.writable is not None or len(self._backlog) > MOST_BACKLOG_BYTES:
             return
         if not self.transport.is_closing():
             self._is_reading = True
@@ -262,6 +272,7 @@ class Http1Protocol(asyncio.Protocol):
             self._flush()
 
     def _flush(self) -> None:
+        self.connections.work = 0  # another turn of the loop
         if self._outgoing and not self.transport.is_closing():
             self.transport.write(b"".join(self._outgoing))
         self._outgoing.clear()
@@ -282,19 +293,21 @@ class Http1Protocol(asyncio.Protocol):
         """Go on to the next request after a response, or close."""
         if self._queue and self._queue[0] is request:
             self._queue.popleft()
-        is_whole = request.is_complete or request.stream is None
-        if self._rejection is not None and not self._queue and not is_last and is_whole:
+        if self._rejection is not None and self._can_reject_behind(request, is_last=is_last):
             self._write_rejection(self._rejection)
         elif is_last or not request.is_complete:
             self.close()
         else:
             self.last_active = self.loop.time()
-            if self._queue:
-                self._serve()
-            elif self._backlog:
+            if self._queue or self._backlog:
                 self._go_on_later()
             else:
                 self.resume_reading()
+
+    def _can_reject_behind(self, request: Http1Request, *, is_last: bool) -> bool:
+        """Tell whether a rejection can follow the response to the last request before it."""
+        is_whole = request.is_complete or request.stream is None
+        return is_whole and not is_last and not self._queue
 
     # --- the end -------------------------------------------------------------------------------------------
 
@@ -308,8 +321,8 @@ class Http1Protocol(asyncio.Protocol):
             return
         self._rejection = problem
         self._backlog = b""
-        incoming = self._parser.incoming
-        if incoming is not None and self._queue:
+        if self._parser.incoming is not None and self._queue:
+            incoming = self._queue[-1]
             if incoming.task is None:
                 self._queue.pop()
             else:

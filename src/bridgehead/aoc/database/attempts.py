@@ -1,0 +1,85 @@
+"""Attempts: who tried what, how it ended and how long it took, in the database. Blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import msgspec
+
+from ..files.attempts import Step, count_attempts
+from ..files.entries import Measure
+from ..ranking.board import AttemptCounts, Filters
+
+if TYPE_CHECKING:
+    from bridgehead.runtime.stores import postgres
+
+_APPEND = """\
+insert into aoc_steps (year, day, attempt, step, key)
+select $1, $2, attempt, step::jsonb, key
+from unnest($3::text[], $4::text[], $5::uuid[]) with ordinality as g (attempt, step, key, place)
+order by place on conflict (key) do nothing"""
+_FIND = "select day, step::text from aoc_steps where year = $1 and attempt = $2 order by id"
+_STEPS = "select step::text from aoc_steps where year = $1 and day = $2 order by id"
+_LAST = """\
+select distinct on (attempt) step::text from aoc_steps
+where year = $1 and ($2::smallint is null or day = $2) order by attempt, id desc"""
+_IDENTITY = "select count(*), max(id) from aoc_steps where year = $1"
+
+_decode = msgspec.json.Decoder(Step).decode
+
+
+class DatabaseAttempts:
+    """The attempts of one event."""
+
+    def __init__(self, database: postgres.Database, year: int) -> None:
+        self._database = database
+        self._year = year
+
+    def append(self, day: int, steps: list[Step]) -> None:
+        """Store steps; they are committed when this returns."""
+        values = (
+            [step.attempt for step in steps],
+            [msgspec.json.encode(step).decode() for step in steps],
+            [uuid4() for _ in steps],
+        )
+
+        async def write(connection: postgres.Connection) -> None:
+            await connection.execute(_APPEND, self._year, day, *values)
+
+        self._database.wait_for(self._write_once(write))
+
+    async def _write_once(self, write: Callable[[postgres.Connection], Awaitable[None]]) -> None:
+        from bridgehead.runtime.stores import postgres
+
+        try:
+            await self._database.writer.run(write)
+        except postgres.ConnectionLost:  # its keys let it be stored once only
+            await self._database.writer.run(write)
+
+    def steps(self, day: int) -> list[Step]:
+        """Return the steps of a day, the oldest first."""
+        return [_decode(row["step"]) for row in self._fetch(_STEPS, self._year, day)]
+
+    def find(self, attempt: str) -> tuple[int, list[Step]]:
+        """Return the day and the steps of one attempt; no steps where there is no such attempt."""
+        rows = self._fetch(_FIND, self._year, attempt)
+        return (rows[0]["day"] if rows else 0), [_decode(row["step"]) for row in rows]
+
+    def identity(self) -> object:
+        """Return what changes when any attempt does."""
+        return tuple(map(tuple, self._fetch(_IDENTITY, self._year)))
+
+    def counts(
+        self, filters: Filters, name_of: Callable[[str], str], now: float
+    ) -> dict[Measure, dict[str, AttemptCounts]]:
+        """Count attempts by measure and model: the last step of each says what became of it."""
+        lasts = [_decode(row["step"]) for row in self._fetch(_LAST, self._year, filters.day)]
+        return count_attempts(lasts, filters, name_of, now)
+
+    def _fetch(self, sql: str, *values: object) -> list[postgres.Record]:
+        async def read(connection: postgres.Connection) -> list[postgres.Record]:
+            return await connection.fetch(sql, *values)
+
+        return self._database.wait_for(self._database.reader.run(read))

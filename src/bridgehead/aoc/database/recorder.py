@@ -1,0 +1,236 @@
+"""Recorder: takes speed records from many calls at once and answers each when it is committed.
+
+All records that wait together are stored by one statement, whatever their days; while one is under way, the
+next gathers. Each record has the key of its request, and a key is stored once. So a statement whose
+connection died between commit and answer is sent again, and so may be a request, to any replica.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID, uuid4
+
+from bridgehead.runtime.errors import NotFound, Unavailable
+from bridgehead.runtime.timing import Clock
+
+from ..files.day_file import Recorded, describe_run, take_run
+from ..files.entries import Entry, Group, NewEntry, format_timestamp
+from ..files.names import canonical_name
+from ..files.recorder import NewRun, Unanswered, check_same
+from ..ranking.figures import Runs
+from .pages import DayState, Page, Pages
+
+if TYPE_CHECKING:
+    from bridgehead.runtime.stores import postgres
+
+MAX_BATCH = 2000
+"""Records in one statement; more of them only make the first wait longer."""
+SETTLE_SECONDS = 2.0
+"""How long records whose connection died under way are sent again, before their callers hear of it."""
+_PAUSE = 0.02
+
+_STORE = """\
+with given as (
+    select * from unnest(
+        $2::smallint[], $3::smallint[], $4::text[], $5::bigint[],
+        $6::text[], $7::text[], $8::text[], $9::uuid[]
+    ) with ordinality as g (day, phase, llm, time, moment, measure, source, key, place)
+), held as (
+    insert into aoc_days (year, day, revision)
+    select $1::smallint, day, 1 from given group by day order by day
+    on conflict (year, day) do update set revision = aoc_days.revision + 1
+    returning day, revision, rewritten
+), stored as (
+    insert into aoc_records (year, day, phase, llm, time, moment, measure, source, revision, key)
+    select $1::smallint, day, phase, llm, time, moment, measure, source, revision, key
+    from given join held using (day) order by place
+    on conflict (key) do nothing
+    returning key
+)
+select day, revision, rewritten, (select count(*) from stored) as stored from held"""
+_KNOWN = """\
+select key, day, phase, llm, time, moment, measure, source, revision from aoc_records
+where key = any($1::uuid[])"""
+_CANDIDATES = """\
+select id, llm, time, measure, source from aoc_records
+where year = $1 and day = $2 and phase = $3 and moment = $4 and withdrawn is null order by id desc"""
+_REWRITE = """\
+insert into aoc_days (year, day, revision, rewritten) values ($1, $2, 1, 1)
+on conflict (year, day) do update set revision = aoc_days.revision + 1, rewritten = aoc_days.revision + 1"""
+_WITHDRAW = "update aoc_records set withdrawn = $2 where id = $1 and withdrawn is null returning id"
+
+
+class _Waiting(NamedTuple):
+    day: int
+    entry: NewEntry
+    key: UUID
+    answer: asyncio.Future[Recorded]
+
+
+class DatabaseRecorder:
+    """The records of one event, open for writing."""
+
+    def __init__(self, database: postgres.Database, year: int, clock: Clock) -> None:
+        self._database = database
+        self._year = year
+        self._clock = clock
+        self._pages = Pages(year)
+        self._waiting: list[_Waiting] = []
+        self._task: asyncio.Task[None] | None = None
+        self._unanswered = Unanswered()
+
+    # --- recording -----------------------------------------------------------------------------------------
+
+    async def record(self, run: NewRun, by: int | None = None, key: UUID | None = None) -> Recorded:
+        """Record a time; when this returns, it is committed. Raises `StorageError` or `Unavailable`."""
+        answer = self._add(run, key)
+        if by is not None:
+            self._unanswered.add(by, answer)
+        return check_same(run, await answer)
+
+    def _add(self, run: NewRun, key: UUID | None = None) -> asyncio.Future[Recorded]:
+        loop = asyncio.get_running_loop()
+        moment = format_timestamp(self._clock.now())
+        entry = NewEntry(run.llm, run.phase, run.time, moment, run.measure, run.source)
+        waiting = _Waiting(run.day, entry, key or uuid4(), loop.create_future())
+        self._waiting.append(waiting)
+        if self._task is None:
+            self._task = loop.create_task(self._write())
+        return waiting.answer
+
+    async def settled(self, by: int) -> None:
+        """Wait for what somebody recorded before asking: the contract has one request after the other."""
+        await self._unanswered.settled(by)
+
+    def record_now(self, runs: list[NewRun]) -> list[Recorded]:
+        """Record times for somebody who is not in an event loop. Blocks."""
+
+        async def record_all() -> list[Recorded]:
+            return list(await asyncio.gather(*map(self._add, runs)))
+
+        return self._database.wait_for(record_all())
+
+    async def _write(self) -> None:
+        try:
+            while self._waiting:
+                taken, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
+                batch = [one for one in taken if not one.answer.cancelled()]
+                if batch:
+                    await self._write_batch(batch)
+        finally:
+            self._task = None
+
+    async def _write_batch(self, batch: list[_Waiting]) -> None:
+        try:
+            answers = await self._store(batch)
+        except Exception as failure:  # noqa: BLE001 - each one who waits hears of it
+            for one in batch:
+                if not one.answer.done():
+                    one.answer.set_exception(failure)
+            return
+        for one, answer in zip(batch, answers, strict=True):
+            if not one.answer.done():
+                one.answer.set_result(answer)
+
+    async def _store(self, batch: list[_Waiting]) -> list[Recorded]:
+        """Store a batch, again where nobody knows what became of it: its keys let it be stored once only."""
+        limit = self._clock.monotonic() + SETTLE_SECONDS
+        is_unsure = False
+        while True:
+            try:
+                return await self._database.writer.run(lambda connection: self._send(connection, batch))
+            except Unavailable as failure:
+                is_unsure = is_unsure or failure.code == "connection_lost"
+                if not is_unsure:
+                    raise
+                if self._clock.monotonic() > limit:
+                    raise Unavailable(
+                        "The connection to the database was lost while the record was being stored. "
+                        "It may be there or not.",
+                        next_step="Look with speed_history, or send it again with the same idempotency key.",
+                        retry_after=1.0,
+                    ) from failure
+                await asyncio.sleep(_PAUSE)
+
+    async def _send(self, connection: postgres.Connection, batch: list[_Waiting]) -> list[Recorded]:
+        entries = [one.entry for one in batch]
+        held = await connection.fetch(
+            _STORE,
+            self._year,
+            [one.day for one in batch],
+            [entry.phase for entry in entries],
+            [entry.llm for entry in entries],
+            [entry.time for entry in entries],
+            [entry.timestamp for entry in entries],
+            [entry.measure for entry in entries],
+            [entry.source for entry in entries],
+            [one.key for one in batch],
+        )
+        states = {day: DayState(day, revision, rewritten) for day, revision, rewritten, _ in held}
+        known: dict[UUID, NewEntry] = {}
+        if held[0]["stored"] < len(batch):
+            known = await self._read_known(connection, batch, states)
+        pages = {day: await self._before(connection, state) for day, state in states.items()}
+        answers = [_answer(one, pages[one.day].groups, known) for one in batch]
+        for day, page in pages.items():
+            page.revision = states[day].revision
+        return answers
+
+    async def _read_known(
+        self, connection: postgres.Connection, batch: list[_Waiting], states: dict[int, DayState]
+    ) -> dict[UUID, NewEntry]:
+        """Return what was there before the batch, by key."""
+        rows = await connection.fetch(_KNOWN, [one.key for one in batch])
+        return {
+            key: NewEntry(llm, phase, time, moment, measure, source)
+            for key, day, phase, llm, time, moment, measure, source, revision in rows
+            if day not in states or revision < states[day].revision
+        }
+
+    async def _before(self, connection: postgres.Connection, state: DayState) -> Page:
+        """Return a day as it was before this batch; between the batches of one replica nothing is read."""
+        return await self._pages.read(connection, state._replace(revision=state.revision - 1))
+
+    # --- taking back ---------------------------------------------------------------------------------------
+
+    async def withdraw(self, day: int, group: Group, timestamp: str) -> Entry:
+        """Take a record back: it stays, marked, and counts no more."""
+        marked = format_timestamp(self._clock.now())
+
+        async def mark(connection: postgres.Connection) -> Entry | None:
+            async with connection.transaction():
+                await connection.execute(_REWRITE, self._year, day)  # the day's lock comes first
+                rows = await connection.fetch(_CANDIDATES, self._year, day, group.phase, timestamp)
+                for number, llm, time, measure, source in rows:
+                    if canonical_name(llm) == group.llm:
+                        await connection.execute(_WITHDRAW, number, marked)
+                        return Entry(
+                            llm, group.phase, timestamp, time, measure_key=measure, source_key=source
+                        )
+            return None
+
+        found = await self._database.writer.run(mark)
+        if found is None:
+            raise NotFound(
+                f"Day {day} has no record of {group.llm} in phase {group.phase} at {timestamp}.",
+                next_step="speed_history lists records with their timestamps.",
+            )
+        return found
+
+    def fold_leftovers(self) -> None:
+        """Do nothing: there are no journals here."""
+
+    async def close(self) -> None:
+        """Wait for what is being written."""
+        if self._task is not None:
+            await asyncio.wait([self._task], timeout=SETTLE_SECONDS)
+
+
+def _answer(one: _Waiting, groups: dict[Group, Runs], known: dict[UUID, NewEntry]) -> Recorded:
+    """Count a record that is new; of one that was there before, tell how the runs are now."""
+    stored = known.get(one.key)
+    if stored is not None:
+        return describe_run(groups, stored)
+    known[one.key] = one.entry  # the same request may have come twice before it was answered
+    return take_run(groups, one.entry)

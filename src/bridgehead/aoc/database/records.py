@@ -1,0 +1,85 @@
+"""Records: every run of every day, read by SQL, and read on only where somebody has written. Blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ..files.entries import Entry
+from ..files.names import Aliases
+from ..files.records import DayRuns
+from ..ranking.board import Skipped
+from .pages import DAYS, DayState, Pages
+
+if TYPE_CHECKING:
+    from bridgehead.runtime.stores import postgres
+
+_ENTRIES = """\
+select day, llm, phase, moment, time, measure, source, withdrawn from aoc_records
+where year = $1 and day = any($2::smallint[]) order by day, id desc"""
+_CHANGES = """\
+select (select array_agg((day, revision) order by day) from aoc_days where year = $1) as days,
+    (select (count(*), max(id)) from aoc_steps where year = $1) as steps"""
+
+
+class DatabaseRecords:
+    """The records of one event, open for reading."""
+
+    def __init__(self, database: postgres.Database, year: int) -> None:
+        self._database = database
+        self._year = year
+        self._pages = Pages(year, is_shared=True)
+
+    def runs(self, day: int | None, skipped: list[Skipped]) -> dict[int, DayRuns]:
+        """Return the runs of the days that have any, or of one day. There is nothing to skip here."""
+
+        async def read(connection: postgres.Connection) -> dict[int, DayRuns]:
+            states = [DayState(*row) for row in await connection.fetch(DAYS, self._year, day)]
+            found = {}
+            for state in states:
+                page = await self._pages.read(connection, state)
+                found[state.day] = DayRuns(page.groups, page.revision)
+            return found
+
+        return self._database.wait_for(self._database.reader.run(read))
+
+    def entries(self, days: Iterable[int], skipped: list[Skipped] | None = None) -> dict[int, list[Entry]]:
+        """Return the entries of some days, the newest first."""
+
+        async def read(connection: postgres.Connection) -> dict[int, list[Entry]]:
+            found: dict[int, list[Entry]] = {}
+            for row in await connection.fetch(_ENTRIES, self._year, list(days)):
+                found.setdefault(row["day"], []).append(_entry(row))
+            return found
+
+        return self._database.wait_for(self._database.reader.run(read))
+
+    def days(self) -> list[int]:
+        """List the days that have records."""
+
+        async def read(connection: postgres.Connection) -> list[int]:
+            return [row["day"] for row in await connection.fetch(DAYS, self._year, None)]
+
+        return self._database.wait_for(self._database.reader.run(read))
+
+    def aliases(self) -> Aliases:
+        """Read which names count as which."""
+
+        async def read(connection: postgres.Connection) -> Aliases:
+            rows = await connection.fetch("select name, llm from aoc_aliases order by name")
+            return Aliases({row["name"]: row["llm"] for row in rows}, tuple(map(tuple, rows)))
+
+        return self._database.wait_for(self._database.reader.run(read))
+
+    async def changes(self) -> object:
+        """Return what changes when anything does that a board is made of."""
+
+        async def read(connection: postgres.Connection) -> object:
+            return tuple(map(repr, await connection.fetch(_CHANGES, self._year)))
+
+        return await self._database.reader.run(read)
+
+
+def _entry(row: postgres.Record) -> Entry:
+    _, llm, phase, moment, time, measure, source, withdrawn = row
+    return Entry(llm, phase, moment, time, measure_key=measure, source_key=source, withdrawn=withdrawn)

@@ -1,0 +1,124 @@
+"""What clients ask of tasks: `tasks/get`, `tasks/update`, `tasks/cancel`, news of them, and a call as one.
+
+Which clients may ask, whose a task is, and how it looks on the wire. The work itself is the manager's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from .. import jsonrpc
+from ..calls.context import BecameTask, Context
+from ..calls.failures import give_failure
+from ..changes import TASKS, Listener
+from ..features.tools import TASKS_EXTENSION, Tool, encode_result
+from ..server import EMPTY_BODY, Body, EventualBody, Server
+from .manager import TaskTerms
+from .record import TaskRecord
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from ..calls.params import TaskParams, UpdateTaskParams
+
+
+def _owner(server: Server, context: Context[Any]) -> str:
+    return f"{server.scope}\n{context.principal or ''}"
+
+
+def _check_client(context: Context[Any]) -> None:
+    context.require_extension(TASKS_EXTENSION)
+
+
+async def call_as_task(
+    server: Server, context: Context[Any], tool: Tool, work: Coroutine[Any, Any, Any]
+) -> Body:
+    """Do the work of a tool's call, within the request or as a task."""
+    terms = TaskTerms(
+        owner=_owner(server, context),
+        caller=context.principal or str(getattr(context.outlet, "caller", "")),
+        is_required=tool.task == "required",
+        grace_seconds=tool.task_grace_seconds,
+    )
+    outcome = await server.tasks.call(context, work, terms, partial(_conclude, context))
+    if isinstance(outcome, TaskRecord):
+        raise BecameTask(_describe(server, outcome))
+    return encode_result(outcome, context.revision)
+
+
+def _conclude(context: Context[Any], work: asyncio.Task[Any]) -> bytes:
+    """Give the result of a task's work, as the call would have given it."""
+    try:
+        encoded, meta = encode_result(work.result(), context.revision)
+    except BaseException as error:  # noqa: BLE001  (a task always ends, whatever its tool raises)
+        encoded, meta = give_failure(context, error)
+    head: dict[str, Any] = {"resultType": "complete"}
+    if meta:
+        head["_meta"] = meta
+    opening = jsonrpc.encode(head)[:-1]
+    return opening + (b"}" if encoded == b"{}" else b"," + encoded[1:])
+
+
+def _describe(server: Server, record: TaskRecord) -> dict[str, Any]:
+    return record.describe(server.limits.task_poll_seconds)
+
+
+def get_task(server: Server, context: Context[Any], params: TaskParams) -> EventualBody:
+    """Tell how a task stands."""
+    _check_client(context)
+    owner = _owner(server, context)
+    record = server.tasks.find_running(params.task_id, owner)
+    if record is not None:
+        return jsonrpc.encode(_describe(server, record)), None
+    return _get_later(server, params.task_id, owner)
+
+
+async def _get_later(server: Server, task_id: str, owner: str) -> Body:
+    return jsonrpc.encode(_describe(server, await server.tasks.find(task_id, owner))), None
+
+
+async def update_task(server: Server, context: Context[Any], params: UpdateTaskParams) -> Body:
+    """Take the client's answers to what a task asks."""
+    _check_client(context)
+    await server.tasks.update(params.task_id, _owner(server, context), params.input_responses)
+    return EMPTY_BODY
+
+
+async def cancel_task(server: Server, context: Context[Any], params: TaskParams) -> Body:
+    """Cancel a task."""
+    _check_client(context)
+    await server.tasks.cancel(params.task_id, _owner(server, context))
+    return EMPTY_BODY
+
+
+class TaskWatch:
+    """The tasks that one listen stream hears of."""
+
+    def __init__(self, server: Server, context: Context[Any], listener: Listener) -> None:
+        self._server = server
+        self._owner = _owner(server, context)
+        self._listener = listener
+        self._records: dict[str, TaskRecord] = {}
+        """The newest state of each, until it is told."""
+        self.ids: list[str] = []
+
+    async def begin(self, wanted: list[str]) -> None:
+        """Hear of those of these tasks that there are; how each stands is told first."""
+        for task_id in dict.fromkeys(wanted):
+            if await self._server.tasks.watch(task_id, self._owner, self._offer):
+                self.ids.append(task_id)
+
+    def _offer(self, record: TaskRecord) -> None:
+        self._records[record.id] = record
+        self._listener.push((TASKS, record.id))
+
+    def describe(self, task_id: str) -> dict[str, Any]:
+        """Give a task that is to be told of."""
+        return _describe(self._server, self._records.pop(task_id))
+
+    async def end(self) -> None:
+        """Hear of nothing more."""
+        for task_id in self.ids:
+            await self._server.tasks.unwatch(task_id, self._offer)

@@ -1,0 +1,142 @@
+"""Record: a task as it is kept, and as clients see it. Values only.
+
+A record holds everything that another process needs to answer for a task: who may see it, how it stands, and
+what came of it, encoded already.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from .. import jsonrpc
+from ..errors import INTERNAL_ERROR, INVALID_PARAMS, OVERLOADED, ProtocolError
+from ..limits import Limits
+
+Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
+ENDED: frozenset[Status] = frozenset({"completed", "failed", "cancelled"})
+_PAYLOAD_NAMES: dict[Status, str] = {
+    "input_required": "inputRequests",
+    "completed": "result",
+    "failed": "error",
+}
+
+INTERRUPTED = "The server ended before the task was done. Call the tool again."
+"""What is said of a task whose process is gone."""
+
+
+class TaskRecord(Struct, frozen=True):
+    """One task. Times are seconds since 1970."""
+
+    id: str
+    owner: str
+    """Who may see it: the view and the principal that made it."""
+    caller: str
+    """Who it is counted for: the principal, or the address where nobody asks who calls."""
+    created: float
+    updated: float
+    seconds: float
+    """How long it is kept from its creation on."""
+    status: Status = "working"
+    message: str = ""
+    payload: bytes = b""
+    """JSON: what is asked, the result or the error, by status."""
+
+    @property
+    def expires(self) -> float:
+        """When it is forgotten."""
+        return self.created + self.seconds
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing about it changes any more."""
+        return self.status in ENDED
+
+    def move(self, status: Status, now: float, message: str, payload: bytes = b"") -> TaskRecord:
+        """Give the record of the same task in another state."""
+        return replace(self, status=status, updated=now, message=message, payload=payload)
+
+    def fail(self, failure: ProtocolError, now: float) -> TaskRecord:
+        """Give the record of the same task, failed."""
+        return self.move("failed", now, failure.message, _encode_failure(failure))
+
+    def interrupt(self, now: float) -> TaskRecord:
+        """Give the record of a task whose process is gone."""
+        return self.fail(ProtocolError(INTERNAL_ERROR, INTERRUPTED), now)
+
+    def describe(self, poll_seconds: float) -> dict[str, Any]:
+        """Give the task as clients see it, with what its status brings along."""
+        described: dict[str, Any] = {
+            "taskId": self.id,
+            "status": self.status,
+            "createdAt": _format_time(self.created),
+            "lastUpdatedAt": _format_time(self.updated),
+            "ttlMs": round(self.seconds * 1000),
+            "pollIntervalMs": max(1, round(poll_seconds * 1000)),
+        }
+        if self.message:
+            described["statusMessage"] = self.message
+        if self.status in _PAYLOAD_NAMES:
+            described[_PAYLOAD_NAMES[self.status]] = Raw(self.payload)
+        return described
+
+
+def _encode_failure(failure: ProtocolError) -> bytes:
+    member: dict[str, Any] = {"code": failure.code, "message": failure.message}
+    if failure.data is not None:
+        member["data"] = failure.data
+    try:
+        return jsonrpc.encode(member)
+    except (TypeError, ValueError):  # what came along cannot be said in JSON
+        return jsonrpc.encode({"code": failure.code, "message": ascii(failure.message)})
+
+
+def _format_time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def unknown_task(task_id: str) -> ProtocolError:
+    """Refuse an id under which this caller has no task: never made, expired, or somebody else's."""
+    return ProtocolError(INVALID_PARAMS, f"Unknown task {task_id!r}: it does not exist, or it has expired.")
+
+
+class TooManyTasks(ProtocolError):
+    """There is no room for another task, or for what came of one."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(OVERLOADED, message)
+
+
+class Kept(Struct):
+    """How much is kept, of one caller or in all."""
+
+    tasks: int = 0
+    bytes: int = 0
+
+
+def check_new_task(limits: Limits, of_caller: Kept, of_all: Kept) -> None:
+    """Refuse another task where there is no room for one."""
+    if of_caller.tasks >= limits.tasks_per_caller:
+        raise TooManyTasks(
+            f"You have {of_caller.tasks} tasks, which is the limit. Wait until some have expired, "
+            "then try again."
+        )
+    if of_all.tasks >= limits.tasks:
+        raise TooManyTasks(f"The server has {of_all.tasks} tasks, which is its limit. Try again later.")
+
+
+def check_payload(limits: Limits, payload: bytes, of_caller: Kept, of_all: Kept) -> None:
+    """Refuse a result where there is no room for it beside the others that are kept."""
+    if of_caller.bytes + len(payload) > limits.task_bytes_per_caller:
+        raise TooManyTasks(
+            f"The result of the task has {len(payload)} bytes, and your tasks may keep "
+            f"{limits.task_bytes_per_caller} bytes in all. Ask for less, or wait until some have expired."
+        )
+    if of_all.bytes + len(payload) > limits.task_bytes:
+        raise TooManyTasks(
+            f"The result of the task has {len(payload)} bytes, and there is no room for it: the server keeps "
+            f"{limits.task_bytes} bytes of results. Try again later."
+        )

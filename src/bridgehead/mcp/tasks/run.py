@@ -1,0 +1,175 @@
+"""Run: one task that this process works on. What its handler asks and tells, and how it ends.
+
+A run begins with the call of a tool, before it is known whether the call becomes a task: until it is
+detached, the call is like any other. No I/O here: what changes is told to the manager, which keeps it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from .. import jsonrpc
+from ..errors import INVALID_PARAMS, ProtocolError, ToolError
+from .record import Status, TaskRecord
+
+if TYPE_CHECKING:
+    from ..calls.context import Context
+    from ..calls.input_requests import InputRequest
+
+Changed = Callable[["TaskRun", TaskRecord], None]
+Conclude = Callable[["asyncio.Task[Any]"], bytes]
+"""Gives the result of work that is done, as it goes on the wire; raises `ProtocolError` where it has none."""
+_LONGEST_MESSAGE = 1000
+
+
+class TaskRun:
+    """The work of one tool call that may become a task, or has."""
+
+    def __init__(
+        self, context: Context[Any], conclude: Conclude, clock: Callable[[], float], most_questions: int
+    ) -> None:
+        self.context = context
+        self.conclude = conclude
+        self.record: TaskRecord | None = None
+        """None until it is a task."""
+        self.work: asyncio.Task[Any] | None = None
+        loop = asyncio.get_running_loop()
+        self.wanted: asyncio.Future[None] = loop.create_future()
+        """Done when the handler wants to go on as a task."""
+        self._settled: asyncio.Future[bool] = loop.create_future()
+        self._clock = clock
+        self._most_questions = most_questions
+        self._questions: dict[str, tuple[InputRequest, asyncio.Future[Any]]] = {}
+        self._used: set[str] = set()
+        self._changed: Changed = _tell_nobody
+        self.is_closed = False
+        """Whether it is coming to its end, or has."""
+
+    @property
+    def is_detached(self) -> bool:
+        """Whether it is a task, and its handler no longer speaks to a request that waits."""
+        return self.record is not None
+
+    async def detach(self) -> bool:
+        """Go on as a task; False where there is no room for one, and the call goes on as it is."""
+        if not self.wanted.done():
+            self.wanted.set_result(None)
+        return await asyncio.shield(self._settled)
+
+    def begin(self, record: TaskRecord, changed: Changed) -> None:
+        """Be a task from now on."""
+        self.record, self._changed = record, changed
+        self._settle(is_task=True)
+
+    def stay(self) -> None:
+        """Stay a call: it is answered before it had to become a task, or it cannot become one."""
+        self._settle(is_task=False)
+
+    def _settle(self, *, is_task: bool) -> None:
+        if not self._settled.done():
+            self._settled.set_result(is_task)
+
+    # --- what the handler says ---------------------------------------------------------------------------
+
+    def tell(self, progress: float, total: float | None, message: str | None) -> None:
+        """Make progress the task's status message."""
+        text = message or (f"{progress:g}" if total is None else f"{progress:g} of {total:g}")
+        record = self.record
+        if record is not None and not self.is_closed and text != record.message:
+            self._show(record.move(record.status, self._clock(), text[:_LONGEST_MESSAGE], record.payload))
+
+    async def ask(self, requests: Mapping[str, InputRequest]) -> dict[str, Any]:
+        """Ask the client, and wait for its updates; returns the answers by the same keys.
+
+        The task's time to live bounds the wait.
+        """
+        if len(self._questions) + len(requests) > self._most_questions:
+            raise ToolError("Too many questions are waiting for the client's answer. Answer those first.")
+        loop = asyncio.get_running_loop()
+        asked = {key: self._claim_key(key) for key in requests}
+        answers = {key: loop.create_future() for key in requests}
+        for key, request in requests.items():
+            self._questions[asked[key]] = (request, answers[key])
+        self._show_questions()
+        try:
+            return dict(zip(answers, await asyncio.gather(*answers.values()), strict=True))
+        finally:
+            for key in asked.values():
+                self._questions.pop(key, None)
+            self._show_questions()
+
+    def _claim_key(self, key: str) -> str:
+        """Return a key that this task has not used yet: clients must never take two questions for one."""
+        claimed, number = key, 1
+        while claimed in self._used:
+            number += 1
+            claimed = f"{key}-{number}"
+        self._used.add(claimed)
+        return claimed
+
+    def take_answers(self, responses: Mapping[str, Any]) -> None:
+        """Hand answers to whoever asked; those to nothing that is open are ignored.
+
+        Raises where one does not fit what was asked: then none is taken, and the questions stay.
+        """
+        read = {}
+        for key, response in responses.items():
+            if key in self._questions:
+                read[key] = self._read(key, self._questions[key][0], response)
+        for key, value in read.items():
+            _, answer = self._questions.pop(key)
+            if not answer.done():
+                answer.set_result(value)
+        if read:
+            self._show_questions()
+
+    @staticmethod
+    def _read(key: str, request: InputRequest, response: Any) -> Any:
+        try:
+            return request.read(response)
+        except msgspec.ValidationError as error:
+            from ..features.argument_errors import reword  # which only an answer that does not fit needs
+
+            problem = reword(str(error), "the answer")
+            message = f"inputResponses.{key} does not fit what was asked: {problem}"
+            raise ProtocolError(INVALID_PARAMS, message) from error
+
+    def _show_questions(self) -> None:
+        record = self.record
+        if record is None or self.is_closed:
+            return
+        revision = self.context.revision
+        open_ = {
+            key: {"method": request.method, "params": request.params_in(revision)}
+            for key, (request, _) in self._questions.items()
+        }
+        status: Status = "input_required" if open_ else "working"
+        payload = jsonrpc.encode(open_) if open_ else b""
+        if (status, payload) != (record.status, record.payload):
+            self._show(record.move(status, self._clock(), record.message, payload))
+
+    # --- how it ends ---------------------------------------------------------------------------------------
+
+    def close(self) -> bool:
+        """Stop the work, and with it what it awaits on the far side; False where that was done before.
+
+        From now on the record is the manager's: nothing that the handler still says changes it.
+        """
+        if self.is_closed:
+            return False
+        self.is_closed = True
+        if self.work is not None and not self.work.done():
+            self.work.cancel()
+        return True
+
+    def _show(self, record: TaskRecord) -> None:
+        self.record = record
+        self._changed(self, record)
+
+
+def _tell_nobody(_run: TaskRun, _record: TaskRecord) -> None:
+    """Stands in until it is a task."""

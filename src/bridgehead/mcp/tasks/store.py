@@ -1,0 +1,148 @@
+"""Store: where tasks are kept, so that any process can answer for them. The interface, and it in memory.
+
+A store keeps records, counts them against the limits, forgets them when they expire, and carries word between
+processes: messages (an answer, a cancellation) to the process that runs a task, and news of a change to those
+that watch one. A store that outlives its process gives a task of a process that is gone as interrupted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Protocol
+
+from ..limits import Limits
+from .record import Kept, TaskRecord, check_new_task, check_payload
+
+
+class TaskHearer(Protocol):
+    """What hears of tasks in one process: the manager."""
+
+    def take_message(self, task_id: str, message: bytes) -> None:
+        """Take a message for a task; it is for whoever runs the task, all others ignore it."""
+
+    def notice_change(self, task_id: str) -> None:
+        """Hear that a watched task changed, in another process."""
+
+
+class TaskStore(Protocol):
+    """Where tasks are kept."""
+
+    async def open(self, limits: Limits, hearer: TaskHearer) -> None:
+        """Begin; called once, before anything else. The tasks created here are run by this process."""
+
+    async def close(self) -> None:
+        """End. What this process still runs reads as interrupted from now on, where it can be read at all."""
+
+    async def create(self, record: TaskRecord) -> None:
+        """Keep a new task, so that `read` finds it in every process. Raises `TooManyTasks`."""
+
+    async def read(self, task_id: str) -> TaskRecord | None:
+        """Return a task that is kept and has not expired."""
+
+    async def write(self, record: TaskRecord) -> bool:
+        """Keep a task's new state; False where it had ended, expired or been forgotten: then nothing changes.
+
+        Raises `TooManyTasks` where there is no room for its payload.
+        """
+
+    async def forget(self, task_id: str) -> None:
+        """Remove a task."""
+
+    async def post(self, task_id: str, message: bytes) -> None:
+        """Send a message to the process that runs a task."""
+
+    def watch(self, task_id: str) -> None:
+        """Begin to tell the hearer when a task changes in another process."""
+
+    def unwatch(self, task_id: str) -> None:
+        """Stop that."""
+
+
+class MemoryTaskStore:
+    """Tasks of one process, gone when it ends."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._limits = Limits()
+        self._records: dict[str, TaskRecord] = {}
+        self._by_caller: dict[str, Kept] = {}
+        self._all = Kept()
+        self._expiring: list[tuple[float, str]] = []
+
+    async def open(self, limits: Limits, hearer: TaskHearer) -> None:
+        """Begin."""
+        self._limits = limits
+
+    async def close(self) -> None:
+        """Forget everything."""
+        self._records.clear()
+        self._by_caller.clear()
+        self._expiring.clear()
+        self._all = Kept()
+
+    async def create(self, record: TaskRecord) -> None:
+        """Keep a new task."""
+        self._expire()
+        of_caller = self._by_caller.get(record.caller) or Kept()
+        check_new_task(self._limits, of_caller, self._all)
+        self._by_caller[record.caller] = of_caller
+        self._records[record.id] = record
+        self._count(of_caller, 1, len(record.payload))
+        heappush(self._expiring, (record.expires, record.id))
+
+    async def read(self, task_id: str) -> TaskRecord | None:
+        """Return a task that is kept and has not expired."""
+        self._expire()
+        return self._records.get(task_id)
+
+    async def write(self, record: TaskRecord) -> bool:
+        """Keep a task's new state, unless it has ended."""
+        self._expire()
+        before = self._records.get(record.id)
+        if before is None or before.has_ended:
+            return False
+        of_caller = self._by_caller[record.caller]
+        self._count(of_caller, 0, -len(before.payload))
+        try:
+            check_payload(self._limits, record.payload, of_caller, self._all)
+        except BaseException:
+            self._count(of_caller, 0, len(before.payload))
+            raise
+        self._count(of_caller, 0, len(record.payload))
+        self._records[record.id] = record
+        return True
+
+    async def forget(self, task_id: str) -> None:
+        """Remove a task; what is left of it in the order of expiry is skipped when its time comes."""
+        self._remove(task_id)
+
+    async def post(self, task_id: str, message: bytes) -> None:
+        """Nobody else runs tasks that are kept here."""
+
+    def watch(self, task_id: str) -> None:
+        """Nobody else changes them."""
+
+    def unwatch(self, task_id: str) -> None:
+        """Nobody else changes them."""
+
+    def _count(self, of_caller: Kept, tasks: int, size: int) -> None:
+        for kept in (of_caller, self._all):
+            kept.tasks += tasks
+            kept.bytes += size
+
+    def _expire(self) -> None:
+        now = self._clock()
+        while self._expiring and self._expiring[0][0] <= now:
+            _, task_id = heappop(self._expiring)
+            self._remove(task_id)
+
+    def _remove(self, task_id: str) -> None:
+        record = self._records.pop(task_id, None)
+        if record is None:
+            return
+        of_caller = self._by_caller[record.caller]
+        self._count(of_caller, -1, -len(record.payload))
+        if not of_caller.tasks:
+            del self._by_caller[record.caller]

@@ -1,0 +1,87 @@
+"""Pages: a day read on is the day read anew, and never changes under whoever reads it."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from bridgehead.aoc.database.pages import DAYS, DayState, Page, Pages
+from bridgehead.aoc.event import Event, open_event
+from bridgehead.aoc.files.entries import Group
+from bridgehead.aoc.files.recorder import NewRun
+from bridgehead.aoc.settings import AocSettings
+from bridgehead.runtime.stores.postgres import Database
+from tests.aoc.database_data import DatabaseData
+
+GROUP = Group("gpt4", 1, "solving")
+
+
+@pytest.fixture
+def data(tmp_path: Path, database_url: str) -> DatabaseData:
+    return DatabaseData(tmp_path, database_url)
+
+
+@pytest.fixture
+async def event(data: DatabaseData) -> AsyncIterator[Event]:
+    database = Database(data.url)
+    database.start()
+    yield open_event(AocSettings(data.environment()), database=database)
+    await database.close()
+
+
+@pytest.fixture
+async def connection(data: DatabaseData) -> AsyncIterator[Any]:
+    held = await asyncpg.connect(data.url)
+    yield held
+    await held.close()
+
+
+async def read(pages: Pages, connection: Any) -> Page:
+    [row] = await connection.fetch(DAYS, 2025, None)
+    return await pages.read(connection, DayState(*row))
+
+
+def content(page: Page) -> dict[Group, tuple[list[int], int, int, int]]:
+    return {
+        group: (runs.ordered, runs.claimed, runs.total, runs.squares) for group, runs in page.groups.items()
+    }
+
+
+async def test_a_day_that_was_read_on_is_the_same_as_one_read_anew(event: Event, connection: Any) -> None:
+    pages = Pages(2025)
+    for number in (30, 10, 20):
+        await event.record(NewRun(1, 1, "gpt4", number, None, "measured" if number == 10 else None))
+        await event.record(NewRun(1, 2, "o1", number, "execution"))
+        await read(pages, connection)
+
+    assert content(await read(pages, connection)) == content(await read(Pages(2025), connection))
+    assert (await read(pages, connection)).groups[GROUP].claimed == 2
+
+
+async def test_a_record_that_was_taken_back_is_out_of_the_day(event: Event, connection: Any) -> None:
+    pages = Pages(2025)
+    first = await event.record(NewRun(1, 1, "gpt4", 30))
+    await event.record(NewRun(1, 1, "gpt4", 10))
+    before = (await read(pages, connection)).groups[GROUP].ordered
+
+    await event.withdraw(1, GROUP, first.entry.timestamp)
+
+    assert before == [10, 30]
+    assert (await read(pages, connection)).groups[GROUP].ordered == [10]
+
+
+async def test_what_one_reader_holds_does_not_change_when_another_reads_on(
+    event: Event, connection: Any
+) -> None:
+    pages = Pages(2025, is_shared=True)
+    await event.record(NewRun(1, 1, "gpt4", 30))
+    held = (await read(pages, connection)).groups
+    await event.record(NewRun(1, 1, "gpt4", 10))
+    await event.record(NewRun(1, 1, "o1", 10))
+
+    newer = (await read(pages, connection)).groups
+
+    assert {group: runs.ordered for group, runs in held.items()} == {GROUP: [30]}
+    assert newer[GROUP].ordered == [10, 30]

@@ -1,0 +1,209 @@
+"""Recorder: acknowledged means committed, from any replica, whatever dies when; and stored once."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridgehead.aoc.event import Event, open_event
+from bridgehead.aoc.files.entries import Group
+from bridgehead.aoc.files.recorder import NewRun, key_of
+from bridgehead.aoc.settings import AocSettings
+from bridgehead.runtime.errors import BridgeError, InvalidArgument, Unavailable
+from bridgehead.runtime.stores.postgres import Database
+from tests.aoc.database_data import DatabaseData
+from tests.support.checked import connect
+from tests.support.fault_proxy import fault_proxy
+from tests.support.messages import call
+from tests.support.postgres_server import PostgresServer, running
+from tests.support.stdio_peer import Peer
+from tests.support.waiting import PATIENCE, until
+
+RUN = {"day": 1, "phase": 1, "llm_name": "gpt4", "speed_ms": 1250}
+
+
+@pytest.fixture
+def data(tmp_path: Path, database_url: str) -> DatabaseData:
+    return DatabaseData(tmp_path, database_url)
+
+
+@asynccontextmanager
+async def replica(data: DatabaseData, url: str | None = None) -> AsyncIterator[Event]:
+    """Open an event as a replica of its own, with connections of its own."""
+    database = Database(url or data.url)
+    database.start()
+    event = open_event(AocSettings(data.environment()), database=database)
+    try:
+        yield event
+    finally:
+        await event.close()
+        await database.close()
+
+
+async def test_calls_that_wait_together_are_stored_by_one_statement(data: DatabaseData) -> None:
+    async with replica(data) as event:
+        assert event.database is not None
+        counts = await asyncio.gather(*(event.record(NewRun(1, 1, "gpt4", n)) for n in range(200)))
+        statements = event.database.writer.outcomes["ok"]
+
+    assert [done.figures.n for done in counts] == list(range(1, 201))
+    assert sorted(e["speedMs"] for e in await asyncio.to_thread(data.entries, 1)) == list(range(200))
+    assert statements < 5
+
+
+async def test_replicas_that_record_on_one_day_count_each_others_runs(data: DatabaseData) -> None:
+    async with replica(data) as one, replica(data) as other, replica(data) as third:
+        events = (one, other, third)
+        done = await asyncio.gather(*(events[n % 3].record(NewRun(1, 1, "gpt4", n)) for n in range(120)))
+        last = await third.record(NewRun(1, 2, "gpt4", 0))
+
+    assert max(found.figures.n for found in done) == 120
+    assert last.average == sum(range(120)) // 121
+
+
+async def test_a_record_that_one_replica_takes_back_counts_no_more_on_another(data: DatabaseData) -> None:
+    async with replica(data) as one, replica(data) as other:
+        first = await one.record(NewRun(1, 1, "gpt4", 1000))
+        await other.record(NewRun(1, 1, "gpt4", 10))
+        await other.withdraw(1, Group("gpt4", 1, "solving"), first.entry.timestamp)
+        last = await one.record(NewRun(1, 1, "gpt4", 20))
+
+    assert (last.figures.n, last.figures.best, last.average) == (2, 10, 15)
+
+
+async def test_a_request_that_is_sent_again_is_stored_once_whichever_replica_gets_it(
+    data: DatabaseData,
+) -> None:
+    params = {**call("record_speed", RUN), "_meta": {"bridgehead/idempotencyKey": "run-17"}}
+    async with connect(data.bridge()) as one, connect(data.bridge()) as other:
+        first = await one.request("tools/call", params)
+        again = await other.request("tools/call", params)
+        await one.request("tools/call", call("record_speed", RUN))
+
+    assert again["structuredContent"] == first["structuredContent"]
+    assert len(await asyncio.to_thread(data.entries, 1)) == 2
+
+
+async def test_a_key_that_comes_twice_at_once_is_stored_once(data: DatabaseData) -> None:
+    key = key_of("me", "twice")
+    async with replica(data) as event:
+        done = await asyncio.gather(*(event.record(NewRun(1, 1, "gpt4", 5), key=key) for _ in range(5)))
+
+    assert [found.figures.n for found in done] == [1] * 5
+
+
+async def test_a_key_belongs_to_one_record_and_to_one_caller(data: DatabaseData) -> None:
+    async with replica(data) as event:
+        await event.record(NewRun(1, 1, "gpt4", 5), key=key_of("me", "k"))
+        await event.record(NewRun(1, 1, "gpt4", 6), key=key_of("you", "k"))
+        with pytest.raises(InvalidArgument, match="used for another record"):
+            await event.record(NewRun(1, 1, "gpt4", 7), key=key_of("me", "k"))
+
+    assert len(await asyncio.to_thread(data.entries, 1)) == 2
+
+
+async def test_a_connection_that_dies_between_commit_and_answer_loses_and_doubles_nothing(
+    data: DatabaseData, postgres_server: PostgresServer
+) -> None:
+    async with fault_proxy(postgres_server.port) as proxy:
+        url = data.url.replace(f":{postgres_server.port}", f":{proxy.port}")
+        async with replica(data, url) as event:
+            await event.record(NewRun(1, 1, "gpt4", 1))
+            proxy.cut_answer_to = lambda sent: b"the-run" in sent
+            done = await event.record(NewRun(1, 1, "the-run", 2))
+
+    assert proxy.cuts == 1
+    assert done.figures.n == 1
+    assert [e["llm"] for e in await asyncio.to_thread(data.entries, 1)] == ["the-run", "gpt4"]
+
+
+async def test_a_connection_that_stays_away_says_that_the_record_may_be_there(
+    data: DatabaseData, postgres_server: PostgresServer
+) -> None:
+    async with fault_proxy(postgres_server.port) as proxy:
+        url = data.url.replace(f":{postgres_server.port}", f":{proxy.port}")
+        async with replica(data, url) as event:
+            await event.record(NewRun(1, 1, "gpt4", 1))
+            proxy.cut_answer_to = lambda sent: b"the-run" in sent
+            proxy.is_refusing = True
+            with pytest.raises(Unavailable, match="may be there or not"):
+                await event.record(NewRun(1, 1, "the-run", 2))
+
+
+def answered(peer: Peer, number: int) -> bool:
+    try:
+        peer.request("tools/call", call("record_speed", {**RUN, "speed_ms": number}))
+    except (AssertionError, KeyError):
+        return False
+    return True
+
+
+def test_a_record_is_there_after_a_kill_of_the_replica_right_after_its_answer(data: DatabaseData) -> None:
+    with data.served(is_cut_short=True) as peer:
+        peer.shake_hands()
+        assert answered(peer, 7)
+        peer.process.send_signal(signal.SIGKILL)
+        peer.process.wait(PATIENCE)
+
+    assert [e["speedMs"] for e in data.entries(1)] == [7]
+
+
+@pytest.fixture
+def breakable() -> Iterator[PostgresServer]:
+    with running() as server:
+        yield server
+
+
+async def test_no_acknowledged_record_is_lost_when_postgresql_is_killed_again_and_again(
+    breakable: PostgresServer, tmp_path: Path
+) -> None:
+    data = await asyncio.to_thread(DatabaseData, tmp_path, breakable.url)
+    acknowledged: list[int] = []
+    numbers = iter(range(1_000_000))
+    is_over = asyncio.Event()
+
+    async def record_on(event: Event) -> None:
+        while not is_over.is_set():
+            number = next(numbers)
+            try:
+                await event.record(NewRun(1, 1, "gpt4", number))
+            except BridgeError:
+                await asyncio.sleep(0.01)
+            else:
+                acknowledged.append(number)
+
+    async with replica(data) as one, replica(data) as other:
+        callers = [asyncio.create_task(record_on(event)) for event in (one, other) for _ in range(8)]
+        for _ in range(3):
+            before = len(acknowledged)
+            await until(lambda before=before: len(acknowledged) > before + 100)  # type: ignore[misc]
+            await asyncio.to_thread(breakable.kill)
+            await asyncio.to_thread(breakable.start)
+        before = len(acknowledged)
+        await until(lambda: len(acknowledged) > before + 100)
+        is_over.set()
+        await asyncio.gather(*callers)
+
+    stored = [e["speedMs"] for e in await asyncio.to_thread(data.entries, 1)]
+    assert len(stored) == len(set(stored))
+    assert set(acknowledged) <= set(stored)
+
+
+async def test_records_fail_at_once_while_the_database_is_gone_and_nothing_hangs(
+    breakable: PostgresServer, tmp_path: Path
+) -> None:
+    data = await asyncio.to_thread(DatabaseData, tmp_path, breakable.url)
+    data.puzzle(1, "Count the gulls.")
+    async with connect(data.bridge()) as client:
+        await client.call("record_speed", RUN)
+        await asyncio.to_thread(breakable.kill)
+        answers: list[Any] = [await client.call("record_speed", RUN) for _ in range(3)]
+        puzzle = await client.text("fetch_instruction", {"day": 1})
+
+    assert [answer["isError"] for answer in answers] == [True] * 3
+    assert "database" in answers[0]["content"][0]["text"]
+    assert "gulls" in puzzle

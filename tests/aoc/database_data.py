@@ -1,0 +1,53 @@
+"""A data directory whose records are in a database: the same tests run over both."""
+
+from pathlib import Path
+from typing import Any
+
+from bridgehead.aoc.commands import main
+from bridgehead.aoc.event import open_event
+from bridgehead.aoc.files.entries import Entry
+from bridgehead.aoc.settings import AocSettings
+from bridgehead.commands import db
+from bridgehead.runtime.stores import postgres
+from tests.aoc.data import Data
+
+
+class DatabaseData(Data):
+    """Puzzles in a folder, records, attempts and aliases in a database."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        super().__init__(folder)
+        self.url = url
+        db.main(["migrate"], self.environment())
+
+    def environment(self, **more: str) -> dict[str, str]:
+        return super().environment(**{"BRIDGEHEAD_DATABASE_URL": self.url, **more})
+
+    def put_speeds(self, day: int, content: Any) -> bytes:
+        """Put a day's records into the database, as they would stand in a file."""
+        data = super().put_speeds(day, content)
+        self.take_in()
+        return data
+
+    def take_in(self) -> None:
+        """Move what is in the folder into the database, and out of the folder."""
+        assert main(["import"], self.environment()) == 0
+        for file in (*self.folder.glob("speeds/*"), *self.folder.glob("attempts/*")):
+            file.unlink()
+
+    def entries(self, day: int) -> list[dict[str, Any]]:
+        """Read a day's records as a file would have them."""
+        with postgres.opened_in_thread(self.url) as database:
+            event = open_event(AocSettings(self.environment()), database=database)
+            return [_as_file(entry) for entry in event.records.entries([day]).get(day, [])]
+
+
+def _as_file(entry: Entry) -> dict[str, Any]:
+    newer = {"measure": entry.measure_key, "source": entry.source_key, "withdrawn": entry.withdrawn}
+    return {
+        "llm": entry.llm,
+        "phase": entry.phase,
+        "speedMs": entry.time,
+        "timestamp": entry.timestamp,
+        **{name: value for name, value in newer.items() if value is not None},
+    }

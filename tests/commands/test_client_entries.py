@@ -1,0 +1,61 @@
+"""What a client would start is started by the doctor, and a dead entry is not called healthy."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.host_command import serving
+from tests.support.person import COMMAND, Person
+
+
+def examined(
+    person: Person, servers: dict[str, Any], **settings: str
+) -> tuple[int, dict[str, dict[str, Any]]]:
+    """Give Cursor some servers, and return what the doctor says of its clients."""
+    (person.home / ".cursor").mkdir(exist_ok=True)
+    file = person.home / ".cursor" / "mcp.json"
+    file.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    done = person.run("doctor", "aoc", "--json")
+    assert done.stderr == ""
+    return done.returncode, {one["what"]: one for one in json.loads(done.stdout)["clients"]}
+
+
+def test_a_server_that_starts_is_said_to_answer(person: Person) -> None:
+    entry = {"command": str(COMMAND), "args": ["aoc"], "env": {"AOC_DATA_DIR": "${env:AOC_DATA_DIR}"}}
+
+    status, found = examined(person, {"aoc": entry})
+
+    assert status == 0
+    assert found["Cursor: aoc"]["text"].startswith("aocMCP 1.0.0 answers ")
+
+
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [
+        (
+            {"command": "/nowhere/bridgehead", "args": ["aoc"]},
+            "cannot start /nowhere/bridgehead: No such",
+        ),
+        ({"command": str(COMMAND), "args": ["aoc"], "env": {"AOC_YEAR": "soon"}}, "it ended with status 2"),
+        ({"command": "echo", "args": ["bridgehead", "aoc"]}, "what it answered is not MCP"),
+    ],
+)
+def test_a_dead_entry_is_wrong_and_says_how_to_replace_it(
+    person: Person, entry: dict[str, Any], text: str
+) -> None:
+    status, found = examined(person, {"aoc": entry})
+
+    assert (status, found["Cursor: aoc"]["verdict"]) == (1, "wrong")
+    assert text in found["Cursor: aoc"]["text"]
+    assert found["Cursor: aoc"]["advice"] == "bridgehead install cursor aoc --force"
+
+
+def test_a_server_elsewhere_is_reached_as_the_client_would(person: Person, tmp_path: Path) -> None:
+    with serving(tmp_path / "host") as host:
+        url = f"http://127.0.0.1:{host.port}/mcp"
+        status, found = examined(person, {"bridgehead": {"url": url}})
+
+    assert status == 0
+    assert found["Cursor: bridgehead"]["text"].startswith(f"{url} answers; ")

@@ -1,0 +1,72 @@
+"""`bridgehead doctor URL`: a server looked at as its clients meet it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.certificates import certificate
+from tests.support.host_command import add_token, serving
+from tests.support.person import Person
+
+
+def examined(person: Person, url: str, **settings: str) -> tuple[int, dict[str, dict[str, Any]]]:
+    done = person.run("doctor", url, "--json", **settings)
+    assert done.stderr == ""
+    return done.returncode, {one["what"]: one for one in json.loads(done.stdout)[url]}
+
+
+def test_a_server_that_asks_for_no_token_is_followed_to_a_call(person: Person, tmp_path: Path) -> None:
+    with serving(tmp_path / "host") as host:
+        status, found = examined(person, f"http://127.0.0.1:{host.port}")
+
+    assert status == 0
+    assert list(found) == ["sign-in", "server", "tools", "call", "latency"]
+    assert found["sign-in"]["text"] == "no token is needed"
+    assert "protocol 2025-11-25" in found["server"]["text"]
+    assert found["latency"]["text"].startswith("median ")
+
+
+def test_a_token_is_asked_for_refused_and_taken(person: Person, tmp_path: Path) -> None:
+    folder = tmp_path / "host"
+    secret = add_token(folder, "alice")
+    with serving(folder, BRIDGEHEAD_AUTH="on") as host:
+        url = f"http://127.0.0.1:{host.port}/mcp"
+        without = examined(person, url)
+        wrong = examined(person, url, BRIDGEHEAD_TOKEN=f"{secret}x")
+        right = examined(person, url, BRIDGEHEAD_TOKEN=secret)
+
+    assert without[0] == 0
+    assert without[1]["sign-in"]["text"] == "needs a token of the operator"
+    assert "BRIDGEHEAD_TOKEN is not set" in without[1]["token"]["text"]
+    assert (wrong[0], wrong[1]["token"]["verdict"]) == (1, "wrong")
+    assert (right[0], "latency" in right[1]) == (0, True)
+
+
+@pytest.mark.parametrize(("path", "text"), [("/nothing", "nothing is served at "), ("/", "")])
+def test_a_wrong_path_is_named(person: Person, tmp_path: Path, path: str, text: str) -> None:
+    with serving(tmp_path / "host") as host:
+        status, found = examined(person, f"http://127.0.0.1:{host.port}{path}")
+
+    assert status == bool(text)
+    assert text in found.get("initialize", {"text": ""})["text"]
+
+
+def test_a_server_that_is_not_there_is_wrong_with_what_to_do(person: Person) -> None:
+    status, found = examined(person, "http://127.0.0.1:9")
+
+    assert status == 1
+    assert "bridgehead serve" in found["connection"]["advice"]
+
+
+def test_a_certificate_that_nobody_vouches_for_is_wrong(person: Person, tmp_path: Path) -> None:
+    chain, key = certificate(tmp_path)
+    with serving(tmp_path / "host", "--tls-cert", str(chain), "--tls-key", str(key)) as host:
+        url = f"https://localhost:{host.port}/mcp"
+        refused = examined(person, url)
+        trusted = examined(person, url, SSL_CERT_FILE=str(chain))
+
+    assert (refused[0], "certificate verify failed" in refused[1]["TLS"]["text"]) == (1, True)
+    assert "TLSv1.3, the certificate is valid for " in trusted[1]["TLS"]["text"]
+    assert "latency" in trusted[1]

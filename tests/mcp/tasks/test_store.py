@@ -1,0 +1,135 @@
+"""Task stores: what every version keeps, bounds and forgets. One suite for all of them."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from msgspec.structs import replace
+
+from bridgehead.mcp import Limits
+from bridgehead.mcp.tasks.record import TaskRecord, TooManyTasks
+from bridgehead.mcp.tasks.store import TaskStore
+from tests.support.task_stores import STORES, Clock, Heard
+
+LIMITS = Limits(tasks=6, tasks_per_caller=3, task_bytes=100, task_bytes_per_caller=60)
+
+
+def record(
+    task_id: str, *, caller: str = "ann", created: float = 1000.0, seconds: float = 60.0
+) -> TaskRecord:
+    return TaskRecord(task_id, f"view\n{caller}", caller, created, created, seconds)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock(1000.0)
+
+
+@pytest_asyncio.fixture(params=sorted(STORES))
+async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> AsyncIterator[TaskStore]:
+    """A store of each kind, with small limits."""
+    async with STORES[request.param](tmp_path, clock) as made:
+        await made.open(LIMITS, Heard())
+        yield made
+        await made.close()
+
+
+async def test_a_task_is_found_as_it_was_kept(store: TaskStore) -> None:
+    await store.create(record("a"))
+
+    assert await store.read("a") == record("a")
+    assert await store.read("b") is None
+
+
+async def test_the_newest_state_counts(store: TaskStore) -> None:
+    await store.create(record("a"))
+    asking = record("a").move("input_required", 1001.0, "Waiting", b'{"key":{}}')
+    assert await store.write(asking)
+    assert await store.read("a") == asking
+
+    done = asking.move("completed", 1002.0, "", b'{"content":[]}')
+    assert await store.write(done)
+    assert await store.read("a") == done
+
+
+@pytest.mark.parametrize("status", ["completed", "failed", "cancelled"])
+async def test_a_final_state_is_final(store: TaskStore, status: str) -> None:
+    await store.create(record("a"))
+    ended = replace(record("a"), status=status, payload=b"1")
+    assert await store.write(ended)
+
+    assert not await store.write(record("a").move("working", 1003.0, "again"))
+    assert not await store.write(record("a").move("cancelled", 1003.0, ""))
+    assert await store.read("a") == ended
+
+
+async def test_a_task_that_was_never_made_is_not_kept_by_a_change(store: TaskStore) -> None:
+    assert not await store.write(record("a"))
+    assert await store.read("a") is None
+
+
+async def test_a_task_is_forgotten_when_it_expires(store: TaskStore, clock: Clock) -> None:
+    await store.create(record("a", seconds=60))
+    clock.now = 1059.9
+    assert await store.read("a") is not None
+
+    clock.now = 1060.0
+    assert await store.read("a") is None
+    assert not await store.write(record("a", seconds=60).move("completed", 1060.0, "", b"{}"))
+
+
+async def test_a_forgotten_task_makes_room(store: TaskStore) -> None:
+    for task_id in ("a", "b", "c"):
+        await store.create(record(task_id))
+    with pytest.raises(TooManyTasks, match="You have 3 tasks, which is the limit"):
+        await store.create(record("d"))
+
+    await store.forget("a")
+    await store.forget("a")
+    await store.create(record("d"))
+    assert await store.read("a") is None
+
+
+async def test_expired_tasks_make_room(store: TaskStore, clock: Clock) -> None:
+    for task_id in ("a", "b", "c"):
+        await store.create(record(task_id))
+    clock.now = 1060.0
+
+    await store.create(record("d", created=1060.0))
+    assert await store.read("d") is not None
+
+
+async def test_a_caller_that_has_its_share_leaves_room_for_others_until_all_is_taken(
+    store: TaskStore,
+) -> None:
+    for caller in ("ann", "bob"):
+        for number in range(3):
+            await store.create(record(f"{caller}{number}", caller=caller))
+
+    with pytest.raises(TooManyTasks, match="The server has 6 tasks"):
+        await store.create(record("eve", caller="eve"))
+
+
+async def test_results_are_bounded_for_a_caller_and_in_all(store: TaskStore) -> None:
+    for caller in ("ann", "bob"):
+        for number in range(2):
+            await store.create(record(f"{caller}{number}", caller=caller))
+
+    async def finish(task_id: str, caller: str, size: int) -> bool:
+        return await store.write(record(task_id, caller=caller).move("completed", 1001.0, "", b"x" * size))
+
+    assert await finish("ann0", "ann", 50)
+    with pytest.raises(TooManyTasks, match="has 11 bytes, and your tasks may keep 60 bytes"):
+        await finish("ann1", "ann", 11)
+    assert await finish("ann1", "ann", 10)
+    with pytest.raises(TooManyTasks, match="the server keeps 100 bytes"):
+        await finish("bob0", "bob", 41)
+    assert await finish("bob0", "bob", 40)
+
+
+async def test_what_a_task_asked_does_not_count_once_it_is_answered(store: TaskStore) -> None:
+    await store.create(record("a"))
+    await store.write(record("a").move("input_required", 1001.0, "", b"x" * 50))
+
+    assert await store.write(record("a").move("completed", 1002.0, "", b"y" * 60))

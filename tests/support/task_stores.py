@@ -1,0 +1,51 @@
+"""The versions of the task store: owns how each is made for a test, with a clock that the test sets."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+from bridgehead.mcp.tasks.store import MemoryTaskStore, TaskStore
+from bridgehead.runtime.tasks.sqlite import SqliteTaskStore
+
+
+class Clock:
+    """A clock that stands still until it is set."""
+
+    def __init__(self, now: float) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Heard:
+    """Notes what a store says."""
+
+    def __init__(self) -> None:
+        self.messages: list[tuple[str, bytes]] = []
+        self.changed: list[str] = []
+
+    def take_message(self, task_id: str, message: bytes) -> None:
+        """Note a message."""
+        self.messages.append((task_id, message))
+
+    def notice_change(self, task_id: str) -> None:
+        """Note a change."""
+        self.changed.append(task_id)
+
+
+@asynccontextmanager
+async def memory_store(_folder: Path, clock: Clock) -> AsyncIterator[TaskStore]:
+    """Make a store in memory."""
+    yield MemoryTaskStore(clock)
+
+
+@asynccontextmanager
+async def sqlite_store(folder: Path, clock: Clock) -> AsyncIterator[TaskStore]:
+    """Make a store in a file."""
+    yield SqliteTaskStore(lambda: folder, clock)
+
+
+Make = Callable[[Path, Clock], AbstractAsyncContextManager[TaskStore]]
+STORES: dict[str, Make] = {"memory": memory_store, "sqlite": sqlite_store}
+"""Every version; what two processes share is in the folder, or on the server, that it names."""
