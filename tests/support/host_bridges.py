@@ -71,6 +71,10 @@ def make_bridge(name: str, far: Far) -> Bridge[Far]:  # noqa: C901 - a list of s
         crossed(ctx)
         return args.text
 
+    @bridge.tool("Says which trace it is in.", name=f"{name}_trace", read_only=True)
+    def trace(args: Say, ctx: Context[Far]) -> str:
+        return ctx.trace.get("traceparent", "none")
+
     @bridge.tool("Says it after a while.", name=f"{name}_later", read_only=True)
     async def later(args: Say, ctx: Context[Far]) -> str:
         crossed(ctx)
@@ -93,7 +97,13 @@ def make_bridge(name: str, far: Far) -> Bridge[Far]:  # noqa: C901 - a list of s
         bridge.changed.resource(f"{name}://note")
         return f"wrote {args.text}"
 
-    @bridge.tool("Waits until it is cancelled.", name=f"{name}_wait", read_only=True)
+    @bridge.tool(
+        "Waits until it is cancelled.",
+        name=f"{name}_wait",
+        read_only=True,
+        task="optional",
+        task_grace_seconds=0.01,
+    )
     async def wait(args: NoArguments, ctx: Context[Far]) -> str:
         crossed(ctx)
         await ctx.progress(1, 2, "waiting")

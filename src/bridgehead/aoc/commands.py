@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bridgehead.runtime.command_line import Parser
 from bridgehead.runtime.errors import InvalidArgument
 
-from .bridge import open_event
+from .event import open_event
 from .files.layout import FIRST, LAST, default_data_dir
 from .ranking.board import Board, Filters, Skipped
 from .settings import AocSettings

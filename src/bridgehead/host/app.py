@@ -27,10 +27,8 @@ from .request import (
     HostRequest,
     RequestIds,
     answer_preflight,
-    current_id,
-    current_trace,
+    current_request,
     is_preflight,
-    read_trace_id,
 )
 from .routes import Route
 from .telemetry.access_log import AccessLog
@@ -38,7 +36,9 @@ from .telemetry.metrics import HostMetrics
 from .views import Views
 
 if TYPE_CHECKING:
+    from .database import HostDatabase
     from .replicas.replica import Replica
+    from .telemetry.exporting import Telemetry
 
 CLIENT_GONE = 499
 """The status, for logs and metrics only, of a request whose client left before its response began."""
@@ -73,7 +73,9 @@ class HostApplication:
         clock: Clock,
         watch: TokenWatch,
         shutdown_seconds: float,
+        telemetry: Telemetry | None = None,
         replica: Replica | None = None,
+        database: HostDatabase | None = None,
     ) -> None:
         self._registry = registry
         self._views = views
@@ -86,8 +88,10 @@ class HostApplication:
         self._now = clock.monotonic
         self._watch = watch
         self._shutdown_seconds = shutdown_seconds
+        self._telemetry = telemetry
         self.replica = replica
         """This process as one of several; None where it is alone."""
+        self._database = database
         self._ids = RequestIds()
         self._running: set[HostRequest] = set()
         self._tasks: list[asyncio.Task[None]] = []
@@ -95,17 +99,13 @@ class HostApplication:
     def __call__(self, http: Request) -> Handled:
         """Answer one request."""
         request = self._describe(http)
-        before = current_id.set(request.id)
-        if b"traceparent" in http.headers:
-            current_trace.set(read_trace_id(http.headers))
+        before = current_request.set(request)
         try:
             handled = self._answer(request)
         except Rejection as rejection:
             handled = self._reject(request, rejection)
         finally:
-            current_id.reset(before)
-            if b"traceparent" in http.headers:
-                current_trace.set("")
+            current_request.reset(before)
         if isinstance(handled, Response):
             self._record(request, handled.status)
             return handled
@@ -165,8 +165,7 @@ class HostApplication:
         self, request: HostRequest, work: Coroutine[Any, Any, Response | ResponseStream]
     ) -> Response | ResponseStream:
         """Do the work towards a response, for as long as its caller may have it."""
-        current_id.set(request.id)
-        current_trace.set(read_trace_id(request.headers))
+        current_request.set(request)
         request.task = asyncio.current_task()
         self._running.add(request)
         self.metrics.in_flight += 1
@@ -263,9 +262,13 @@ class HostApplication:
         """Let every bridge begin, and watch over the tokens."""
         if self.replica is not None:
             await self.replica.start()
+        if self._database is not None:
+            await self._database.start()
         await self._registry.start()
         begin = asyncio.get_running_loop().create_task
         self._tasks = [begin(self._watch.run(self.revoke_where)), begin(self._access_log.run())]
+        if self._telemetry is not None:
+            self._tasks.append(begin(self._telemetry.send_metrics(self.pages.own_sources)))
 
     def end_streams(self) -> None:
         """Fail readiness, and end what would never end by itself; calls are still answered."""
@@ -276,9 +279,12 @@ class HostApplication:
         """End every session, and let every bridge end."""
         for task in self._tasks:
             task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         self._access_log.settle()
         self._views.close()
         await self._views.tasks.stop()
         await self._registry.stop(self._shutdown_seconds)
         if self.replica is not None:
             await self.replica.stop()
+        if self._database is not None:
+            await self._database.stop()

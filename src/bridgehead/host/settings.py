@@ -146,6 +146,12 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         250,
         "Sessions of one token, or of one address where nobody needs one. There are 1,000 in all.",
     )
+    session_seconds = Setting(
+        "BRIDGEHEAD_SESSION_SECONDS",
+        number(1, 10**6),
+        1800.0,
+        "Seconds until a session that nobody uses is forgotten; many clients never close theirs.",
+    )
     streams_per_client = Setting(
         "BRIDGEHEAD_STREAMS_PER_CLIENT", whole(1, 10**6), 250, "Streams of one token or address."
     )
@@ -215,7 +221,7 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         "Which requests get a line in the log.",
     )
     otel_endpoint = Setting(
-        "OTEL_EXPORTER_OTLP_ENDPOINT", TEXT, None, "Send a span of each tool call there (OTLP over HTTP)."
+        "OTEL_EXPORTER_OTLP_ENDPOINT", TEXT, None, "Send a span of each request there (OTLP over HTTP)."
     )
 
     def check(self) -> None:

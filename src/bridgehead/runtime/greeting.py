@@ -7,22 +7,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from bridgehead import __version__
 
 from .command_line import tolerate_encoding
 
-if TYPE_CHECKING:
-    from .manifest import Manifest
 
-
-def greet_at_keyboard(manifest: Manifest) -> None:
+def greet_at_keyboard(name: str, title: str) -> None:
     """Tell whoever typed the name of a bridge that it waits for a client, not for a person."""
-    name = manifest.name
     _write(
         (
-            f"Bridgehead {__version__}: {manifest.title}, waiting for an MCP client on standard input.",
+            f"Bridgehead {__version__}: {title}, waiting for an MCP client on standard input.",
             f"A client starts it by itself once `bridgehead install CLIENT {name}` has added it.",
             f"By hand: `bridgehead tools {name}` lists its tools, `bridgehead call {name} TOOL` calls one.",
             "Ctrl+C ends it.",

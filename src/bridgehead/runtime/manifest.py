@@ -135,7 +135,7 @@ def serve(manifest: Manifest, environment: Mapping[str, str]) -> int:
     if os.isatty(0):
         from .greeting import greet_at_keyboard
 
-        greet_at_keyboard(manifest)
+        greet_at_keyboard(manifest.name, manifest.title)
     if manifest.serve is not None:
         return manifest.serve(bridge, settings)
     from bridgehead.mcp import stdio

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bridgehead.aoc.bridge import open_event
+from bridgehead.aoc.event import open_event
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.aoc.site.client import GAP_SECONDS, SiteClient
 from bridgehead.aoc.site.fetching import REMINDER, Fetcher

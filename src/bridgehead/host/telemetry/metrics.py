@@ -18,9 +18,8 @@ from bridgehead.mcp import CallHook, Invocation, Outcome, Tasks, observe_calls
 from bridgehead.mcp.http.callers import Callers
 from bridgehead.runtime.metrics import Metrics
 
-from ..request import current_id
 from .audit import Audit
-from .tracing import Tracer
+from .tracing import current_span
 
 _DESCRIPTORS = Path("/proc/self/fd")
 
@@ -158,9 +157,9 @@ class HostMetrics:
 class CallMetrics:
     """Counts, times and traces the tool calls of one bridge, wherever its tools are offered."""
 
-    def __init__(self, bridge: str, metrics: Metrics, tracer: Tracer | None, audit: Audit) -> None:
+    def __init__(self, bridge: str, metrics: Metrics, audit: Audit, *, is_traced: bool) -> None:
         self._bridge = bridge
-        self._tracer = tracer
+        self._is_traced = is_traced
         self._audit = audit
         self._in_flight = 0
         # A bridge whose contract has these counters has declared them, and counts itself.
@@ -186,8 +185,10 @@ class CallMetrics:
             self._in_flight += 1
 
     def _count(self, call: Invocation, outcome: Outcome, seconds: float) -> None:
-        if self._tracer is not None:
-            self._tracer.trace_call(self._bridge, call, outcome, seconds, current_id.get())
+        if self._is_traced:
+            span = current_span.get()
+            if span is not None:
+                span.add_call(self._bridge, call, outcome)
         if call.kind != "tool":
             return
         if outcome.waited:

@@ -24,7 +24,7 @@ from ..replicas.directory import open_door
 from ..replicas.replica import open_replica
 from ..settings import HostSettings
 from ..systemd import ALIVE, READY, STOPPING, ServiceManager
-from ..telemetry.tracing import open_tracer
+from ..telemetry.exporting import open_telemetry
 from .forwarding import WorkerEntrance, Workers
 from .sharding import ShardedApplication
 from .supervision import BEAT_SECONDS
@@ -67,7 +67,7 @@ def serve(job: Job, place: WorkerPlace | None = None) -> None:
     """Serve until told to end."""
     settings = job.settings
     _open_as_many_as_allowed()
-    tracer = open_tracer(job.environment)
+    telemetry = open_telemetry(job.environment)
     certificate = tls.certificate(settings)
     app = make_application(
         settings,
@@ -75,14 +75,14 @@ def serve(job: Job, place: WorkerPlace | None = None) -> None:
         job.environment,
         SystemClock(),
         state_keys=job.state_keys,
-        tracer=tracer,
+        telemetry=telemetry,
         workers=None if place is None else place.workers,
         certificate=certificate,
         replica=open_replica(settings),
     )
     run_to_end(_serve(job, place, app, certificate), socket_loop, settings.shutdown_seconds)
-    if tracer is not None:
-        tracer.close()
+    if telemetry is not None:
+        telemetry.close()
     log.info("ended")
 
 

@@ -37,6 +37,7 @@ MAX_CLIENTS = 256
 """Clients that are told apart on one day."""
 OTHER_CLIENTS = "(others)"
 _VERSION = 1
+_DAY_SECONDS = 24 * 60 * 60
 _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS usage (
         day TEXT NOT NULL,
@@ -102,16 +103,24 @@ class UsageStore:
         self._connection: sqlite3.Connection | None = None
         self._inode = 0
         self._pruned_on = ""
+        self._day = (-1, "")
+        """The UTC day as a number and as text: asked for with every call, and new once a day."""
         self._thread: ThreadPoolExecutor | None = None
         self._sources: list[Source] = []
         self._waiting: list[tuple[Work[Any], asyncio.Future[Any]]] = []
         self._committing: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._is_due = False
+        """Whether what the sources have is to be written now."""
 
     @property
     def today(self) -> str:
         """The UTC day."""
-        return datetime.fromtimestamp(self._clock.now(), UTC).date().isoformat()
+        now = self._clock.now()
+        number = int(now // _DAY_SECONDS)
+        if number != self._day[0]:
+            self._day = number, datetime.fromtimestamp(now, UTC).date().isoformat()
+        return self._day[1]
 
     def add_source(self, source: Source) -> None:
         """Write what somebody gathers with every transaction."""
@@ -148,14 +157,19 @@ class UsageStore:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        self._is_due = True
         if self._committing is None:
             self._committing = asyncio.create_task(self._commit_all())
 
     async def _commit_all(self) -> None:
         try:
             is_working = True
-            while batch := self._next_batch(with_sources=is_working):
-                is_working = await self._commit_batch(batch)
+            # What is counted while a transaction is written waits for its own time. Calls that follow each
+            # other would else keep the disk busy with one transaction after the other.
+            while self._is_due or self._waiting:
+                self._is_due = False
+                if batch := self._next_batch(with_sources=is_working):
+                    is_working = await self._commit_batch(batch)
         finally:
             self._committing = None
 
