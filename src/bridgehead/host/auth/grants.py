@@ -36,6 +36,8 @@ class Grant(Struct, frozen=True):
     """When it ends, in seconds since 1970."""
     token_id: str = ""
     """What tells this grant from an earlier one under the same name."""
+    events: bool = False
+    """Whether the stream of events is open to it."""
 
     def may_write(self, bridge: str) -> bool:
         """Tell whether all tools of a bridge are open."""
@@ -46,7 +48,7 @@ class Grant(Struct, frozen=True):
         return self.may_write(bridge) or bridge in self.reading or EVERYTHING in self.reading
 
 
-ANYONE = Grant(None, frozenset({EVERYTHING}), metrics=True)
+ANYONE = Grant(None, frozenset({EVERYTHING}), metrics=True, events=True)
 """What everybody may where nobody is asked."""
 
 
