@@ -17,7 +17,6 @@ LEAST_AVERAGE = 135
 
 TESTED_ELSEWHERE = {
     "aoc/event.py": "aoc/tools: every tool runs on one",
-    "aoc/files/entries.py": "aoc/files/test_day_document.py",
     "aoc/files/snapshot.py": "aoc/files/test_watching.py",
     "aoc/ranking/board.py": "aoc/ranking/test_standings.py",
     "aoc/ranking/plot_text.py": "aoc/ranking/test_plot.py",

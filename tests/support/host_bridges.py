@@ -93,7 +93,13 @@ def make_bridge(name: str, far: Far) -> Bridge[Far]:  # noqa: C901 - a list of s
         bridge.changed.resource(f"{name}://note")
         return f"wrote {args.text}"
 
-    @bridge.tool("Waits until it is cancelled.", name=f"{name}_wait", read_only=True)
+    @bridge.tool(
+        "Waits until it is cancelled.",
+        name=f"{name}_wait",
+        read_only=True,
+        task="optional",
+        task_grace_seconds=0.01,
+    )
     async def wait(args: NoArguments, ctx: Context[Far]) -> str:
         crossed(ctx)
         await ctx.progress(1, 2, "waiting")

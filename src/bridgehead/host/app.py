@@ -37,6 +37,7 @@ from .telemetry.metrics import HostMetrics
 from .views import Views
 
 if TYPE_CHECKING:
+    from .database import HostDatabase
     from .events.webhook import Webhook
     from .replicas.replica import Replica
     from .telemetry.exporting import Telemetry
@@ -77,6 +78,7 @@ class HostApplication:
         telemetry: Telemetry | None = None,
         webhook: Webhook | None = None,
         replica: Replica | None = None,
+        database: HostDatabase | None = None,
     ) -> None:
         self._registry = registry
         self._views = views
@@ -93,6 +95,7 @@ class HostApplication:
         self._webhook = webhook
         self.replica = replica
         """This process as one of several; None where it is alone."""
+        self._database = database
         self._ids = RequestIds()
         self._running: set[HostRequest] = set()
         self._tasks: list[asyncio.Task[None]] = []
@@ -263,6 +266,8 @@ class HostApplication:
         """Let every bridge begin, and watch over the tokens."""
         if self.replica is not None:
             await self.replica.start()
+        if self._database is not None:
+            await self._database.start()
         await self._registry.start()
         begin = asyncio.get_running_loop().create_task
         self._tasks = [begin(self._watch.run(self.revoke_where)), begin(self._access_log.run())]
@@ -290,3 +295,5 @@ class HostApplication:
             await self._webhook.stop(events.feed)
         if self.replica is not None:
             await self.replica.stop()
+        if self._database is not None:
+            await self._database.stop()

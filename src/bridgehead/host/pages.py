@@ -34,6 +34,7 @@ from .telemetry.exposition import (
 from .telemetry.metrics import HostMetrics
 
 if TYPE_CHECKING:
+    from .database import HostDatabase
     from .replicas.replica import Replica
     from .workers.forwarding import Workers
 
@@ -50,6 +51,7 @@ class Pages:
         describe_resource: Callable[[HostRequest, str | None], Response] | None = None,
         workers: Workers | None = None,
         replica: Replica | None = None,
+        database: HostDatabase | None = None,
     ) -> None:
         self._registry = registry
         self._metrics = metrics
@@ -59,6 +61,7 @@ class Pages:
         if workers is not None:
             self.events.follow = workers.follow_events
         self._replica = replica
+        self._database = database
         self.is_ending = False
         """Whether the process is about to end: whoever routes requests here should stop doing so."""
         self._pages: dict[str, Callable[[HostRequest, Route], Handled]] = {
@@ -93,7 +96,14 @@ class Pages:
         if self.is_ending:
             summary = "ending"
         status = 200 if serving and not self.is_ending else 503
-        return _page({"status": summary, "bridges": bridges}, status)
+        return _page({"status": summary, "bridges": bridges, **self._stores(grant)}, status)
+
+    def _stores(self, grant: Grant | None) -> dict[str, Any]:
+        """Tell which shared stores are there; why one is not is for callers who have shown who they are."""
+        if self._database is None:
+            return {}
+        told = self._database.describe()
+        return {"stores": {"postgresql": told if grant is not None else {"up": told["up"]}}}
 
     def _bridge_ready(self, request: HostRequest, route: Route) -> Response:
         """Say whether one bridge can serve and has its far side."""
@@ -125,6 +135,8 @@ class Pages:
         yield given, self._registry.metrics
         if self._replica is not None:
             yield given, self._replica.metrics
+        if self._database is not None:
+            yield given, self._database.metrics
         for name, status in self._registry.statuses.items():
             if status.bridge is not None:
                 yield (*given, ("bridge", name)), status.metrics

@@ -16,6 +16,7 @@ from bridgehead.host.auth import tokens as module
 from bridgehead.host.auth.grants import EVERYTHING, Grant
 from bridgehead.host.auth.tokens import (
     NO_BRIDGE,
+    FileTokens,
     Token,
     TokenFile,
     TokenList,
@@ -57,7 +58,7 @@ def added(file: TokenFile, name: str, **options: object) -> str:
 
 
 def read(file: TokenFile) -> Tokens:
-    tokens = Tokens(file)
+    tokens = FileTokens(file)
     tokens.read()
     return tokens
 
@@ -305,7 +306,7 @@ def test_a_file_of_the_same_size_is_read_again(file: TokenFile) -> None:
 
 
 def test_a_broken_file_leaves_the_last_tokens_and_says_why(file: TokenFile) -> None:
-    assert Tokens(file).problem == ""
+    assert FileTokens(file).problem == ""
     alice = added(file, "alice")
     tokens = read(file)
     good = file.path.read_bytes()

@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from bridgehead.mercury.calling import usage_store
 from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits, committed_money
 from bridgehead.mercury.calling.ledger_import import IMPORTED_FILE, import_ledger
 from bridgehead.mercury.calling.usage import Usage, UsageCounts
@@ -28,7 +30,7 @@ from bridgehead.mercury.calling.usage_store import (
 )
 from bridgehead.runtime.errors import StorageError
 from tests.mercury.calling.clock import DAY, GivenClock
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, until
 
 LEDGER = {
     "day": "2026-09-21",
@@ -238,6 +240,22 @@ async def test_a_file_that_is_removed_meanwhile_is_made_anew(tmp_path: Path) -> 
 
 
 # --- bounded -----------------------------------------------------------------------------------------------
+
+
+async def test_counts_are_written_by_themselves_and_closing_lets_go_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(usage_store, "WRITE_SECONDS", 0.01)
+    async with open_store(tmp_path, GivenClock()) as store:
+        await store.submit(lambda _: None)
+        usage = Usage(store)
+        for calls in ([(1,)], [(2,)]):
+            usage.count("mercury-2", "me", UsageCounts(calls=1))
+            await until(lambda calls=calls: rows(tmp_path, "SELECT sum(calls) FROM usage") == calls)  # type: ignore[misc]
+        assert (tmp_path / f"{FILE}-wal").exists()
+
+    assert not (tmp_path / f"{FILE}-wal").exists()
+    await until(lambda: not [one for one in threading.enumerate() if "mercury-usage" in one.name])
 
 
 async def test_clients_beyond_the_limit_are_counted_together(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
 from bridgehead.runtime.timing import Clock, SystemClock
 
-from ..factory import tokens_path
+from ..factory import token_store
 from ..settings import HostSettings
-from .tokens import NO_BRIDGE, Token, TokenFile, create_token
+from .tokens import NO_BRIDGE, Token, TokenStore, create_token
 
 if TYPE_CHECKING:
     import argparse
@@ -36,9 +36,9 @@ _DAY = timedelta(days=1).total_seconds()
 
 
 def main(arguments: list[str], environment: Mapping[str, str], clock: Clock | None = None) -> int:
-    """Do what is asked for with the file of tokens, and return the exit status."""
+    """Do what is asked for with the tokens, and return the exit status."""
     given = parser().parse_args(arguments)
-    file = TokenFile(tokens_path(HostSettings(environment)))
+    file = token_store(HostSettings(environment))
     if given.act == "add":
         _add(file, given, (clock or SystemClock()).now())
     elif given.act == "revoke":
@@ -72,12 +72,12 @@ def parser() -> Parser:
 
 def _names(_before: list[str], environment: Mapping[str, str]) -> list[str]:
     try:
-        return [token.name for token in TokenFile(tokens_path(HostSettings(environment))).read().tokens]
+        return [token.name for token in token_store(HostSettings(environment)).read().tokens]
     except BridgeError:
         return []
 
 
-def _add(file: TokenFile, given: argparse.Namespace, now: float) -> None:
+def _add(file: TokenStore, given: argparse.Namespace, now: float) -> None:
     token, secret = create_token(
         given.name,
         now,

@@ -11,11 +11,12 @@ import hmac
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import msgspec
 from msgspec import Meta, Struct
@@ -127,11 +128,51 @@ def _hash(secret: str) -> str:
     return sha256(secret.encode()).hexdigest()
 
 
+def name_is_taken(name: str) -> InvalidArgument:
+    """Say that a name has a token."""
+    return InvalidArgument(
+        f"There is a token for {name} already.",
+        next_step=f"Revoke it with bridgehead token revoke {name}, or take another name.",
+    )
+
+
+def no_such_token(name: str, tokens: Iterable[Token]) -> NotFound:
+    """Say that a name has no token, and which have."""
+    known = ", ".join(token.name for token in tokens) or "none"
+    return NotFound(f"There is no token for {name}.", next_step=f"There are: {known}.")
+
+
+class TokenStore(Protocol):
+    """Where tokens are: in a file, or in a database. Blocks."""
+
+    @property
+    def where(self) -> str:
+        """The place, for a person."""
+        ...
+
+    def read(self) -> TokenList:
+        """Return what is there."""
+        ...
+
+    def add(self, token: Token) -> None:
+        """Add an entry. A name is used once."""
+        ...
+
+    def revoke(self, name: str) -> Token:
+        """Take an entry out, and return it."""
+        ...
+
+
 class TokenFile:
     """The file, as commands change it and a host reads it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+
+    @property
+    def where(self) -> str:
+        """The file's path."""
+        return str(self.path)
 
     def read(self) -> TokenList:
         """Return what the file says; a file that is not there says nothing."""
@@ -155,10 +196,7 @@ class TokenFile:
         """Add an entry. A name is used once."""
         with self._changing() as tokens:
             if any(other.name == token.name for other in tokens):
-                raise InvalidArgument(
-                    f"There is a token for {token.name} already.",
-                    next_step=f"Revoke it with bridgehead token revoke {token.name}, or take another name.",
-                )
+                raise name_is_taken(token.name)
             tokens.append(token)
 
     def revoke(self, name: str) -> Token:
@@ -166,8 +204,7 @@ class TokenFile:
         with self._changing() as tokens:
             found = [token for token in tokens if token.name == name]
             if not found:
-                known = ", ".join(token.name for token in tokens) or "none"
-                raise NotFound(f"There is no token for {name}.", next_step=f"There are: {known}.")
+                raise no_such_token(name, tokens)
             tokens.remove(found[0])
         return found[0]
 
@@ -197,40 +234,31 @@ class TokenFile:
             ) from failure
 
 
-class Tokens:
-    """The tokens as they are now: the file is looked at again when it may have changed."""
+class Tokens(ABC):
+    """The tokens as they are now."""
 
-    def __init__(self, file: TokenFile) -> None:
-        self._file = file
+    def __init__(self) -> None:
         self._by_id: dict[str, tuple[str, Grant]] = {}
-        self._seen: tuple[int, ...] | None = None
         self.problem = ""
-        """Why the file cannot be read any more; what it said before stays valid."""
+        """Why they cannot be read any more; what they were before stays valid."""
 
+    @abstractmethod
     def read(self) -> None:
-        """Read the file, if it has changed."""
-        seen = _signature(self._file.path)
-        if seen == self._seen:
-            return
-        self._seen = seen
-        try:
-            found = self._file.read()
-        except StorageError as failure:
-            self.problem = str(failure)
-            return
-        self.problem = ""
-        self._by_id = {token.id: (token.hash, token.grant()) for token in found.tokens}
+        """Read them where they have changed."""
 
+    @abstractmethod
     def refresh(self) -> None:
         """Do the same while serving, and say so."""
-        before = self._seen
-        self.read()
-        if self._seen == before:
-            return
-        if self.problem:
-            log.error("the tokens cannot be read; the last ones stay valid", problem=self.problem)
-        else:
-            log.info("the tokens were read again", tokens=len(self))
+
+    @abstractmethod
+    async def wait(self) -> None:
+        """Wait until it is time to look for changes, and look."""
+
+    def _take(self, found: TokenList) -> bool:
+        """Use these from now on; tell whether they are others than before."""
+        self.problem = ""
+        before, self._by_id = self._by_id, {token.id: (token.hash, token.grant()) for token in found.tokens}
+        return before != self._by_id
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -244,8 +272,46 @@ class Tokens:
         return grant if is_right and prefix == PREFIX else None
 
     def has(self, grant: Grant) -> bool:
-        """Tell whether a grant that was given is still in the file as it was."""
+        """Tell whether a grant that was given is still there as it was."""
         return self._by_id.get(grant.token_id, ("", None))[1] == grant
+
+
+class FileTokens(Tokens):
+    """The tokens of a file, which is looked at again when it may have changed."""
+
+    def __init__(self, file: TokenFile) -> None:
+        super().__init__()
+        self._file = file
+        self._seen: tuple[int, ...] | None = None
+
+    def read(self) -> None:
+        """Read the file, if it has changed."""
+        seen = _signature(self._file.path)
+        if seen == self._seen:
+            return
+        self._seen = seen
+        try:
+            found = self._file.read()
+        except StorageError as failure:
+            self.problem = str(failure)
+            return
+        self._take(found)
+
+    def refresh(self) -> None:
+        """Do the same while serving, and say so."""
+        before = self._seen
+        self.read()
+        if self._seen == before:
+            return
+        if self.problem:
+            log.error("the tokens cannot be read; the last ones stay valid", problem=self.problem)
+        else:
+            log.info("the tokens were read again", tokens=len(self))
+
+    async def wait(self) -> None:
+        """Look now and then."""
+        await asyncio.sleep(WATCH_SECONDS)
+        self.refresh()
 
 
 class TokenWatch:
@@ -258,9 +324,10 @@ class TokenWatch:
     async def run(self, revoke_where: Callable[[Callable[[Grant], bool]], None]) -> None:
         """Look, as long as the host lives."""
         while True:
-            await asyncio.sleep(WATCH_SECONDS)
-            if self._tokens is not None:
-                self._tokens.refresh()
+            if self._tokens is None:
+                await asyncio.sleep(WATCH_SECONDS)
+            else:
+                await self._tokens.wait()
             revoke_where(self._has_ended)
 
     def _has_ended(self, grant: Grant) -> bool:

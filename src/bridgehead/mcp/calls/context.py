@@ -317,7 +317,10 @@ class Context(Generic[State]):
         try:
             return request.read(result)
         except msgspec.ValidationError as error:
-            message = f"The client's answer to {request.method} does not fit what was asked: {error}"
+            from ..features.argument_errors import reword  # which only an answer that does not fit needs
+
+            problem = reword(str(error), "the answer")
+            message = f"The client's answer to {request.method} does not fit what was asked: {problem}"
             raise ToolError(message) from error
 
     async def detach(self) -> bool:
@@ -348,7 +351,10 @@ class Context(Generic[State]):
         try:
             value = request.read(self._answers[key])
         except msgspec.ValidationError as error:
-            message = f"inputResponses.{key} does not fit what was asked: {error}"
+            from ..features.argument_errors import reword  # which only an answer that does not fit needs
+
+            problem = reword(str(error), "the answer")
+            message = f"inputResponses.{key} does not fit what was asked: {problem}"
             raise ProtocolError(INVALID_PARAMS, message) from error
         self._used[key] = self._answers[key]
         return value

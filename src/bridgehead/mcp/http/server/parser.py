@@ -217,7 +217,8 @@ class RequestParser:
         """Give a piece of the body on."""
         self._body_bytes += len(body)
         self.body_pieces += 1
-        if self.incoming is not None and self.incoming.take(body) > MOST_UNREAD_BYTES:
+        request = self.incoming
+        if request is not None and request.take(body) > MOST_UNREAD_BYTES:
             self._sink.pause_reading()
 
     def on_message_complete(self) -> None:

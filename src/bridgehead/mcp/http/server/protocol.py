@@ -196,7 +196,7 @@ class Http1Protocol(asyncio.Protocol):
             self._is_serving = True
             self._queue[0].start()
             self._is_serving = False
-        if self._has_more():
+        if (self._queue or self._backlog) and self._has_more():
             self._go_on_later()
 
     def _can_serve(self) -> bool:
