@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bridgehead.mcp.http.message import JSON, Handled, Response
+from bridgehead.runtime import events
 from bridgehead.runtime.metrics import Metrics
 
 from .auth.grants import Grant
 from .auth.rejection import reject_method
+from .events.stream import EventStreams
 from .registry import BridgeStatus, Registry
 from .request import HostRequest
-from .routes import ALIVE, METRICS, NO_OAUTH, READY, RESOURCE, Route
+from .routes import ALIVE, EVENTS, METRICS, NO_OAUTH, READY, RESOURCE, Route
 from .telemetry.exposition import (
     CONTENT_TYPE,
     OPENMETRICS,
@@ -54,6 +56,10 @@ class Pages:
         self._registry = registry
         self._metrics = metrics
         self._workers = workers
+        self.events = EventStreams(events.feed)
+        self.events.declare_metrics(metrics.metrics)
+        if workers is not None:
+            self.events.follow = workers.follow_events
         self._replica = replica
         self._database = database
         self.is_ending = False
@@ -62,6 +68,7 @@ class Pages:
             ALIVE: lambda _request, _route: _ALIVE,
             READY: self._ready,
             METRICS: lambda request, _route: self._all_metrics(request),
+            EVENTS: lambda request, _route: self.events.serve(request.http),
         }
         if describe_resource is not None:
             self._pages[RESOURCE] = lambda request, route: describe_resource(request, route.bridge)
