@@ -20,7 +20,7 @@ from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.settings import SettingError
 from bridgehead.runtime.timing import Backoff
 
-from .telemetry.audit import audit_changes
+from .telemetry.audit import StoreAudit, audit_changes
 from .telemetry.metrics import CallMetrics
 
 AGAIN = Backoff(base=1.0, most=60.0)
@@ -61,6 +61,7 @@ class Registry:
         environment: Mapping[str, str],
         *,
         is_traced: bool = False,
+        store_audit: StoreAudit | None = None,
         probe_seconds: float = 0.0,
         draw: Callable[[], float] = random.random,
     ) -> None:
@@ -69,7 +70,7 @@ class Registry:
         self._probe_seconds = probe_seconds
         self._keepers: list[asyncio.Task[None]] = []
         self.statuses = {
-            name: _make_status(manifest, environment, is_traced=is_traced)
+            name: _make_status(manifest, environment, store_audit, is_traced=is_traced)
             for name, manifest in manifests.items()
         }
 
@@ -200,7 +201,9 @@ def installed(names: Collection[str] = ()) -> dict[str, Manifest]:
     return {name: plugins.load(name) for name in tuple(names) or plugins.built_in_names()}
 
 
-def _make_status(manifest: Manifest, environment: Mapping[str, str], *, is_traced: bool) -> BridgeStatus:
+def _make_status(
+    manifest: Manifest, environment: Mapping[str, str], store_audit: StoreAudit | None, *, is_traced: bool
+) -> BridgeStatus:
     metrics, problem = Metrics(), ""
     try:
         bridge: Bridge[Any] | None = manifest.make(read_settings(manifest, environment), metrics)
@@ -209,7 +212,7 @@ def _make_status(manifest: Manifest, environment: Mapping[str, str], *, is_trace
     if bridge is None:
         log.error("a bridge cannot be served", bridge=manifest.name, problem=problem)
         return BridgeStatus(manifest, None, metrics, problem)
-    audit = audit_changes(manifest.name, bridge)
+    audit = audit_changes(manifest.name, bridge, store_audit)
     bridge.around_calls(CallMetrics(manifest.name, metrics, audit, is_traced=is_traced).hook())
     return BridgeStatus(manifest, bridge, metrics)
 
