@@ -2,14 +2,14 @@
 
 import sys
 
-from fastmcp import FastMCP
-from fastmcp_tasks import TasksExtension
+from fastmcp import FastMCP  # type: ignore[import-not-found]
+from fastmcp_tasks import TasksExtension  # type: ignore[import-not-found]
 
 server = FastMCP("tasks")
 server.add_extension(TasksExtension(url="memory://"))
 
 
-@server.tool(task=True)
+@server.tool(task=True)  # type: ignore[untyped-decorator]
 async def answer() -> str:
     """Answer at once."""
     return "done"
