@@ -8,7 +8,6 @@ commands) is a small function that imports it when it is called.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -129,10 +128,6 @@ def serve(manifest: Manifest, environment: Mapping[str, str]) -> int:
     """Serve a bridge to the client that started this process, and return the exit status."""
     settings = read_settings(manifest, environment)
     bridge = filter_tools(manifest.make(settings, None), environment)
-    if os.isatty(0):
-        from .greeting import greet_at_keyboard
-
-        greet_at_keyboard(manifest)
     if manifest.serve is not None:
         return manifest.serve(bridge, settings)
     from bridgehead.mcp import stdio
