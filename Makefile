@@ -31,7 +31,7 @@ define check-python
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: adversary fuzz help setup test check docs pictures demo bench compare conformance interop frameworks mutants dist smoke lock clean
+.PHONY: adversary fuzz soak help setup test check docs pictures demo bench compare conformance interop frameworks mutants dist smoke lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -99,6 +99,9 @@ adversary: $(STAMP) ## send raw bad requests to the HTTP server and to its peers
 
 fuzz: $(STAMP) ## search for bytes that break the HTTP server or JSON-RPC; SECONDS=3600 searches for an hour
 	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),120)
+
+soak: $(STAMP) ## treat the host badly for half an hour and see that it does not grow; SECONDS=300 is shorter
+	$(BIN)/python -m bench.host.soak --seconds $(or $(SECONDS),1800)
 
 frameworks: $(STAMP) ## talk to the clients of agent frameworks (ARGS=--ci for those that CI tries)
 	$(BIN)/python -m tests.frameworks $(ARGS)

@@ -5,7 +5,7 @@ import random
 import tempfile
 from pathlib import Path
 
-from bridgehead.aoc.bridge import open_event
+from bridgehead.aoc.event import open_event
 from bridgehead.aoc.ranking.board import Filters
 from bridgehead.aoc.ranking.plot import THEMES, draw
 from bridgehead.aoc.settings import AocSettings

@@ -45,6 +45,13 @@ def postgres_server() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture
+def breakable_postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL that a test may kill."""
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
 def database_url(postgres_server: PostgresServer) -> str:
     """The address of an empty database."""
     return postgres_server.make_database()

@@ -3,10 +3,15 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.support.host_command import Command, add_token
 from tests.support.person import COMMAND, PATIENCE, Done, Person
 from tests.support.plugins import install_weather, write_distribution
 
@@ -72,6 +77,62 @@ def test_a_client_is_served_over_stdio_although_the_plugin_prints(person: Person
     (line,) = done.stdout.splitlines()
     assert json.loads(line)["result"]["serverInfo"]["name"] == "weather"
     assert "A plugin may print" in done.stderr
+
+
+def test_a_client_is_served_over_http_where_the_settings_name_it(person: Person, site: Path) -> None:
+    secret = add_token(person.state, "ann")
+    with serving(person, site, BRIDGEHEAD_BRIDGES="weather") as url:
+        listed = ask(url, secret, "tools/list", {})
+        called = ask(url, secret, "tools/call", {"name": "get_weather", "arguments": {"city": "Lima"}})
+
+    assert [tool["name"] for tool in listed["tools"]] == ["get_weather"]
+    assert called["content"][0]["text"] == "It rains in Lima."
+
+
+def test_it_is_not_served_over_http_where_the_settings_do_not_name_it(person: Person, site: Path) -> None:
+    secret = add_token(person.state, "ann")
+    with serving(person, site, BRIDGEHEAD_BRIDGES="aoc") as url:
+        names = [tool["name"] for tool in ask(url, secret, "tools/list", {})["tools"]]
+
+    assert "fetch_instruction" in names
+    assert "get_weather" not in names
+
+
+@contextmanager
+def serving(person: Person, site: Path, **settings: str) -> Iterator[str]:
+    """Run `bridgehead serve` as its operator does, and give the URL that it logs."""
+    with subprocess.Popen(
+        [COMMAND, "serve", "--port", "0"],
+        env=person.environment(PYTHONPATH=str(site), LOG_FORMAT="json", **settings),
+        cwd=person.home,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        command = Command(process)
+        try:
+            yield command.wait_for("serving")["url"]
+        finally:
+            command.end()
+
+
+def ask(url: str, secret: str, method: str, params: dict[str, object]) -> dict[str, Any]:
+    """Make one request of the stateless era."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    sent = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+    headers = {
+        "Authorization": f"Bearer {secret}",
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": method,
+        **({"Mcp-Name": str(params["name"])} if "name" in params else {}),
+    }
+    with urlopen(Request(url, json.dumps(sent).encode(), headers), timeout=PATIENCE) as response:  # noqa: S310
+        result: dict[str, Any] = json.load(response)["result"]
+    return result
 
 
 def test_the_documents_of_its_settings_and_tools_are_made_from_its_code(site: Path) -> None:

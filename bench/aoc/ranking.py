@@ -33,7 +33,7 @@ CALL = (
 OURS = """
 import sys, time
 from bridgehead.aoc.files import attempts, names, records
-from bridgehead.aoc.bridge import open_event
+from bridgehead.aoc.event import open_event
 from bridgehead.aoc.ranking import standings
 from bridgehead.aoc.ranking.board import Filters
 from bridgehead.aoc.settings import AocSettings

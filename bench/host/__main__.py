@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench import machine
-from bench.host import rates, trial
+from bench.host import rates, tracing, trial
 from bench.host.servers import Stage
 from bench.peers import HERE
 from bench.process import NotRunning
@@ -24,15 +24,18 @@ def main() -> int:
             compared = rates.measured(
                 stage, rounds=2 if options.quick else 5, seconds=1.0 if options.quick else 3.0
             )
+            traced = tracing.measured(
+                stage, rounds=2 if options.quick else 5, seconds=1.0 if options.quick else 3.0
+            )
             endured = trial.measured(stage, seconds=6.0 if options.quick else 60.0)
         except NotRunning as problem:
             print(f"The bench was stopped: {problem}", file=sys.stderr)
             return 1
-    text = _report(compared, endured)
+    text = _report(compared, traced, endured)
     print("\n" + text)
     if not options.quick:
         RESULTS.write_text(text)
-    return 0 if compared.is_reached and endured.is_passed else 1
+    return 0 if compared.is_reached and traced.is_reached and endured.is_passed else 1
 
 
 def _options() -> argparse.Namespace:
@@ -41,12 +44,14 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _report(compared: rates.Rates, endured: trial.Trial) -> str:
+def _report(compared: rates.Rates, traced: tracing.Cost, endured: trial.Trial) -> str:
     facts = machine.facts([])
     parts = [
         "# The host, measured",
         "## Calls a second, one process, auth on",
         compared.table(),
+        "## What tracing costs",
+        traced.table(),
         "## A minute of load while a far side dies and comes back",
         endured.table(),
         "## How it was made",

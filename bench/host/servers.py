@@ -38,10 +38,10 @@ class Stage:
         }
 
     @contextmanager
-    def ours(self) -> Iterator[tuple[Process, int]]:
+    def ours(self, python: str = "") -> Iterator[tuple[Process, int]]:
         """Serve the tools of the bench with our host, asking for tokens."""
         port = free_port()
-        with _running((self._ours, "-m", "bench.host.ours", str(port)), port) as process:
+        with _running((python or self._ours, "-m", "bench.host.ours", str(port)), port) as process:
             yield process, port
 
     @contextmanager

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from bridgehead.aoc.bridge import open_event
 from bridgehead.aoc.commands import main
+from bridgehead.aoc.event import open_event
 from bridgehead.aoc.files.entries import Entry
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.commands import db

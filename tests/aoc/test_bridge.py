@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.aoc.bridge import far_side, manifest, open_event
+from bridgehead.aoc.bridge import far_side, manifest
+from bridgehead.aoc.event import open_event
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.settings import SettingError

@@ -27,17 +27,22 @@ class Suite:
     package: Package
     mark: int
     revision: str | None = None
+    requirements: str | None = None
+    """The revision whose frozen requirements are run, with the extensions that this revision knows."""
 
     def arguments(self, address: str, scenario: str | None) -> list[str]:
+        start = ["server", "--url", f"{address}/mcp"]
+        if self.requirements and scenario is None:
+            return [*start, "--requirements", self.requirements]
         what = ["--scenario", scenario] if scenario else ["--suite", "all"]
         revision = ["--spec-version", self.revision] if self.revision else []
-        return ["server", "--url", f"{address}/mcp", *what, *revision]
+        return [*start, *what, *revision]
 
 
 SUITES = (
-    Suite("0.1.16", STABLE, mark=44),
+    Suite("0.1.16", STABLE, mark=47),
     Suite("0.2.0-alpha.12 at 2025-11-25", NEWEST, mark=84, revision="2025-11-25"),
-    Suite("0.2.0-alpha.12 at 2026-07-28", NEWEST, mark=152, revision="2026-07-28"),
+    Suite("0.2.0-alpha.12 at 2026-07-28", NEWEST, mark=197, requirements="2026-07-28"),
 )
 
 

@@ -16,7 +16,8 @@ from typing import Any
 from bridgehead.mcp.http.message import Request, Response
 from bridgehead.mcp.http.server import parser, protocol, request
 from bridgehead.mcp.http.server.connections import Connections
-from bridgehead.mcp.http.server.protocol import MOST_UNREAD_BYTES, Http1Protocol
+from bridgehead.mcp.http.server.parser import MOST_UNREAD_BYTES
+from bridgehead.mcp.http.server.protocol import Http1Protocol
 from tests.adversary.cases import CASES, END
 from tests.fuzz.mutator import cut
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bridgehead.host.factory import limits_of
 from bridgehead.host.settings import HostSettings
 from bridgehead.runtime.settings import SettingError
 
@@ -67,6 +68,12 @@ def test_what_does_not_go_together_is_refused_by_name(environment: dict[str, str
     with pytest.raises(SettingError) as refused:
         HostSettings(environment)
     assert refused.value.name == named
+
+
+def test_how_long_an_unused_session_lives_is_a_setting() -> None:
+    settings = HostSettings({"BRIDGEHEAD_SESSION_SECONDS": "5"})
+
+    assert limits_of(settings).session_idle_seconds == 5.0
 
 
 def test_the_host_answers_to_its_own_names_and_to_those_that_are_set() -> None:

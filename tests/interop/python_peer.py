@@ -56,14 +56,14 @@ async def connected(way: Way, address: str, elicit: ElicitationFnT | None = None
     """Connect to the server: a new process over stdio, else the one that listens at the address."""
     if way.mode in HANDSHAKE_PROTOCOL_VERSIONS:
         async with (
-            _transport(way, address) as streams,
+            transport(way, address) as streams,
             ClientSession(*streams, read_timeout_seconds=SECONDS, elicitation_callback=elicit) as session,
         ):
             await shake_hands(session, way.mode, elicits=elicit is not None)
             yield session
     else:
         async with Client(
-            _transport(way, address),
+            transport(way, address),
             mode=way.mode,
             read_timeout_seconds=SECONDS,
             elicitation_callback=elicit,
@@ -71,7 +71,7 @@ async def connected(way: Way, address: str, elicit: ElicitationFnT | None = None
             yield client
 
 
-def _transport(way: Way, address: str) -> Transport:
+def transport(way: Way, address: str) -> Transport:
     if way.transport == "http":
         return streamable_http_client(f"{address}/mcp")
     if way.transport == "sse":

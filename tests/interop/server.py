@@ -66,7 +66,13 @@ class Cancellations(Struct):
 cancelled = Cancellations(count=0)
 
 
-@bridge.tool("Count slowly and report every step as progress.", title="Slow count", read_only=True)
+@bridge.tool(
+    "Count slowly and report every step as progress.",
+    title="Slow count",
+    read_only=True,
+    task="optional",
+    task_grace_seconds=0.05,
+)
 async def slow_count(args: Count, ctx: Context[None]) -> Counted:
     try:
         for step in range(1, args.n + 1):
@@ -83,7 +89,13 @@ async def cancellations(args: NoArguments, ctx: Context[None]) -> Cancellations:
     return cancelled
 
 
-@bridge.tool("Ask the user for their name and greet them.", title="Ask for a name", read_only=True)
+@bridge.tool(
+    "Ask the user for their name and greet them.",
+    title="Ask for a name",
+    read_only=True,
+    task="optional",
+    task_grace_seconds=0,
+)
 async def ask_name(args: NoArguments, ctx: Context[None]) -> str:
     answer = await ctx.elicit("What is your name?", NAME_SCHEMA, key="user_name")
     if answer.action != "accept" or answer.content is None:

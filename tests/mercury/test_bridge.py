@@ -11,6 +11,7 @@ import pytest
 
 from bridgehead.host import request
 from bridgehead.mcp import Bridge
+from bridgehead.mcp.http.message import HeaderPairs, Request, ResponseStream
 from bridgehead.mcp.in_memory import connect
 from bridgehead.mercury.bridge import far_side, manifest, probe
 from bridgehead.mercury.simulator import Fault, Simulator
@@ -124,6 +125,21 @@ async def test_a_breaker_that_opens_is_a_gauge_and_an_event(api: Simulator, tmp_
     assert told == [{"bridge": "mercury", "provider": "mercury"}]
 
 
+class Asked(Request):
+    """An HTTP request that nobody answers."""
+
+    async def read(self) -> bytes:
+        return b""
+
+    async def open_stream(self, status: int, headers: HeaderPairs) -> ResponseStream:
+        raise NotImplementedError
+
+
+def served(name: str) -> request.HostRequest:
+    """Make a request of the host that has an id."""
+    return request.HostRequest(Asked("POST", b"/mcp", "/mcp", b"", ()), name, 0.0, "127.0.0.1", "http")
+
+
 @pytest.fixture
 def log() -> Iterator[io.StringIO]:
     """What is logged meanwhile; other tests get the logging back that they had."""
@@ -142,9 +158,9 @@ async def test_the_audit_line_of_a_call_names_the_request_that_made_it(
     made = make(environment(api.url, tmp_path, CACHE_COMPLETIONS="1"), Metrics())
     async with connect(made) as client:
         for name in ("trip-1", "trip-2", "trip-3"):
-            was = request.current_id.set(name)
+            was = request.current_request.set(served(name))
             await client.call("mercury_chat_completion", HELLO)
-            request.current_id.reset(was)
+            request.current_request.reset(was)
 
     lines = [json.loads(line) for line in log.getvalue().splitlines()]
     assert [line["request"] for line in lines if line["event"] == "call"] == ["trip-1", "trip-2", "trip-3"]

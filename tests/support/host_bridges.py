@@ -69,7 +69,7 @@ def make_bridge(name: str, far: Far) -> Bridge[Far]:  # noqa: C901 - a list of s
     @bridge.tool("Says back what it is told.", name=f"{name}_echo", read_only=True)
     def echo(args: Say, ctx: Context[Far]) -> str:
         crossed(ctx)
-        return args.text
+        return ctx.trace.get("traceparent", "none") if args.text == "your trace" else args.text
 
     @bridge.tool("Says it after a while.", name=f"{name}_later", read_only=True)
     async def later(args: Say, ctx: Context[Far]) -> str:
@@ -93,7 +93,13 @@ def make_bridge(name: str, far: Far) -> Bridge[Far]:  # noqa: C901 - a list of s
         bridge.changed.resource(f"{name}://note")
         return f"wrote {args.text}"
 
-    @bridge.tool("Waits until it is cancelled.", name=f"{name}_wait", read_only=True)
+    @bridge.tool(
+        "Waits until it is cancelled.",
+        name=f"{name}_wait",
+        read_only=True,
+        task="optional",
+        task_grace_seconds=0.01,
+    )
     async def wait(args: NoArguments, ctx: Context[Far]) -> str:
         crossed(ctx)
         await ctx.progress(1, 2, "waiting")

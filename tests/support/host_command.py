@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Empty, Queue
@@ -69,13 +69,20 @@ class Command:
 
     def wait_for(self, event: str, count: int = 1) -> dict[str, Any]:
         """Wait for something to be logged, so many times from now on."""
+        return self._wait(lambda entry: entry["event"] == event, event, count)
+
+    def wait_for_level(self, level: str) -> dict[str, Any]:
+        """Wait for a line of a level."""
+        return self._wait(lambda entry: entry.get("level") == level, level, 1)
+
+    def _wait(self, fits: Callable[[dict[str, Any]], bool], wanted: str, count: int) -> dict[str, Any]:
         while True:
             try:
                 entry = self._new.get(timeout=PATIENCE)
             except Empty:
-                raise AssertionError(f"{event!r} was not logged: {self.lines}") from None
-            assert entry is not None, f"it ended before {event!r}: {self.lines}"
-            count -= entry["event"] == event
+                raise AssertionError(f"{wanted!r} was not logged: {self.lines}") from None
+            assert entry is not None, f"it ended before {wanted!r}: {self.lines}"
+            count -= fits(entry)
             if not count:
                 return entry
 
@@ -89,13 +96,18 @@ class Command:
 
 @contextmanager
 def serving(
-    folder: Path, *arguments: str, workers: int = 1, cwd: Path = ROOT, **more: str
+    folder: Path,
+    *arguments: str,
+    workers: int = 1,
+    cwd: Path = ROOT,
+    settings: Mapping[str, str] | None = None,
+    **more: str,
 ) -> Iterator[Command]:
     """Run the command while the block runs."""
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.support.host_process", "--port", "0", *arguments],
         cwd=cwd,
-        env=environment(folder, **more),
+        env=environment(folder, **(settings or {}), **more),
         stderr=subprocess.PIPE,
         text=True,
     )

@@ -80,7 +80,8 @@ class Server:
 def mirrored(message: Json) -> Headers:
     """Make the headers that repeat a stateless message."""
     headers: Headers = {"MCP-Protocol-Version": STATELESS, "Mcp-Method": message["method"]}
-    name = message["params"].get("name", message["params"].get("uri"))
+    params = message["params"]
+    name = params.get("name", params.get("uri", params.get("taskId")))
     if name is not None:
         headers["Mcp-Name"] = name
     return headers

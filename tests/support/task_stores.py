@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 from bridgehead.mcp.tasks.store import MemoryTaskStore, TaskStore
+from bridgehead.runtime.tasks.sqlite import SqliteTaskStore
 
 
 class Clock:
@@ -39,6 +40,12 @@ async def memory_store(_folder: Path, clock: Clock) -> AsyncIterator[TaskStore]:
     yield MemoryTaskStore(clock)
 
 
+@asynccontextmanager
+async def sqlite_store(folder: Path, clock: Clock) -> AsyncIterator[TaskStore]:
+    """Make a store in a file."""
+    yield SqliteTaskStore(lambda: folder, clock)
+
+
 Make = Callable[[Path, Clock], AbstractAsyncContextManager[TaskStore]]
-STORES: dict[str, Make] = {"memory": memory_store}
+STORES: dict[str, Make] = {"memory": memory_store, "sqlite": sqlite_store}
 """Every version; what two processes share is in the folder, or on the server, that it names."""

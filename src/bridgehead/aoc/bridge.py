@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING
 from bridgehead.mcp import Bridge
 from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.manifest import Commands, FarSide, FormField, Manifest, Trial
-from bridgehead.runtime.timing import Clock, SystemClock
+from bridgehead.runtime.timing import Clock
 
 from .errors import CONTRACT_REVISION, AocDialect
-from .event import Event
+from .event import Event, open_event
 from .files import watching
-from .files.entries import RecordKey
 from .files.layout import find_folders
 from .settings import TOOLSETS, AocSettings
-from .tools import attempts, leaderboard, prompts, puzzles, records
+from .tools import attempts, leaderboard, leaderboard_app, prompts, puzzles, records
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -44,16 +43,6 @@ INSTRUCTIONS = (
     "Never estimate or invent a time, record only right answers, and take a wrong record back with "
     "withdraw_record. The site asks people not to use AI for its leaderboards."
 )
-
-
-def open_event(
-    settings: AocSettings, clock: Clock | None = None, database: postgres.Database | None = None
-) -> Event:
-    """Open the files that the settings name, with the records in a database where there is one."""
-    found = find_folders(settings, os.getcwd())
-    key: RecordKey = "speed_ms" if settings.record_keys == "speed_ms" else "speedMs"
-    wait = settings.lock_wait_ms / 1000
-    return Event(settings.year, found, wait, clock or SystemClock(), key, database=database)
 
 
 def make_bridge(
@@ -91,6 +80,7 @@ def make_bridge(
     )
     puzzles.declare(bridge, settings.year)
     records.declare(bridge)
+    leaderboard_app.declare(bridge)
     leaderboard.declare(bridge)
     attempts.declare(bridge)
     prompts.declare(bridge)
@@ -171,13 +161,10 @@ def _commands() -> Commands:
     return commands
 
 
-def read_schema() -> migrations.Schema:
-    """Read the tables that records are in where there is a database."""
-    from pathlib import Path
+def _read_schema() -> migrations.Schema:
+    from .database import read_schema
 
-    from bridgehead.runtime.stores import migrations
-
-    return migrations.read_schema("aoc", Path(__file__).parent / "database" / "migrations")
+    return read_schema()
 
 
 manifest = Manifest(
@@ -193,7 +180,7 @@ manifest = Manifest(
     trial=_trial,
     commands=_commands,
     first_step=first_step,
-    schema=read_schema,
+    schema=_read_schema,
     form=(
         FormField("AOC_DATA_DIR", "Data folder", is_required=True),
         FormField("AOC_YEAR", "Year of the event"),

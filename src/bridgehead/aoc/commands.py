@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import REMAINDER, Namespace
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bridgehead.runtime.command_line import Parser
 from bridgehead.runtime.errors import InvalidArgument
 
-from .bridge import open_event
+from .event import open_event
 from .files.layout import FIRST, LAST, default_data_dir
 from .ranking.board import Board, Filters, Skipped
 from .settings import AocSettings
@@ -327,6 +328,8 @@ def _session_file(settings: AocSettings) -> Path:
 
 
 def _fetch(event: Event, chosen: Namespace, settings: AocSettings) -> int:
+    from bridgehead.runtime.http import Proxies
+
     from .site.client import SiteClient
     from .site.cookie import read_cookie
     from .site.fetching import Fetcher
@@ -337,7 +340,11 @@ def _fetch(event: Event, chosen: Namespace, settings: AocSettings) -> int:
             next_step="The site wants to know whom to write to: set it to your e-mail address.",
         )
     path = _session_file(settings)
-    client = SiteClient(settings.site_url, read_cookie(path), settings.contact, path.parent / "requests")
+    # Not settings of ours: the variables that every program of this person's network reads.
+    proxy = Proxies.from_environment(os.environ).choose(settings.site_url)
+    client = SiteClient(
+        settings.site_url, read_cookie(path), settings.contact, path.parent / "requests", proxy
+    )
 
     def report(line: str) -> None:
         sys.stdout.write(f"{line}\n")

@@ -18,7 +18,7 @@ from rich.console import Console
 from bridgehead.runtime.demo_script import DemoScript
 from bridgehead.runtime.manifest import Trial
 
-from .bridge import open_event
+from .event import open_event
 from .ranking.board import Filters
 from .ranking.rendering import table
 from .settings import AocSettings

@@ -20,7 +20,7 @@ from msgspec import Raw, Struct
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding, settings_finding
 
-from .bridge import open_event
+from .event import open_event
 from .files import attempts, day_document, instructions, layout
 from .files.day_document import CorruptDay
 from .files.entries import Entry
@@ -219,7 +219,7 @@ async def _records(settings: AocSettings, folder: str) -> Finding:
         return _folder("records", folder, "kept")
     from bridgehead.runtime.stores import migrations
 
-    from .bridge import read_schema
+    from .database import read_schema
 
     return await migrations.examine(settings.database_url, read_schema(), "records, attempts and aliases")
 

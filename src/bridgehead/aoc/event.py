@@ -4,8 +4,11 @@ What a call needs of the far side, it asks here. What may take long runs in a th
 loaded when the first call needs it.
 """
 
+# ruff: noqa: PTH109 - pathlib would delay the server's first answer
+
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,11 +16,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bridgehead.mcp.lazy_imports import asyncio
-from bridgehead.runtime.timing import Clock
+from bridgehead.runtime.timing import Clock, SystemClock
 
 from .files import instructions, layout
 from .files.instructions import Instruction
-from .files.layout import Folders
+from .files.layout import Folders, find_folders
 from .ranking.board import Board, Filters, Row, Skipped
 from .ranking.history import Page, Run
 
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from .files.recorder import NewRun, RecordWriter
     from .files.records import RecordReader
     from .ranking.comparison import Puzzle
+    from .settings import AocSettings
 
 MAX_BOARDS = 64
 """How many boards are kept for whoever asks again."""
@@ -284,6 +288,16 @@ class Event:
         """Wait for what is being written."""
         if "recorder" in self.__dict__:
             await self.recorder.close()
+
+
+def open_event(
+    settings: AocSettings, clock: Clock | None = None, database: postgres.Database | None = None
+) -> Event:
+    """Open the files that the settings name, with the records in a database where there is one."""
+    found = find_folders(settings, os.getcwd())
+    key: RecordKey = "speed_ms" if settings.record_keys == "speed_ms" else "speedMs"
+    wait = settings.lock_wait_ms / 1000
+    return Event(settings.year, found, wait, clock or SystemClock(), key, database=database)
 
 
 def _narrow(view: BoardView, name: str) -> BoardView:

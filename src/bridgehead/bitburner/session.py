@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from .game.sharing.relay import Relay
     from .game.switchboard import Switchboard
     from .game.wire import Reply
+    from .netscript.search import Index
     from .settings import BitburnerSettings
-    from .tools.definitions import Index
 
 Announce = Callable[[str, str, bool], None]
 """Tells clients that a file changed: server, name, and whether the list of files changed too."""

@@ -54,8 +54,10 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
 
 def all_schemas() -> list[migrations.Schema]:
     """Return the tables of every part that has some."""
+    from bridgehead.host.database import read_schema
+
     manifests = (plugins.load(name) for name in plugins.built_in_names())
-    return [manifest.schema() for manifest in manifests if manifest.schema is not None]
+    return [read_schema()] + [manifest.schema() for manifest in manifests if manifest.schema is not None]
 
 
 async def _with_database(url: str, work: Callable[[postgres.Connection], Awaitable[T]]) -> T:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bridgehead.mcp import OVERLOADED, ProtocolError, jsonrpc
 from bridgehead.mcp.http.message import ClientGone, Handled, Request, Response, ResponseStream
 from bridgehead.mcp.http.rejection import Rejection
+from bridgehead.runtime import events
 from bridgehead.runtime.timing import Clock
 
 from .auth.admission import Admission
@@ -27,10 +28,8 @@ from .request import (
     HostRequest,
     RequestIds,
     answer_preflight,
-    current_id,
-    current_trace,
+    current_request,
     is_preflight,
-    read_trace_id,
 )
 from .routes import Route
 from .telemetry.access_log import AccessLog
@@ -38,7 +37,10 @@ from .telemetry.metrics import HostMetrics
 from .views import Views
 
 if TYPE_CHECKING:
+    from .database import HostDatabase
+    from .events.webhook import Webhook
     from .replicas.replica import Replica
+    from .telemetry.exporting import Telemetry
 
 CLIENT_GONE = 499
 """The status, for logs and metrics only, of a request whose client left before its response began."""
@@ -73,7 +75,10 @@ class HostApplication:
         clock: Clock,
         watch: TokenWatch,
         shutdown_seconds: float,
+        telemetry: Telemetry | None = None,
+        webhook: Webhook | None = None,
         replica: Replica | None = None,
+        database: HostDatabase | None = None,
     ) -> None:
         self._registry = registry
         self._views = views
@@ -86,8 +91,11 @@ class HostApplication:
         self._now = clock.monotonic
         self._watch = watch
         self._shutdown_seconds = shutdown_seconds
+        self._telemetry = telemetry
+        self._webhook = webhook
         self.replica = replica
         """This process as one of several; None where it is alone."""
+        self._database = database
         self._ids = RequestIds()
         self._running: set[HostRequest] = set()
         self._tasks: list[asyncio.Task[None]] = []
@@ -95,17 +103,13 @@ class HostApplication:
     def __call__(self, http: Request) -> Handled:
         """Answer one request."""
         request = self._describe(http)
-        before = current_id.set(request.id)
-        if b"traceparent" in http.headers:
-            current_trace.set(read_trace_id(http.headers))
+        before = current_request.set(request)
         try:
             handled = self._answer(request)
         except Rejection as rejection:
             handled = self._reject(request, rejection)
         finally:
-            current_id.reset(before)
-            if b"traceparent" in http.headers:
-                current_trace.set("")
+            current_request.reset(before)
         if isinstance(handled, Response):
             self._record(request, handled.status)
             return handled
@@ -165,8 +169,7 @@ class HostApplication:
         self, request: HostRequest, work: Coroutine[Any, Any, Response | ResponseStream]
     ) -> Response | ResponseStream:
         """Do the work towards a response, for as long as its caller may have it."""
-        current_id.set(request.id)
-        current_trace.set(read_trace_id(request.headers))
+        current_request.set(request)
         request.task = asyncio.current_task()
         self._running.add(request)
         self.metrics.in_flight += 1
@@ -263,21 +266,34 @@ class HostApplication:
         """Let every bridge begin, and watch over the tokens."""
         if self.replica is not None:
             await self.replica.start()
+        if self._database is not None:
+            await self._database.start()
         await self._registry.start()
         begin = asyncio.get_running_loop().create_task
         self._tasks = [begin(self._watch.run(self.revoke_where)), begin(self._access_log.run())]
+        if self._webhook is not None:
+            self._webhook.start(events.feed)
+        if self._telemetry is not None:
+            self._tasks.append(begin(self._telemetry.send_metrics(self.pages.own_sources)))
 
     def end_streams(self) -> None:
         """Fail readiness, and end what would never end by itself; calls are still answered."""
         self.pages.is_ending = True
         self._views.end_streams()
+        self.pages.events.end()
 
     async def stop(self) -> None:
         """End every session, and let every bridge end."""
         for task in self._tasks:
             task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         self._access_log.settle()
         self._views.close()
+        await self._views.tasks.stop()
         await self._registry.stop(self._shutdown_seconds)
+        if self._webhook is not None:
+            await self._webhook.stop(events.feed)
         if self.replica is not None:
             await self.replica.stop()
+        if self._database is not None:
+            await self._database.stop()

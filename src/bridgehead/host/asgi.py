@@ -21,7 +21,7 @@ from .factory import make_application
 from .registry import installed
 from .replicas.replica import open_replica
 from .settings import HostSettings
-from .telemetry.tracing import open_tracer
+from .telemetry.exporting import open_telemetry
 
 
 def create_app(
@@ -38,7 +38,7 @@ def create_app(
         env,
         SystemClock(),
         state_keys=settings.derive_keys("request state"),
-        tracer=open_tracer(env),
+        telemetry=open_telemetry(env),
         replica=open_replica(settings),
     )
     return asgi(app)

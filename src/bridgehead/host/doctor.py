@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding, settings_finding
 
 from . import tls
-from .factory import open_tokens, tokens_path
+from .factory import open_tokens, token_store
 from .registry import installed
 from .settings import HostSettings
 
@@ -25,8 +26,19 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
     return [
         settings_finding(settings, environment),
         Finding("would serve", "right", f"{served} at {address}{processes}"),
-        _tokens(settings),
+        await asyncio.to_thread(_tokens, settings),
+        *await _database(settings),
     ]
+
+
+async def _database(settings: HostSettings) -> list[Finding]:
+    if settings.database_url is None:
+        return []
+    from bridgehead.runtime.stores import migrations
+
+    from .database import read_schema
+
+    return [await migrations.examine(settings.database_url, read_schema(), "tokens and audit lines")]
 
 
 def _tokens(settings: HostSettings) -> Finding:
@@ -37,4 +49,6 @@ def _tokens(settings: HostSettings) -> Finding:
     if tokens is None:
         return Finding("tokens", "right", "nobody needs one: only this machine can reach the address")
     issuer = f", and those of {settings.oauth_issuer}" if settings.oauth_issuer else ""
-    return Finding("tokens", "right", f"everyone needs one; {len(tokens)} in {tokens_path(settings)}{issuer}")
+    return Finding(
+        "tokens", "right", f"everyone needs one; {len(tokens)} in {token_store(settings).where}{issuer}"
+    )

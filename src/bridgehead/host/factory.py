@@ -6,18 +6,19 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bridgehead.mcp import Limits
+from bridgehead.mcp import Limits, Tasks
 from bridgehead.mcp.http.guard import Guard
-from bridgehead.runtime import directories, logs
+from bridgehead.runtime import directories, events, logs
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest
+from bridgehead.runtime.tasks import open_task_store
 from bridgehead.runtime.timing import Clock
 
 from .app import HostApplication
 from .auth.admission import Admission
 from .auth.authenticator import Authenticator, FileIssuer, Issuer
 from .auth.throttle import Throttle
-from .auth.tokens import TokenFile, Tokens, TokenWatch
+from .auth.tokens import FileTokens, TokenFile, Tokens, TokenStore, TokenWatch
 from .pages import Pages
 from .proxies import Proxies
 from .registry import Registry
@@ -27,7 +28,6 @@ from .routes import make_table
 from .settings import HostSettings
 from .telemetry.access_log import AccessLog
 from .telemetry.metrics import HostMetrics
-from .telemetry.tracing import Tracer
 from .tls import Certificate
 from .views import Views
 
@@ -35,7 +35,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .auth.oauth import OAuthIssuer
+    from .database import HostDatabase
+    from .events.webhook import Webhook
     from .replicas.replica import Replica
+    from .telemetry.exporting import Telemetry
     from .workers.forwarding import Workers
 
 
@@ -44,20 +47,37 @@ def tokens_path(settings: HostSettings) -> Path:
     return settings.tokens_file or directories.open_state(settings, "host") / "tokens.json"
 
 
+def token_store(settings: HostSettings) -> TokenStore:
+    """Return where tokens are: in the database where there is one, unless a file is named, else in a file."""
+    if settings.database_url is None or settings.tokens_file is not None:
+        return TokenFile(tokens_path(settings))
+    from .auth.token_database import TokenDatabase
+
+    return TokenDatabase(settings.database_url)
+
+
 def open_tokens(settings: HostSettings) -> Tokens | None:
     """Read the tokens that let callers in; None where nobody is asked. Raises BridgeError where none is."""
     if not settings.needs_auth:
         return None
-    file = TokenFile(tokens_path(settings))
-    if not file.read().tokens and not settings.oauth_issuer:
+    tokens = _hold_tokens(token_store(settings))
+    tokens.read()
+    if not tokens and not tokens.problem and not settings.oauth_issuer:
         raise BridgeError(
             f"Callers of this server (MCP_SERVER_HOST is {settings.host!r}) need a token, and there is none.",
             next_step="Make one with bridgehead token add NAME, or set BRIDGEHEAD_OAUTH_ISSUER. Without "
             "either, the server can only listen on localhost.",
         )
-    tokens = Tokens(file)
-    tokens.read()
     return tokens
+
+
+def _hold_tokens(store: TokenStore) -> Tokens:
+    if isinstance(store, TokenFile):
+        store.read()  # what is wrong with the file is said at the start
+        return FileTokens(store)
+    from .auth.token_database import SharedTokens
+
+    return SharedTokens(store)
 
 
 def limits_of(settings: HostSettings) -> Limits:
@@ -67,8 +87,14 @@ def limits_of(settings: HostSettings) -> Limits:
         body_seconds=settings.body_seconds,
         shutdown_seconds=settings.shutdown_seconds,
         sessions_per_caller=settings.sessions_per_client,
+        session_idle_seconds=settings.session_seconds,
         streams_per_caller=settings.streams_per_client,
         http_requests_per_caller=settings.requests_per_client,
+        tasks=settings.tasks,
+        tasks_per_caller=settings.tasks_per_client,
+        task_bytes=settings.task_bytes,
+        task_bytes_per_caller=settings.task_bytes_per_client,
+        task_seconds=settings.task_seconds,
     )
 
 
@@ -90,7 +116,7 @@ def make_application(
     clock: Clock,
     *,
     state_keys: tuple[bytes, ...],
-    tracer: Tracer | None = None,
+    telemetry: Telemetry | None = None,
     workers: Workers | None = None,
     certificate: Certificate | None = None,
     replica: Replica | None = None,
@@ -98,23 +124,35 @@ def make_application(
     """Make the application of one process."""
     logs.also(log_fields)
     tokens = open_tokens(settings)
+    database = _open_database(settings, tokens)
     oauth = _oauth_issuer(settings, manifests, environment, clock)
     issuers: list[Issuer] = [] if tokens is None else [FileIssuer(tokens, clock)]
     if oauth is not None:
         issuers.append(oauth)
-    registry = Registry(manifests, environment, tracer=tracer, probe_seconds=settings.probe_seconds)
+    tracer = None if telemetry is None else telemetry.tracer
+    registry = Registry(
+        manifests,
+        environment,
+        is_traced=tracer is not None,
+        probe_seconds=settings.probe_seconds,
+        store_audit=None if database is None else database.add_audit,
+    )
     guard = Guard(settings.hosts, settings.allowed_origins)
+    limits = limits_of(settings)
     views = Views(
         registry,
         settings.tool_filter,
         guard,
-        limits_of(settings),
+        limits,
+        Tasks(limits, partial(open_task_store, settings, "host")),
         state_keys=state_keys,
         session_prefix=_session_prefix(workers, replica),
+        tracer=tracer,
         on_error=lambda *error: metrics.count_error(*error),  # noqa: PLW0108 - it is made below
     )
     metrics = HostMetrics(views.callers)
-    metrics.limits |= _limits_for_all(settings, limits_of(settings))
+    metrics.limits |= _limits_for_all(settings, limits)
+    metrics.show_tasks(views.tasks)
     if certificate is not None:
         metrics.show_certificate(lambda: certificate.expires)
     access_log = AccessLog(settings.access_log, clock)
@@ -128,7 +166,9 @@ def make_application(
             Throttle(clock.monotonic),
             *([] if oauth is None else [oauth.challenge_details]),
         ),
-        Pages(registry, metrics, None if oauth is None else oauth.describe_resource, workers, replica),
+        Pages(
+            registry, metrics, None if oauth is None else oauth.describe_resource, workers, replica, database
+        ),
         proxies=Proxies(settings.trusted_proxies),
         metrics=metrics,
         access_log=access_log,
@@ -138,8 +178,23 @@ def make_application(
         clock=clock,
         watch=TokenWatch(tokens, clock),
         shutdown_seconds=settings.shutdown_seconds,
+        telemetry=telemetry,
+        webhook=_make_webhook(settings, environment, clock, metrics),
         replica=replica,
+        database=database,
     )
+
+
+def _open_database(settings: HostSettings, tokens: Tokens | None) -> HostDatabase | None:
+    if settings.database_url is None:
+        return None
+    from .auth.token_database import SharedTokens
+    from .database import open_host_database
+
+    database = open_host_database(settings)
+    if database is not None and isinstance(tokens, SharedTokens):
+        database.tokens = tokens
+    return database
 
 
 def _session_prefix(workers: Workers | None, replica: Replica | None) -> str:
@@ -147,6 +202,26 @@ def _session_prefix(workers: Workers | None, replica: Replica | None) -> str:
     if replica is not None and replica.session_prefix:
         return replica.session_prefix
     return "" if workers is None else workers.session_prefix
+
+
+def _make_webhook(
+    settings: HostSettings, environment: Mapping[str, str], clock: Clock, metrics: HostMetrics
+) -> Webhook | None:
+    events.feed.with_content = settings.event_content
+    if not settings.webhook_url:
+        return None
+    from .events.webhook import Webhook
+
+    logs.hide(settings.webhook_secret)
+    made = Webhook(
+        settings.webhook_url,
+        settings.webhook_secret,
+        clock,
+        patterns=settings.webhook_events,
+        environment=environment,
+    )
+    made.declare_metrics(metrics.metrics)
+    return made
 
 
 def _oauth_issuer(

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bridgehead.mcp.http.message import JSON, Handled, Response
+from bridgehead.runtime import events
 from bridgehead.runtime.metrics import Metrics
 
 from .auth.grants import Grant
 from .auth.rejection import reject_method
+from .events.stream import EventStreams
 from .registry import BridgeStatus, Registry
 from .request import HostRequest
-from .routes import ALIVE, METRICS, NO_OAUTH, READY, RESOURCE, Route
+from .routes import ALIVE, EVENTS, METRICS, NO_OAUTH, READY, RESOURCE, Route
 from .telemetry.exposition import (
     CONTENT_TYPE,
     OPENMETRICS,
@@ -32,6 +34,7 @@ from .telemetry.exposition import (
 from .telemetry.metrics import HostMetrics
 
 if TYPE_CHECKING:
+    from .database import HostDatabase
     from .replicas.replica import Replica
     from .workers.forwarding import Workers
 
@@ -48,17 +51,24 @@ class Pages:
         describe_resource: Callable[[HostRequest, str | None], Response] | None = None,
         workers: Workers | None = None,
         replica: Replica | None = None,
+        database: HostDatabase | None = None,
     ) -> None:
         self._registry = registry
         self._metrics = metrics
         self._workers = workers
+        self.events = EventStreams(events.feed)
+        self.events.declare_metrics(metrics.metrics)
+        if workers is not None:
+            self.events.follow = workers.follow_events
         self._replica = replica
+        self._database = database
         self.is_ending = False
         """Whether the process is about to end: whoever routes requests here should stop doing so."""
         self._pages: dict[str, Callable[[HostRequest, Route], Handled]] = {
             ALIVE: lambda _request, _route: _ALIVE,
             READY: self._ready,
             METRICS: lambda request, _route: self._all_metrics(request),
+            EVENTS: lambda request, _route: self.events.serve(request.http),
         }
         if describe_resource is not None:
             self._pages[RESOURCE] = lambda request, route: describe_resource(request, route.bridge)
@@ -86,7 +96,14 @@ class Pages:
         if self.is_ending:
             summary = "ending"
         status = 200 if serving and not self.is_ending else 503
-        return _page({"status": summary, "bridges": bridges}, status)
+        return _page({"status": summary, "bridges": bridges, **self._stores(grant)}, status)
+
+    def _stores(self, grant: Grant | None) -> dict[str, Any]:
+        """Tell which shared stores are there; why one is not is for callers who have shown who they are."""
+        if self._database is None:
+            return {}
+        told = self._database.describe()
+        return {"stores": {"postgresql": told if grant is not None else {"up": told["up"]}}}
 
     def _bridge_ready(self, request: HostRequest, route: Route) -> Response:
         """Say whether one bridge can serve and has its far side."""
@@ -106,8 +123,11 @@ class Pages:
 
     def own_metrics(self) -> bytes:
         """Write what this process counts."""
-        given = () if self._workers is None else (("worker", str(self._workers.index)),)
-        return write_metrics(self.sources(given))
+        return write_metrics(self.own_sources())
+
+    def own_sources(self) -> Iterator[tuple[Given, Metrics]]:
+        """Give everything that is counted here, with this worker's number where there are several."""
+        return self.sources(() if self._workers is None else (("worker", str(self._workers.index)),))
 
     def sources(self, given: Given = ()) -> Iterator[tuple[Given, Metrics]]:
         """Give everything that is counted here: the host's own, and each bridge's under its name."""
@@ -115,6 +135,8 @@ class Pages:
         yield given, self._registry.metrics
         if self._replica is not None:
             yield given, self._replica.metrics
+        if self._database is not None:
+            yield given, self._database.metrics
         for name, status in self._registry.statuses.items():
             if status.bridge is not None:
                 yield (*given, ("bridge", name)), status.metrics

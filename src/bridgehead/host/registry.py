@@ -20,9 +20,8 @@ from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.settings import SettingError
 from bridgehead.runtime.timing import Backoff
 
-from .telemetry.audit import audit_changes
+from .telemetry.audit import StoreAudit, audit_changes
 from .telemetry.metrics import CallMetrics
-from .telemetry.tracing import Tracer
 
 AGAIN = Backoff(base=1.0, most=60.0)
 _BEGIN_SECONDS = 5.0
@@ -61,7 +60,8 @@ class Registry:
         manifests: Mapping[str, Manifest],
         environment: Mapping[str, str],
         *,
-        tracer: Tracer | None = None,
+        is_traced: bool = False,
+        store_audit: StoreAudit | None = None,
         probe_seconds: float = 0.0,
         draw: Callable[[], float] = random.random,
     ) -> None:
@@ -70,7 +70,8 @@ class Registry:
         self._probe_seconds = probe_seconds
         self._keepers: list[asyncio.Task[None]] = []
         self.statuses = {
-            name: _make_status(manifest, environment, tracer) for name, manifest in manifests.items()
+            name: _make_status(manifest, environment, store_audit, is_traced=is_traced)
+            for name, manifest in manifests.items()
         }
 
         self.metrics = self._make_metrics()
@@ -200,7 +201,9 @@ def installed(names: Collection[str] = ()) -> dict[str, Manifest]:
     return {name: plugins.load(name) for name in tuple(names) or plugins.built_in_names()}
 
 
-def _make_status(manifest: Manifest, environment: Mapping[str, str], tracer: Tracer | None) -> BridgeStatus:
+def _make_status(
+    manifest: Manifest, environment: Mapping[str, str], store_audit: StoreAudit | None, *, is_traced: bool
+) -> BridgeStatus:
     metrics, problem = Metrics(), ""
     try:
         bridge: Bridge[Any] | None = manifest.make(read_settings(manifest, environment), metrics)
@@ -209,8 +212,8 @@ def _make_status(manifest: Manifest, environment: Mapping[str, str], tracer: Tra
     if bridge is None:
         log.error("a bridge cannot be served", bridge=manifest.name, problem=problem)
         return BridgeStatus(manifest, None, metrics, problem)
-    audit = audit_changes(manifest.name, bridge)
-    bridge.around_calls(CallMetrics(bridge.info.name, metrics, tracer, audit).hook())
+    audit = audit_changes(manifest.name, bridge, store_audit)
+    bridge.around_calls(CallMetrics(manifest.name, metrics, audit, is_traced=is_traced).hook())
     return BridgeStatus(manifest, bridge, metrics)
 
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
+from contextlib import suppress
 from contextvars import ContextVar
 from itertools import count
 from typing import Any
+
+import msgspec
+from msgspec import Struct, field
 
 from bridgehead.mcp.http.message import HeaderPairs, Request, Response
 
 from .auth.grants import Grant
 
 ID_HEADER = b"x-request-id"
-current_id: ContextVar[str] = ContextVar("request", default="")
-"""The id of the request that is being served, for whatever is logged meanwhile."""
-current_trace: ContextVar[str] = ContextVar("trace", default="")
-"""The id of the trace that it is a part of, where its headers say so."""
 _TRACE_ID = re.compile(rb"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 _TOKEN = re.compile(r"bh_[0-9a-f]{6,}_[\w-]{8,}|eyJ[\w-]{8,}(\.[\w-]*){1,2}")
 """What looks like one of our tokens, or like a JWT."""
@@ -45,8 +45,10 @@ class HostRequest:
         "reason",
         "route",
         "scheme",
+        "span",
         "started",
         "task",
+        "trace",
     )
 
     def __init__(self, http: Request, request_id: str, started: float, address: str, scheme: str) -> None:
@@ -67,7 +69,21 @@ class HostRequest:
         self.is_revoked = False
         """Whether its caller may no longer be served."""
         self.task: asyncio.Task[Any] | None = None
+        self.trace = self.span = ""
+        """The ids of its trace and span, where spans are made; `find_trace` finds it elsewhere as well."""
         http.extra_headers = ((ID_HEADER, request_id.encode()),)
+
+    def find_trace(self) -> str:
+        """Return the id of the trace that it is a part of; looked for only when a line is logged."""
+        if self.trace:
+            return self.trace
+        body = bytes(self.http.body) if b"traceparent" in self.http.body else b""
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            told = _decode_traced(body).params.meta.traceparent.encode() if body else b""
+            found = _TRACE_ID.fullmatch(told)
+            if found:
+                return found.group(1).decode()
+        return read_trace_id(self.headers)
 
     def allow_origin(self) -> None:
         """Let the page that makes the request read its response; it is known that it may."""
@@ -80,6 +96,27 @@ class HostRequest:
         if self.task is not None and not self.is_revoked:
             self.is_revoked = True
             self.task.cancel()
+
+
+current_request: ContextVar[HostRequest | None] = ContextVar("request", default=None)
+"""The request that is being served, for whatever is logged meanwhile."""
+
+
+class _Meta(Struct):
+    traceparent: str = ""
+
+
+class _Params(Struct):
+    meta: _Meta = field(default_factory=_Meta, name="_meta")
+
+
+class _Traced(Struct):
+    """The part of a message that says which trace it is in."""
+
+    params: _Params = field(default_factory=_Params)
+
+
+_decode_traced = msgspec.json.Decoder(_Traced).decode
 
 
 # --- ids ------------------------------------------------------------------------------------------------
@@ -113,9 +150,17 @@ def hide_tokens(text: str) -> str:
 
 def log_fields() -> dict[str, object]:
     """Give the fields that a line about the current request has."""
-    request, trace = current_id.get(), current_trace.get()
-    fields: dict[str, object] = {"request": request} if request else {}
-    return fields | {"trace": trace} if trace else fields
+    request = current_request.get()
+    if request is None:
+        return {}
+    return {"request": request.id} | trace_fields(request)
+
+
+def trace_fields(request: HostRequest) -> dict[str, object]:
+    """Give what a line says of the trace that a request is in."""
+    trace = request.find_trace()
+    found: dict[str, object] = {"trace": trace} if trace else {}
+    return found | {"span": request.span} if request.span else found
 
 
 # --- CORS -----------------------------------------------------------------------------------------------

@@ -146,6 +146,12 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         250,
         "Sessions of one token, or of one address where nobody needs one. There are 1,000 in all.",
     )
+    session_seconds = Setting(
+        "BRIDGEHEAD_SESSION_SECONDS",
+        number(1, 10**6),
+        1800.0,
+        "Seconds until a session that nobody uses is forgotten; many clients never close theirs.",
+    )
     streams_per_client = Setting(
         "BRIDGEHEAD_STREAMS_PER_CLIENT", whole(1, 10**6), 250, "Streams of one token or address."
     )
@@ -154,6 +160,32 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         whole(1, 10**6),
         1000,
         "Requests of one token or address being served at once.",
+    )
+    tasks = Setting(
+        "BRIDGEHEAD_TASKS", whole(1, 10**6), 10_000, "Tasks kept at once, running or ended, over all clients."
+    )
+    tasks_per_client = Setting(
+        "BRIDGEHEAD_TASKS_PER_CLIENT", whole(1, 10**6), 500, "Tasks of one token or address."
+    )
+    task_bytes = Setting(
+        "BRIDGEHEAD_TASK_BYTES",
+        BYTES,
+        128 * 1024 * 1024,
+        "Results of tasks that are kept, over all clients.",
+        shown="128mib",
+    )
+    task_bytes_per_client = Setting(
+        "BRIDGEHEAD_TASK_BYTES_PER_CLIENT",
+        BYTES,
+        32 * 1024 * 1024,
+        "Those of one token or address, and so the largest result of a task.",
+        shown="32mib",
+    )
+    task_seconds = Setting(
+        "BRIDGEHEAD_TASK_SECONDS",
+        number(1, 86_400),
+        3600.0,
+        "How long a task is kept from its creation on. One that takes longer is stopped.",
     )
     drain_seconds = Setting(
         "BRIDGEHEAD_DRAIN_SECONDS",
@@ -188,8 +220,29 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         "failures",
         "Which requests get a line in the log.",
     )
+    webhook_url = Setting("BRIDGEHEAD_WEBHOOK_URL", SECURE_URL, None, "Post events there, as JSON.")
+    webhook_secret = Setting(
+        "BRIDGEHEAD_WEBHOOK_SECRET",
+        TEXT,
+        "",
+        "What events are signed with (HMAC-SHA256): a text, or `whsec_` and base64.",
+        secret=True,
+    )
+    webhook_events = Setting(
+        "BRIDGEHEAD_WEBHOOK_EVENTS",
+        WORDS,
+        (),
+        "Types of events that are posted, such as `call.failed,budget.*`.",
+        shown="all",
+    )
+    event_content = Setting(
+        "BRIDGEHEAD_EVENT_CONTENT",
+        FLAG,
+        default=False,
+        about="Put the arguments of calls into their events.",
+    )
     otel_endpoint = Setting(
-        "OTEL_EXPORTER_OTLP_ENDPOINT", TEXT, None, "Send a span of each tool call there (OTLP over HTTP)."
+        "OTEL_EXPORTER_OTLP_ENDPOINT", TEXT, None, "Send a span of each request there (OTLP over HTTP)."
     )
 
     def check(self) -> None:

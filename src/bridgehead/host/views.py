@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bridgehead import __version__
-from bridgehead.mcp import Bridge, Dispatcher, Limits, combine, restrict
+from bridgehead.mcp import Bridge, Dispatcher, Limits, Tasks, combine, restrict
 from bridgehead.mcp.http import Application
 from bridgehead.mcp.http.callers import Callers
 from bridgehead.mcp.http.guard import Guard
@@ -19,6 +19,7 @@ from bridgehead.runtime.tool_filter import ToolFilter
 
 from .auth.grants import Grant
 from .registry import Registry
+from .telemetry.tracing import TracedDispatcher, Tracer
 
 NAME = "bridgehead"
 Key = tuple[str | None, tuple[tuple[str, bool], ...], bool]
@@ -38,17 +39,22 @@ class Views:
         offering: ToolFilter,
         guard: Guard,
         limits: Limits,
+        tasks: Tasks,
         *,
         state_keys: tuple[bytes, ...],
         session_prefix: str = "",
+        tracer: Tracer | None = None,
         on_error: Callable[[str, int], None] | None = None,
     ) -> None:
         self._registry = registry
         self._offering = offering
         self._guard = guard
         self._limits = limits
+        self.tasks = tasks
+        """The tasks of all views, each known only in its own."""
         self._state_keys = state_keys
         self._session_prefix = session_prefix
+        self._tracer = tracer
         self._on_error = on_error
         self._views: dict[Key, Application] = {}
         self.callers = Callers(limits)
@@ -75,13 +81,7 @@ class Views:
         bridge, open_, may_spend = key
         parts = [self._part(name, may_write=may_write, may_spend=may_spend) for name, may_write in open_]
         whole = parts[0] if bridge else combine(NAME, __version__, parts, title="Bridgehead")
-        dispatcher = Dispatcher(
-            whole,
-            limits=self._limits,
-            state_key=self._state_keys,
-            lifespans=self._registry.lifespans,
-            on_error=self._on_error,
-        )
+        dispatcher = self._make_dispatcher(whole, repr(key))
         return Application(
             dispatcher,
             self._guard,
@@ -89,6 +89,21 @@ class Views:
             session_prefix=self._session_prefix,
             callers=self.callers,
         )
+
+    def _make_dispatcher(self, whole: Bridge[Any], scope: str) -> Dispatcher:
+        kind = Dispatcher if self._tracer is None else TracedDispatcher
+        dispatcher = kind(
+            whole,
+            limits=self._limits,
+            state_key=self._state_keys,
+            lifespans=self._registry.lifespans,
+            on_error=self._on_error,
+            tasks=self.tasks,
+            scope=scope,  # the same in every process; who may use less than before sees another view
+        )
+        if isinstance(dispatcher, TracedDispatcher) and self._tracer is not None:
+            dispatcher.tracer = self._tracer
+        return dispatcher
 
     def _part(self, name: str, *, may_write: bool, may_spend: bool) -> Bridge[Any]:
         bridge, rule = self._registry.bridges[name], self._offering

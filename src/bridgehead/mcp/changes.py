@@ -41,7 +41,8 @@ class Listener:
         self.lists = lists
         self.uris = uris
         self.encode = encode
-        self._waiting: dict[Change, None] = {}
+        self.waiting: dict[Change, None] = {}
+        """What there is to tell, in the order in which it happened."""
         self._wake: Event | None = None
         self._closed = False
 
@@ -58,7 +59,7 @@ class Listener:
 
     def push(self, change: Change) -> None:
         """Keep a change for the client, who wants to hear of it."""
-        self._waiting[change] = None
+        self.waiting[change] = None
         self._rouse()
 
     def _rouse(self) -> None:
@@ -67,18 +68,16 @@ class Listener:
 
     def take(self) -> list[bytes]:
         """Take what there is to tell now, encoded."""
-        if not self._waiting:
-            return []
-        messages = [self.encode(change) for change in self._waiting]
-        self._waiting.clear()
+        messages = [self.encode(change) for change in self.waiting]
+        self.waiting.clear()
         return messages
 
     async def wait(self) -> bool:
         """Wait until there is something to take; False means that it is over."""
-        while not (self._waiting or self._closed):
+        while not (self.waiting or self._closed):
             self._wake = asyncio.Event()
             await self._wake.wait()
-        return bool(self._waiting)
+        return bool(self.waiting)
 
 
 class Changes:

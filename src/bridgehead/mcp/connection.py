@@ -106,7 +106,7 @@ class Connection:
 
     def take_changes(self) -> list[bytes]:
         """Take what the client is to hear of before the next answer, which may be the cause of it."""
-        return [message for listener in self.listeners for message in listener.take()]
+        return [message for listener in self.listeners if listener.waiting for message in listener.take()]
 
     def enter(self, request: InFlight) -> None:
         """Take a request in. Its id must not be that of one still being served."""

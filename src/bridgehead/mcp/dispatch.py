@@ -20,7 +20,8 @@ from .calls.multi_round import Keys
 from .calls.params import META_PREFIX, CancelledParams
 from .connection import Client, Connection, Outlet, Reply
 from .errors import METHOD_NOT_FOUND, ProtocolError
-from .lazy_imports import asyncio, inspect
+from .features.handlers import close_unstarted
+from .lazy_imports import asyncio
 from .lifespan import Lifespans
 from .limits import Limits
 from .methods.request import Request, client_of, read
@@ -225,11 +226,3 @@ class Dispatcher(Server):
     def _answer_as(self, context: Context[Any], kind: str, members: dict[str, Any]) -> bytes:
         body = {"resultType": kind, "_meta": self._server_meta, **members}
         return jsonrpc.result(context.request_id, jsonrpc.encode(body))
-
-
-def close_unstarted(work: Coroutine[Any, Any, Any]) -> None:
-    """Close work that has not begun, and the work that it was to wait for."""
-    awaited = [value for value in inspect.getcoroutinelocals(work).values() if inspect.iscoroutine(value)]
-    work.close()
-    for inner in awaited:
-        close_unstarted(inner)

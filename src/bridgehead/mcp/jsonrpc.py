@@ -124,7 +124,9 @@ def _first_problem(data: Any) -> str:
     try:
         _decode_message(data)
     except UNDECODABLE as error:
-        return str(error)
+        from .features.argument_errors import reword  # only what is broken needs it
+
+        return reword(str(error), whole="the message")
     return "it is not a JSON-RPC 2.0 message"
 
 

@@ -76,19 +76,15 @@ class Completion(Struct, omit_defaults=True, frozen=True):
             return json.encode(self.tool_calls).decode()
         return self.content
 
-    def to_json(self, revision: Revision) -> bytes:
-        """Return it as a tool's result.
+    def to_result(self, revision: Revision) -> Encoded:
+        """Return it as what a tool's handler returns.
 
         The contract has `metadata` beside `content`. Some official clients drop members of a result that the
         protocol does not define, so it is also part of the structured content; revisions without that find
         it in `_meta`.
         """
         texts = [self.text] if self.incomplete is UNSET else [self.text, self.incomplete]
-        return encode_result(texts, self.metadata, self, revision).result
-
-    def to_result(self, revision: Revision) -> Encoded:
-        """Return it as what a tool's handler returns."""
-        return Encoded(self.to_json(revision))
+        return encode_result(texts, self.metadata, self, revision)
 
 
 class _Result(Struct, omit_defaults=True, rename="camel", frozen=True):

@@ -164,6 +164,12 @@ CODES = {
         "Ask for less (max_tokens), or raise MERCURY_MAX_RESPONSE_SIZE.",
         may_be_billed=True,
     ),
+    "STOPPED": Row(
+        "api_error",
+        "The user stopped the answer in the page that showed it; `content` has what had come.",
+        "Ask the user before calling again.",
+        may_be_billed=True,
+    ),
     "EDIT_INCOMPLETE": Row(
         "api_error",
         "An edit was cut short; `content` has what came and must not replace the file.",

@@ -21,6 +21,7 @@ __all__ = [
     "plugins",
     "settings",
     "stores",
+    "tasks",
     "timing",
     "tool_filter",
 ]

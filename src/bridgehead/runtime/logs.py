@@ -30,6 +30,8 @@ _short: set[str] = set()
 _encoded: set[bytes] = set()
 """All of both."""
 _further: list[Callable[[], dict[str, object]]] = []
+_others: list[logging.Handler] = []
+"""Who gets every line beside the stream."""
 
 
 class Logger:
@@ -152,9 +154,25 @@ def configure(level: str = "info", form: str = "json", stream: TextIO | None = N
     handler = LogHandler(stream or sys.stderr)
     handler.setFormatter(_formatter(form))
     root = logging.getLogger(ROOT)
-    root.handlers[:] = [handler]
+    root.handlers[:] = [handler, *_others]
     root.setLevel({"warn": "WARNING"}.get(level, level.upper()))
     root.propagate = False
+
+
+def send_also(handler: logging.Handler) -> None:
+    """Hand every line to another handler too, from now on and however logging is configured later."""
+    import logging
+
+    _others.append(handler)
+    logging.getLogger(ROOT).addHandler(handler)
+
+
+def send_no_more(handler: logging.Handler) -> None:
+    """Hand no more lines to a handler."""
+    import logging
+
+    _others.remove(handler)
+    logging.getLogger(ROOT).removeHandler(handler)
 
 
 def adopt(library: str) -> None:
@@ -162,7 +180,8 @@ def adopt(library: str) -> None:
     import logging
 
     own, root = logging.getLogger(library), logging.getLogger(ROOT)
-    own.handlers[:] = root.handlers
+    # Not to other handlers: the library may be what those send with, and would be told of its own failures.
+    own.handlers[:] = [handler for handler in root.handlers if handler not in _others]
     own.propagate = False
 
 

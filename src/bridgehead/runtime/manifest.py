@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from bridgehead.mcp import TaskStore
+
     from .command_line import Parser
     from .findings import Finding
     from .metrics import Metrics
@@ -128,8 +130,16 @@ def serve(manifest: Manifest, environment: Mapping[str, str]) -> int:
     """Serve a bridge to the client that started this process, and return the exit status."""
     settings = read_settings(manifest, environment)
     bridge = filter_tools(manifest.make(settings, None), environment)
+    bridge.task_store = lambda: _open_task_store(manifest.name, environment)
     if manifest.serve is not None:
         return manifest.serve(bridge, settings)
     from bridgehead.mcp import stdio
 
     return stdio.run(bridge)
+
+
+def _open_task_store(part: str, environment: Mapping[str, str]) -> TaskStore:
+    from .directories import StateSettings  # none of this is needed before there is a task
+    from .tasks import open_task_store
+
+    return open_task_store(StateSettings(narrow(environment, StateSettings.declared)), part)

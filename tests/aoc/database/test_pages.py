@@ -7,9 +7,8 @@ from typing import Any
 import asyncpg
 import pytest
 
-from bridgehead.aoc.bridge import open_event
 from bridgehead.aoc.database.pages import DAYS, DayState, Page, Pages
-from bridgehead.aoc.event import Event
+from bridgehead.aoc.event import Event, open_event
 from bridgehead.aoc.files.entries import Group
 from bridgehead.aoc.files.recorder import NewRun
 from bridgehead.aoc.settings import AocSettings

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from bridgehead.aoc.bridge import open_event
-from bridgehead.aoc.event import Event
+from bridgehead.aoc.event import Event, open_event
 from bridgehead.aoc.files.entries import Group
 from bridgehead.aoc.files.recorder import NewRun, key_of
 from bridgehead.aoc.settings import AocSettings

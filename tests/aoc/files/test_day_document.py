@@ -206,6 +206,50 @@ def test_a_new_file_is_one_entry_a_line() -> None:
     )
 
 
+NEWER = NewEntry("timed", 1, 3, "t", measure="execution", source="measured")
+
+
+def test_a_file_as_we_write_it_is_not_looked_at_key_by_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = day_document.empty_document(4).with_new([NEW, NEWER, NEW]).data
+
+    def look(*_arguments: object, **_options: object) -> None:
+        raise AssertionError("a file of 300,000 records would take a second")
+
+    monkeypatch.setattr(json, "loads", look)
+
+    assert len(day_document.decode_day(written, 4).entries) == 3
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        '{"llm": "a", "phase": 1, "speedMs": 1, "llm": "b"}',
+        '{"llm": "a", "phase": 1, "speedMs": 1, "speedMs": 1, "llm": "b"}',
+        '{"llm": "a\\"", "phase": 1, "speedMs": 1, "timestamp": "t", "speedMs": 1}',
+        '{"llm": "a", "phase": 1, "speedMs": 1, "timestamp": "t", "source": 1, "source": 1}',
+    ],
+)
+def test_a_key_that_stands_twice_is_refused_however_many_quotes_there_are(entry: str) -> None:
+    with pytest.raises(CorruptDay, match="stands twice"):
+        day_document.decode_day(f'{{"day": 4, "entries": [{entry}]}}'.encode(), 4)
+
+
+def test_the_line_of_an_entry_counts_from_the_first_line_even_if_that_is_empty() -> None:
+    data = b'\n{"day": 4, "entries": [\n{}, \n{}]}'
+
+    assert [day_document.line_of_entry(data, place) for place in (0, 1)] == [3, 4]
+
+
+def test_a_file_without_any_layout_gets_some_where_it_grows() -> None:
+    data = b'{"day":4,"entries":[{"llm":"a","phase":1,"speedMs":1,"timestamp":"t"}]}'
+    inside = day_document.decode_day(data, 4).inside
+    grown = day_document.split_document(data, inside).with_new([NEW]).data
+    first = day_document.split_document(b'{"day":4,"entries":[]}', 20).with_new([NEW]).data
+
+    assert grown.count(b"\n    ") == 2
+    assert first.endswith(b'Z"}\n  ]}')
+
+
 @pytest.mark.parametrize(
     ("seconds", "written"),
     [

@@ -9,7 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from bridgehead.aoc.bridge import open_event
+from bridgehead.aoc.event import open_event
 from bridgehead.aoc.ranking import plot
 from bridgehead.aoc.ranking.board import Filters
 from bridgehead.aoc.ranking.plot_text import find_fonts

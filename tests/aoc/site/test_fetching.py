@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bridgehead.aoc.bridge import open_event
+from bridgehead.aoc.event import open_event
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.aoc.site.client import GAP_SECONDS, SiteClient
 from bridgehead.aoc.site.fetching import REMINDER, Fetcher
@@ -40,7 +40,12 @@ def fetcher(
     settings = AocSettings(data.environment(AOC_YEAR="2024"))
     any_clock: Any = clock
     client = SiteClient(
-        site.url, cookie, "me@example.org", data.folder.parent / "state", clock.sleep, clock.now
+        site.url,
+        cookie,
+        "me@example.org",
+        data.folder.parent / "state",
+        sleep=clock.sleep,
+        now=clock.now,
     )
     return Fetcher(open_event(settings, any_clock), client, (said if said is not None else []).append)
 
@@ -188,6 +193,74 @@ def test_a_person_keeps_the_cookie_in_a_private_file_and_fetches_with_it(data: D
     gaps = [later.moment - earlier.moment for earlier, later in pairwise(site.asked)]
     assert len(site.asked) >= 2
     assert all(gap >= GAP_SECONDS - 0.1 for gap in gaps)  # over both processes
+
+
+def test_the_usual_variables_name_a_proxy_to_the_site(data: Data, site: Site) -> None:
+    typed(data, "cookie", given=COOKIE)
+    elsewhere = {"AOC_SITE_URL": "http://localhost:9", "AOC_CONTACT": "me@example.org"}
+    proxy = {"HTTP_PROXY": site.url, "NO_PROXY": "", "no_proxy": ""}
+
+    typed(data, "fetch", "--day", "1", **{**elsewhere, **proxy})
+    through, *_ = paths(site)
+    site.asked.clear()
+    direct = typed(data, "fetch", "--day", "1", **{**elsewhere, **proxy, "NO_PROXY": "localhost"})
+
+    assert through == "http://localhost:9/2024/day/1"
+    assert (direct.returncode, "cannot be reached" in direct.stderr) == (2, True)
+    assert site.asked == []
+
+
+KEYRING = """
+import pathlib
+
+KEPT = pathlib.Path(__file__).with_name("kept")
+
+
+def set_password(service, account, password):
+    KEPT.write_text(f"{service} {account} {password}")
+
+
+def get_password(service, account):
+    if not KEPT.exists():
+        return None
+    *words, password = KEPT.read_text().split()
+    assert words == [*service.split(), account]
+    return password
+"""
+LOCKED = """
+def get_password(service, account):
+    raise OSError("locked")
+"""
+
+
+def put_keyring(folder: Path, program: str) -> str:
+    """Put a stand-in for the package keyring there; returns the path to import it from."""
+    folder.mkdir(exist_ok=True)
+    (folder / "keyring.py").write_text(program, encoding="utf-8")
+    return str(folder)
+
+
+def test_the_cookie_can_be_kept_in_the_keyring(data: Data, site: Site) -> None:
+    environment = {"AOC_SITE_URL": site.url, "AOC_CONTACT": "me@example.org"}
+    path = put_keyring(data.folder.parent / "keyring", KEYRING)
+
+    kept = typed(data, "cookie", "--keyring", given=COOKIE, PYTHONPATH=path)
+    done = typed(data, "fetch", "--day", "1", PYTHONPATH=path, **environment)
+    put_keyring(data.folder.parent / "keyring", LOCKED)
+    locked = typed(data, "fetch", "--day", "2", PYTHONPATH=path, **environment)
+
+    assert (kept.returncode, done.returncode, locked.returncode) == (0, 0, 2), (kept, done, locked)
+    assert not (data.folder.parent / "private" / "session").exists()
+    assert "The system's keyring cannot be used (OSError)" in locked.stderr
+    assert COOKIE not in kept.stdout + kept.stderr + done.stdout + done.stderr + locked.stderr
+
+
+def test_without_the_package_keyring_it_is_named(data: Data) -> None:
+    path = put_keyring(data.folder.parent / "keyring", "raise ImportError")
+
+    done = typed(data, "cookie", "--keyring", given=COOKIE, PYTHONPATH=path)
+
+    assert "pip install keyring" in done.stderr
 
 
 def test_a_cookie_that_others_can_read_is_refused(data: Data, site: Site) -> None:

@@ -9,6 +9,7 @@ from bridgehead.aoc.bridge import make_bridge
 from bridgehead.aoc.files.attempts import OPEN_SECONDS
 from bridgehead.aoc.settings import AocSettings
 from tests.aoc.data import Data
+from tests.support import task_client
 from tests.support.checked import CheckedClient, connect
 
 START = {"day": 1, "phase": 1, "llm_name": "gpt4"}
@@ -159,3 +160,15 @@ async def test_no_tool_resource_or_prompt_gives_an_answer_away(answered: Data) -
         said = str(client.sent)
 
     assert "4711" not in said
+
+
+async def test_an_attempt_that_has_to_wait_can_become_a_task(answered: Data) -> None:
+    bridge = answered.bridge()
+    for tool in ("start_attempt", "finish_attempt"):
+        bridge.tools[tool].task_grace_seconds = 0
+    async with task_client.connect(bridge) as client:
+        started = await client.end(await client.make("start_attempt", START))
+        attempt = started["result"]["structuredContent"]["attempt"]
+        done = await client.end(await client.make("finish_attempt", {"attempt": attempt, "answer": "4711"}))
+
+    assert done["result"]["structuredContent"]["outcome"] == "solved"

@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from bridgehead.bitburner.game.remote import Save
 from bridgehead.bitburner.simulator import Game
 from bridgehead.bitburner.tools.saves import packed
 from tests.bitburner.playing import FILES, Play, played
+from tests.support.task_client import join
 
 JSON = b'{"PlayerSave": 1}'
 
@@ -79,3 +81,19 @@ async def test_a_game_that_cannot_give_its_save_is_too_old(tmp_path: Path) -> No
 
     assert problem["code"] == "unsupported_by_game"
     assert "2.8" in text
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"), [("backup_save", {}), ("search_files", {"server": "home", "pattern": "ns"})]
+)
+async def test_what_may_take_long_can_become_a_task(tmp_path: Path, tool: str, arguments: Any) -> None:
+    async with played(tmp_path, game=Game(3, FILES), BITBURNER_BACKUP_DIR=str(tmp_path / "kept")) as play:
+        direct = await play.client.call(tool, arguments)
+        dispatcher = play.client.dispatcher
+        dispatcher.bridge.tools[tool].task_grace_seconds = 0
+        client = join(dispatcher)
+        task = await client.end(await client.make(tool, arguments))
+        await dispatcher.tasks.stop()
+
+    assert task["status"] == "completed"
+    assert task["result"]["structuredContent"].keys() == direct["structuredContent"].keys()

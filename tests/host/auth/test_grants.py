@@ -26,6 +26,14 @@ def test_a_grant_opens_what_it_names(
     assert tuple(map(grant.may_write, BRIDGES)) == may_write
 
 
+def test_a_star_in_a_token_file_opens_every_bridge() -> None:
+    assert Grant("a", frozenset({"*"})).may_write("aoc")
+
+
+def test_a_grant_opens_neither_metrics_nor_spending_unless_it_says_so() -> None:
+    assert (Grant("a").metrics, Grant("a").may_spend) == (False, False)
+
+
 def test_where_nobody_is_asked_everything_is_open_without_limit() -> None:
     assert (ANYONE.name, ANYONE.metrics, ANYONE.per_minute, ANYONE.expires) == (None, True, 0, None)
 
@@ -63,6 +71,7 @@ def test_the_scopes_that_are_offered_are_those_that_are_read() -> None:
         "bridgehead:mercury:read",
         "bridgehead:spend",
         "bridgehead:metrics",
+        "bridgehead:events",
     ]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bridgehead.host.auth import token_command
-from bridgehead.host.auth.tokens import TokenFile, Tokens, create_token
+from bridgehead.host.auth.tokens import FileTokens, TokenFile, Tokens, create_token
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, NotFound, StorageError
 from tests.support.stdio_peer import ROOT
 
@@ -40,7 +40,7 @@ class Command:
 
     def tokens(self) -> Tokens:
         """The tokens as a host reads them."""
-        tokens = Tokens(self.file)
+        tokens = FileTokens(self.file)
         tokens.read()
         return tokens
 

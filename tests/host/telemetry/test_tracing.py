@@ -1,61 +1,39 @@
 """Tracing: the trace that a client has begun reaches the tool, and a span of the call reaches a collector."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.trace.v1.trace_pb2 import Span
-
+from bridgehead.mercury.simulator import Simulator
 from tests.host.conftest import Dial
 from tests.host.test_command import post
 from tests.support.host_command import serving
 from tests.support.host_server import hosting
-from tests.support.http_server import mirrored
-from tests.support.messages import Json, call, stateless
+from tests.support.http_server import JSON_POST, mirrored
+from tests.support.messages import HANDSHAKE, Json, call, encode, initialize, request, stateless
+from tests.support.otel_collector import attributes_of, collecting
 from tests.support.waiting import PATIENCE, until
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
+PLAIN = {"OTEL_EXPORTER_OTLP_COMPRESSION": "none"}
+METHODS: list[tuple[str, Json]] = [
+    ("ping", {}),
+    ("tools/list", {}),
+    ("tools/call", call("alpha_echo", {"text": "hi"})),
+    ("tools/call", call("no_such_tool")),
+    ("resources/list", {}),
+    ("resources/read", {"uri": "alpha://note"}),
+    ("resources/subscribe", {"uri": "alpha://note"}),
+    ("prompts/list", {}),
+    ("prompts/get", {"name": "alpha_greet"}),
+    ("no/such_method", {}),
+]
 
 
 def traced(tool: str) -> Json:
     """Make a call within a trace."""
     params = call(tool, {"text": "hi"})
     return stateless("tools/call", {**params, "_meta": {"traceparent": PARENT, "tracestate": "a=b"}})
-
-
-class Collector:
-    """Takes spans over OTLP."""
-
-    def __init__(self) -> None:
-        self.spans: list[Span] = []
-        self.services: set[str] = set()
-        self.port = 0
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-        length = int(head.partition("content-length:")[2].split("\r\n")[0])
-        body = await reader.readexactly(length)
-        assert head.startswith("post /v1/traces ")
-        for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
-            named = {one.key: one.value.string_value for one in resource.resource.attributes}
-            self.services.add(named["service.name"])
-            for scope in resource.scope_spans:
-                self.spans += scope.spans
-        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
-        await writer.drain()
-        writer.close()
-
-
-@asynccontextmanager
-async def collecting() -> AsyncIterator[Collector]:
-    collector = Collector()
-    server = await asyncio.start_server(collector.serve, "127.0.0.1", 0)
-    collector.port = server.sockets[0].getsockname()[1]
-    async with server:
-        yield collector
 
 
 async def test_the_trace_of_a_client_reaches_the_tool(tmp_path: Path) -> None:
@@ -103,45 +81,93 @@ async def test_a_trace_in_the_headers_reaches_the_tool_and_the_log(tmp_path: Pat
         assert host.logged("request")[0]["trace"] == TRACE
 
 
-async def test_the_settings_of_opentelemetry_decide_also_in_a_file(tmp_path: Path, dial: Dial) -> None:
+async def test_every_method_is_a_span_with_the_conventions_of_mcp(tmp_path: Path, dial: Dial) -> None:
     async with collecting() as collector:
-        (tmp_path / ".env").write_text(
-            f"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://127.0.0.1:{collector.port}/v1/traces\n"
-            "OTEL_EXPORTER_OTLP_COMPRESSION=none\nOTEL_SERVICE_NAME=team-tools\n"
-        )
-        with serving(tmp_path, cwd=tmp_path) as host:
+        with serving(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, settings=PLAIN) as host:
             http = dial(host.port)
+            opened = await http.request("POST", "/mcp", JSON_POST, encode(initialize()))
+            session = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "X-Request-Id": "trip-7"}
+            await opened.body()
+            for method, params in METHODS:
+                body = encode(request(method, params))
+                await (await http.request("POST", "/mcp", {**JSON_POST, **session}, body)).body()
+            discover = stateless("server/discover")
+            await (await post(http, discover, mirrored(discover))).body()
+            assert await asyncio.to_thread(host.end) == 0
+            await until(lambda: len(collector.spans) == len(METHODS) + 2)
+
+    spans = {span.name: attributes_of(span) for span in collector.spans}
+    assert set(spans) == {
+        *("initialize", "server/discover", "ping", "tools/list", "tools/call alpha_echo", "resources/list"),
+        *("resources/read", "prompts/list", "prompts/get alpha_greet", "resources/subscribe", "(unknown)"),
+        "tools/call",
+    }
+    asked = spans["tools/call alpha_echo"]
+    assert asked["mcp.session.id"] == session["Mcp-Session-Id"] == spans["initialize"]["mcp.session.id"]
+    assert asked["mcp.protocol.version"] == HANDSHAKE
+    assert asked["jsonrpc.request.id"].isdigit()
+    assert (asked["gen_ai.operation.name"], asked["gen_ai.tool.name"]) == ("execute_tool", "alpha_echo")
+    assert (asked["bridgehead.bridge"], asked["bridgehead.request"]) == ("alpha", "trip-7")
+    assert spans["initialize"]["mcp.protocol.version"] == HANDSHAKE
+    assert spans["server/discover"]["mcp.protocol.version"] == "2026-07-28"
+    assert spans["tools/call"]["error.type"] == spans["tools/call"]["rpc.response.status_code"] == "-32602"
+    assert spans["(unknown)"]["error.type"] == "-32601"
+
+
+async def test_what_is_passed_on_and_logged_names_the_span_of_the_call(tmp_path: Path, dial: Dial) -> None:
+    async with collecting() as collector:
+        with serving(
+            tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, BRIDGEHEAD_ACCESS_LOG="all", settings=PLAIN
+        ) as host:
             message = traced("alpha_echo")
-            await (await post(http, message, mirrored(message))).body()
-            read = stateless("resources/read", {"uri": "alpha://note"})
-            await (await post(http, read, mirrored(read))).body()
+            message["params"]["arguments"] = {"text": "your trace"}
+            answer = await (await post(dial(host.port), message, mirrored(message))).body()
+            assert await asyncio.to_thread(host.end) == 0
+            await until(lambda: len(collector.spans) == 1)
+            (line,) = [line for line in host.lines if line["event"] == "request"]
+
+    (span,) = collector.spans
+    assert f"00-{TRACE}-{span.span_id.hex()}-01" in answer.decode()
+    assert (line["trace"], line["span"]) == (TRACE, span.span_id.hex())
+    assert span.parent_span_id.hex() == PARENT.split("-")[2]
+
+
+async def test_a_line_names_the_trace_in_the_message_also_without_opentelemetry(tmp_path: Path) -> None:
+    async with hosting(tmp_path, {"BRIDGEHEAD_ACCESS_LOG": "all"}) as host:
+        for tool in ("alpha_write", "alpha_echo"):
+            message = traced(tool)
+            assert (await host.post("/mcp", message, mirrored(message))).status == 200
+        large = traced("alpha_write")
+        large["params"]["arguments"]["text"] = "x" * 1_000_000  # which arrives in pieces
+        assert (await host.post("/mcp", large, mirrored(large))).status == 200
+
+        assert [line["trace"] for line in host.logged("request")] == [TRACE] * 3
+        assert [line["trace"] for line in host.logged("a call that may change something")] == [TRACE] * 2
+
+
+async def test_the_model_tokens_and_cost_of_a_call_are_in_its_span(tmp_path: Path, dial: Dial) -> None:
+    async with collecting() as collector, Simulator() as api:
+        more = {
+            "MERCURY_API_URL": api.url,
+            "MERCURY_API_KEY": "sk-test-0123456789",
+            "REAL_BRIDGES": "mercury",
+        }
+        with serving(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, settings=PLAIN | more) as host:
+            http = dial(host.port)
+            for model in ("", "no-such-model"):
+                hello = {"messages": [{"role": "user", "content": "A river in 20 words"}]}
+                params = call("mercury_chat_completion", hello | ({"model": model} if model else {}))
+                message = stateless("tools/call", params)
+                await (await post(http, message, mirrored(message))).body()
+            passed_on = [one.headers.get("traceparent") for one in api.requests.to("/chat/completions")]
             assert await asyncio.to_thread(host.end) == 0
             await until(lambda: len(collector.spans) == 2)
 
-    assert collector.services == {"team-tools"}
-    tool, resource = ({a.key: a.value.string_value for a in span.attributes} for span in collector.spans)
-    assert (tool["gen_ai.tool.name"], tool["mcp.method.name"]) == ("alpha_echo", "tools/call")
-    assert tool["mcp.protocol.version"] == "2026-07-28"
-    assert tool["bridgehead.request"]
-    assert (resource["mcp.method.name"], resource["mcp.resource.uri"]) == ("resources/read", "alpha://note")
-
-
-async def test_a_dead_collector_breaks_neither_the_log_nor_the_end(tmp_path: Path, dial: Dial) -> None:
-    with serving(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9") as host:
-        message = traced("alpha_echo")
-        await (await post(dial(host.port), message, mirrored(message))).body()
-        assert await asyncio.to_thread(host.end) == 0
-
-    assert [line for line in host.lines if "level" not in line] == [], "every line is JSON"
-
-
-def test_without_the_extra_it_serves_and_says_what_to_install(tmp_path: Path) -> None:
-    hidden = tmp_path / "opentelemetry" / "__init__.py"
-    hidden.parent.mkdir()
-    hidden.write_text("raise ModuleNotFoundError('gone', name='opentelemetry')")
-    path = f"{tmp_path}:{Path(__file__).parents[3] / 'src'}"
-    with serving(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9", PYTHONPATH=path) as host:
-        (told,) = [line for line in host.lines if line["event"].startswith("OTEL_EXPORTER_OTLP_ENDPOINT")]
-
-    assert told["next_step"] == 'pip install "bridgehead[otel]"'
-    assert told["missing"] == "opentelemetry"
+    good, bad = collector.spans
+    told = attributes_of(good)
+    assert told["gen_ai.request.model"] == told["gen_ai.response.model"] == "mercury-coder-small"
+    assert told["gen_ai.usage.input_tokens"] > 0
+    assert told["gen_ai.usage.output_tokens"] >= 20
+    assert told["bridgehead.cost_usd"] > 0
+    assert attributes_of(bad)["error.type"] == "MODEL_NOT_FOUND"
+    assert (passed_on[0] or "")[:-2] == f"00-{good.trace_id.hex()}-{good.span_id.hex()}-"

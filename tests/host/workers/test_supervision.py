@@ -26,7 +26,7 @@ COUNT = 3
 @contextmanager
 def herd(folder: Path, **settings: str) -> Iterator[Command]:
     arguments = ("--bridges", "alpha,beta", "--workers", str(COUNT))
-    with serving(folder, *arguments, workers=COUNT, cwd=ROOT, **settings) as host:
+    with serving(folder, *arguments, workers=COUNT, cwd=ROOT, settings=settings) as host:
         yield host
 
 

@@ -126,6 +126,7 @@ def test_a_huge_input_takes_time_in_proportion_to_its_size() -> None:
     [
         ("Expected `int`, got `str` - at `$.count`", "count must be an integer (got a string)"),
         ("Expected `int | str | null` - at `$`", "the arguments must be an integer or a string or null"),
+        ("Invalid enum value 'grey' - at `$.colour`", "colour cannot be 'grey'"),
         ("Object missing required field `name`", "name is required"),
         ("Object missing required field `uri` - at `$.ref`", "ref.uri is required"),
         ("JSON is malformed: invalid character (byte 3)", "JSON is malformed: invalid character (byte 3)"),

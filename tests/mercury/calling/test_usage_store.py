@@ -7,8 +7,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
@@ -16,13 +17,21 @@ from typing import Any
 
 import pytest
 
+from bridgehead.mercury.calling import usage_store
 from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits, committed_money
 from bridgehead.mercury.calling.ledger_import import IMPORTED_FILE, import_ledger
 from bridgehead.mercury.calling.usage import Usage, UsageCounts
-from bridgehead.mercury.calling.usage_store import FILE, MAX_CLIENTS, OTHER_CLIENTS, UsageStore, open_database
+from bridgehead.mercury.calling.usage_store import (
+    FILE,
+    MAX_CLIENTS,
+    OTHER_CLIENTS,
+    UsageStore,
+    Work,
+    open_database,
+)
 from bridgehead.runtime.errors import StorageError
 from tests.mercury.calling.clock import DAY, GivenClock
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, until
 
 LEDGER = {
     "day": "2026-09-21",
@@ -239,6 +248,22 @@ async def test_a_file_that_is_removed_meanwhile_is_made_anew(tmp_path: Path) -> 
 # --- bounded -----------------------------------------------------------------------------------------------
 
 
+async def test_counts_are_written_by_themselves_and_closing_lets_go_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(usage_store, "WRITE_SECONDS", 0.01)
+    async with open_store(tmp_path, GivenClock()) as store:
+        await store.submit(lambda _: None)
+        usage = Usage(store)
+        for calls in ([(1,)], [(2,)]):
+            usage.count("mercury-2", "me", UsageCounts(calls=1))
+            await until(lambda calls=calls: rows(tmp_path, "SELECT sum(calls) FROM usage") == calls)  # type: ignore[misc]
+        assert (tmp_path / f"{FILE}-wal").exists()
+
+    assert not (tmp_path / f"{FILE}-wal").exists()
+    await until(lambda: not [one for one in threading.enumerate() if "mercury-usage" in one.name])
+
+
 async def test_clients_beyond_the_limit_are_counted_together(tmp_path: Path) -> None:
     clock = GivenClock()
     async with open_store(tmp_path, clock) as store:
@@ -285,6 +310,27 @@ async def test_many_reservations_at_once_are_one_transaction(
         await asyncio.gather(*(budget.reserve("me", 0.1) for _ in range(40)))
 
     assert commits - before <= 2
+
+
+async def test_what_is_counted_while_a_transaction_is_written_does_not_begin_another(tmp_path: Path) -> None:
+    usage = AlwaysMore()
+    async with open_store(tmp_path, GivenClock()) as store:
+        store.add_source(usage)
+        await store.submit(lambda _connection: None)
+        await store.submit(lambda _connection: None)
+
+        assert usage.transactions == 2
+
+
+class AlwaysMore:
+    """A source that has something to write whenever it is asked, as under a steady load."""
+
+    def __init__(self) -> None:
+        self.transactions = 0
+
+    def take(self) -> tuple[Work[None], Callable[[], None]]:
+        self.transactions += 1
+        return lambda _connection: None, lambda: None
 
 
 async def test_the_event_loop_goes_on_while_another_process_holds_the_file(tmp_path: Path) -> None:

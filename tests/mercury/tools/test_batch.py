@@ -1,12 +1,17 @@
 """`mercury_batch`: many prompts, some at once, each with its own end."""
 
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
+from bridgehead.mercury.bridge import manifest
+from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
-from tests.mercury.process import BridgeProcess, bridge_process
+from tests.mercury.process import BridgeProcess, bridge_process, environment
+from tests.support.task_client import TaskClient, connect
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -83,6 +88,38 @@ async def test_cancelling_ends_every_request(client: BridgeProcess, api: Simulat
 
     await api.requests.until(lambda journal: all(one.aborted is not None for one in journal), within=PATIENCE)
     assert len(api.requests) == 2
+
+
+@asynccontextmanager
+async def task_client(api: Simulator, state: Path) -> AsyncIterator[TaskClient]:
+    """Connect a client that can take tasks, which are made at once."""
+    bridge = manifest.make(MercurySettings(environment(api.url, state)), None)
+    bridge.tools[BATCH].task_grace_seconds = 0
+    async with connect(bridge) as client:
+        yield client
+
+
+async def test_a_long_batch_becomes_a_task_that_tells_how_far_it_is(api: Simulator, tmp_path: Path) -> None:
+    async with task_client(api, tmp_path) as client:
+        task = await client.end(await client.make(BATCH, {"prompts": ["a", "b", "c"], "concurrency": 1}))
+
+    assert (task["status"], task["statusMessage"]) == ("completed", "3 of 3")
+    assert task["result"]["structuredContent"]["succeeded"] == 3
+
+
+async def test_cancelling_the_task_of_a_batch_ends_every_request(api: Simulator, tmp_path: Path) -> None:
+    api.faults.always(Fault(delay=30))
+    async with task_client(api, tmp_path) as client:
+        task_id = await client.make(BATCH, {"prompts": ["a", "b", "c"], "concurrency": 2})
+        asked = api.requests.to
+        await api.requests.until(lambda _: len(asked("/chat/completions")) == 2, within=PATIENCE)
+        await client.cancel(task_id)
+        await api.requests.until(
+            lambda _: all(one.aborted is not None for one in asked("/chat/completions")), within=PATIENCE
+        )
+
+        assert (await client.get(task_id))["status"] == "cancelled"
+    assert len(api.requests.to("/chat/completions")) == 2
 
 
 @pytest.mark.parametrize(

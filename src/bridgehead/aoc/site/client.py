@@ -16,6 +16,7 @@ from msgspec import Struct
 from bridgehead import __version__
 from bridgehead.runtime.directories import make_private
 from bridgehead.runtime.errors import NotFound, TimedOut, Unavailable
+from bridgehead.runtime.http import BodyTooLarge, ConnectFailed, ConnectionBroken, Proxy, fetch
 
 from ..files.locking import FolderLock
 
@@ -38,6 +39,7 @@ class SiteClient(Struct):
     contact: str
     folder: Path
     """Where the time of the last request is kept, for all processes."""
+    proxy: Proxy | None = None
     sleep: Callable[[float], None] = time.sleep
     now: Callable[[], float] = time.time
 
@@ -76,8 +78,6 @@ class SiteClient(Struct):
             return 0.0
 
     def _get(self, path: str) -> str:
-        from bridgehead.runtime import http
-
         headers = (
             ("Cookie", f"session={self.cookie}"),
             # The site asks for a way to reach whoever runs a program.
@@ -86,9 +86,9 @@ class SiteClient(Struct):
         url = f"{self.url}{path}"
         try:
             found = asyncio.run(
-                http.fetch(url, seconds=REQUEST_SECONDS, max_bytes=MAX_BYTES, headers=headers)
+                fetch(url, seconds=REQUEST_SECONDS, max_bytes=MAX_BYTES, headers=headers, proxy=self.proxy)
             )
-        except (http.ConnectFailed, http.ConnectionBroken, http.BodyTooLarge, TimeoutError) as failure:
+        except (ConnectFailed, ConnectionBroken, BodyTooLarge, TimeoutError) as failure:
             raise TimedOut(
                 f"{url} cannot be reached: {str(failure) or 'it took too long'}.",
                 next_step="Try again later.",

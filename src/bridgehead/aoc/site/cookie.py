@@ -47,7 +47,10 @@ def save_in_keyring(cookie: str) -> None:
         raise Unavailable(
             "The package keyring is not installed.", next_step="pip install keyring, or leave out --keyring."
         )
-    keyring.set_password(_SERVICE, _ACCOUNT, cookie)
+    try:
+        keyring.set_password(_SERVICE, _ACCOUNT, cookie)
+    except Exception as failure:  # each backend has errors of its own
+        raise _locked(failure) from failure
 
 
 def read_cookie(path: Path) -> str:
@@ -74,7 +77,20 @@ def read_cookie(path: Path) -> str:
 
 def _read_keyring() -> str:
     keyring = _load_keyring()
-    return "" if keyring is None else keyring.get_password(_SERVICE, _ACCOUNT) or ""
+    if keyring is None:
+        return ""
+    try:
+        return keyring.get_password(_SERVICE, _ACCOUNT) or ""
+    except Exception as failure:  # each backend has errors of its own
+        raise _locked(failure) from failure
+
+
+def _locked(failure: Exception) -> Unavailable:
+    # Not its words: nobody promises that they do not repeat what was to be kept.
+    return Unavailable(
+        f"The system's keyring cannot be used ({type(failure).__name__}).",
+        next_step="Unlock it, or keep the cookie in a file: run `bridgehead aoc cookie` without --keyring.",
+    )
 
 
 def _load_keyring() -> Any:

@@ -70,6 +70,10 @@ class FinishAttempt(Arguments):
     cost_usd: Annotated[float, Meta(ge=0, description="Cost in US dollars, if known")] | UnsetType = UNSET
 
 
+GRACE_SECONDS = 2.0
+"""How long an attempt may take to be answered as a call, where the client could take a task instead."""
+
+
 class FinishedAttempt(Struct, frozen=True):
     """How it stands: `wrong` goes on with the clock running, the others have ended."""
 
@@ -89,6 +93,8 @@ def declare(bridge: Bridge[Event]) -> None:
         idempotent=False,
         open_world=False,
         input_schema=START_SCHEMA,
+        task="optional",
+        task_grace_seconds=GRACE_SECONDS,
     )(start_attempt)
     bridge.tool(
         "Hand in the answer of an attempt. A right one stops the clock and records the solving time; after a "
@@ -97,6 +103,8 @@ def declare(bridge: Bridge[Event]) -> None:
         destructive=False,
         idempotent=False,
         open_world=False,
+        task="optional",
+        task_grace_seconds=GRACE_SECONDS,
     )(finish_attempt)
 
 

@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from ..game import timestamps
 from .definitions import ROOT, Declaration, Definitions
 from .words import STOP, SYNONYMS
 
@@ -168,6 +169,24 @@ class DefinitionSearch:
         exactness = min(in_name, meaning) / meaning
         alike = _AS_SPELLED ** len(spelled & one.spelled)
         return score * coverage * coverage * (1 + 0.5 * exactness) * alike * one.rate
+
+
+class Index:
+    """A definition file, ready to be searched."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.away_since: float | None = None
+        """When the file was fetched, where the game that it comes from is away."""
+        self.definitions = Definitions(text)
+        self.search = DefinitionSearch(self.definitions)
+
+    @property
+    def note(self) -> str:
+        """Say that this is what a game had before, where it is."""
+        if self.away_since is None:
+            return ""
+        return f"The game is away; these are the definitions of {timestamps.format_utc(self.away_since)}."
 
 
 def _place(one: _Indexed, word: str) -> float:

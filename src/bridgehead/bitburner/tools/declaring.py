@@ -28,6 +28,11 @@ from ..session import Session
 
 log = logs.logger("bitburner.tools")
 
+PAGE_TOOLS = frozenset({"files_overview", "files_on_server", "files_ram"})
+"""What only a page calls; an agent does not hear what is said there."""
+GRACE_SECONDS = 2.0
+"""How long a tool that may take long is answered as a call, where the client could take a task instead."""
+
 Function = TypeVar("Function", bound=Callable[..., Awaitable[Any]])
 
 Server = Annotated[str, Meta(description="Server's host name, case-sensitive")]
@@ -42,12 +47,27 @@ class ToolDeclarer:
         self.bridge = bridge
         self._read_only = read_only
 
-    def read_tool(self, title: str, description: str) -> Callable[[Function], Function]:
+    def read_tool(
+        self, title: str, description: str, *, may_take_long: bool = False
+    ) -> Callable[[Function], Function]:
         """Declare a tool that changes nothing."""
-        return self.bridge.tool(description, title=title, read_only=True, open_world=False)
+        return self.bridge.tool(
+            description,
+            title=title,
+            read_only=True,
+            open_world=False,
+            task="optional" if may_take_long else None,
+            task_grace_seconds=GRACE_SECONDS,
+        )
 
     def write_tool(
-        self, title: str, description: str, *, destructive: bool, idempotent: bool
+        self,
+        title: str,
+        description: str,
+        *,
+        destructive: bool,
+        idempotent: bool,
+        may_take_long: bool = False,
     ) -> Callable[[Function], Function]:
         """Declare a tool that changes something; it is not offered where nothing may be changed."""
         if self._read_only:
@@ -59,6 +79,8 @@ class ToolDeclarer:
             destructive=destructive,
             idempotent=idempotent,
             open_world=False,
+            task="optional" if may_take_long else None,
+            task_grace_seconds=GRACE_SECONDS,
         )
 
 
@@ -108,7 +130,7 @@ def _describe(call: Invocation, seconds: float) -> dict[str, object]:
 def _add_notice(call: Invocation, run: Callable[[], Any]) -> Any:
     """Tell an agent once, with whatever it calls next, of files that differ from what it wrote."""
     value = run()
-    if call.kind != "tool" or not isinstance(value, Awaitable):
+    if call.kind != "tool" or call.name in PAGE_TOOLS or not isinstance(value, Awaitable):
         return value
     return _add_notice_later(call, value)
 

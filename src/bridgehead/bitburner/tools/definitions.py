@@ -13,7 +13,6 @@ from bridgehead.mcp import Answer, Arguments, Context, NoArguments
 from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime import directories, durable
 
-from ..game import timestamps
 from ..session import Session
 from .declaring import ToolDeclarer
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..netscript.definitions import Declaration, Definitions
-    from ..netscript.search import DefinitionSearch
+    from ..netscript.search import Index
 
 _LONGEST = 4000
 """Characters of one declaration that are shown; the longest are objects with hundreds of fields."""
@@ -61,26 +60,6 @@ class FoundDefinitions(Struct):
     definitions: list[Definition]
     total: int
     near: list[str] = []
-
-
-class Index:
-    """A definition file, ready to be searched."""
-
-    def __init__(self, text: str) -> None:
-        from ..netscript import definitions, search
-
-        self.text = text
-        self.away_since: float | None = None
-        """When the file was fetched, where the game that it comes from is away."""
-        self.definitions: Definitions = definitions.Definitions(text)
-        self.search: DefinitionSearch = search.DefinitionSearch(self.definitions)
-
-    @property
-    def note(self) -> str:
-        """Say that this is what a game had before, where it is."""
-        if self.away_since is None:
-            return ""
-        return f"The game is away; these are the definitions of {timestamps.format_utc(self.away_since)}."
 
 
 def declare(tools: ToolDeclarer) -> None:
@@ -153,9 +132,15 @@ async def load_index(session: Session) -> Index:
     async with session.index_lock:
         known = session.index
         if known is None or known.text != text:
-            known = session.index = await asyncio.to_thread(Index, text)
+            known = session.index = await asyncio.to_thread(_make_index, text)
     known.away_since = away_since
     return known
+
+
+def _make_index(text: str) -> Index:
+    from ..netscript.search import Index  # the parser that it needs is loaded in the thread too
+
+    return Index(text)
 
 
 async def _load_text(session: Session) -> tuple[str, float | None]:

@@ -45,6 +45,7 @@ def declare(tools: ToolDeclarer) -> None:
         "path. Needs Bitburner 2.8 or newer.",
         destructive=False,
         idempotent=False,
+        may_take_long=True,
     )(backup_save)
 
 

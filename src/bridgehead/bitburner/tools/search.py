@@ -58,6 +58,7 @@ def declare(tools: ToolDeclarer) -> None:
         "Search files",
         "Find lines in the files of a server by a regular expression. Answers filename:line: text for each, "
         "at most max_matches.",
+        may_take_long=True,
     )(search_files)
 
 

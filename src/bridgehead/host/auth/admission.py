@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bridgehead.mcp.http.guard import Guard
 from bridgehead.mcp.http.rejection import Rejection
 
-from ..routes import Route
+from ..routes import EVENTS, Route
 from .authenticator import Authenticator
 from .grants import Grant, needed_scope
 from .rejection import HostRejection, challenge, reject_path, reject_rate
@@ -64,7 +64,8 @@ class Admission:
         details, route = self._challenge_details(request), self._routes.get(request.path)
         if not details or route is None:
             return details
-        return f'{details}, scope="{needed_scope(route.bridge, is_mcp=route.is_mcp)}"'
+        scope = needed_scope(route.bridge, is_mcp=route.is_mcp, page=route.name)
+        return f'{details}, scope="{scope}"'
 
     def is_anonymous(self, request: HostRequest) -> bool:
         """Tell whether a request that needs no token comes without one, or by a name we do not have."""
@@ -87,8 +88,8 @@ class Admission:
         request.http.principal, request.http.token_id = grant.name, grant.token_id
 
     def _reject_scope(self, request: HostRequest, route: Route) -> HostRejection:
-        what = (route.bridge or "any bridge") if route.is_mcp else "metrics"
-        wanted = needed_scope(route.bridge, is_mcp=route.is_mcp)
+        what = (route.bridge or "any bridge") if route.is_mcp else route.name.removeprefix("/")
+        wanted = needed_scope(route.bridge, is_mcp=route.is_mcp, page=route.name)
         details = f', error="insufficient_scope", scope="{wanted}"{self._challenge_details(request)}'
         message = f"This token does not open {what}"
         return HostRejection(403, message, "grant", headers=(challenge(details),))
@@ -96,7 +97,7 @@ class Admission:
 
 def _opens(grant: Grant, route: Route) -> bool:
     if not route.is_mcp:
-        return grant.metrics
+        return grant.events if route.name == EVENTS else grant.metrics
     if route.bridge is None:
         return bool(grant.full or grant.reading)
     return grant.may_read(route.bridge)

@@ -12,9 +12,9 @@ from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
 from bridgehead.runtime.timing import Clock, SystemClock
 
-from ..factory import tokens_path
+from ..factory import token_store
 from ..settings import HostSettings
-from .tokens import NO_BRIDGE, Token, TokenFile, create_token
+from .tokens import NO_BRIDGE, Token, TokenStore, create_token
 
 if TYPE_CHECKING:
     import argparse
@@ -36,9 +36,9 @@ _DAY = timedelta(days=1).total_seconds()
 
 
 def main(arguments: list[str], environment: Mapping[str, str], clock: Clock | None = None) -> int:
-    """Do what is asked for with the file of tokens, and return the exit status."""
+    """Do what is asked for with the tokens, and return the exit status."""
     given = parser().parse_args(arguments)
-    file = TokenFile(tokens_path(HostSettings(environment)))
+    file = token_store(HostSettings(environment))
     if given.act == "add":
         _add(file, given, (clock or SystemClock()).now())
     elif given.act == "revoke":
@@ -60,6 +60,7 @@ def parser() -> Parser:
     add.add_argument("--read-only", action="store_true", help="only tools that change nothing")
     add.add_argument("--may-spend", action="store_true", help="with --read-only: also tools that cost money")
     add.add_argument("--metrics", action="store_true", help="opens /metrics too")
+    add.add_argument("--events", action="store_true", help="opens /events too, what happens in the host")
     add.add_argument("--per-minute", type=int, default=0, metavar="N", help="requests a minute (no limit)")
     add.add_argument("--days", type=float, metavar="N", help="days until it expires (never)")
     listing = acts.add_parser("list", help="show all tokens, without their secrets")
@@ -71,18 +72,19 @@ def parser() -> Parser:
 
 def _names(_before: list[str], environment: Mapping[str, str]) -> list[str]:
     try:
-        return [token.name for token in TokenFile(tokens_path(HostSettings(environment))).read().tokens]
+        return [token.name for token in token_store(HostSettings(environment)).read().tokens]
     except BridgeError:
         return []
 
 
-def _add(file: TokenFile, given: argparse.Namespace, now: float) -> None:
+def _add(file: TokenStore, given: argparse.Namespace, now: float) -> None:
     token, secret = create_token(
         given.name,
         now,
         bridges=_bridges(given.bridges),
         read_only=given.read_only,
         metrics=given.metrics,
+        events=given.events,
         may_spend=given.may_spend,
         per_minute=_at_least(given.per_minute, 0, "--per-minute"),
         expires=None if given.days is None else now + _at_least(given.days, 0, "--days") * _DAY,
@@ -136,7 +138,7 @@ def _row(token: Token, now: float) -> tuple[str, ...]:
     return (
         token.name,
         ",".join(token.bridges) or "all",
-        f"{may}, metrics" if token.metrics else may,
+        ", ".join([may, *(what for what in ("metrics", "events") if getattr(token, what))]),
         str(token.per_minute or "no limit"),
         _day(token.created),
         expires,

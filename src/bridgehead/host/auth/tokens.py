@@ -11,11 +11,12 @@ import hmac
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import msgspec
 from msgspec import Meta, Struct
@@ -53,6 +54,8 @@ class Token(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True,
     metrics: bool = False
     may_spend: bool = False
     """Whether a token that only reads may call tools that cost money."""
+    events: bool = False
+    """Whether it opens the stream of events."""
     per_minute: Annotated[int, Meta(ge=0)] = 0
     expires: float | None = None
 
@@ -68,7 +71,37 @@ class Token(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True,
             self.per_minute,
             self.expires,
             self.id,
+            self.events,
         )
+
+
+RIGHTS = {"right:spend": "may_spend", "right:events": "events"}
+"""How the file writes rights that version 0.1 did not have: as names among the bridges.
+
+0.1 refuses a file with a field that it does not know, and takes these for bridges that there are none of. A
+right that this version does not know opens nothing either.
+"""
+_RIGHT = "right:"
+
+
+def _to_file(token: Token) -> Token:
+    """Return an entry as an older version can read it."""
+    rights = [name for name, field in RIGHTS.items() if getattr(token, field)]
+    if not rights:
+        return token
+    return replace(
+        token, bridges=(*(token.bridges or (EVERYTHING,)), *rights), **dict.fromkeys(RIGHTS.values(), False)
+    )
+
+
+def _from_file(token: Token) -> Token:
+    """Return an entry with its rights where they belong."""
+    if not any(name.startswith(_RIGHT) for name in token.bridges):
+        return token
+    given = {RIGHTS[name]: True for name in token.bridges if name in RIGHTS}
+    bridges = tuple(name for name in token.bridges if not name.startswith(_RIGHT))
+    # Without a bridge beside them they must not become a token for all of them, which is written as none.
+    return replace(token, bridges=() if bridges == (EVERYTHING,) else bridges or (NO_BRIDGE,), **given)
 
 
 class TokenList(Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,16 +128,57 @@ def _hash(secret: str) -> str:
     return sha256(secret.encode()).hexdigest()
 
 
+def name_is_taken(name: str) -> InvalidArgument:
+    """Say that a name has a token."""
+    return InvalidArgument(
+        f"There is a token for {name} already.",
+        next_step=f"Revoke it with bridgehead token revoke {name}, or take another name.",
+    )
+
+
+def no_such_token(name: str, tokens: Iterable[Token]) -> NotFound:
+    """Say that a name has no token, and which have."""
+    known = ", ".join(token.name for token in tokens) or "none"
+    return NotFound(f"There is no token for {name}.", next_step=f"There are: {known}.")
+
+
+class TokenStore(Protocol):
+    """Where tokens are: in a file, or in a database. Blocks."""
+
+    @property
+    def where(self) -> str:
+        """The place, for a person."""
+        ...
+
+    def read(self) -> TokenList:
+        """Return what is there."""
+        ...
+
+    def add(self, token: Token) -> None:
+        """Add an entry. A name is used once."""
+        ...
+
+    def revoke(self, name: str) -> Token:
+        """Take an entry out, and return it."""
+        ...
+
+
 class TokenFile:
     """The file, as commands change it and a host reads it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
+    @property
+    def where(self) -> str:
+        """The file's path."""
+        return str(self.path)
+
     def read(self) -> TokenList:
         """Return what the file says; a file that is not there says nothing."""
         try:
-            return msgspec.json.decode(self.path.read_bytes(), type=TokenList)
+            found = msgspec.json.decode(self.path.read_bytes(), type=TokenList)
+            return replace(found, tokens=tuple(map(_from_file, found.tokens)))
         except FileNotFoundError:
             return TokenList()
         except OSError as failure:
@@ -122,10 +196,7 @@ class TokenFile:
         """Add an entry. A name is used once."""
         with self._changing() as tokens:
             if any(other.name == token.name for other in tokens):
-                raise InvalidArgument(
-                    f"There is a token for {token.name} already.",
-                    next_step=f"Revoke it with bridgehead token revoke {token.name}, or take another name.",
-                )
+                raise name_is_taken(token.name)
             tokens.append(token)
 
     def revoke(self, name: str) -> Token:
@@ -133,8 +204,7 @@ class TokenFile:
         with self._changing() as tokens:
             found = [token for token in tokens if token.name == name]
             if not found:
-                known = ", ".join(token.name for token in tokens) or "none"
-                raise NotFound(f"There is no token for {name}.", next_step=f"There are: {known}.")
+                raise no_such_token(name, tokens)
             tokens.remove(found[0])
         return found[0]
 
@@ -149,7 +219,9 @@ class TokenFile:
                 found = self.read()
                 tokens = list(found.tokens)
                 yield tokens
-                data = msgspec.json.format(msgspec.json.encode(replace(found, tokens=tuple(tokens))))
+                data = msgspec.json.format(
+                    msgspec.json.encode(replace(found, tokens=tuple(map(_to_file, tokens))))
+                )
                 durable.replace(self.path, data + b"\n")
         except Timeout:
             raise StorageError(
@@ -162,40 +234,31 @@ class TokenFile:
             ) from failure
 
 
-class Tokens:
-    """The tokens as they are now: the file is looked at again when it may have changed."""
+class Tokens(ABC):
+    """The tokens as they are now."""
 
-    def __init__(self, file: TokenFile) -> None:
-        self._file = file
+    def __init__(self) -> None:
         self._by_id: dict[str, tuple[str, Grant]] = {}
-        self._seen: tuple[int, ...] | None = None
         self.problem = ""
-        """Why the file cannot be read any more; what it said before stays valid."""
+        """Why they cannot be read any more; what they were before stays valid."""
 
+    @abstractmethod
     def read(self) -> None:
-        """Read the file, if it has changed."""
-        seen = _signature(self._file.path)
-        if seen == self._seen:
-            return
-        self._seen = seen
-        try:
-            found = self._file.read()
-        except StorageError as failure:
-            self.problem = str(failure)
-            return
-        self.problem = ""
-        self._by_id = {token.id: (token.hash, token.grant()) for token in found.tokens}
+        """Read them where they have changed."""
 
+    @abstractmethod
     def refresh(self) -> None:
         """Do the same while serving, and say so."""
-        before = self._seen
-        self.read()
-        if self._seen == before:
-            return
-        if self.problem:
-            log.error("the tokens cannot be read; the last ones stay valid", problem=self.problem)
-        else:
-            log.info("the tokens were read again", tokens=len(self))
+
+    @abstractmethod
+    async def wait(self) -> None:
+        """Wait until it is time to look for changes, and look."""
+
+    def _take(self, found: TokenList) -> bool:
+        """Use these from now on; tell whether they are others than before."""
+        self.problem = ""
+        before, self._by_id = self._by_id, {token.id: (token.hash, token.grant()) for token in found.tokens}
+        return before != self._by_id
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -209,8 +272,46 @@ class Tokens:
         return grant if is_right and prefix == PREFIX else None
 
     def has(self, grant: Grant) -> bool:
-        """Tell whether a grant that was given is still in the file as it was."""
+        """Tell whether a grant that was given is still there as it was."""
         return self._by_id.get(grant.token_id, ("", None))[1] == grant
+
+
+class FileTokens(Tokens):
+    """The tokens of a file, which is looked at again when it may have changed."""
+
+    def __init__(self, file: TokenFile) -> None:
+        super().__init__()
+        self._file = file
+        self._seen: tuple[int, ...] | None = None
+
+    def read(self) -> None:
+        """Read the file, if it has changed."""
+        seen = _signature(self._file.path)
+        if seen == self._seen:
+            return
+        self._seen = seen
+        try:
+            found = self._file.read()
+        except StorageError as failure:
+            self.problem = str(failure)
+            return
+        self._take(found)
+
+    def refresh(self) -> None:
+        """Do the same while serving, and say so."""
+        before = self._seen
+        self.read()
+        if self._seen == before:
+            return
+        if self.problem:
+            log.error("the tokens cannot be read; the last ones stay valid", problem=self.problem)
+        else:
+            log.info("the tokens were read again", tokens=len(self))
+
+    async def wait(self) -> None:
+        """Look now and then."""
+        await asyncio.sleep(WATCH_SECONDS)
+        self.refresh()
 
 
 class TokenWatch:
@@ -223,9 +324,10 @@ class TokenWatch:
     async def run(self, revoke_where: Callable[[Callable[[Grant], bool]], None]) -> None:
         """Look, as long as the host lives."""
         while True:
-            await asyncio.sleep(WATCH_SECONDS)
-            if self._tokens is not None:
-                self._tokens.refresh()
+            if self._tokens is None:
+                await asyncio.sleep(WATCH_SECONDS)
+            else:
+                await self._tokens.wait()
             revoke_where(self._has_ended)
 
     def _has_ended(self, grant: Grant) -> bool:

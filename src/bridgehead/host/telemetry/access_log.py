@@ -13,7 +13,7 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.timing import Clock
 
 from ..auth.throttle import Throttle
-from ..request import HostRequest, hide_tokens, read_trace_id
+from ..request import HostRequest, hide_tokens, trace_fields
 
 LINES_PER_MINUTE = 60
 SETTLE_SECONDS = 60.0
@@ -106,5 +106,4 @@ def _fields(request: HostRequest, status: int, seconds: float) -> dict[str, obje
         fields["client"] = request.grant.name  # the same word as in audit lines, metrics and usage
     if request.reason:
         fields["reason"] = request.reason
-    trace = read_trace_id(request.headers)
-    return fields | {"trace": trace} if trace else fields
+    return fields | trace_fields(request)

@@ -6,11 +6,14 @@ of every other line: `client` is who calls, `request` the id under which all lin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from bridgehead.mcp import Bridge, Invocation, Outcome
 from bridgehead.runtime import logs
+
+from ..request import current_request
 
 log = logs.logger("host.audit")
 
@@ -18,20 +21,27 @@ log = logs.logger("host.audit")
 Audit = Callable[[Invocation, Outcome, float], None]
 
 
-def audit_changes(name: str, bridge: Bridge[Any]) -> Audit:
+StoreAudit = Callable[[float, Mapping[str, Any]], None]
+"""Takes a moment and the fields of a line, and stores it where all replicas' are."""
+
+
+def audit_changes(name: str, bridge: Bridge[Any], store: StoreAudit | None = None) -> Audit:
     """Make what writes about the calls of a bridge that change something, and is told of all of them."""
 
     def end(call: Invocation, outcome: Outcome, seconds: float) -> None:
         tool = bridge.tools.get(call.name) if call.kind == "tool" else None
         if tool is None or tool.is_read_only:
             return
-        log.info(
-            "a call that may change something",
-            bridge=name,
-            tool=call.name,
-            client=call.context.principal or "(anyone)",
-            outcome=outcome.status,
-            ms=round(seconds * 1000, 1),
-        )
+        fields = {
+            "bridge": name,
+            "tool": call.name,
+            "client": call.context.principal or "(anyone)",
+            "outcome": outcome.status,
+            "ms": round(seconds * 1000, 1),
+        }
+        log.info("a call that may change something", **fields)
+        if store is not None:
+            request = current_request.get()
+            store(time.time(), {**fields, "request": "" if request is None else request.id})
 
     return end

@@ -14,13 +14,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from bridgehead import __version__
-from bridgehead.mcp import CallHook, Invocation, Outcome, observe_calls
+from bridgehead.mcp import CallHook, Invocation, Outcome, Tasks, observe_calls
 from bridgehead.mcp.http.callers import Callers
+from bridgehead.runtime import events, logs
 from bridgehead.runtime.metrics import Metrics
 
-from ..request import current_id
 from .audit import Audit
-from .tracing import Tracer
+from .tracing import current_span
 
 _DESCRIPTORS = Path("/proc/self/fd")
 
@@ -29,6 +29,8 @@ _MOST_SHOWN = 100
 """Callers whose open sessions and so on are shown, those with the most of them."""
 OTHERS = "(others)"
 CALLS = "tool_calls_total"
+_MOST_CONTENT = 10_000
+"""Characters of a call's arguments in its event."""
 _STATUS = {status: str(status) for status in range(100, 600)}
 
 
@@ -117,6 +119,21 @@ class HostMetrics:
             "what",
         )
 
+    def show_tasks(self, tasks: Tasks) -> None:
+        """Show the tasks of this process: how many run, and how many have ended."""
+        self.metrics.gauge(
+            "bridgehead_tasks",
+            "Tasks that run in this process, by status.",
+            lambda: {(status,): float(count) for status, count in tasks.count_running().items()},
+            "status",
+        )
+        self.metrics.total(
+            "bridgehead_tasks_ended_total",
+            "Tasks that have ended, by status.",
+            lambda: {(status,): float(count) for status, count in tasks.ended.items()},
+            "status",
+        )
+
     def show_certificate(self, read_expiry: Callable[[], float]) -> None:
         """Show when the certificate ends, so that somebody is told before it does."""
         self.metrics.gauge(
@@ -143,9 +160,9 @@ class HostMetrics:
 class CallMetrics:
     """Counts, times and traces the tool calls of one bridge, wherever its tools are offered."""
 
-    def __init__(self, bridge: str, metrics: Metrics, tracer: Tracer | None, audit: Audit) -> None:
+    def __init__(self, bridge: str, metrics: Metrics, audit: Audit, *, is_traced: bool) -> None:
         self._bridge = bridge
-        self._tracer = tracer
+        self._is_traced = is_traced
         self._audit = audit
         self._in_flight = 0
         # A bridge whose contract has these counters has declared them, and counts itself.
@@ -171,8 +188,10 @@ class CallMetrics:
             self._in_flight += 1
 
     def _count(self, call: Invocation, outcome: Outcome, seconds: float) -> None:
-        if self._tracer is not None:
-            self._tracer.trace_call(self._bridge, call, outcome, seconds, current_id.get())
+        if self._is_traced:
+            span = current_span.get()
+            if span is not None:
+                span.add_call(self._bridge, call, outcome)
         if call.kind != "tool":
             return
         if outcome.waited:
@@ -182,7 +201,27 @@ class CallMetrics:
             if outcome.status == "error":
                 self._errors.add(call.name)
         self._seconds.observe(seconds, call.name, outcome.status)
+        if events.feed.has_listeners:
+            _publish(self._bridge, call, outcome, seconds)
         self._audit(call, outcome, seconds)
+
+
+def _publish(bridge: str, call: Invocation, outcome: Outcome, seconds: float) -> None:
+    """Tell of a call that is over; what was asked is told only where the settings want it."""
+    context, error = call.context, outcome.error
+    data: dict[str, object] = {
+        "bridge": bridge,
+        "tool": call.name,
+        "client": context.principal,
+        "outcome": outcome.status,
+        "seconds": round(seconds, 6),
+        **{name: value for name, value in logs.further().items() if name in {"request", "trace"}},
+    }
+    if outcome.status == "error":
+        data["error"] = "tool_error" if error is None else getattr(error, "code", type(error).__name__)
+    if events.feed.with_content:
+        data["arguments"] = bytes(context.arguments).decode(errors="replace")[:_MOST_CONTENT]
+    events.publish("call.failed" if outcome.status == "error" else "call.ended", **data)
 
 
 def _find_largest(by_caller: Mapping[str, int]) -> dict[str, int]:

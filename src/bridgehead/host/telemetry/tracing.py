@@ -1,114 +1,185 @@
-"""Tracing: a span for each tool call, resource read and prompt, in the trace that its client has begun.
+"""Tracing: a span for each request, whatever its method, in the trace that its client has begun.
 
-The W3C trace context comes in the `_meta` of a request or in its headers; the engine gives it to the tool as
-`ctx.trace`, which passes it on to the far side. Spans are made and exported only where the extra `otel` is
-installed and an endpoint is set. Everything else is decided by OpenTelemetry's own settings, in the
-environment or in `.env`: service name, endpoints, headers, sampling, exporters.
+The W3C trace context comes in the `_meta` of a request or in its headers. The span becomes its child, and
+what the tool passes on to the far side (`ctx.trace`) names the span. Attributes follow the conventions for
+MCP and GenAI. Nothing here runs where no spans are exported: the dispatcher is then the engine's own.
 """
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Mapping
-from threading import Thread
+from collections.abc import Coroutine
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from bridgehead import __version__
-from bridgehead.mcp import Invocation, Outcome
-from bridgehead.runtime import logs
+from msgspec import UNSET
 
-_NANO = 1_000_000_000
-_PREFIX = "OTEL_"
-_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-_METHODS = {"tool": "tools/call", "resource": "resources/read", "prompt": "prompts/get"}
-CLOSE_SECONDS = 3.0
-"""How long the end of the process waits for a collector."""
+from bridgehead.mcp import Dispatcher, Invocation, Outcome, ProtocolError, Revision
 
-log = logs.logger("host.tracing")
+from ..request import current_request
 
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+    from opentelemetry.trace import Tracer as OtelTracer
 
-def open_tracer(environment: Mapping[str, str]) -> Tracer | None:
-    """Make what sends spans; None where no endpoint is set, or nothing is installed to send them with."""
-    own = {name: value for name, value in environment.items() if name.startswith(_PREFIX) and value.strip()}
-    if not any(name in own for name in _ENDPOINTS) or _is_off(own):
-        return None
-    for name, value in own.items():
-        os.environ.setdefault(name, value)  # what stands in .env, where the SDK would not look
-    try:
-        return Tracer(
-            has_name="OTEL_SERVICE_NAME" in own or "service.name" in own.get("OTEL_RESOURCE_ATTRIBUTES", "")
-        )
-    except ImportError as missing:
-        # The setting may be there for everything on this machine, so it does not keep the host from serving.
-        log.warn(
-            "OTEL_EXPORTER_OTLP_ENDPOINT is set, but no spans are sent",
-            missing=missing.name,
-            next_step='pip install "bridgehead[otel]"',
-        )
-        return None
+# The engine's own, which it keeps to itself: what is read of them here, its tests hold.
+Request: TypeAlias = Any
+Connection: TypeAlias = Any
+Outlet: TypeAlias = Any
+
+_UNKNOWN = "(unknown)"
+_LONGEST = 256
+"""Characters of what a client names."""
+_GEN_AI = {
+    "tool": {"gen_ai.operation.name": "execute_tool"},
+    "prompt": {},
+    "resource": {},
+}
+_NAMED = {"tool": "gen_ai.tool.name", "prompt": "gen_ai.prompt.name", "resource": "mcp.resource.uri"}
 
 
-def _is_off(own: Mapping[str, str]) -> bool:
-    is_disabled = own.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
-    return is_disabled or own.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower() == "none"
+class RequestSpan:
+    """The span of one request while it is served; calls add to it what they know."""
+
+    __slots__ = ("_connection", "_error", "_has_failed", "_meta_version", "_span", "attributes", "name")
+
+    def __init__(self, span: Span, name: str, connection: Connection, version: str, error: Any) -> None:
+        self._span = span
+        self._connection = connection
+        self._meta_version = version
+        self._error = error
+        self._has_failed = False
+        self.name = name
+        self.attributes: dict[str, Any] = {}
+
+    def add_call(self, bridge: str, call: Invocation, outcome: Outcome) -> None:
+        """Add what became of a tool call, a resource read or a prompt."""
+        kind, error = call.kind, outcome.error
+        self.attributes |= {
+            **_GEN_AI[kind],
+            _NAMED[kind]: call.name,
+            "bridgehead.bridge": bridge,
+            "bridgehead.outcome": outcome.status,
+            **(call.context.attributes or {}),
+        }
+        if kind != "resource":
+            self.name = f"{self.name} {call.name}"
+        if outcome.status == "error":
+            self.fail("tool_error" if error is None else type(error).__name__)
+
+    def fail(self, kind: str) -> None:
+        """Note that it failed; the first reason is the nearest to the cause."""
+        if not self._has_failed:
+            self._has_failed = True
+            self.attributes.setdefault("error.type", kind)  # a bridge's own word comes first
+
+    def end(self) -> None:
+        """End it now."""
+        client = self._connection.client
+        version = self._meta_version or ("" if client is None else client.revision.name)
+        if version:
+            self.attributes["mcp.protocol.version"] = version
+        span = self._span
+        span.set_attributes(self.attributes)
+        if span.is_recording():
+            span.update_name(self.name)
+        if self._has_failed:
+            span.set_status(self._error)
+        span.end()
+
+
+current_span: ContextVar[RequestSpan | None] = ContextVar("span", default=None)
+"""The span of the request that is being served."""
 
 
 class Tracer:
-    """Makes spans with OpenTelemetry, and sends them in batches from a thread of its own."""
+    """Begins spans."""
 
-    def __init__(self, *, has_name: bool) -> None:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
-        from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    def __init__(self, tracer: OtelTracer) -> None:
         from opentelemetry.trace import SpanKind, StatusCode
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-        logs.adopt("opentelemetry")  # which says that a collector is away in lines of its own otherwise
-        named = {} if has_name else {SERVICE_NAME: "bridgehead"}
-        self._provider = TracerProvider(resource=Resource.create({**named, SERVICE_VERSION: __version__}))
-        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-        self._tracer = self._provider.get_tracer("bridgehead")
-        self._context = TraceContextTextMapPropagator()
+        self._tracer = tracer
+        self._extract = TraceContextTextMapPropagator().extract
         self._kind = SpanKind.SERVER
         self._error = StatusCode.ERROR
 
-    def trace_call(
-        self, bridge: str, call: Invocation, outcome: Outcome, seconds: float, request_id: str
-    ) -> None:
-        """Make the span of a call that is over, as a part of the trace in its request."""
-        end, context = time.time_ns(), call.context
-        trace = context.trace
-        method = _METHODS[call.kind]
+    def begin(self, request: Request, connection: Connection, outlet: Outlet) -> RequestSpan:
+        """Begin the span of a request, and let what is passed on from here name it as its parent."""
+        meta = request.params.meta
+        trace: dict[str, str] = getattr(outlet, "trace", {})
+        version = ""
+        if meta is not None:
+            version = meta.protocol_version or ""
+            if meta.traceparent is not UNSET:
+                trace = {"traceparent": meta.traceparent, "tracestate": meta.tracestate or ""}
+        name = _UNKNOWN if request.method is None else request.name
         attributes = {
-            "mcp.method.name": method,
-            "mcp.protocol.version": context.revision.name,
-            "jsonrpc.request.id": str(context.request_id),
+            "mcp.method.name": request.name[:_LONGEST],
+            "jsonrpc.request.id": str(request.id)[:_LONGEST],
             "network.transport": "tcp",
-            "bridgehead.bridge": bridge,
-            "bridgehead.client": context.principal or "",
-            "bridgehead.request": request_id,
-            "bridgehead.outcome": outcome.status,
+            "network.protocol.name": "http",
         }
-        if call.kind == "tool":
-            attributes |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": call.name}
-        elif call.kind == "resource":
-            attributes["mcp.resource.uri"] = call.name
-        else:
-            attributes["gen_ai.prompt.name"] = call.name
-        if outcome.status == "error":
-            attributes["error.type"] = "tool_error" if outcome.error is None else type(outcome.error).__name__
-        name = method if call.kind == "resource" else f"{method} {call.name}"
-        parent = self._context.extract(trace) if trace else None
-        span = self._tracer.start_span(
-            name, parent, self._kind, attributes, start_time=end - int(seconds * _NANO)
+        session = getattr(outlet, "session_id", "")
+        if session:
+            attributes["mcp.session.id"] = session
+        if connection.principal:
+            attributes["bridgehead.client"] = connection.principal
+        http = current_request.get()
+        if http is not None:
+            attributes["bridgehead.request"] = http.id
+        span = self._tracer.start_span(name, self._extract(trace) if trace else None, self._kind, attributes)
+        found = span.get_span_context()
+        if http is not None:
+            http.trace, http.span = f"{found.trace_id:032x}", f"{found.span_id:016x}"
+        request.params.set_trace_parent(
+            f"00-{found.trace_id:032x}-{found.span_id:016x}-{found.trace_flags:02x}"
         )
-        if outcome.status == "error":
-            span.set_status(self._error)
-        span.end(end)
+        return RequestSpan(span, name, connection, version, self._error)
 
-    def close(self) -> None:
-        """Send what is not sent yet; a collector that does not answer does not hold the process up."""
-        closing = Thread(target=self._provider.shutdown, daemon=True)
-        closing.start()
-        closing.join(CLOSE_SECONDS)
+
+class TracedDispatcher(Dispatcher):
+    """A dispatcher whose requests are spans."""
+
+    tracer: Tracer
+
+    def serve(
+        self,
+        request: Request,
+        connection: Connection,
+        outlet: Outlet,
+        expected: Revision | None = None,
+    ) -> bytes | Coroutine[Any, Any, bytes | None]:
+        """Run a request within its span."""
+        span = self.tracer.begin(request, connection, outlet)
+        before = current_span.set(span)
+        try:
+            work = super().serve(request, connection, outlet, expected)
+        except ProtocolError as failure:
+            _end_failed(span, failure)
+            raise
+        finally:
+            current_span.reset(before)
+        if isinstance(work, bytes):
+            span.end()
+            return work
+        return self._serve_later(span, work)
+
+    async def _serve_later(self, span: RequestSpan, work: Coroutine[Any, Any, bytes | None]) -> bytes | None:
+        current_span.set(span)
+        try:
+            answer = await work
+        except ProtocolError as failure:
+            _end_failed(span, failure)
+            raise
+        except BaseException as error:
+            span.fail(type(error).__name__)
+            span.end()
+            raise
+        span.end()
+        return answer
+
+
+def _end_failed(span: RequestSpan, failure: ProtocolError) -> None:
+    span.attributes["rpc.response.status_code"] = str(failure.code)
+    span.fail(str(failure.code))
+    span.end()

@@ -24,7 +24,7 @@ from ..replicas.directory import open_door
 from ..replicas.replica import open_replica
 from ..settings import HostSettings
 from ..systemd import ALIVE, READY, STOPPING, ServiceManager
-from ..telemetry.tracing import open_tracer
+from ..telemetry.exporting import open_telemetry
 from .forwarding import WorkerEntrance, Workers
 from .sharding import ShardedApplication
 from .supervision import BEAT_SECONDS
@@ -67,7 +67,7 @@ def serve(job: Job, place: WorkerPlace | None = None) -> None:
     """Serve until told to end."""
     settings = job.settings
     _open_as_many_as_allowed()
-    tracer = open_tracer(job.environment)
+    telemetry = open_telemetry(job.environment)
     certificate = tls.certificate(settings)
     app = make_application(
         settings,
@@ -75,14 +75,14 @@ def serve(job: Job, place: WorkerPlace | None = None) -> None:
         job.environment,
         SystemClock(),
         state_keys=job.state_keys,
-        tracer=tracer,
+        telemetry=telemetry,
         workers=None if place is None else place.workers,
         certificate=certificate,
         replica=open_replica(settings),
     )
     run_to_end(_serve(job, place, app, certificate), socket_loop, settings.shutdown_seconds)
-    if tracer is not None:
-        tracer.close()
+    if telemetry is not None:
+        telemetry.close()
     log.info("ended")
 
 
@@ -144,7 +144,13 @@ async def _open_door(
     elif place is not None:
         handler = ShardedApplication(app, place.workers, limits)
     if place is not None:
-        entrance = WorkerEntrance(place.workers, handler, app.pages.own_metrics, app.record_early_rejection)
+        entrance = WorkerEntrance(
+            place.workers,
+            handler,
+            app.pages.own_metrics,
+            app.record_early_rejection,
+            app.pages.events.serve_own,
+        )
     if replica is not None:
         entrance = replica.entrance(app, entrance, app.record_early_rejection)
     door = inner = None

@@ -86,6 +86,7 @@ class Context(Generic[State]):
         "_meta",
         "_used",
         "arguments",
+        "attributes",
         "cancelled",
         "client",
         "connection",
@@ -127,6 +128,8 @@ class Context(Generic[State]):
         """How a failure of this request is worded."""
         self.arguments: msgspec.Raw = EMPTY
         """What a tool is called with, as it came."""
+        self.attributes: dict[str, Any] | None = None
+        """What the bridge says of this call, for whoever traces it; see `annotate`."""
         self._meta = meta
         self._last_progress = -_INFINITE
         self._answers: dict[str, Any] = {}
@@ -155,6 +158,11 @@ class Context(Generic[State]):
         return None if meta is None or meta.progress_token is UNSET else meta.progress_token
 
     @property
+    def wants_progress(self) -> bool:
+        """Whether anybody hears of progress: the client asked to, or the call may become a task."""
+        return self.run is not None or self.progress_token is not None
+
+    @property
     def idempotency_key(self) -> str | None:
         """What a client that sends a request again gives it, so that a handler can do it once."""
         meta = self._meta
@@ -169,6 +177,10 @@ class Context(Generic[State]):
             return from_transport
         found = {"traceparent": meta.traceparent, "tracestate": meta.tracestate, "baggage": meta.baggage}
         return {name: value for name, value in found.items() if isinstance(value, str)}
+
+    def annotate(self, attributes: Mapping[str, Any]) -> None:
+        """Say more of this call to whoever traces it, under the names of OpenTelemetry's conventions."""
+        self.attributes = {**(self.attributes or {}), **attributes}
 
     @property
     def is_open(self) -> bool:
@@ -305,7 +317,10 @@ class Context(Generic[State]):
         try:
             return request.read(result)
         except msgspec.ValidationError as error:
-            message = f"The client's answer to {request.method} does not fit what was asked: {error}"
+            from ..features.argument_errors import reword  # which only an answer that does not fit needs
+
+            problem = reword(str(error), "the answer")
+            message = f"The client's answer to {request.method} does not fit what was asked: {problem}"
             raise ToolError(message) from error
 
     async def detach(self) -> bool:
@@ -336,7 +351,10 @@ class Context(Generic[State]):
         try:
             value = request.read(self._answers[key])
         except msgspec.ValidationError as error:
-            message = f"inputResponses.{key} does not fit what was asked: {error}"
+            from ..features.argument_errors import reword  # which only an answer that does not fit needs
+
+            problem = reword(str(error), "the answer")
+            message = f"inputResponses.{key} does not fit what was asked: {problem}"
             raise ProtocolError(INVALID_PARAMS, message) from error
         self._used[key] = self._answers[key]
         return value

@@ -36,6 +36,12 @@ class Params(Struct):
 
     meta: RequestMeta | None = field(default=None, name="_meta")
 
+    def set_trace_parent(self, parent: str) -> None:
+        """Put a span in the place of the trace context that came, so that what is passed on names it."""
+        if self.meta is None:
+            self.meta = RequestMeta()
+        self.meta.traceparent = parent
+
 
 class InitializeParams(Params):
     """`initialize`; all of it may be missing."""

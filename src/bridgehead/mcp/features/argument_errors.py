@@ -19,6 +19,7 @@ _WHOLE = "the arguments"
 _PATH = re.compile(r" - at `\$\.?(.*)`$")
 _MISSING = re.compile(r"Object missing required field `(.*)`")
 _EXPECTED = re.compile(r"Expected `([^`]*)`(?:, got `([^`]*)`)?")
+_UNKNOWN = re.compile(r"Invalid enum value (.*)")
 _DECODER_KINDS = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
 _NAMES = {
     "string": "a string",
@@ -65,8 +66,11 @@ def _from_string(text: str, schema: Schema) -> Any:
     return text
 
 
-def reword(refusal: str) -> str:
-    """Put the decoder's words into ours: "Expected `int` - at `$.x`" becomes "x must be an integer"."""
+def reword(refusal: str, whole: str = _WHOLE) -> str:
+    """Put the decoder's words into ours: "Expected `int` - at `$.x`" becomes "x must be an integer".
+
+    `whole` is what to call a value that is wrong as a whole.
+    """
     place = _PATH.search(refusal)
     path = place[1] if place else ""
     text = refusal[: place.start()] if place else refusal
@@ -74,7 +78,9 @@ def reword(refusal: str) -> str:
         return _missing(path, missing[1])
     if expected := _EXPECTED.fullmatch(text):
         got = f" (got {_in_words(expected[2])})" if expected[2] else ""
-        return f"{path or _WHOLE} must be {_in_words(expected[1])}{got}"
+        return f"{path or whole} must be {_in_words(expected[1])}{got}"
+    if unknown := _UNKNOWN.fullmatch(text):
+        return f"{path or whole} cannot be {unknown[1]}"
     return f"{path}: {text}" if path else text
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
 from typing import Any, TypeVar, get_type_hints
 
@@ -38,6 +38,14 @@ async def settle(value: _Value | Awaitable[_Value]) -> _Value:
         awaited: _Value = await value
         return awaited
     return value
+
+
+def close_unstarted(work: Coroutine[Any, Any, Any]) -> None:
+    """Close work that has not begun, and the work that it was to wait for."""
+    awaited = [value for value in inspect.getcoroutinelocals(work).values() if inspect.iscoroutine(value)]
+    work.close()
+    for inner in awaited:
+        close_unstarted(inner)
 
 
 def input_type(handler: Callable[..., Any]) -> type[Struct]:

@@ -72,6 +72,12 @@ class Answer:
         names = (b"traceparent", b"tracestate", b"baggage")
         return {name.decode(): headers[name].decode("latin-1") for name in names if name in headers}
 
+    @property
+    def session_id(self) -> str:
+        """The session that the request belongs to, or that it opens; nothing where there is none."""
+        own = dict(self._headers).get(b"mcp-session-id")
+        return (own or self._request.headers.get(b"mcp-session-id", b"")).decode("latin-1")
+
     # --- what the request says meanwhile -------------------------------------------------------------------
 
     async def send(self, message: bytes) -> None:

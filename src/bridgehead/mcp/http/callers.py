@@ -22,36 +22,37 @@ class Share:
         self.most = most
         self._retry_seconds = retry_seconds
         # A plain dict: asked for every request, and a Counter answers for what is missing in Python.
-        self._open: dict[str, int] = {}
+        self.open: dict[str, int] = {}
+        """How much each caller has open; empty where nobody has, so nobody can have too much."""
 
     @property
     def by_caller(self) -> dict[str, int]:
         """How much each caller has open, of those that have something."""
-        return self._open
+        return self.open
 
     @property
     def total(self) -> int:
         """How much is open, over all callers."""
-        return sum(self._open.values())
+        return sum(self.open.values())
 
     def check(self, caller: str) -> None:
         """Reject a caller that has as much open as one may have."""
-        if self._open.get(caller, 0) >= self.most:
+        if self.open.get(caller, 0) >= self.most:
             headers = ((b"retry-after", b"%d" % ceil(self._retry_seconds)),)
             message = f"You have {self.most} {self._name} open, which is the limit. End one, then try again."
             raise Rejection(429, message, code=OVERLOADED, headers=headers)
 
     def take(self, caller: str) -> None:
         """Count one more."""
-        self._open[caller] = self._open.get(caller, 0) + 1
+        self.open[caller] = self.open.get(caller, 0) + 1
 
     def give_back(self, caller: str) -> None:
         """Count one less; who has nothing open is forgotten."""
-        left = self._open[caller] - 1
+        left = self.open[caller] - 1
         if left:
-            self._open[caller] = left
+            self.open[caller] = left
         else:
-            del self._open[caller]
+            del self.open[caller]
 
 
 class Callers:

@@ -101,12 +101,13 @@ class Endpoint:
 
     def _post(self, request: Request) -> Handled:
         check_json(request.headers)
-        check_length(request.headers, self._limits)
         if self._in_flight >= self._limits.http_requests_in_flight:
             raise reject_busy()
-        self._callers.requests.check(caller_of(request))
+        if self._callers.requests.open:
+            self._callers.requests.check(caller_of(request))
         if request.is_complete:
             return self._take(request, whole_body(request, self._limits))
+        check_length(request.headers, self._limits)
         return self._read_and_take(request)
 
     async def _read_and_take(self, request: Request) -> Response | ResponseStream:
@@ -119,6 +120,7 @@ class Endpoint:
             finally:
                 self._callers.requests.give_back(caller)
                 self._in_flight -= 1
+            request.body = body  # for a log line that looks for the trace in it
             outcome = self._take(request, body)
         except Rejection as rejection:
             return rejection.response

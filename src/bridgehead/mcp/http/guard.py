@@ -100,7 +100,8 @@ def check_json(headers: dict[bytes, bytes]) -> Accepted:
     kind = headers.get(b"content-type", b"")
     if kind != b"application/json" and kind.split(b";")[0].strip().lower() != b"application/json":
         raise Rejection(415, "Content-Type must be application/json")
-    if headers.get(b"content-encoding", b"identity").lower() != b"identity":
+    encoding = headers.get(b"content-encoding")
+    if encoding is not None and encoding.lower() != b"identity":
         raise Rejection(415, "Content-Encoding must be identity: bodies are not unpacked here")
     answers = accepted(headers.get(b"accept"))
     if not (answers.json and answers.events):

@@ -157,8 +157,9 @@ class StdioServer:
     def _answer(self, answer: bytes) -> None:
         """Write an answer. A change that the call made comes before it, and not when its listener wakes."""
         if not self._has_client_left:
-            for message in self._connection.take_changes():
-                self._output.write(message + b"\n")
+            for listener in self._connection.listeners:
+                if listener.waiting:  # looked at here, because nearly no call changes anything
+                    self._output.write(b"".join([message + b"\n" for message in listener.take()]))
         self._write(answer)
 
     def _write(self, message: bytes) -> None:
@@ -184,7 +185,6 @@ class StdioServer:
             self._drainer = self._loop.create_task(self._drain())
         elif self._waiting:
             self._loop.call_soon(self._advance)
-        self._dispatcher.start()
 
     async def _drain(self) -> None:
         while self._output.size > self._limits.output_bytes:  # whoever waits in `send` may have written again

@@ -20,8 +20,8 @@ from msgspec import Struct
 
 from .. import jsonrpc
 from ..calls.context import Context
-from ..dispatch import close_unstarted
 from ..errors import INTERNAL_ERROR, ProtocolError
+from ..features.handlers import close_unstarted
 from ..lazy_imports import logging
 from ..limits import Limits
 from .record import TaskRecord, TooManyTasks, unknown_task

@@ -132,7 +132,10 @@ class TaskRun:
         try:
             return request.read(response)
         except msgspec.ValidationError as error:
-            message = f"inputResponses.{key} does not fit what was asked: {error}"
+            from ..features.argument_errors import reword  # which only an answer that does not fit needs
+
+            problem = reword(str(error), "the answer")
+            message = f"inputResponses.{key} does not fit what was asked: {problem}"
             raise ProtocolError(INVALID_PARAMS, message) from error
 
     def _show_questions(self) -> None:

@@ -25,6 +25,8 @@ RETRY_SECONDS = 30.0
 PRICE_SECONDS = 1.0
 """How long an answer waits for prices that are being fetched; later ones are only counted."""
 EDITING = "edit"
+Prices = tuple[float, float, float]
+"""The prices of a token: of a prompt, of an answer, of a prompt that the API has cached."""
 _log = logs.logger("mercury.catalogue")
 
 
@@ -46,8 +48,8 @@ class Terms(Protocol):
     """What a model costs and how long its answers get, where somebody here says so."""
 
     @property
-    def prices(self) -> tuple[float, float, float]:
-        """The prices of a token: of a prompt, of an answer, of a prompt that the API has cached."""
+    def prices(self) -> Prices:
+        """What it costs."""
 
     @property
     def max_output(self) -> int | None:
@@ -73,6 +75,8 @@ class Catalogue:
         self._seconds = settings.request_timeout / 1000
         self._is_kept = settings.cache_enabled
         self._models: dict[str, wire.Model] = {}
+        self._prices: dict[str, Prices | None] = {}
+        """The prices that were read from the list: every answer is priced, and the list seldom changes."""
         self._by_endpoint: dict[str, tuple[str, ...]] = {}
         """The names in the list of an endpoint of its own, where there is one."""
         self._asked: set[str] = set()
@@ -172,7 +176,7 @@ class Catalogue:
                 "BAD_RESPONSE", "The API's list of models cannot be read.", next_step="Try again later."
             ) from problem
         self._models = {model.id: model for model in listed.data}
-        self._by_endpoint, self._asked = {}, set()
+        self._by_endpoint, self._asked, self._prices = {}, set(), {}
         self._fetched_at = self._clock.monotonic()
 
     # --- prices --------------------------------------------------------------------------------------------
@@ -184,7 +188,8 @@ class Catalogue:
         """
         if not metadata.usage.total_tokens:
             return None
-        name = metadata.model if metadata.model in self.names else asked
+        is_known = metadata.model in self._models or metadata.model in self._terms
+        name = metadata.model if is_known else asked
         cost = self.cost(name, metadata.usage)
         return None if cost is None else round(cost, 12)
 
@@ -216,19 +221,26 @@ class Catalogue:
         found = self._models.get(model)
         return None if found is None else found.max_output_length
 
-    def _find_prices(self, model: str) -> tuple[float, float, float] | None:
-        """Return the prices of a token: of a prompt, of an answer, of a prompt that the API has cached."""
+    def _find_prices(self, model: str) -> Prices | None:
         if model in self._terms:
             return self._terms[model].prices
         found = self._models.get(model)
-        if found is None or found.pricing is None:
+        if found is None:
             return None
-        prompt = wire.read_price(found.pricing.prompt)
-        completion = wire.read_price(found.pricing.completion)
-        if prompt is None or completion is None:
-            return None
-        cached = wire.read_price(found.pricing.input_cache_reads)
-        return prompt, completion, prompt if cached is None else cached
+        if model not in self._prices:
+            self._prices[model] = _read_prices(found)
+        return self._prices[model]
+
+
+def _read_prices(model: wire.Model) -> Prices | None:
+    pricing = model.pricing
+    if pricing is None:
+        return None
+    prompt, completion = wire.read_price(pricing.prompt), wire.read_price(pricing.completion)
+    if prompt is None or completion is None:
+        return None
+    cached = wire.read_price(pricing.input_cache_reads)
+    return prompt, completion, prompt if cached is None else cached
 
 
 def _serves(model: wire.Model, endpoint: str) -> bool:

@@ -162,7 +162,7 @@ class ApiClient:
             raise self._lost(problem, limit) from problem
 
     def _exchange(self, method: str, path: str, body: bytes, key: str, trace: Headers = ()) -> Exchange:
-        headers = (*_HEADERS, ("Authorization", f"Bearer {key}"), *trace)
+        headers = (("Authorization", f"Bearer {key}"), *trace)
         return self._pool.request(method, path, headers, body)
 
     async def _read_body(self, response: Response, seconds: float) -> bytes:
@@ -221,6 +221,7 @@ def _make_pool(settings: MercurySettings) -> Pool:
         connect_seconds=settings.connect_timeout / 1000,
         max_connections=settings.max_connections,
         proxy=proxies.choose(settings.api_url),
+        headers=_HEADERS,
     )
 
 

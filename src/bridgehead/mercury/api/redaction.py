@@ -12,13 +12,14 @@ from msgspec import json
 
 from bridgehead.runtime import logs
 
-_UNICODE, _SLASH = b"\\u00", b"\\/"
+_ESCAPE, _UNICODE, _SLASH = b"\\", b"\\u00", b"\\/"
 """What a secret can be disguised with in JSON: it has no other characters that are escaped."""
 
 
 def may_need_redaction(data: bytes) -> bool:
     """Tell by one look whether there may be a secret in some JSON; there is nearly never one."""
-    return _UNICODE in data or _SLASH in data or logs.may_show_secret(data)
+    # One byte is found ten times as fast as two, and most answers have no escapes at all.
+    return (_ESCAPE in data and (_UNICODE in data or _SLASH in data)) or logs.may_show_secret(data)
 
 
 def redact_json(body: bytes) -> bytes:

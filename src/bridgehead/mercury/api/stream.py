@@ -122,6 +122,8 @@ class StreamedAnswer:
         before = self._chunks
         for data in events:
             self._read_event(data, now, read)
+        if self._size > self._max_bytes:
+            raise self._broken(f"it has more than the {self._max_bytes:,} bytes that this server takes")
         if self._fresh:
             self._add_fresh()
         return self._chunks != before
@@ -158,7 +160,9 @@ class StreamedAnswer:
             chunk = read(data)
         except UNDECODABLE:
             raise self._broken("a chunk of it cannot be read") from None
-        self._add_metadata(chunk)
+        self.model = chunk.model or self.model
+        if chunk.usage or chunk.error or chunk.warning:
+            self._add_metadata(chunk)
         if chunk.choices:
             choice = chunk.choices[0]
             self.finish_reason = choice.finish_reason or self.finish_reason
@@ -168,7 +172,6 @@ class StreamedAnswer:
     def _add_metadata(self, chunk: wire.Chunk) -> None:
         if chunk.error is not None:
             raise broken_off(chunk.error, self.text)
-        self.model = chunk.model or self.model
         self.usage = chunk.usage or self.usage
         if chunk.warning:
             self.warnings += [chunk.warning] if isinstance(chunk.warning, str) else chunk.warning
@@ -188,11 +191,6 @@ class StreamedAnswer:
         else:
             self._fresh.append(text)
             self._size += len(text)
-        self._check_size()
-
-    def _check_size(self) -> None:
-        if self._size > self._max_bytes:
-            raise self._broken(f"it has more than the {self._max_bytes:,} bytes that this server takes")
 
     def _add_fresh(self) -> None:
         """Add the pieces of one read without secrets, but for an end that may be the beginning of one."""
@@ -216,4 +214,3 @@ class StreamedAnswer:
             self._tool_names[index].append(name)
             self._tool_arguments[index].append(arguments)
             self._size += len(name) + len(arguments)
-        self._check_size()

@@ -162,7 +162,7 @@ def _encode(key: CacheKey, completion: Completion, now: float) -> CachedCompleti
     """Encode an answer to be given again, at no cost."""
     metadata = replace(completion.metadata, from_cache=True, cache_age_seconds=0.0, cost_usd=0.0)
     completion = replace(completion, metadata=metadata)
-    result = completion.to_json(NEWEST_HANDSHAKE)
+    result = completion.to_result(NEWEST_HANDSHAKE).result
     # Counted: what was asked, the answer, and its result, which holds the answer once more.
     calls = completion.tool_calls or ()
     characters = len(completion.content) + sum(len(call.function.arguments) for call in calls)

@@ -141,6 +141,8 @@ _TRACE_STATE = re.compile(r"[\x20-\x7e]{1,512}")
 
 def _carry_on(trace: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Return the headers with which the API is a part of the caller's trace; what is odd is left out."""
+    if not trace:
+        return ()
     parent, state = trace.get("traceparent", ""), trace.get("tracestate", "")
     if not _TRACE_PARENT.fullmatch(parent):
         return ()

@@ -22,7 +22,7 @@ from bridgehead.runtime.timing import Clock
 
 from ..api.client import Report, TimeLimit
 from ..api.refusals import list_models, unknown_model
-from ..completion import Completion, Metadata
+from ..completion import Completion
 from ..errors import MercuryError, format_seconds
 from . import response_format
 from .audit import Audit
@@ -110,6 +110,7 @@ class Completer:
 
     def _note_hit(self, call: Call, context: Context[Any], completion: Completion) -> None:
         self._usage.count_hit(call.model, call.client)
+        context.annotate(describe_call(call, completion))
         self._audit.begin(context, call.tool, call).end("ok", 0.0, completion)
 
     # --- from the API --------------------------------------------------------------------------------------
@@ -127,6 +128,7 @@ class Completer:
             response_format.check_content(call.response_format, completion)
         except MercuryError as error:
             self._count_failure(call)
+            context.annotate({**describe_call(call), "error.type": error.code})
             entry.end(error.code, self._clock.monotonic() - started)
             if error.code in ("MODEL_NOT_FOUND", "MODEL_NOT_SUITABLE"):
                 await self._name_able_models(call, error)
@@ -138,6 +140,7 @@ class Completer:
         if call.cache != "bypass" and self._cache.is_enabled:
             self._cache.store(call.cache_key, completion)
         entry.end("ok", self._clock.monotonic() - started, completion)
+        context.annotate(describe_call(call, completion))
         return completion
 
     def _can_share(self, call: Call) -> bool:
@@ -155,9 +158,13 @@ class Completer:
 
     def _route(self, call: Call) -> list[Target]:
         """Return where a call goes; without a key for that it is refused before anything else."""
-        targets = [Target(target.provider, target.model or call.model) for target in self._routes.find(call)]
-        call.turn_to(targets[0])
-        self._providers[targets[0].provider].keys.pick()
+        if self._routes.routes:
+            found = self._routes.find(call)
+            targets = [Target(target.provider, target.model or call.model) for target in found]
+            call.turn_to(targets[0])
+        else:
+            targets = [Target(call.provider, call.model)]
+        self._providers[call.provider].keys.pick()
         return targets
 
     async def _name_able_models(self, call: Call, error: MercuryError) -> None:
@@ -178,7 +185,8 @@ class Completer:
                 if not _can_fall_back(error):
                     raise
                 _log.warn("falling back", provider=target.provider, code=error.code, tool=call.tool)
-        call.turn_to(last)
+        if others:
+            call.turn_to(last)
         return await self._send_to(call, deadline, report, retries=True)
 
     async def _send_to(
@@ -229,7 +237,12 @@ class Completer:
             raise
         provider.breaker.record_success()
         provider.problem = ""
-        completion.metadata.cost_usd = await _price(provider, completion.metadata, call.model)
+        cost = provider.catalogue.price(completion.metadata, call.model)
+        if cost is None and completion.metadata.usage.total_tokens:
+            # The first answer of a process may come before the prices.
+            await provider.catalogue.wait_for_prices()
+            cost = provider.catalogue.price(completion.metadata, call.model)
+        completion.metadata.cost_usd = cost
         if self._routes.routes:
             completion.metadata.provider = provider.name
         self._settle(hold, completion)
@@ -349,17 +362,22 @@ def _price_worst_case(call: Call, provider: Provider, most: int | None) -> float
     return provider.catalogue.worst_cost(call.model, len(call.body), most)
 
 
-async def _price(provider: Provider, metadata: Metadata, model: str) -> float | None:
-    """Return what an answer cost; the first one of a process may come before the prices."""
-    cost = provider.catalogue.price(metadata, model)
-    if cost is None and metadata.usage.total_tokens:
-        await provider.catalogue.wait_for_prices()
-        cost = provider.catalogue.price(metadata, model)
-    return cost
-
-
 def _can_fall_back(error: MercuryError) -> bool:
     """Tell whether another provider may be asked: nothing was answered, and nothing can have been billed."""
     if error.may_be_billed or error.code in ("TIMEOUT", "BUDGET_EXCEEDED"):
         return False
     return error.is_transient or error.is_outage or error.code in _FALL_BACK
+
+
+def describe_call(call: Call, completion: Completion | None = None) -> dict[str, object]:
+    """Describe a call in the words of OpenTelemetry's conventions for GenAI."""
+    about: dict[str, object] = {"gen_ai.provider.name": call.provider, "gen_ai.request.model": call.model}
+    if completion is None:
+        return about
+    told = completion.metadata
+    about["gen_ai.response.model"] = told.model
+    about["gen_ai.usage.input_tokens"] = told.usage.prompt_tokens
+    about["gen_ai.usage.output_tokens"] = told.usage.completion_tokens
+    if told.cost_usd is not None:
+        about["bridgehead.cost_usd"] = told.cost_usd
+    return about

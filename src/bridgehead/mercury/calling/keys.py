@@ -46,9 +46,12 @@ class Keys:
 
     def pick(self) -> str:
         """Return the first usable key, or the one whose cool-down ends first."""
-        self._refresh()
+        if self._file is not None:
+            self._refresh()
         if not self._aside:
             raise _missing(self._file)
+        if len(self._aside) == 1:  # an only key is never put aside
+            return next(iter(self._aside))
         now = self._clock.monotonic()
         return min(self._aside, key=lambda key: max(0.0, self._aside[key] - now))
 

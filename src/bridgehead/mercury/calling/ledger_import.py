@@ -15,10 +15,10 @@ from filelock import FileLock, Timeout
 from msgspec import Struct
 
 from bridgehead.runtime.errors import StorageError
+from bridgehead.runtime.stores import sqlite
 
 from .budget import commit_money
 from .usage import UsageCounts, add_usage
-from .usage_store import BUSY_SECONDS, transaction
 
 OLD_FILE = "today.json"
 IMPORTED_FILE = "today.json.imported"
@@ -41,7 +41,7 @@ def import_ledger(connection: sqlite3.Connection, folder: Path) -> None:
         return
     try:
         # The lock of version 0.1: a process of it that still runs must not write in between.
-        with FileLock(folder / "today.lock", timeout=BUSY_SECONDS, mode=0o600):
+        with FileLock(folder / "today.lock", timeout=sqlite.BUSY_SECONDS, mode=0o600):
             data = path.read_bytes()
             _add(connection, msgspec.json.decode(data, type=Day), sha256(data).hexdigest())
             path.replace(folder / IMPORTED_FILE)
@@ -55,7 +55,7 @@ def import_ledger(connection: sqlite3.Connection, folder: Path) -> None:
 
 
 def _add(connection: sqlite3.Connection, day: Day, digest: str) -> None:
-    with transaction(connection):
+    with sqlite.transaction(connection):
         is_new = connection.execute("INSERT OR IGNORE INTO imported VALUES (?)", (digest,)).rowcount
         if is_new:
             for model, counts in day.models.items():

@@ -13,7 +13,7 @@ when that one fails before it has answered and cannot have billed. Pure, but for
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 import msgspec
 from msgspec import Meta, Struct
@@ -22,8 +22,6 @@ from bridgehead.runtime.settings import SettingError
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from .call import Call
 
 MERCURY = "mercury"
 """The provider that the settings describe."""
@@ -59,6 +57,16 @@ class ProviderEntry(Struct, forbid_unknown_fields=True, frozen=True):
     models: dict[str, ModelTerms] = {}
 
 
+class Routed(Protocol):
+    """A call as far as routes look at it."""
+
+    model: str
+    tool: str
+    client: str
+    body: bytes
+    is_model_named: bool
+
+
 class Target(Struct, frozen=True):
     """A model of a provider; an empty model is the one that was asked for."""
 
@@ -81,7 +89,7 @@ class Route(Struct, forbid_unknown_fields=True, frozen=True):
         """Where calls go, in the order in which they are tried."""
         return [Target(provider, model) for provider, _, model in (place.partition("/") for place in self.to)]
 
-    def fits(self, call: Call) -> bool:
+    def fits(self, call: Routed) -> bool:
         """Tell whether a call takes this route. One without a model is for calls that name none."""
         if call.is_model_named and not self.model:
             return False
@@ -107,7 +115,7 @@ class Routes(Struct, forbid_unknown_fields=True, frozen=True):
         names = (route.model for route in self.routes if route.model and not set("*?[") & set(route.model))
         return tuple(dict.fromkeys(names))
 
-    def find(self, call: Call) -> list[Target]:
+    def find(self, call: Routed) -> list[Target]:
         """Return where a call goes: the model of the settings' own provider where no route fits."""
         route = next((route for route in self.routes if route.fits(call)), None)
         return [Target(MERCURY, "")] if route is None else route.targets

@@ -61,9 +61,15 @@ class UsageCounts(Struct):
 
     def add(self, other: UsageCounts) -> None:
         """Add another one to this one."""
-        for name in self.__struct_fields__:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.cost_usd = round(self.cost_usd, 12)  # sums of such small numbers have noise at the end
+        self.calls += other.calls
+        self.errors += other.errors
+        self.cache_hits += other.cache_hits
+        self.prompt_tokens += other.prompt_tokens
+        self.completion_tokens += other.completion_tokens
+        self.total_tokens += other.total_tokens
+        self.unpriced += other.unpriced
+        # Sums of such small numbers have noise at the end.
+        self.cost_usd = round(self.cost_usd + other.cost_usd, 12)
 
 
 DIMENSIONS = ("day", "model", "client")
@@ -112,16 +118,17 @@ class Usage:
         store.add_source(self)
         self._models: dict[str, UsageCounts] = {}
         self._unwritten: dict[Key, UsageCounts] = {}
+        self._recent: dict[Key, UsageCounts] = {}
+        """Answers of the API that are in neither of the two yet: each is added up once, not twice."""
         self._hits: dict[tuple[str, str], int] = {}
-        """Answers from the cache by model and client that are in neither of the two yet."""
+        """Answers from the cache by model and client that are in neither of the two either."""
         self._unpriced: deque[tuple[Key, Metadata]] = deque(maxlen=MAX_UNPRICED)
         """Answers that came before the prices; they are priced when those come."""
 
     @property
     def models(self) -> dict[str, UsageCounts]:
         """By model, since the start."""
-        self._count_hits()
-        self._price_late()
+        self._gather()
         return self._models
 
     def count(self, model: str, client: str, counts: UsageCounts) -> None:
@@ -131,18 +138,29 @@ class Usage:
     def count_answer(self, model: str, client: str, metadata: Metadata) -> None:
         """Add a call that the API answered; one without a cost is priced when that is known."""
         used, cost = metadata.usage, metadata.cost_usd
-        counts = UsageCounts(
-            calls=1,
-            prompt_tokens=used.prompt_tokens,
-            completion_tokens=used.completion_tokens,
-            total_tokens=used.total_tokens,
-            cost_usd=cost or 0.0,
-            unpriced=0 if cost is not None else 1,
-        )
         key = (self._store.today, model, client)
-        self._add(key, counts)
-        if cost is None and used.total_tokens:
-            self._unpriced.append((key, metadata))
+        counts = self._recent.get(key)
+        if counts is None:
+            counts = self._recent[key] = UsageCounts()
+        counts.calls += 1
+        counts.prompt_tokens += used.prompt_tokens
+        counts.completion_tokens += used.completion_tokens
+        counts.total_tokens += used.total_tokens
+        if cost is not None:
+            counts.cost_usd += cost
+        else:
+            counts.unpriced += 1
+            if used.total_tokens:
+                self._unpriced.append((key, metadata))
+        self._store.write_soon()
+
+    def _gather(self) -> None:
+        """Add everything that was only noted to both sums."""
+        recent, self._recent = self._recent, {}
+        for key, counts in recent.items():
+            self._add(key, counts)
+        self._count_hits()
+        self._price_late()
 
     def _price_late(self) -> None:
         for _ in range(len(self._unpriced)):
@@ -185,8 +203,7 @@ class Usage:
 
     def take(self) -> tuple[Work[None], Callable[[], None]] | None:
         """Hand the counts over that are not written yet."""
-        self._count_hits()
-        self._price_late()
+        self._gather()
         if not self._unwritten:
             return None
         taken, self._unwritten = self._unwritten, {}

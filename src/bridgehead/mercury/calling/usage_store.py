@@ -3,19 +3,16 @@
 It runs on one thread of its own, never on the event loop. What waits while a transaction is being written
 goes into the next one together: forty reservations at once cost one flush, not forty.
 
-WAL, because readers then never wait for a writer. `synchronous=FULL`, because in WAL mode only that flushes
-each commit: money that was reserved stays reserved after a power cut. `NORMAL` would survive SIGKILL alone.
+Every commit is flushed: money that was reserved stays reserved after a power cut.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import sqlite3
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -24,6 +21,7 @@ from msgspec import Struct
 
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import StorageError
+from bridgehead.runtime.stores import sqlite
 from bridgehead.runtime.timing import Clock
 
 T = TypeVar("T")
@@ -31,7 +29,6 @@ Work = Callable[[sqlite3.Connection], T]
 """Something done inside a transaction. It raises `Refusal` before it has changed anything, or nothing."""
 
 FILE = "usage.sqlite3"
-BUSY_SECONDS = 10.0
 WRITE_SECONDS = 2.0
 """How long counts and corrections may wait before they are written."""
 MAX_BATCH = 256
@@ -40,8 +37,7 @@ MAX_CLIENTS = 256
 """Clients that are told apart on one day."""
 OTHER_CLIENTS = "(others)"
 _VERSION = 1
-_MAX_WAL_BYTES = 4 * 1024 * 1024
-_RETRY_SECONDS = 0.02
+_DAY_SECONDS = 24 * 60 * 60
 _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS usage (
         day TEXT NOT NULL,
@@ -65,7 +61,6 @@ _SCHEMA = (
     ) WITHOUT ROWID""",
     "CREATE TABLE IF NOT EXISTS clients (day TEXT, client TEXT, PRIMARY KEY (day, client)) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS imported (hash TEXT PRIMARY KEY) WITHOUT ROWID",
-    f"PRAGMA user_version = {_VERSION}",
 )
 
 _log = logs.logger("mercury.usage")
@@ -108,16 +103,24 @@ class UsageStore:
         self._connection: sqlite3.Connection | None = None
         self._inode = 0
         self._pruned_on = ""
+        self._day = (-1, "")
+        """The UTC day as a number and as text: asked for with every call, and new once a day."""
         self._thread: ThreadPoolExecutor | None = None
         self._sources: list[Source] = []
         self._waiting: list[tuple[Work[Any], asyncio.Future[Any]]] = []
         self._committing: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._is_due = False
+        """Whether what the sources have is to be written now."""
 
     @property
     def today(self) -> str:
         """The UTC day."""
-        return datetime.fromtimestamp(self._clock.now(), UTC).date().isoformat()
+        now = self._clock.now()
+        number = int(now // _DAY_SECONDS)
+        if number != self._day[0]:
+            self._day = number, datetime.fromtimestamp(now, UTC).date().isoformat()
+        return self._day[1]
 
     def add_source(self, source: Source) -> None:
         """Write what somebody gathers with every transaction."""
@@ -142,7 +145,7 @@ class UsageStore:
         """Write what is left, and close the file."""
         self._begin()
         if self._committing is not None:
-            await asyncio.wait([self._committing], timeout=BUSY_SECONDS)
+            await asyncio.wait([self._committing], timeout=sqlite.BUSY_SECONDS)
         if self._thread is not None:
             thread, self._thread = self._thread, None
             await asyncio.get_running_loop().run_in_executor(thread, self._disconnect)
@@ -154,14 +157,19 @@ class UsageStore:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        self._is_due = True
         if self._committing is None:
             self._committing = asyncio.create_task(self._commit_all())
 
     async def _commit_all(self) -> None:
         try:
             is_working = True
-            while batch := self._next_batch(with_sources=is_working):
-                is_working = await self._commit_batch(batch)
+            # What is counted while a transaction is written waits for its own time. Calls that follow each
+            # other would else keep the disk busy with one transaction after the other.
+            while self._is_due or self._waiting:
+                self._is_due = False
+                if batch := self._next_batch(with_sources=is_working):
+                    is_working = await self._commit_batch(batch)
         finally:
             self._committing = None
 
@@ -193,7 +201,7 @@ class UsageStore:
         """Do a batch of work in one transaction, which is on the disk when this returns."""
         try:
             connection = self._connect()
-            with transaction(connection):
+            with sqlite.transaction(connection):
                 self._prune(connection)
                 return [_attempt(work, connection) for work in works]
         except (sqlite3.Error, OSError, StorageError) as problem:
@@ -210,7 +218,7 @@ class UsageStore:
                 if path.stat().st_ino == self._inode:
                     return self._connection
             self._disconnect()
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # SQLite would let others read it
+        sqlite.create_private(path)
         self._connection = open_database(path)
         self._inode = path.stat().st_ino
         self._on_open(self._connection, folder)
@@ -241,58 +249,9 @@ class UsageStore:
         )
 
 
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Do what follows in one transaction: committed at its end, or rolled back where something is raised."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        with suppress(sqlite3.Error):  # the first problem is the one to tell
-            connection.execute("ROLLBACK")
-        raise
-
-
 def open_database(path: Path) -> sqlite3.Connection:
-    """Open the file, and make its tables where it is new. Transactions are the caller's to begin and end."""
-    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
-    try:
-        _use_wal(connection)
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute(f"PRAGMA journal_size_limit={_MAX_WAL_BYTES}")
-        _make_tables(connection, path)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _make_tables(connection: sqlite3.Connection, path: Path) -> None:
-    found = connection.execute("PRAGMA user_version").fetchone()[0]
-    if found > _VERSION:
-        raise StorageError(
-            f"The usage database {path} was written by a newer version of Bridgehead.",
-            next_step="Use that version, or set BRIDGEHEAD_STATE_DIR to another folder.",
-        )
-    if found < _VERSION:
-        with transaction(connection):
-            for statement in _SCHEMA:
-                connection.execute(statement)
-
-
-def _use_wal(connection: sqlite3.Connection) -> None:
-    # Changing the mode does not wait for others, as everything else does: two processes may begin at once.
-    deadline = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-        except sqlite3.OperationalError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(_RETRY_SECONDS)
-        else:
-            return
+    """Open the file, and make its tables where it is new."""
+    return sqlite.open_database(path, _SCHEMA, _VERSION, what="usage database")
 
 
 def counted_client(connection: sqlite3.Connection, day: str, client: str) -> str:

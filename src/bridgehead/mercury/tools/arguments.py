@@ -13,6 +13,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from bridgehead.mcp import Arguments
 
 LONGEST_TIMEOUT_MS = 3_600_000
+GRACE_SECONDS = 5.0
+"""How long a completion may take to be answered as a call, where the client could take a task instead."""
+BATCH_GRACE_SECONDS = 2.0
+"""The same for many prompts, which take longer than most clients wait."""
 
 Model = Annotated[str, Meta(min_length=1, description="See mercury_list_models")]
 Temperature = Annotated[float, Meta(ge=0, le=2)]

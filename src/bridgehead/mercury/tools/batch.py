@@ -17,7 +17,7 @@ from ..calling.service import Service
 from ..completion import Completion
 from ..errors import ErrorBody, MercuryError, describe
 from ..settings import MercurySettings
-from .arguments import Chat, ChatMessage, ChatOptions
+from .arguments import BATCH_GRACE_SECONDS, Chat, ChatMessage, ChatOptions
 
 BATCH = "mercury_batch"
 MOST_PROMPTS = 500
@@ -75,6 +75,8 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         paid=True,
         open_world=True,
         defaults={"model": settings.model},
+        task="optional",
+        task_grace_seconds=BATCH_GRACE_SECONDS,
     )(run)
 
 

@@ -12,7 +12,7 @@ from ..calling.service import Service
 from ..completion import Completion
 from ..errors import MercuryError
 from ..settings import MercurySettings
-from .arguments import CallArguments, CompletionArguments, Edit, Fim
+from .arguments import GRACE_SECONDS, CallArguments, CompletionArguments, Edit, Fim
 from .chat import complete_call
 
 FIM_COMPLETION = "mercury_fim_completion"
@@ -33,6 +33,8 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         paid=True,
         open_world=True,
         defaults={"model": settings.fim_model or settings.model},
+        task="optional",
+        task_grace_seconds=GRACE_SECONDS,
     )(fill_in)
     bridge.tool(
         "Edit code with a prompt that carries the API's own tags. mercury_apply_edit and mercury_next_edit "
@@ -43,6 +45,8 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         paid=True,
         open_world=True,
         defaults={"model": settings.edit_model or settings.model},
+        task="optional",
+        task_grace_seconds=GRACE_SECONDS,
     )(edit)
 
 

@@ -17,7 +17,7 @@ from ..calling.service import Service
 from ..completion import Completion
 from ..errors import MercuryError
 from ..settings import MercurySettings
-from .arguments import CompletionArguments
+from .arguments import GRACE_SECONDS, CompletionArguments
 from .code import complete_code
 
 APPLY_EDIT = "mercury_apply_edit"
@@ -135,6 +135,8 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         paid=True,
         open_world=True,
         defaults=defaults,
+        task="optional",
+        task_grace_seconds=GRACE_SECONDS,
     )(apply_edit)
     bridge.tool(
         "Predict the next edit of a file, from the cursor and the edits before. Returns the region as it is "
@@ -145,6 +147,8 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         paid=True,
         open_world=True,
         defaults=defaults,
+        task="optional",
+        task_grace_seconds=GRACE_SECONDS,
     )(next_edit)
 
 

@@ -31,7 +31,7 @@ class Progress:
     def __init__(self, context: Context[Any], heartbeat: float) -> None:
         self._context = context
         self._heartbeat = heartbeat
-        self._is_wanted = context.progress_token is not None
+        self._is_wanted = context.wants_progress
         self._loop = asyncio.get_running_loop()
         self._last = self._loop.time()
         self._count = 0

@@ -23,6 +23,7 @@ _LATE_SECONDS = 0.25
 """How late a busy event loop may notice a close."""
 _FINAL = 200
 _HEADER_SIGNS = len(": \r\n")
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _HEAD_TOO_LARGE = f"the head of the response has more than {MAX_HEAD_BYTES} bytes"
 
 
@@ -62,7 +63,6 @@ class Connection(asyncio.Protocol):
         """Bytes since the last piece of a body: a head, or what a peer sends in its place without end."""
         self._sent_at = 0.0
         self._requests = 0
-        self._head_bytes = 0
         self._has_spoken = False
         self._has_news = False
         self._writable: asyncio.Future[None] | None = None
@@ -94,7 +94,7 @@ class Connection(asyncio.Protocol):
         response = self._response = Response(self)
         self._is_bodiless = request.method == "HEAD"
         self._has_spoken = False
-        self._unstructured = self._head_bytes = 0
+        self._unstructured = 0
         self._requests += 1
         self._sent_at = self._loop.time()
         self._is_sent = isinstance(request.body, bytes)
@@ -106,14 +106,14 @@ class Connection(asyncio.Protocol):
         body = request.body
         if not isinstance(body, bytes):
             lines.append("Transfer-Encoding: chunked\r\n")
-        elif body or request.method in {"POST", "PUT", "PATCH"}:
+        elif body or request.method in _WITH_BODY:
             lines.append(f"Content-Length: {len(body)}\r\n")
-        own = f"{request.method} {request.target} HTTP/1.1\r\n{''.join(lines)}"
+        own = "".join(lines)
+        start = f"{request.method} {request.target}"
         # Nobody may end a line for us: a header from elsewhere would become two, or a second request.
-        if not own.count("\r") == own.count("\n") == len(lines) + 1:
+        if "\r" in start or "\n" in start or not own.count("\r") == own.count("\n") == len(lines):
             raise ValueError("a request's target and headers cannot contain line breaks")
-        line, _, rest = own.partition("\r\n")
-        head = f"{line}\r\n{self._fixed_headers}{rest}\r\n".encode("latin-1")
+        head = f"{start} HTTP/1.1\r\n{self._fixed_headers}{own}\r\n".encode("latin-1")
         return head + body if isinstance(body, bytes) else head
 
     async def send_body(self, pieces: AsyncIterable[bytes]) -> None:
@@ -180,6 +180,8 @@ class Connection(asyncio.Protocol):
         if self._unstructured > MAX_HEAD_BYTES and not response.is_complete:
             self.abandon(_HEAD_TOO_LARGE)
         if self._has_news:  # a reader's time limit starts anew with each wake, so only for what it can use
+            if response.pieces:
+                response.count(len(data))
             response.wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -222,12 +224,10 @@ class Connection(asyncio.Protocol):
             self._refuse("the other side sent two responses to one request")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; trailers, which come after the head, are counted but not kept."""
-        self._head_bytes += len(name) + len(value) + _HEADER_SIGNS
-        if self._head_bytes > MAX_HEAD_BYTES:
-            self._refuse(_HEAD_TOO_LARGE)
-        if self._response is not None and not self._response.has_head:
-            self._response.headers.append((name.lower(), value))
+        """Take a header; trailers, which come after the head, are not kept."""
+        response = self._response
+        if response is not None and not response.has_head:
+            response.headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
         """Take the end of a head, unless it is that of an informational response."""
@@ -238,32 +238,38 @@ class Connection(asyncio.Protocol):
         if response.status < _FINAL:
             response.headers = []
             return
+        # Only where more than a head may have arrived so far is it worth counting what is one.
+        if self._unstructured > MAX_HEAD_BYTES and _count_bytes(response.headers) > MAX_HEAD_BYTES:
+            self._refuse(_HEAD_TOO_LARGE)
         response.has_head = self._has_news = True
         self._unstructured = 0
         if self._is_bodiless:
-            self._complete(response)
+            self.on_message_complete()
 
     def on_body(self, piece: bytes) -> None:
         """Take a piece of the body."""
         self._unstructured = 0
-        if self._response is not None and not self._response.is_complete:
+        response = self._response
+        if response is not None and not response.is_complete:
             self._has_news = True
-            self._response.add(piece)
+            response.pieces.append(piece)
 
     def on_message_complete(self) -> None:
         """Take the end of the response."""
-        if self._response is not None and self._response.has_head:
-            self._complete(self._response)
-
-    def _complete(self, response: Response) -> None:
-        response.is_complete = self._has_news = True
-        self._is_kept_alive = self._parser.should_keep_alive()
+        response = self._response
+        if response is not None and response.has_head:
+            response.is_complete = self._has_news = True
+            self._is_kept_alive = self._parser.should_keep_alive()
 
     def _refuse(self, why: str) -> None:
         """Stop the parser; what it raises for this is caught where it is fed."""
         failure = ConnectionBroken(why)
         self._lose(failure)
         raise failure
+
+
+def _count_bytes(headers: list[tuple[bytes, bytes]]) -> int:
+    return sum(len(name) + len(value) + _HEADER_SIGNS for name, value in headers)
 
 
 def _ends_with_connection(response: Response) -> bool:

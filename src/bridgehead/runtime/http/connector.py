@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -27,7 +28,12 @@ class Connector:
     """Makes connections to one origin."""
 
     def __init__(
-        self, url: str, seconds: float, proxy: Proxy | None = None, unix_socket: Path | None = None
+        self,
+        url: str,
+        seconds: float,
+        proxy: Proxy | None = None,
+        unix_socket: Path | None = None,
+        headers: Iterable[tuple[str, str]] = (),
     ) -> None:
         parts = urlsplit(url)
         self._is_secure = parts.scheme == "https"
@@ -39,7 +45,8 @@ class Connector:
         self._tls: ssl.SSLContext | None = None
         self._loop = asyncio.get_running_loop()
         authority = parts.netloc.rpartition("@")[2]
-        self._fixed_headers = f"Host: {authority}\r\n"
+        own = "".join(f"{name}: {value}\r\n" for name, value in headers)
+        self._fixed_headers = f"Host: {authority}\r\n{own}"
         self.base = parts.path
         """What every target begins with."""
         if proxy is not None and not self._is_secure:  # it sees the requests, and must know whom they are for

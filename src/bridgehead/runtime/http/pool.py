@@ -37,8 +37,9 @@ class Pool:
         max_connections: int = DEFAULT_CONNECTIONS,
         proxy: Proxy | None = None,
         unix_socket: Path | None = None,
+        headers: Iterable[tuple[str, str]] = (),
     ) -> None:
-        self._connector = Connector(url, connect_seconds, proxy, unix_socket)
+        self._connector = Connector(url, connect_seconds, proxy, unix_socket, headers)
         self._room = asyncio.Semaphore(max_connections)
         self._idle: list[Connection] = []
         self._loop = asyncio.get_running_loop()

@@ -40,7 +40,8 @@ class Response:
         self._loop = asyncio.get_running_loop()
         self._source = source
         self._waiter: asyncio.Future[None] | None = None
-        self._pieces: list[bytes] = []
+        self.pieces: list[bytes] = []
+        """What has come of the body and was not read yet; the connection adds to it."""
         self._unread = 0
         self._is_paused = False
         self._failure: Exception | None = None
@@ -62,14 +63,14 @@ class Response:
 
         Raises `ConnectionBroken` and `TimeoutError`.
         """
-        while not self._pieces:
+        while not self.pieces:
             if self.is_complete:
                 return b""
             if self._failure is not None:
                 raise self._failure
             await self._wait(seconds)
-        data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
-        self._pieces.clear()
+        data = self.pieces[0] if len(self.pieces) == 1 else b"".join(self.pieces)
+        self.pieces.clear()
         self._unread = 0
         if self._is_paused:
             self._is_paused = False
@@ -78,9 +79,10 @@ class Response:
 
     async def read_body(self, max_bytes: int, seconds: float | None = None) -> bytes:
         """Return the whole body, waiting this long for each piece; raises `BodyTooLarge` as well."""
-        length = self.header("content-length")
-        if length is not None and int(length) > max_bytes and not self.is_complete:
-            raise BodyTooLarge(max_bytes)
+        if not self.is_complete:
+            length = self.header("content-length")
+            if length is not None and int(length) > max_bytes:
+                raise BodyTooLarge(max_bytes)
         pieces: list[bytes] = []
         size = 0
         while piece := await self.read(seconds):
@@ -88,6 +90,8 @@ class Response:
             if size > max_bytes:
                 raise BodyTooLarge(max_bytes)
             pieces.append(piece)
+            if self.is_complete and not self.pieces:  # nothing follows, so nobody is asked once more
+                break
         return b"".join(pieces)
 
     # --- what the connection calls -------------------------------------------------------------------------
@@ -99,10 +103,9 @@ class Response:
                 raise self._failure
             await self._wait(None)
 
-    def add(self, piece: bytes) -> None:
-        """Take a piece of the body."""
-        self._pieces.append(piece)
-        self._unread += len(piece)
+    def count(self, size: int) -> None:
+        """Count what arrived, framing included; too much that is unread holds the other side back."""
+        self._unread += size
         if self._unread > MAX_UNREAD and not self._is_paused:
             self._is_paused = True
             self._source.pause_reading()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..directories import ReplicaSettings
     from .redis import Redis
 
-__all__ = ["Script", "StoreError", "StoreUnavailable", "migrations", "open_redis", "postgres"]
+__all__ = ["Script", "StoreError", "StoreUnavailable", "migrations", "open_redis", "postgres", "sqlite"]
 
 
 class StoreError(BridgeError):

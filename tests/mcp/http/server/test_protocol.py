@@ -328,9 +328,7 @@ async def test_a_client_that_does_not_read_is_not_read_from_and_then_gets_everyt
         assert not sending.done()
         answers, rest = 0, b""
         async with asyncio.timeout(PATIENCE):
-            while answers < count:
+            while answers < count or b"e" * 5_000 not in rest:
                 *whole, rest = (rest + await loop.sock_recv(client, 1024 * 1024)).split(b"HTTP/1.1 200 OK")
                 answers += len(whole)
-                if answers == count:
-                    assert b"e" * 5_000 in rest
             await sending

@@ -15,13 +15,10 @@ from collections import Counter, deque
 from collections.abc import Callable, Container
 from email.utils import formatdate
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ..message import Handler
 from .parser import Malformed
-
-if TYPE_CHECKING:
-    from .protocol import Http1Protocol
 
 SWEEP_SECONDS = 1.0
 LINGER_SECONDS = 0.5
@@ -52,6 +49,33 @@ _TOO_MANY = Malformed(503, "connections", b"Too many connections")
 _TOO_MANY_FROM_ADDRESS = Malformed(503, "connections", b"Too many connections from your address")
 
 
+class OpenConnection(Protocol):
+    """A connection that is counted here, closed when it idles, and ended with the server."""
+
+    address: str
+    transport: asyncio.Transport
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing has come in that is not answered."""
+
+    @property
+    def running(self) -> asyncio.Task[None] | None:
+        """What runs for its client."""
+
+    def end(self) -> None:
+        """Close behind the response to the last request."""
+
+    def close(self) -> None:
+        """Close, with everything written that is still to be."""
+
+    def close_if_idle(self, before: float) -> None:
+        """Close if nothing has happened since then."""
+
+    def go_on(self) -> None:
+        """Take a turn: parse what was put aside, and serve one request."""
+
+
 class Connections:
     """The open connections of one server."""
 
@@ -77,16 +101,16 @@ class Connections:
         """Addresses that speak for many clients, as a proxy does."""
         self.by_address: Counter[str] = Counter() if by_address is None else by_address
         self.keep_alive_seconds = keep_alive_seconds
-        self._open: set[Http1Protocol] = set()
+        self._open: set[OpenConnection] = set()
         self.handshakes: set[asyncio.Task[None]] = set()
         """The connections that still agree on TLS."""
         self._left_behind: set[asyncio.Task[None]] = set()
         """What still runs for clients that are gone."""
         self.work = 0
         """What was taken up in this turn of the loop, in bytes."""
-        self._newcomers: deque[Http1Protocol] = deque()
+        self._newcomers: deque[OpenConnection] = deque()
         """Connections in line with the first thing they ask for."""
-        self._in_line: deque[Http1Protocol] = deque()
+        self._in_line: deque[OpenConnection] = deque()
         """Connections in line with what they have asked for beside it."""
         self._is_turning = False
         self._all_closed: asyncio.Future[None] | None = None
@@ -98,7 +122,7 @@ class Connections:
         """Whether there is no room for another connection."""
         return self._most is not None and len(self._open) + len(self.handshakes) >= self._most
 
-    def enter(self, connection: Http1Protocol) -> Malformed | None:
+    def enter(self, connection: OpenConnection) -> Malformed | None:
         """Count a connection in; returns how it is rejected where there is no room for it."""
         if self._most is not None and len(self._open) >= self._most:
             return _TOO_MANY
@@ -113,7 +137,7 @@ class Connections:
             self.loop.call_later(SWEEP_SECONDS, self._sweep)
         return None
 
-    def leave(self, connection: Http1Protocol, running: asyncio.Task[None] | None) -> None:
+    def leave(self, connection: OpenConnection, running: asyncio.Task[None] | None) -> None:
         """Count a connection out; what still runs for it is kept until it ends."""
         if connection in self._open:
             self._open.discard(connection)
@@ -133,7 +157,7 @@ class Connections:
         self.work += size + _WORK_OF_REQUEST
         return self.work > WORK_A_TURN and self.work > size + _WORK_OF_REQUEST
 
-    def wait_for_turn(self, connection: Http1Protocol, *, is_fresh: bool) -> None:
+    def wait_for_turn(self, connection: OpenConnection, *, is_fresh: bool) -> None:
         """Let a connection go on when it is its turn; fresh is one that has had none lately."""
         (self._newcomers if is_fresh else self._in_line).append(connection)
         if not self._is_turning:

@@ -15,7 +15,6 @@ from ..message import repeats_singleton
 
 if TYPE_CHECKING:
     from ..message import HeaderPairs
-    from .request import Http1Request
 
 MOST_HEAD_BYTES = 64 * 1024
 _MOST_RAW_HEAD_BYTES = 2 * MOST_HEAD_BYTES
@@ -27,6 +26,8 @@ SLICE_BYTES = 2 * 1024
 """What is parsed at a time while heads come in: about 0.4 ms of the smallest requests that there are."""
 BODY_SLICE_BYTES = 16 * 1024
 """The same while a body comes in: about 2 ms of chunks of one byte each."""
+MOST_UNREAD_BYTES = 256 * 1024
+"""Of a body, from which on no more is read from the client."""
 _MOST_FRAMING = 8
 """Bytes of framing that a byte of body may have: one-byte chunks need five."""
 
@@ -41,6 +42,18 @@ class Malformed(Exception):
         self.message = message
 
 
+class Incoming(Protocol):
+    """A request whose head is there, and whose body is coming in."""
+
+    headers: dict[bytes, bytes]
+
+    def take(self, piece: bytes) -> int:
+        """Take a piece of its body; returns how much of it is unread."""
+
+    def complete(self) -> None:
+        """Note that its body has ended."""
+
+
 class Sink(Protocol):
     """What gets the requests."""
 
@@ -52,14 +65,14 @@ class Sink(Protocol):
         *,
         is_http11: bool,
         keep_alive: bool,
-    ) -> Http1Request:
+    ) -> Incoming:
         """Take the head of a request."""
 
-    def take_body(self, request: Http1Request, piece: bytes) -> None:
-        """Take a piece of its body."""
+    def pause_reading(self) -> None:
+        """Take no more from the client: enough of a body is unread."""
 
-    def complete_request(self, request: Http1Request) -> None:
-        """Note that its body has ended."""
+    def end_request(self) -> None:
+        """Note that the last request that was begun is whole."""
 
 
 class RequestParser:
@@ -77,7 +90,7 @@ class RequestParser:
         self._plain_body_left = 0
         self.body_pieces = 0
         """How many pieces of bodies there were: what a slice costs is their number, not its length."""
-        self.incoming: Http1Request | None = None
+        self.incoming: Incoming | None = None
         """The request whose body is coming in."""
         self.is_in_head = False
         self.has_begun = False
@@ -94,7 +107,7 @@ class RequestParser:
         self._parse(data)
         if self.is_in_head:
             self._head_bytes += size
-            if self._head_bytes > _MOST_RAW_HEAD_BYTES:
+            if self._head_bytes > _MOST_RAW_HEAD_BYTES or len(self._headers) > MOST_HEADERS:
                 raise _HEAD_TOO_LARGE
         elif incoming is not None and self.incoming is incoming:
             body = self._body_bytes - body_before
@@ -157,8 +170,6 @@ class RequestParser:
         """Take one header; what comes behind a body is not one of the request's."""
         if self.incoming is None:
             self._headers.append((name.lower(), value))
-            if len(self._headers) > MOST_HEADERS:
-                raise _HEAD_TOO_LARGE
         else:
             self._framing_bytes += len(name) + len(value)
             if self._framing_bytes > MOST_HEAD_BYTES:
@@ -166,7 +177,7 @@ class RequestParser:
 
     def on_headers_complete(self) -> None:
         """Give the request on; it is served when its body is there, or when there is more of it than fits."""
-        if self._head_bytes > MOST_HEAD_BYTES - SLICE_BYTES:
+        if len(self._headers) > MOST_HEADERS or self._head_bytes > MOST_HEAD_BYTES - SLICE_BYTES:
             self._check_head()
         if not self._url.startswith(b"/"):
             self._take_absolute()
@@ -196,15 +207,19 @@ class RequestParser:
             self._headers.append((b"host", authority))
 
     def _check_head(self) -> None:
-        if len(self._url) + sum(len(name) + len(value) for name, value in self._headers) > MOST_HEAD_BYTES:
+        if (
+            len(self._headers) > MOST_HEADERS
+            or len(self._url) + sum(len(name) + len(value) for name, value in self._headers) > MOST_HEAD_BYTES
+        ):
             raise _HEAD_TOO_LARGE
 
     def on_body(self, body: bytes) -> None:
         """Give a piece of the body on."""
         self._body_bytes += len(body)
         self.body_pieces += 1
-        if self.incoming is not None:
-            self._sink.take_body(self.incoming, body)
+        request = self.incoming
+        if request is not None and request.take(body) > MOST_UNREAD_BYTES:
+            self._sink.pause_reading()
 
     def on_message_complete(self) -> None:
         """Note that the request is whole; where it offers an upgrade, its body is still to come."""
@@ -214,7 +229,8 @@ class RequestParser:
     def _complete(self) -> None:
         request, self.incoming = self.incoming, None
         if request is not None:
-            self._sink.complete_request(request)
+            request.complete()
+            self._sink.end_request()
 
 
 _MALFORMED = Malformed(400, "malformed", b"Not a valid HTTP request")

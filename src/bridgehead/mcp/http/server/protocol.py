@@ -11,14 +11,13 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING
 
-from .parser import SLICE_BYTES, Malformed, RequestParser
+from .parser import MOST_UNREAD_BYTES, SLICE_BYTES, Malformed, RequestParser
 from .request import STATUS_LINES, Http1Request
 
 if TYPE_CHECKING:
     from ..message import HeaderPairs
     from .connections import Connections
 
-MOST_UNREAD_BYTES = 256 * 1024
 MOST_UNWRITTEN_BYTES = 64 * 1024
 MOST_BACKLOG_BYTES = 64 * 1024
 """Bytes that wait to be parsed, from which on no more are read."""
@@ -148,11 +147,8 @@ class Http1Protocol(asyncio.Protocol):
                 self._parse_slices(memoryview(data))
         except Malformed as problem:
             self._reject(problem)
-        if parser.is_in_head:
-            if self._head_since is None:
-                self._head_since = self.loop.time()
-        else:
-            self._head_since = None
+        if parser.is_in_head and self._head_since is None:
+            self._head_since = self.loop.time()
         if self._queue:
             self.last_active = self.loop.time()
 
@@ -189,14 +185,8 @@ class Http1Protocol(asyncio.Protocol):
         self._queue.append(request)
         return request
 
-    def take_body(self, request: Http1Request, piece: bytes) -> None:
-        """Take a piece of a body, and no more from the client while too much of it is unread."""
-        if request.take(piece) > MOST_UNREAD_BYTES:
-            self.pause_reading()
-
-    def complete_request(self, request: Http1Request) -> None:
-        """Note that a body has ended; no more is read while a request waits behind another."""
-        request.complete()
+    def end_request(self) -> None:
+        """Note that a request is whole; no more is read while one waits behind another."""
         if len(self._queue) > 1:
             self.pause_reading()
 
@@ -206,7 +196,7 @@ class Http1Protocol(asyncio.Protocol):
             self._is_serving = True
             self._queue[0].start()
             self._is_serving = False
-        if self._has_more():
+        if (self._queue or self._backlog) and self._has_more():
             self._go_on_later()
 
     def _can_serve(self) -> bool:
@@ -303,8 +293,7 @@ class Http1Protocol(asyncio.Protocol):
         """Go on to the next request after a response, or close."""
         if self._queue and self._queue[0] is request:
             self._queue.popleft()
-        is_whole = request.is_complete or request.stream is None
-        if self._rejection is not None and not self._queue and not is_last and is_whole:
+        if self._rejection is not None and self._can_reject_behind(request, is_last=is_last):
             self._write_rejection(self._rejection)
         elif is_last or not request.is_complete:
             self.close()
@@ -314,6 +303,11 @@ class Http1Protocol(asyncio.Protocol):
                 self._go_on_later()
             else:
                 self.resume_reading()
+
+    def _can_reject_behind(self, request: Http1Request, *, is_last: bool) -> bool:
+        """Tell whether a rejection can follow the response to the last request before it."""
+        is_whole = request.is_complete or request.stream is None
+        return is_whole and not is_last and not self._queue
 
     # --- the end -------------------------------------------------------------------------------------------
 
@@ -327,8 +321,8 @@ class Http1Protocol(asyncio.Protocol):
             return
         self._rejection = problem
         self._backlog = b""
-        incoming = self._parser.incoming
-        if incoming is not None and self._queue:
+        if self._parser.incoming is not None and self._queue:
+            incoming = self._queue[-1]
             if incoming.task is None:
                 self._queue.pop()
             else:

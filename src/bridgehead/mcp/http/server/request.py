@@ -8,17 +8,53 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
+from functools import lru_cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from ..message import BODYLESS, ClientGone, HeaderPairs, Request, Response, ResponseStream
-
-if TYPE_CHECKING:
-    from .protocol import Http1Protocol
+from ..message import BODYLESS, ClientGone, Handler, HeaderPairs, Request, Response, ResponseStream
 
 log = logging.getLogger("bridgehead.mcp.http")
 
 STATUS_LINES = {s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\n".encode() for s in HTTPStatus}
+
+
+class Shared(Protocol):
+    """What the connections of a server have in common."""
+
+    handler: Handler
+
+    def date(self) -> bytes:
+        """Return the header line that says what time it is."""
+
+
+class Http1Connection(Protocol):
+    """The connection of a request: what it came in on, and what its response goes out on."""
+
+    scheme: str
+    address: str
+    is_ending: bool
+    loop: asyncio.AbstractEventLoop
+    writable: asyncio.Future[None] | None
+
+    @property
+    def connections(self) -> Shared:
+        """What it has in common with the others."""
+
+    def write(self, data: bytes) -> None:
+        """Write at the end of this turn of the loop."""
+
+    def close(self) -> None:
+        """Close, with everything written that is still to be."""
+
+    def resume_reading(self) -> None:
+        """Take more from the client."""
+
+    def is_last(self, request: Http1Request) -> bool:
+        """Tell whether the connection is closed behind the response to a request."""
+
+    def finish(self, request: Http1Request, *, is_last: bool) -> None:
+        """Go on to the next request after a response, or close."""
 
 
 class Http1Request(Request):
@@ -28,7 +64,7 @@ class Http1Request(Request):
 
     def __init__(
         self,
-        protocol: Http1Protocol,
+        protocol: Http1Connection,
         method: str,
         target: tuple[bytes, str, bytes],
         pairs: HeaderPairs,
@@ -100,7 +136,8 @@ class Http1Request(Request):
         else:  # grown in place from the second piece on: joining anew would cost their number squared
             self.body = bytearray(self.body)
             self.body += piece
-        self._wake()
+        if self._waiter is not None:
+            self._wake()
         return len(self.body)
 
     def complete(self) -> None:
@@ -108,7 +145,8 @@ class Http1Request(Request):
         if isinstance(self.body, bytearray):
             self.body = bytes(self.body)
         self.is_complete = True
-        self._wake()
+        if self._waiter is not None:
+            self._wake()
 
     def hang_up(self) -> None:
         """Note that the client is gone."""
@@ -144,21 +182,16 @@ class Http1Request(Request):
     def _respond(self, response: Response) -> None:
         """Send a whole response, in one piece."""
         status, body, headers = response
+        protocol = self._protocol
+        lines = _write_headers(tuple(headers))
+        if self.extra_headers:  # of this request alone, so there is no use in remembering them
+            lines += b"".join([b"%b: %b\r\n" % pair for pair in self.extra_headers])
         length = b"" if status in BODYLESS else b"content-length: %d\r\n" % len(body)
-        is_last = self._protocol.is_last(self)
+        is_last = not self.keep_alive or (protocol.is_ending and protocol.is_last(self))
         end = b"connection: close\r\n\r\n" if is_last else b"\r\n"
-        self._protocol.write(
-            b"".join(
-                (
-                    STATUS_LINES[status],
-                    self._protocol.connections.date(),
-                    length,
-                    *[b"%b: %b\r\n" % pair for pair in headers],
-                    *[b"%b: %b\r\n" % pair for pair in self.extra_headers],
-                    end,
-                    body if self.method != "HEAD" else b"",
-                )
-            )
+        shown = body if self.method != "HEAD" else b""
+        protocol.write(
+            b"".join((STATUS_LINES[status], protocol.connections.date(), length, lines, end, shown))
         )
         self.finish(is_last=is_last)
 
@@ -193,8 +226,15 @@ class Http1Request(Request):
     def finish(self, *, is_last: bool) -> None:
         """Let the connection go on to the next request, or close: this one has its response."""
         self._is_finished = True
-        self._wake()
+        if self._waiter is not None:
+            self._wake()
         self._protocol.finish(self, is_last=is_last)
+
+
+@lru_cache(maxsize=64)
+def _write_headers(headers: tuple[tuple[bytes, bytes], ...]) -> bytes:
+    """Write header lines; nearly every response has the same ones."""
+    return b"".join([b"%b: %b\r\n" % pair for pair in headers])
 
 
 class Http1Stream(ResponseStream):
@@ -205,7 +245,7 @@ class Http1Stream(ResponseStream):
     def __init__(
         self,
         request: Http1Request,
-        protocol: Http1Protocol,
+        protocol: Http1Connection,
         status: int,
         *,
         is_chunked: bool,

@@ -1,0 +1,86 @@
+"""SQLite: how a file that processes share is opened, and how several of its statements become one step.
+
+WAL, because readers then never wait for a writer. `synchronous=FULL`, because in WAL mode only that flushes
+each commit: what was acknowledged is there after a power cut. `NORMAL` would survive SIGKILL alone.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from ..errors import StorageError
+
+BUSY_SECONDS = 10.0
+"""How long a process waits for others to be done with the file."""
+_MAX_WAL_BYTES = 4 * 1024 * 1024
+_RETRY_SECONDS = 0.02
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Do what follows in one transaction: committed at its end, or rolled back where something is raised."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):  # the first problem is the one to tell
+            connection.execute("ROLLBACK")
+        raise
+
+
+def create_private(path: Path) -> None:
+    """Make a file that only its user can read, where it does not exist; SQLite would let others read it."""
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+
+
+def open_database(path: Path, schema: Sequence[str], version: int, *, what: str) -> sqlite3.Connection:
+    """Open a file, and make its tables where it is new. Transactions are the caller's to begin and end.
+
+    `what` names the file in the refusal of one that a newer version has written.
+    """
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    try:
+        _use_wal(connection)
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute(f"PRAGMA journal_size_limit={_MAX_WAL_BYTES}")
+        _make_tables(connection, path, schema, version, what)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _make_tables(
+    connection: sqlite3.Connection, path: Path, schema: Sequence[str], version: int, what: str
+) -> None:
+    found = connection.execute("PRAGMA user_version").fetchone()[0]
+    if found > version:
+        raise StorageError(
+            f"The {what} {path} was written by a newer version of Bridgehead.",
+            next_step="Use that version, or set BRIDGEHEAD_STATE_DIR to another folder.",
+        )
+    if found < version:
+        with transaction(connection):
+            for statement in schema:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {version}")
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    # Changing the mode does not wait for others, as everything else does: two processes may begin at once.
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_RETRY_SECONDS)
+        else:
+            return

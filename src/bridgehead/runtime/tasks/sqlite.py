@@ -1,0 +1,273 @@
+"""Tasks in a SQLite file, shared by the processes of one machine.
+
+Every process that runs tasks holds a lock of its own beside the file. A lock that can be taken belongs to a
+process that is gone, however it went: its tasks read as interrupted at once, without waiting for a lease to
+end. Messages for a task are rows for the process that runs it, which looks for them while it runs any.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import sqlite3
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from filelock import FileLock, Timeout
+from msgspec.structs import astuple
+
+from bridgehead.mcp.limits import Limits
+from bridgehead.mcp.tasks.record import Kept, TaskRecord, check_new_task, check_payload
+from bridgehead.mcp.tasks.store import TaskHearer
+
+from ..stores.sqlite import create_private, open_database, transaction
+
+FILE = "tasks.sqlite3"
+POLL_SECONDS = 0.1
+"""How often a process looks what others have written, while it runs or watches a task."""
+_T = TypeVar("_T")
+_VERSION = 1
+_SCHEMA = (
+    """CREATE TABLE IF NOT EXISTS tasks (
+        id TEXT PRIMARY KEY,
+        owner TEXT NOT NULL,
+        caller TEXT NOT NULL,
+        created REAL NOT NULL,
+        updated REAL NOT NULL,
+        seconds REAL NOT NULL,
+        status TEXT NOT NULL,
+        message TEXT NOT NULL,
+        payload BLOB NOT NULL,
+        size INTEGER NOT NULL,
+        expires REAL NOT NULL,
+        runner TEXT NOT NULL
+    )""",
+    "CREATE INDEX IF NOT EXISTS tasks_by_caller ON tasks (caller, size)",
+    "CREATE INDEX IF NOT EXISTS tasks_by_expiry ON tasks (expires)",
+    """CREATE TABLE IF NOT EXISTS messages (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        runner TEXT NOT NULL,
+        task TEXT NOT NULL,
+        body BLOB NOT NULL
+    )""",
+)
+_FIELDS = "id, owner, caller, created, updated, seconds, status, message, payload"
+_RUNNING = "status IN ('working', 'input_required')"
+
+
+class SqliteTaskStore:
+    """Tasks in a file."""
+
+    def __init__(self, open_folder: Callable[[], Path], clock: Callable[[], float] = time.time) -> None:
+        self._open_folder = open_folder
+        self._clock = clock
+        self._runner = secrets.token_hex(16)
+        self._running: set[str] = set()
+        self._watched: dict[str, float] = {}
+        self._looking: asyncio.Task[None] | None = None
+        self._is_closed = False
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="bridgehead-tasks")
+        self._limits = Limits()
+        self._hearer: TaskHearer
+        self._connection: sqlite3.Connection
+        self._locks: Path
+        self._lock: FileLock
+
+    async def open(self, limits: Limits, hearer: TaskHearer) -> None:
+        """Open the file, and note what processes that are gone have left."""
+        self._limits, self._hearer = limits, hearer
+        await self._do(self._open_file)
+
+    async def close(self) -> None:
+        """Close the file; from now on this process is gone for all others."""
+        self._is_closed = True
+        if self._looking is not None:
+            self._looking.cancel()
+        await self._do(self._close_file)
+        self._thread.shutdown(wait=False)
+
+    async def create(self, record: TaskRecord) -> None:
+        """Keep a new task, which this process runs."""
+        await self._do(self._insert, record)
+        self._running.add(record.id)
+        self._look()
+
+    async def read(self, task_id: str) -> TaskRecord | None:
+        """Return a task; one whose process is gone has been interrupted."""
+        return await self._do(self._select, task_id)
+
+    async def write(self, record: TaskRecord) -> bool:
+        """Keep a task's new state, unless it has ended."""
+        if record.has_ended:
+            self._running.discard(record.id)
+        return await self._do(self._update, record)
+
+    async def forget(self, task_id: str) -> None:
+        """Remove a task."""
+        self._running.discard(task_id)
+        await self._do(self._delete, task_id)
+
+    async def post(self, task_id: str, message: bytes) -> None:
+        """Leave a message for the process that runs a task."""
+        await self._do(self._leave_message, task_id, message)
+
+    def watch(self, task_id: str) -> None:
+        """Look for changes of a task from now on."""
+        self._watched.setdefault(task_id, 0.0)
+        self._look()
+
+    def unwatch(self, task_id: str) -> None:
+        """Stop that."""
+        self._watched.pop(task_id, None)
+
+    # --- on the event loop ---------------------------------------------------------------------------------
+
+    async def _do(self, work: Callable[..., _T], *arguments: Any) -> _T:
+        # Shielded: what was begun is committed, and its caller may be gone meanwhile.
+        return await asyncio.shield(
+            asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
+        )
+
+    def _look(self) -> None:
+        if self._looking is None and not self._is_closed:
+            self._looking = asyncio.create_task(self._look_around())
+
+    async def _look_around(self) -> None:
+        """Tell the hearer what other processes have written, for as long as that concerns this one."""
+        try:
+            while self._running or self._watched:
+                await asyncio.sleep(POLL_SECONDS)
+                messages, changed = await self._do(self._collect, dict(self._watched))
+                for task_id, body in messages:
+                    self._hearer.take_message(task_id, body)
+                for task_id, updated in changed.items():
+                    if self._watched.get(task_id, updated) != updated:
+                        self._watched[task_id] = updated
+                        self._hearer.notice_change(task_id)
+        finally:
+            self._looking = None
+
+    # --- on the thread -------------------------------------------------------------------------------------
+
+    def _open_file(self) -> None:
+        folder = self._open_folder()
+        create_private(folder / FILE)
+        # The thread is the only one to use it; `check_same_thread` stays on.
+        self._connection = open_database(folder / FILE, _SCHEMA, _VERSION, what="database of tasks")
+        self._locks = folder / "tasks.running"
+        self._locks.mkdir(mode=0o700, exist_ok=True)
+        self._lock = self._lock_of(self._runner)
+        self._lock.acquire(timeout=0)
+        for path in self._locks.glob("*.lock"):
+            if path.stem != self._runner and not self._is_alive(path.stem):
+                self._interrupt_all(path.stem)
+
+    def _close_file(self) -> None:
+        with transaction(self._connection):
+            self._connection.execute("DELETE FROM messages WHERE runner = ?", (self._runner,))
+        self._connection.close()
+        self._lock.release()
+        self._lock_path(self._runner).unlink(missing_ok=True)
+
+    def _lock_path(self, runner: str) -> Path:
+        return self._locks / f"{runner}.lock"
+
+    def _lock_of(self, runner: str) -> FileLock:
+        return FileLock(self._lock_path(runner), is_singleton=False, thread_local=False, mode=0o600)
+
+    def _is_alive(self, runner: str) -> bool:
+        """Tell whether a process still holds its lock."""
+        if runner == self._runner:
+            return True
+        if not self._lock_path(runner).exists():
+            return False
+        lock = self._lock_of(runner)
+        try:
+            lock.acquire(timeout=0)
+        except (Timeout, OSError):
+            return True
+        lock.release()
+        return False
+
+    def _interrupt_all(self, runner: str) -> None:
+        """Give the tasks of a process that is gone their final state, and forget the process."""
+        with transaction(self._connection):
+            query = f"SELECT {_FIELDS} FROM tasks WHERE runner = ? AND {_RUNNING}"  # noqa: S608
+            for row in self._connection.execute(query, (runner,)).fetchall():
+                self._store(TaskRecord(*row).interrupt(self._clock()))
+            self._connection.execute("DELETE FROM messages WHERE runner = ?", (runner,))
+        with suppress(OSError):
+            self._lock_path(runner).unlink(missing_ok=True)
+
+    def _insert(self, record: TaskRecord) -> None:
+        with transaction(self._connection):
+            self._connection.execute("DELETE FROM tasks WHERE expires <= ?", (self._clock(),))
+            check_new_task(self._limits, *self._count(record.caller))
+            values = (*astuple(record), len(record.payload), record.expires, self._runner)
+            marks = ", ".join("?" * len(values))
+            self._connection.execute(
+                f"INSERT INTO tasks ({_FIELDS}, size, expires, runner) VALUES ({marks})",  # noqa: S608
+                values,
+            )
+
+    def _count(self, caller: str, without: str = "") -> tuple[Kept, Kept]:
+        """Count what is kept for a caller and in all, one task apart."""
+        sums = "SELECT count(*), coalesce(sum(size), 0) FROM tasks WHERE expires > ? AND id != ?"
+        given = (self._clock(), without)
+        of_caller = self._connection.execute(f"{sums} AND caller = ?", (*given, caller)).fetchone()
+        return Kept(*of_caller), Kept(*self._connection.execute(sums, given).fetchone())
+
+    def _select(self, task_id: str) -> TaskRecord | None:
+        query = f"SELECT {_FIELDS}, runner FROM tasks WHERE id = ? AND expires > ?"  # noqa: S608
+        row = self._connection.execute(query, (task_id, self._clock())).fetchone()
+        if row is None:
+            return None
+        record, runner = TaskRecord(*row[:-1]), row[-1]
+        if record.has_ended or self._is_alive(runner):
+            return record
+        self._interrupt_all(runner)
+        return self._select(task_id)
+
+    def _update(self, record: TaskRecord) -> bool:
+        with transaction(self._connection):
+            query = f"SELECT 1 FROM tasks WHERE id = ? AND expires > ? AND {_RUNNING}"  # noqa: S608
+            if self._connection.execute(query, (record.id, self._clock())).fetchone() is None:
+                return False
+            if record.payload:
+                check_payload(self._limits, record.payload, *self._count(record.caller, record.id))
+            self._store(record)
+            return True
+
+    def _store(self, record: TaskRecord) -> None:
+        self._connection.execute(
+            "UPDATE tasks SET status = ?, message = ?, payload = ?, size = ?, updated = ? WHERE id = ?",
+            (record.status, record.message, record.payload, len(record.payload), record.updated, record.id),
+        )
+
+    def _delete(self, task_id: str) -> None:
+        self._connection.execute("DELETE FROM tasks WHERE id = ?", (task_id,))
+
+    def _leave_message(self, task_id: str, message: bytes) -> None:
+        addressed = f"SELECT runner, id, ? FROM tasks WHERE id = ? AND {_RUNNING}"  # noqa: S608
+        self._connection.execute(
+            f"INSERT INTO messages (runner, task, body) {addressed}",
+            (message, task_id),
+        )
+
+    def _collect(self, watched: dict[str, float]) -> tuple[list[tuple[str, bytes]], dict[str, float]]:
+        """Take the messages for this process, and see when each watched task was last changed."""
+        query = "SELECT task, body, number FROM messages WHERE runner = ? ORDER BY number"
+        found = self._connection.execute(query, (self._runner,)).fetchall()
+        if found:
+            taken = (self._runner, found[-1][-1])
+            self._connection.execute("DELETE FROM messages WHERE runner = ? AND number <= ?", taken)
+        changed = {}
+        for task_id in watched:
+            record = self._select(task_id)
+            if record is not None:
+                changed[task_id] = record.updated
+        return [(task_id, body) for task_id, body, _ in found], changed

@@ -1,0 +1,102 @@
+"""The host's database: audit lines of all replicas, health and metrics, and what happens without it."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from bridgehead.commands import db
+from bridgehead.host.database import MAX_LINES, HostDatabase
+from bridgehead.host.doctor import examine
+from tests.support.host_server import hosting
+from tests.support.postgres_server import PostgresServer
+from tests.support.waiting import PATIENCE, until
+
+
+@pytest.fixture
+def environment(database_url: str) -> dict[str, str]:
+    found = {"BRIDGEHEAD_DATABASE_URL": database_url}
+    db.main(["migrate"], found)
+    return found
+
+
+async def stored(url: str) -> list[Any]:
+    connection = await asyncpg.connect(url)
+    try:
+        return list(
+            await connection.fetch(
+                "select bridge, tool, client, outcome, ms, request from host_audit order by id"
+            )
+        )
+    finally:
+        await connection.close()
+
+
+async def test_a_call_that_changes_something_is_in_the_database_and_one_that_reads_is_not(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    async with hosting(tmp_path, environment) as host:
+        await host.try_call("/alpha/mcp", "alpha_echo")
+        written = await host.try_call("/alpha/mcp", "alpha_write")
+    [line] = await stored(environment["BRIDGEHEAD_DATABASE_URL"])
+
+    assert (line["bridge"], line["tool"], line["client"], line["outcome"]) == (
+        "alpha",
+        "alpha_write",
+        "(anyone)",
+        "ok",
+    )
+    assert line["request"] == written.headers["x-request-id"]
+    assert line["ms"] >= 0
+
+
+async def test_health_and_metrics_tell_of_the_database(environment: dict[str, str], tmp_path: Path) -> None:
+    async with hosting(tmp_path, environment) as host:
+        async with asyncio.timeout(PATIENCE):
+            while not (await host.page("/readyz"))["stores"]["postgresql"]["up"]:
+                await asyncio.sleep(0.01)
+        metrics = (await (await host.get("/metrics")).body()).decode()
+
+    assert 'bridgehead_database_up{role="writer"} 1' in metrics
+
+
+async def test_lines_wait_for_a_database_that_is_gone_and_are_stored_once_when_it_is_back(
+    breakable_postgres: PostgresServer, tmp_path: Path
+) -> None:
+    environment = {"BRIDGEHEAD_DATABASE_URL": breakable_postgres.url}
+    await asyncio.to_thread(db.main, ["migrate"], environment)
+    async with hosting(tmp_path, environment) as host:
+        await host.try_call("/alpha/mcp", "alpha_write")
+        await asyncio.to_thread(breakable_postgres.kill)
+        statuses = [(await host.try_call("/alpha/mcp", "alpha_write")).status for _ in range(3)]
+        async with asyncio.timeout(PATIENCE):
+            while (await host.page("/readyz"))["stores"]["postgresql"]["up"]:
+                await asyncio.sleep(0.01)
+        await asyncio.to_thread(breakable_postgres.start)
+        async with asyncio.timeout(PATIENCE):
+            while len(await stored(breakable_postgres.url)) < 4:
+                await asyncio.sleep(0.02)
+    assert len(await stored(breakable_postgres.url)) == 4
+
+    assert statuses == [200, 200, 200]
+
+
+async def test_without_room_the_oldest_lines_are_in_the_log_alone_and_counted() -> None:
+    held = HostDatabase("postgresql://me@127.0.0.1:9/none", "here")
+    fields = {"bridge": "a", "tool": "t", "client": "c", "outcome": "ok", "ms": 1.0, "request": "r"}
+    await held.start()
+    for _ in range(MAX_LINES + 5):
+        held.add_audit(0.0, fields)
+    await until(lambda: "not there" in held.describe()["says"])
+    await held.stop()
+
+    assert held.dropped.values == {(): 5}
+
+
+async def test_the_doctor_says_what_is_shared(environment: dict[str, str], tmp_path: Path) -> None:
+    found = await examine({**environment, "BRIDGEHEAD_STATE_DIR": str(tmp_path)})
+
+    [database] = [one for one in found if one.what == "database"]
+    assert (database.verdict, "tokens and audit lines" in database.text) == ("right", True)

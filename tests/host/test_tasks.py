@@ -1,0 +1,123 @@
+"""Tasks of a host: known to all its workers, to their owner alone, and after a restart."""
+
+import asyncio
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridgehead.mcp.features.tools import TASKS_EXTENSION
+from bridgehead.mcp.tasks.record import INTERRUPTED
+from tests.host.conftest import Dial
+from tests.support.host_command import serving
+from tests.support.host_server import bearer, hosting
+from tests.support.http_client import Headers, HttpClient
+from tests.support.http_server import JSON_POST, mirrored
+from tests.support.messages import Json, encode, stateless
+from tests.support.waiting import PATIENCE, until
+
+CAPABILITIES: Json = {"extensions": {TASKS_EXTENSION: {}}}
+UNKNOWN = -32602
+
+
+async def ask(
+    http: HttpClient, method: str, params: Json, *, path: str = "/mcp", headers: Headers | None = None
+) -> Any:
+    """Ask over a connection of its own, as a client that can take tasks; returns the whole answer."""
+    message = stateless(method, params, capabilities=CAPABILITIES)
+    response = await http.request(
+        "POST", path, {**JSON_POST, **mirrored(message), **(headers or {})}, encode(message)
+    )
+    return await response.json()
+
+
+async def make(http: HttpClient, **options: Any) -> str:
+    answer = await ask(http, "tools/call", {"name": "alpha_wait", "arguments": {}}, **options)
+    task_id: str = answer["result"]["taskId"]
+    return task_id
+
+
+async def get(http: HttpClient, task_id: str, **options: Any) -> Any:
+    return await ask(http, "tasks/get", {"taskId": task_id}, **options)
+
+
+async def reach(http: HttpClient, task_id: str, status: str) -> Any:
+    async with asyncio.timeout(PATIENCE):
+        while (task := (await get(http, task_id))["result"])["status"] != status:
+            await asyncio.sleep(0.02)
+    return task
+
+
+async def test_a_task_is_known_to_its_token_alone_and_where_it_was_made(tmp_path: Path) -> None:
+    async with hosting(tmp_path, tokens={"ann": {}, "eve": {}}) as host:
+        ann, eve = (bearer(host.secrets[name]) for name in ("ann", "eve"))
+        task_id = await make(host.http, headers=ann)
+        own = await get(host.http, task_id, headers=ann)
+        others = await get(host.http, task_id, headers=eve)
+        cancelled = await ask(host.http, "tasks/cancel", {"taskId": task_id}, headers=eve)
+        elsewhere = await get(host.http, task_id, headers=ann, path="/alpha/mcp")
+
+        assert own["result"]["status"] == "working"
+        assert [answer["error"]["code"] for answer in (others, cancelled, elsewhere)] == [UNKNOWN] * 3
+
+
+async def test_the_headers_must_name_the_task_that_is_asked_for(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as host:
+        task_id = await make(host.http)
+        wrong = await get(host.http, task_id, headers={"Mcp-Name": "another"})
+        missing = await get(host.http, task_id, headers={"Mcp-Name": None})
+
+        assert [answer["error"]["code"] for answer in (wrong, missing)] == [-32020] * 2
+
+
+async def test_tasks_are_counted(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as host:
+        await make(host.http)
+        task_id = await make(host.http)
+        await ask(host.http, "tasks/cancel", {"taskId": task_id})
+        page = (await (await host.get("/metrics")).body()).decode()
+
+    assert 'bridgehead_tasks{status="working"} 1' in page
+    assert 'bridgehead_tasks_ended_total{status="cancelled"} 1' in page
+
+
+async def test_one_caller_cannot_take_the_room_of_all(tmp_path: Path, dial: Dial) -> None:
+    settings = {"BRIDGEHEAD_TASKS_PER_CLIENT": "2"}
+    async with hosting(tmp_path, settings, tokens={"ann": {}, "eve": {}}) as host:
+        ann, eve = (bearer(host.secrets[name]) for name in ("ann", "eve"))
+        for _ in range(2):
+            await make(host.http, headers=ann)
+        call = asyncio.create_task(make(dial(host.port), headers=ann))  # which stays a call
+        await make(host.http, headers=eve)
+        await until(lambda: len(host.far["alpha"].visitors) == 4)
+        await make(host.http, headers=eve)
+        is_answered = call.done()
+        call.cancel()
+
+    assert not is_answered
+
+
+async def test_every_worker_answers_for_the_tasks_of_the_others(tmp_path: Path, dial: Dial) -> None:
+    with serving(tmp_path, "--bridges", "alpha", "--workers", "2", workers=2) as host:
+        http = dial(host.port)  # each request has a connection of its own, and so any worker
+        task_ids = [await make(http) for _ in range(8)]
+        seen = [await get(http, task_id) for task_id in task_ids for _ in range(8)]
+        for task_id in task_ids:
+            await ask(http, "tasks/cancel", {"taskId": task_id})
+            await reach(http, task_id, "cancelled")
+
+    assert {answer["result"]["status"] for answer in seen} == {"working"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+async def test_a_task_that_a_restart_interrupts_has_failed_with_the_reason(
+    tmp_path: Path, number: signal.Signals, dial: Dial
+) -> None:
+    with serving(tmp_path, "--bridges", "alpha") as before:
+        task_id = await make(dial(before.port))
+        before.end(number)
+    with serving(tmp_path, "--bridges", "alpha") as after:
+        task = (await get(dial(after.port), task_id))["result"]
+
+    assert (task["status"], task["error"]["message"]) == ("failed", INTERRUPTED)
