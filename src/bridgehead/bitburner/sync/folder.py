@@ -189,6 +189,14 @@ class Folder:
         """Put a content into a file, whole or not at all."""
         self._replace(self.path_of(place), content)
 
+    def write_new(self, place: Place, content: str) -> bool:
+        """Put a content into a file that is not there yet; false where there is one, which stays."""
+        path = self.path_of(place)
+        if os.path.lexists(path):
+            return False
+        self._replace(path, content)
+        return True
+
     def write_beside(self, place: Place, content: str) -> Path:
         """Put the game's content beside a file that has changed here too."""
         path = self.path_of(place)
