@@ -166,7 +166,8 @@ def make_application(
             guard,
             Authenticator(issuers, clock, metrics.auth_failures.add),
             Throttle(clock.monotonic),
-            *([] if oauth is None else [oauth.challenge_details]),
+            (lambda _request: "") if oauth is None else oauth.challenge_details,
+            shared=None if replica is None else replica.make_throttle(clock.monotonic),
         ),
         Pages(
             registry, metrics, None if oauth is None else oauth.describe_resource, workers, replica, database
