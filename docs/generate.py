@@ -143,7 +143,7 @@ def _readers(setting: Setting[Any], parts: Mapping[str, Declared]) -> str:
 def api(offered: Mapping[str, Bridge[Any]], shown: Examples) -> str:
     """Write what api.md tells of each bridge."""
     contents = [
-        f"- [{name}](#{name}): " + ", ".join(f"[`{tool}`](#{tool})" for tool in bridge.tools)
+        f"- [{name}](#{name}): " + ", ".join(f"[`{tool.name}`](#{tool.name})" for tool in listed(bridge))
         for name, bridge in offered.items()
     ]
     pieces = ["\n".join(contents) + "\n"]
@@ -151,10 +151,15 @@ def api(offered: Mapping[str, Bridge[Any]], shown: Examples) -> str:
         pieces.append(f"## {name}\n\nHow it works, and what its errors say: [{name}.md]({name}.md).\n")
         tables: dict[str, str] = {}
         pieces.extend(
-            _tool(name, tool, shown.get(name, {}).get(tool.name), tables) for tool in bridge.tools.values()
+            _tool(name, tool, shown.get(name, {}).get(tool.name), tables) for tool in listed(bridge)
         )
         pieces.extend((*_resources(name, bridge), *_prompts(name, bridge)))
     return "\n".join(pieces)
+
+
+def listed(bridge: Bridge[Any]) -> list[Tool]:
+    """Return the tools that every client is told of; those of apps are in docs/apps.md."""
+    return [tool for tool in bridge.tools.values() if tool.visible_to == "everyone"]
 
 
 def _tool(bridge: str, tool: Tool, arguments: dict[str, Any] | None, tables: dict[str, str]) -> str:

@@ -43,7 +43,7 @@ PARAMS = {
     params["name"]: params for found in EXAMPLE.finditer(API) if (params := json.loads(found["params"]))
 }
 BRIDGES = {name: make_bridge(plugins.load(name), {}) for name in plugins.built_in_names()}
-TOOLS = {tool.name: tool for bridge in BRIDGES.values() for tool in bridge.tools.values()}
+TOOLS = {tool.name: tool for bridge in BRIDGES.values() for tool in generate.listed(bridge)}
 
 
 def classes_of_settings() -> list[type[Settings]]:

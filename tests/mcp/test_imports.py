@@ -33,6 +33,7 @@ OURS = {
     "bridgehead.mcp.dispatch",
     "bridgehead.mcp.errors",
     "bridgehead.mcp.features",
+    "bridgehead.mcp.features.apps",
     "bridgehead.mcp.features.content",
     "bridgehead.mcp.features.handlers",
     "bridgehead.mcp.features.home",

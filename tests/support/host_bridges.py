@@ -69,11 +69,7 @@ def make_bridge(name: str, far: Far) -> Bridge[Far]:  # noqa: C901 - a list of s
     @bridge.tool("Says back what it is told.", name=f"{name}_echo", read_only=True)
     def echo(args: Say, ctx: Context[Far]) -> str:
         crossed(ctx)
-        return args.text
-
-    @bridge.tool("Says which trace it is in.", name=f"{name}_trace", read_only=True)
-    def trace(args: Say, ctx: Context[Far]) -> str:
-        return ctx.trace.get("traceparent", "none")
+        return ctx.trace.get("traceparent", "none") if args.text == "your trace" else args.text
 
     @bridge.tool("Says it after a while.", name=f"{name}_later", read_only=True)
     async def later(args: Say, ctx: Context[Far]) -> str:

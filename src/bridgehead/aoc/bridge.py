@@ -19,7 +19,7 @@ from .event import Event, open_event
 from .files import watching
 from .files.layout import find_folders
 from .settings import TOOLSETS, AocSettings
-from .tools import attempts, leaderboard, prompts, puzzles, records
+from .tools import attempts, leaderboard, leaderboard_app, prompts, puzzles, records
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -80,6 +80,7 @@ def make_bridge(
     )
     puzzles.declare(bridge, settings.year)
     records.declare(bridge)
+    leaderboard_app.declare(bridge)
     leaderboard.declare(bridge)
     attempts.declare(bridge)
     prompts.declare(bridge)

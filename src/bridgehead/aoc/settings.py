@@ -29,7 +29,7 @@ FOLDER = Kind(_folder, "an existing folder")
 TOOLSETS = Toolsets(
     {
         "attempts": ("start_attempt", "finish_attempt"),
-        "ranking": ("speed_leaderboard",),
+        "ranking": ("speed_leaderboard", "leaderboard_cells", "leaderboard_runs"),
         "records": ("speed_history", "withdraw_record"),
     }
 )

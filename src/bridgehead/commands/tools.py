@@ -50,7 +50,12 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
         if options.bridge
         else plugins.load_usable(lambda error: sys.stderr.write(f"bridgehead: {error}\n"))
     )
-    found = {one.name: list(make_bridge(one, environment).tools.values()) for one in chosen}
+    found = {
+        one.name: [
+            tool for tool in make_bridge(one, environment).tools.values() if tool.visible_to == "everyone"
+        ]
+        for one in chosen
+    }
     if options.cost:
         _show_costs({name: measure_costs(tools) for name, tools in found.items()}, as_json=options.json)
     elif options.json:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bridgehead.mcp import Limits, Tasks
 from bridgehead.mcp.http.guard import Guard
-from bridgehead.runtime import directories, logs
+from bridgehead.runtime import directories, events, logs
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest
 from bridgehead.runtime.tasks import open_task_store
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from .auth.oauth import OAuthIssuer
     from .database import HostDatabase
+    from .events.webhook import Webhook
     from .replicas.replica import Replica
     from .telemetry.exporting import Telemetry
     from .workers.forwarding import Workers
@@ -163,7 +164,8 @@ def make_application(
             guard,
             Authenticator(issuers, clock, metrics.auth_failures.add),
             Throttle(clock.monotonic),
-            *([] if oauth is None else [oauth.challenge_details]),
+            (lambda _request: "") if oauth is None else oauth.challenge_details,
+            shared=None if replica is None else replica.make_throttle(clock.monotonic),
         ),
         Pages(
             registry, metrics, None if oauth is None else oauth.describe_resource, workers, replica, database
@@ -178,6 +180,7 @@ def make_application(
         watch=TokenWatch(tokens, clock),
         shutdown_seconds=settings.shutdown_seconds,
         telemetry=telemetry,
+        webhook=_make_webhook(settings, environment, clock, metrics),
         replica=replica,
         database=database,
     )
@@ -200,6 +203,26 @@ def _session_prefix(workers: Workers | None, replica: Replica | None) -> str:
     if replica is not None and replica.session_prefix:
         return replica.session_prefix
     return "" if workers is None else workers.session_prefix
+
+
+def _make_webhook(
+    settings: HostSettings, environment: Mapping[str, str], clock: Clock, metrics: HostMetrics
+) -> Webhook | None:
+    events.feed.with_content = settings.event_content
+    if not settings.webhook_url:
+        return None
+    from .events.webhook import Webhook
+
+    logs.hide(settings.webhook_secret)
+    made = Webhook(
+        settings.webhook_url,
+        settings.webhook_secret,
+        clock,
+        patterns=settings.webhook_events,
+        environment=environment,
+    )
+    made.declare_metrics(metrics.metrics)
+    return made
 
 
 def _oauth_issuer(

@@ -24,6 +24,7 @@ from .errors import (
     ProtocolError,
     ToolError,
 )
+from .features.apps import UI_EXTENSION, shows_apps
 from .features.content import (
     Annotations,
     Audio,
@@ -127,6 +128,7 @@ __all__ = [
     "OVERLOADED",
     "RESOURCE_NOT_FOUND",
     "REVISIONS",
+    "UI_EXTENSION",
     "UNDECODABLE",
     "Annotations",
     "Answer",
@@ -185,6 +187,7 @@ __all__ = [
     "restrict",
     "run_to_end",
     "sampling",
+    "shows_apps",
     "socket_loop",
     "stdio",
     "told_to_end",

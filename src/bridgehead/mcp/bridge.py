@@ -12,6 +12,15 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from .calls.context import Context, State
 from .changes import Changes
 from .errors import Dialect
+from .features.apps import (
+    PAGE_TTL_MS,
+    UI_EXTENSION,
+    UI_MIME_TYPE,
+    UI_SCHEME,
+    AppPage,
+    Visibility,
+    describe_ui,
+)
 from .features.content import Icon
 from .features.handlers import run_in_thread
 from .features.home import Extension, Home, Implementation, OutputSchemas
@@ -124,6 +133,8 @@ class Bridge(Home, Generic[State]):
         defaults: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
         recall: Recall | None = None,
+        app: str | None = None,
+        visible_to: Visibility = "everyone",
         in_thread: bool = False,
         task: TaskSupport | None = None,
         task_grace_seconds: float = GRACE_SECONDS,
@@ -142,7 +153,14 @@ class Bridge(Home, Generic[State]):
         With `task`, a call that is not answered within the grace time becomes a task, for clients that can
         take one; where it is `required`, others cannot call the tool. Without a grace time it is a task from
         its start.
+
+        `app` is the URI of an app that shows the answers. A tool that only makes sense beside an app is
+        `visible_to` hosts that show apps ("app_hosts"), or to the page alone ("app").
         """
+        if app is not None and app not in self.resources:
+            message = f"There is no app {app!r}: declare it before its tools"
+            raise ValueError(message)
+        meta = {**(meta or {}), **describe_ui(app, visible_to)} or None
         hints = ToolHints(None, read_only, destructive, idempotent, open_world)
 
         def declare(handler: Function) -> Function:
@@ -160,6 +178,7 @@ class Bridge(Home, Generic[State]):
                 defaults=defaults,
                 meta=meta,
                 recall=recall,
+                visible_to=visible_to,
                 task=task,
                 task_grace_seconds=task_grace_seconds,
             )
@@ -193,6 +212,21 @@ class Bridge(Home, Generic[State]):
             return handler
 
         return declare
+
+    def app(self, uri: str, page: str, *, name: str, description: str | None = None) -> None:
+        """Declare an app: a page in a file, which hosts show beside the answers of the tools that name it.
+
+        The page has everything in it and asks for nothing from outside; it may have up to 30,000 bytes. Only
+        hosts that show apps find it in the list of resources.
+        """
+        if not uri.startswith(UI_SCHEME):
+            message = f"{uri!r} cannot be an app: its URI begins with {UI_SCHEME}"
+            raise ValueError(message)
+        document = AppPage(page)
+        item = ResourceItem(uri, name, None, description, UI_MIME_TYPE, meta={"ui": {"prefersBorder": True}})
+        self.add(self.resources, uri, Resource(item, lambda _context: document.html, self, PAGE_TTL_MS))
+        if UI_EXTENSION not in self.extensions:
+            self.extension(UI_EXTENSION)
 
     def template(
         self,

@@ -16,7 +16,7 @@ from .calling.routes import MERCURY
 from .calling.service import Service, open_service
 from .errors import MercuryDialect
 from .settings import TOOLSETS, MercurySettings
-from .tools import batch, chat, code, decide, edits, models, prompts, usage
+from .tools import batch, chat, code, decide, diffusion, edits, models, prompts, usage
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -62,6 +62,7 @@ def make_bridge(settings: MercurySettings, metrics: Metrics | None = None) -> Br
         dialect=MercuryDialect(),
         output_schemas="outline",
     )
+    diffusion.declare(bridge)
     for completing in (chat, code, edits, decide, batch):
         completing.declare(bridge, settings)
     for part in (models, usage, prompts):

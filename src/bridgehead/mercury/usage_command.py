@@ -45,7 +45,7 @@ def add_options(parser: ArgumentParser) -> None:
         type=_dimensions,
         default=["day"],
         metavar="NAMES",
-        help=f"what to tell apart: any of {', '.join(DIMENSIONS)}, separated by commas (default day)",
+        help=f"what to group by: any of {', '.join(DIMENSIONS)}, separated by commas (default day)",
     )
     parser.add_argument("--format", choices=FORMATS, default="table", help="how to print it (default table)")
 
@@ -60,7 +60,7 @@ def _dimensions(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     unknown = [name for name in names if name not in DIMENSIONS]
     if unknown:
-        raise ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(DIMENSIONS)}")
+        raise ArgumentTypeError(f"{unknown[0]!r} is not valid. Valid values are {', '.join(DIMENSIONS)}")
     return names
 
 

@@ -18,6 +18,7 @@ from ..files.entries import Measure, Name
 from ..files.layout import Day, Phase
 from ..ranking.board import Order, Row, Skipped, make_filters
 from ..ranking.history import Run
+from . import leaderboard_app
 from .records import choose_name
 
 Llm = Annotated[Name, Meta(description="LLM name or alias")]
@@ -77,6 +78,7 @@ def declare(bridge: Bridge[Event]) -> None:
     bridge.tool(
         "Rank LLMs by how many times slower they are than the leader on the puzzles that both ran: medians, "
         "ratios with intervals, runs, and how often the answer was right. One measure at a time.",
+        app=leaderboard_app.URI,
         read_only=True,
         idempotent=True,
         open_world=False,

@@ -28,6 +28,8 @@ from ..session import Session
 
 log = logs.logger("bitburner.tools")
 
+PAGE_TOOLS = frozenset({"files_overview", "files_on_server", "files_ram"})
+"""What only a page calls; an agent does not hear what is said there."""
 GRACE_SECONDS = 2.0
 """How long a tool that may take long is answered as a call, where the client could take a task instead."""
 
@@ -128,7 +130,7 @@ def _describe(call: Invocation, seconds: float) -> dict[str, object]:
 def _add_notice(call: Invocation, run: Callable[[], Any]) -> Any:
     """Tell an agent once, with whatever it calls next, of files that differ from what it wrote."""
     value = run()
-    if call.kind != "tool" or not isinstance(value, Awaitable):
+    if call.kind != "tool" or call.name in PAGE_TOOLS or not isinstance(value, Awaitable):
         return value
     return _add_notice_later(call, value)
 

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import field
 
 from ..calls.context import Context
+from .apps import UI_MIME_TYPE
 from .content import Annotations, BlobResource, Icon, TextResource, Wire
 from .handlers import settle
 from .home import Home
@@ -51,10 +52,18 @@ class Resource:
         item: ResourceItem,
         read: Callable[[Context[Any]], Contents | Awaitable[Contents]],
         home: Home,
+        ttl_ms: int | None = None,
     ) -> None:
         self.item = item
         self.home = home
+        self.ttl_ms = ttl_ms
+        """How long a client may keep what it read; None where the bridge says that for all."""
         self._read = read
+
+    @property
+    def is_app(self) -> bool:
+        """Tell whether it is a page, which only hosts that show apps have a use for."""
+        return self.item.mime_type == UI_MIME_TYPE
 
     async def read(self, context: Context[Any]) -> list[TextResource | BlobResource]:
         """Read it."""

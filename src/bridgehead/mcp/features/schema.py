@@ -57,7 +57,7 @@ def output_outline(kind: type[msgspec.Struct]) -> dict[str, Any]:
 def _shallow(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the type of a member; of an array, also the type of its items."""
     plain = _with_types({word: schema[word] for word in _SHALLOW_WORDS if word in schema})
-    if "items" in plain:
+    if isinstance(plain.get("items"), dict):
         plain["items"] = _shallow(schema["items"])
     if "anyOf" in plain:
         plain["anyOf"] = [_shallow(option) for option in schema["anyOf"]]

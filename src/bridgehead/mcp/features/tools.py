@@ -19,6 +19,7 @@ from .. import jsonrpc
 from ..calls.params import EMPTY, NULL
 from ..errors import INVALID_PARAMS, ProtocolError, ToolError
 from ..revisions import Revision
+from .apps import Visibility
 from .content import Content, Icon, Text, Wire, fit, fit_block, json_text
 from .handlers import input_type, is_async
 from .home import Home
@@ -115,6 +116,7 @@ class Tool:
         defaults: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
         recall: Recall | None = None,
+        visible_to: Visibility = "everyone",
         task: TaskSupport | None = None,
         task_grace_seconds: float = GRACE_SECONDS,
     ) -> None:
@@ -131,6 +133,7 @@ class Tool:
         self.is_async = is_async(handler)
         self.is_paid = paid
         """Whether a call costs money."""
+        self.visible_to: Visibility = visible_to
         self._hints = hints
         self._icons = icons
         self._input_schema = input_schema

@@ -28,7 +28,8 @@ def call_tool(server: Server, context: Context[Any], params: CallToolParams) -> 
     """Call a tool. A plain function answers at once, or hands back the coroutine that will."""
     tool = server.bridge.tools.get(params.name)
     if tool is None:
-        raise unknown_tool(params.name, list(server.bridge.tools))
+        known = [name for name, one in server.bridge.tools.items() if one.visible_to == "everyone"]
+        raise unknown_tool(params.name, known)
     home = tool.home
     if home is not server.bridge:
         server.enter_home(context, home)
@@ -106,8 +107,15 @@ async def read_resource(server: Server, context: Context[Any], params: ReadResou
     call = Invocation("resource", params.uri, context)
     contents = await (run() if home.call_hook is None else settle(home.call_hook(call, run)))
     fitting = [fit(item, context.revision) for item in contents]
-    hints = cache_hints(server, server.bridge.read_ttl_ms) if context.revision.stateless else {}
+    hints = cache_hints(server, _find_ttl(server, params.uri)) if context.revision.stateless else {}
     return jsonrpc.encode({"contents": fitting, **hints}), None
+
+
+def _find_ttl(server: Server, uri: str) -> int:
+    resource = server.bridge.resources.get(uri)
+    if resource is None or resource.ttl_ms is None:
+        return server.bridge.read_ttl_ms
+    return resource.ttl_ms
 
 
 def _find_reader(

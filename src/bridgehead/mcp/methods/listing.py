@@ -9,6 +9,7 @@ from .. import jsonrpc
 from ..calls.context import Context
 from ..calls.params import PageParams
 from ..errors import INVALID_PARAMS, ProtocolError
+from ..features.apps import shows_apps
 from ..features.content import fit
 from ..features.handlers import settle
 from ..lazy_imports import logging
@@ -44,17 +45,15 @@ def _offset(cursor: str, length: int, page_size: int) -> int:
 
 
 def list_tools(server: Server, context: Context[Any], params: PageParams) -> Body:
-    """List the tools, in the order of their declaration."""
-    return server.reuse_body(
-        ("tools", context.revision.name, params.cursor),
-        lambda: page(
-            server,
-            context,
-            "tools",
-            [tool.item(context.revision) for tool in server.bridge.tools.values()],
-            params.cursor,
-        ),
-    )
+    """List the tools, in the order of their declaration; those of apps only where apps are shown."""
+    has_apps = shows_apps(context.client)
+
+    def list_page() -> Body:
+        tools = server.bridge.tools.values()
+        items = [tool.item(context.revision) for tool in tools if has_apps or tool.visible_to == "everyone"]
+        return page(server, context, "tools", items, params.cursor)
+
+    return server.reuse_body(("tools", context.revision.name, has_apps, params.cursor), list_page)
 
 
 def list_prompts(server: Server, context: Context[Any], params: PageParams) -> Body:
@@ -71,8 +70,12 @@ def list_templates(server: Server, context: Context[Any], params: PageParams) ->
 
 async def list_resources(server: Server, context: Context[Any], params: PageParams) -> Body:
     """List the declared resources, and those that the bridge finds."""
-    declared = server.bridge.resources.values()
-    items = [one.item for one in declared if context.revision.name != one.home.contract_revision]
+    has_apps = shows_apps(context.client)
+    items = [
+        one.item
+        for one in server.bridge.resources.values()
+        if context.revision.name != one.home.contract_revision and (has_apps or not one.is_app)
+    ]
     for home, lister in server.bridge.listers.items():
         try:
             await server.enter_home(context, home).wait_until_entered()

@@ -46,6 +46,7 @@ class Service:
         from .limits import Limits
         from .provider import Provider, make_provider
         from .retries import Retries
+        from .runs import Runs
         from .usage import Usage
         from .usage_store import UsageStore
 
@@ -59,6 +60,7 @@ class Service:
             self.providers[name] = make_provider(name, entry, settings, clock)
         self.keys, self.catalogue = self.mercury.keys, self.mercury.catalogue
         self.cache = Cache(settings, clock)
+        self.runs = Runs(clock)
         self.limits = Limits(settings, clock)
         self.usage_store = UsageStore(
             lambda: directories.open_state(settings, "mercury"),

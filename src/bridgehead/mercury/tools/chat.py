@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Awaitable, Coroutine
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
-from bridgehead.mcp import Answer, Bridge, Context, Encoded
+from bridgehead.mcp import Answer, Bridge, Context, Encoded, shows_apps
 
 from ..api.wire import CHAT
-from ..calling.call import Call, identify_client
+from ..calling.call import Call, identify_account, identify_client
 from ..calling.service import Service
 from ..completion import Completion
 from ..settings import MercurySettings
+from . import diffusion
 from .arguments import GRACE_SECONDS, Chat, ChatMessage
+
+if TYPE_CHECKING:
+    from .progress import Growing, Progress
 
 COMPLETION = "mercury_chat_completion"
 STREAM = "mercury_chat_stream"
@@ -46,6 +50,7 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         paid=True,
         open_world=True,
         defaults={"model": settings.model},
+        app=diffusion.URI,
         task="optional",
         task_grace_seconds=GRACE_SECONDS,
     )(stream)
@@ -124,6 +129,7 @@ async def stream(args: Chat, ctx: Context[Service]) -> Encoded | Answer[Completi
     from .progress import Progress
 
     service = ctx.state
+    about = args.messages[-1].content or ""
     await add_files(args, ctx)
     call = service.make_call(STREAM, CHAT, args, ctx, stream=True)
     now = service.clock.monotonic()
@@ -133,6 +139,20 @@ async def stream(args: Chat, ctx: Context[Service]) -> Encoded | Answer[Completi
         await ctx.progress(1, message=completion.content)
     else:
         async with Progress(ctx, service.settings.heartbeat / 1000) as progress:
-            completion = await service.completer.complete(call, ctx, progress.report)
+            if call.is_diffusing and shows_apps(ctx.client):
+                completion = await _complete_watched(call, ctx, progress, about)
+            else:
+                completion = await service.completer.complete(call, ctx, progress.report)
             await progress.send_rest()
     return completion.to_result(ctx.revision)
+
+
+async def _complete_watched(call: Call, ctx: Context[Service], progress: Progress, about: str) -> Completion:
+    """Answer so that a page can watch each state of the text, and stop it."""
+    run = ctx.state.runs.begin(identify_account(ctx), about)
+
+    def report(text: Growing) -> Awaitable[None] | None:
+        run.note(text.take_news())
+        return progress.report(text)
+
+    return await run.watch(ctx.state.completer.complete(call, ctx, report))

@@ -1,0 +1,136 @@
+"""Leaderboard app: the page `ui://aoc/leaderboard`, and the tools that only the page calls."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from bridgehead.mcp import Answer, Arguments, Bridge, Context
+
+from ..event import BoardView, Event
+from ..files.entries import Measure, Name
+from ..files.layout import Day, Phase
+from ..ranking.board import Row, make_filters
+from ..ranking.history import Run
+
+URI = "ui://aoc/leaderboard"
+MAX_MODELS = 60
+"""Rows of a page; with 50 puzzles each, they come to about 50 KB."""
+MAX_RUNS = 100
+_PAGE = os.path.join(os.path.dirname(__file__), "leaderboard.html")  # noqa: PTH118, PTH120 - see bridge.py
+
+
+class LeaderboardCells(Arguments):
+    """Which times are wanted."""
+
+    measure: Measure | UnsetType = UNSET
+
+
+class LeaderboardRuns(Arguments):
+    """Whose runs of which puzzle are wanted."""
+
+    day: Day
+    phase: Phase
+    llm: Name
+    measure: Measure
+
+
+class Cell(Struct, frozen=True, array_like=True):
+    """One model's runs of one puzzle; times are in milliseconds."""
+
+    puzzle: Annotated[int, Meta(description="Its place in `puzzles`")]
+    best: int
+    median: float
+    n: int
+
+
+class ModelCells(Struct, frozen=True):
+    """One model, with its time on each puzzle that it ran."""
+
+    rank: int
+    llm: str
+    slower: float | None
+    low: float | None
+    high: float | None
+    provisional: bool
+    n: int
+    solve_rate: float | None
+    cells: list[Cell]
+
+
+class Cells(Struct, frozen=True):
+    """The whole board, puzzle by puzzle."""
+
+    year: int
+    measure: Measure
+    other_runs: int
+    puzzles: Annotated[list[list[int]], Meta(description="Day and phase of each")]
+    models: list[ModelCells]
+    left_out: int
+    skipped: list[str]
+
+
+class CellRuns(Struct, frozen=True):
+    """Single runs, the newest first."""
+
+    runs: list[Run]
+    total: int
+
+
+def declare(bridge: Bridge[Event]) -> None:
+    """Let a bridge show the leaderboard as a page."""
+    bridge.app(URI, _PAGE, name="Leaderboard", description="Models by puzzle, with their times")
+    for description, handler in (
+        ("Every model's times by puzzle.", leaderboard_cells),
+        ("One model's runs of a puzzle.", leaderboard_runs),
+    ):
+        bridge.tool(description, visible_to="app", read_only=True, open_world=False)(handler)
+
+
+async def leaderboard_cells(args: LeaderboardCells, ctx: Context[Event]) -> Answer[Cells]:
+    """Return the board with each model's times."""
+    from bridgehead.mcp.lazy_imports import asyncio
+
+    event = ctx.state
+    view = await event.board(make_filters(measure=args.measure), id(ctx.connection))
+    cells = await asyncio.to_thread(_gather, event, view)
+    return Answer(f"{len(cells.models)} models on {len(cells.puzzles)} puzzles.", cells)
+
+
+def _gather(event: Event, view: BoardView) -> Cells:
+    board = view.board
+    times = event.tallies_now(make_filters(measure=board.measure), board)
+    puzzles = sorted({puzzle for of_model in times.values() for puzzle in of_model})
+    places = {puzzle: place for place, puzzle in enumerate(puzzles)}
+    return Cells(
+        year=event.year,
+        measure=board.measure,
+        other_runs=board.other_runs,
+        puzzles=[list(puzzle) for puzzle in puzzles],
+        models=[_describe(row, times.get(row.llm, {}), places) for row in view.rows[:MAX_MODELS]],
+        left_out=max(0, len(view.rows) - MAX_MODELS),
+        skipped=[f"{one.file}: {one.problem}" for one in view.skipped],
+    )
+
+
+def _describe(
+    row: Row, times: dict[tuple[int, int], list[int]], places: dict[tuple[int, int], int]
+) -> ModelCells:
+    from ..ranking.figures import median_of
+
+    cells = [
+        Cell(places[puzzle], ordered[0], median_of(ordered), len(ordered))
+        for puzzle, ordered in sorted(times.items())
+    ]
+    return ModelCells(
+        row.rank, row.llm, row.slower, row.low, row.high, row.provisional, row.n, row.solve_rate, cells
+    )
+
+
+async def leaderboard_runs(args: LeaderboardRuns, ctx: Context[Event]) -> Answer[CellRuns]:
+    """Return the runs behind one cell."""
+    filters = make_filters(args.day, args.phase, args.llm, args.measure)
+    view = await ctx.state.history(filters, MAX_RUNS, None, id(ctx.connection))
+    return Answer(f"{view.page.total} runs.", CellRuns(view.page.runs, view.page.total))

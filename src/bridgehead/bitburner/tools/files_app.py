@@ -1,0 +1,193 @@
+"""Files app: the page `ui://bitburner/files`, the tool that shows it, and the tools that only the page calls.
+
+The page looks and changes nothing: what changes the game stays with the agent and its confirmations. What is
+read for the page never uses up what an agent is to hear of files that differ.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from bridgehead.mcp import Answer, Arguments, Context, NoArguments
+from bridgehead.mcp.lazy_imports import asyncio
+
+from ..errors import UnsupportedByGame
+from ..game import paths, timestamps
+from ..session import Session
+from .declaring import Filename, Server, ToolDeclarer
+from .ram import measure_cost
+
+if TYPE_CHECKING:
+    from ..game.remote import Remote
+
+URI = "ui://bitburner/files"
+MAX_COSTS = 50
+_PAGE = os.path.join(os.path.dirname(__file__), "files.html")  # noqa: PTH118, PTH120 - pathlib loads slowly
+
+State = Literal["connected", "waiting", "blocked"]
+
+
+class BrowseFiles(Arguments):
+    """Input of browse_files."""
+
+    server: Server = paths.HOME
+    filename: Annotated[str, Meta(description="Opened in the page")] | None = None
+
+
+class Place(Struct):
+    """Output of browse_files."""
+
+    server: str
+    files: int
+
+
+class KnownServer(Struct):
+    """A server and what the player may do there."""
+
+    name: str
+    group: Literal["purchased", "rooted", "unrooted"]
+
+
+class Overview(Struct):
+    """Output of files_overview."""
+
+    state: State
+    since: str | None
+    next_step: str
+    servers: list[KnownServer] = []
+
+
+class OfServer(Arguments):
+    """Input of files_on_server."""
+
+    server: Server
+
+
+class ListedFile(Struct, omit_defaults=True):
+    """A file, and how it differs from what the agent wrote last."""
+
+    name: str
+    size: int
+    modified: str = ""
+    differs: str = ""
+
+
+class ListedFiles(Struct):
+    """Output of files_on_server."""
+
+    server: str
+    files: list[ListedFile]
+
+
+class OfFiles(Arguments):
+    """Input of files_ram."""
+
+    server: Server
+    filenames: Annotated[list[Filename], Meta(min_length=1, max_length=MAX_COSTS)]
+
+
+class Costs(Struct):
+    """Output of files_ram: GB by name; null for what cannot be run."""
+
+    ram_gb: dict[str, float | None]
+
+
+def declare(tools: ToolDeclarer) -> None:
+    """Declare the tools of this module."""
+    tools.bridge.app(
+        URI, _PAGE, name="Files", description="Servers and files of the game, with sizes and RAM"
+    )
+    tools.bridge.tool(
+        "Show the player the servers and files of the game in a page, with sizes, RAM and what changed.",
+        title="Browse files",
+        read_only=True,
+        open_world=False,
+        app=URI,
+        visible_to="app_hosts",
+    )(browse_files)
+    for description, handler in (
+        ("Whether a game is connected, and its servers.", files_overview),
+        ("The files of a server with their sizes.", files_on_server),
+        ("RAM costs of up to 50 files.", files_ram),
+    ):
+        tools.bridge.tool(description, read_only=True, open_world=False, visible_to="app")(handler)
+
+
+async def browse_files(args: BrowseFiles, ctx: Context[Session]) -> Answer[Place]:
+    """Say in a sentence what the page shows."""
+    on = paths.validate_server(args.server)
+    names = await ctx.state.remote.list_names(on)
+    return Answer(f"The page shows the files of the game; {on} has {len(names)}.", Place(on, len(names)))
+
+
+async def files_overview(_: NoArguments, ctx: Context[Session]) -> Answer[Overview]:
+    """Tell at once whether there is a game; never wait for one."""
+    board = ctx.state.board
+    since = None if board.since is None else timestamps.format_utc(board.since)
+    if board.link is None:
+        state: State = "blocked" if board.problem else "waiting"
+        return Answer("No game is connected.", Overview(state, since, board.describe_next_step()))
+    servers = await _list_servers(ctx.state.remote)
+    return Answer(f"{len(servers)} servers.", Overview("connected", since, "", servers))
+
+
+async def _list_servers(remote: Remote) -> list[KnownServer]:
+    try:
+        found = await remote.list_servers()
+    except UnsupportedByGame:
+        return [KnownServer(paths.HOME, "purchased")]  # before 2.6
+    return [
+        KnownServer(
+            one.hostname,
+            "purchased" if one.purchasedByPlayer else "rooted" if one.hasAdminRights else "unrooted",
+        )
+        for one in found
+    ]
+
+
+async def files_on_server(args: OfServer, ctx: Context[Session]) -> Answer[ListedFiles]:
+    """List the files of a server, and which of them differ from what was written."""
+    session, on = ctx.state, paths.validate_server(args.server)
+    files = await _list_files(session.remote, on)
+    names = {one.name for one in files}
+    for difference in await session.changes.differences.check_all(session.remote):
+        if difference.server != on:
+            continue
+        if difference.filename not in names:
+            files.append(ListedFile(difference.filename, 0))
+        for one in files:
+            if one.name == difference.filename:
+                one.differs = difference.state
+    return Answer(f"{len(files)} files.", ListedFiles(on, files))
+
+
+async def _list_files(remote: Remote, server: str) -> list[ListedFile]:
+    """Ask for sizes; a game before 3.0 has to send the files themselves."""
+    try:
+        found = await remote.list_metadata(server)
+    except UnsupportedByGame:
+        found = []
+    if found and all(one.size is not None for one in found):
+        return [
+            ListedFile(one.filename, one.size or 0, timestamps.format_utc(one.mtime / 1000)) for one in found
+        ]
+    times = {one.filename: timestamps.format_utc(one.mtime / 1000) for one in found}
+    files = await remote.read_all(server)
+    listed = [
+        ListedFile(one.filename, len(one.content.encode(errors="replace")), times.get(one.filename, ""))
+        for one in files
+    ]
+    others = set(await remote.list_names(server)) - {one.filename for one in files}
+    return [*listed, *(ListedFile(name, 0) for name in sorted(others))]
+
+
+async def files_ram(args: OfFiles, ctx: Context[Session]) -> Answer[Costs]:
+    """Calculate what scripts cost; what cannot be run has no cost."""
+    on = paths.validate_server(args.server)
+    names = [paths.validate_filename(name) for name in args.filenames]
+    found = await asyncio.gather(*(measure_cost(ctx.state.remote, name, on) for name in names))
+    costs = dict(zip(args.filenames, (cost for cost, _ in found), strict=True))
+    return Answer(f"{len(costs)} costs.", Costs(costs))

@@ -1,0 +1,127 @@
+"""Runs: answers that are being refined, with the states that they went through, for whoever watches.
+
+Only calls of hosts that show apps are kept, for a page that cannot hear of progress itself. Bounded: a few
+runs, a few states of each, the older ones thinned out. Nothing here outlives the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Literal
+
+from bridgehead.mcp.lazy_imports import asyncio
+
+from ..errors import MercuryError
+
+if TYPE_CHECKING:
+    from bridgehead.runtime.timing import Clock
+
+    from ..completion import Completion
+
+MAX_RUNS = 32
+MAX_STATES = 64
+MAX_STATE_CHARACTERS = 400_000
+"""Of all states of a run together."""
+
+Status = Literal["running", "done", "cancelled", "failed"]
+
+
+class Run:
+    """One answer that is being refined."""
+
+    def __init__(self, name: str, owner: str, about: str, clock: Clock) -> None:
+        self.name = name
+        self.owner = owner
+        """The account that asked; nobody else finds it."""
+        self.about = about
+        """The message that it answers."""
+        self.status: Status = "running"
+        self.problem = ""
+        self.completion: Completion | None = None
+        self.states: list[tuple[int, str]] = []
+        """Milliseconds since the beginning, and the text as it was then."""
+        self.count = 0
+        """How many states there were in all."""
+        self._clock = clock
+        self._began = clock.monotonic()
+        self._work: asyncio.Task[Completion] | None = None
+        self._changed = asyncio.Event()
+
+    @property
+    def elapsed_ms(self) -> int:
+        """How long it has been under way."""
+        return round((self._clock.monotonic() - self._began) * 1000)
+
+    def note(self, text: str) -> None:
+        """Keep a state; where there are too many, every second of the earlier ones goes."""
+        self.count += 1
+        self.states.append((self.elapsed_ms, text))
+        if len(self.states) > MAX_STATES or len(self.states) * len(text) > MAX_STATE_CHARACTERS:
+            self.states = [*self.states[:-1:2], self.states[-1]]
+        self._changed.set()
+
+    async def watch(self, work: Awaitable[Completion]) -> Completion:
+        """Do the work, which `cancel` can stop; raises `MercuryError` where it was stopped."""
+        self._work = asyncio.ensure_future(work)
+        try:
+            self.completion = await self._work
+        except asyncio.CancelledError:
+            if self.status != "cancelled":  # the caller's own call was cancelled, and the work with it
+                self._end("cancelled")
+                self._work.cancel()
+                raise
+            last = self.states[-1][1] if self.states else ""
+            raise MercuryError("STOPPED", "The user stopped the answer.", content=last) from None
+        except MercuryError as error:
+            self.problem = error.message
+            self._end("failed")
+            raise
+        self._end("done")
+        return self.completion
+
+    def _end(self, status: Status) -> None:
+        self.status = status
+        self._changed.set()
+
+    def cancel(self) -> None:
+        """Stop it, and the request at the API with it; one that has ended stays as it is."""
+        if self.status == "running":
+            self._end("cancelled")
+            if self._work is not None:
+                self._work.cancel()
+
+    async def wait_for_news(self, after: int, seconds: float) -> None:
+        """Wait until there are more than so many states, or it has ended, or for as long as this."""
+        try:
+            async with asyncio.timeout(seconds):
+                while self.status == "running" and self.count <= after:
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            return
+
+
+class Runs:
+    """The newest runs of all callers."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._runs: dict[str, Run] = {}
+
+    def begin(self, owner: str, about: str) -> Run:
+        """Begin to keep a run; the oldest one that has ended makes room."""
+        import secrets
+
+        run = Run(secrets.token_hex(8), owner, about, self._clock)
+        self._runs[run.name] = run
+        while len(self._runs) > MAX_RUNS:
+            ended = (name for name, one in self._runs.items() if one.status != "running")
+            del self._runs[next(ended, next(iter(self._runs)))]
+        return run
+
+    def find(self, owner: str, name: str | None, about: str | None) -> Run | None:
+        """Find a run of this owner by its name, or the newest one that answers a message."""
+        for run in reversed(self._runs.values()):
+            if run.owner == owner and (run.name == name or (name is None and run.about == about)):
+                return run
+        return None

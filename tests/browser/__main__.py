@@ -1,0 +1,40 @@
+"""Shows the apps in a real browser, in the official host: `make browser`; `--pictures` keeps pictures."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.browser.chromium import BrowserMissing, find_chromium, prepare_packages, stage
+from tests.browser.far_sides import served
+from tests.interop.node import ROOT, node
+
+IMAGES = ROOT / "docs" / "images"
+
+
+def main(arguments: list[str]) -> int:
+    """Run every check, and return the exit status."""
+    try:
+        program, folder = find_chromium(), prepare_packages()
+    except BrowserMissing as problem:
+        if os.environ.get("CI"):
+            raise
+        sys.stdout.write(f"skipped: {problem}\n")
+        return 0
+    stage(folder)
+    with tempfile.TemporaryDirectory() as home, served(Path(home)) as places:
+        told = {**places, "chromium": program, "images": str(IMAGES) if "--pictures" in arguments else ""}
+        only = [word for word in arguments if not word.startswith("--")]
+        done = subprocess.run(
+            [node(), os.environ.get("SCRIPT", "apps.mjs"), json.dumps(told), *only],
+            cwd=folder,
+            check=False,
+            timeout=240,
+        )
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,102 @@
+"""Far sides for the pages: invented records, a simulated game and API, all behind `bridgehead serve`."""
+
+import json
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from tests.interop.server_process import free_port, listening
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+MODELS = {
+    "clever-fox-4.5": 1.0,
+    "quick-otter": 1.16,
+    "brave-badger-mini": 1.8,
+    "calm-crane-2026-05-preview-with-a-long-name": 2.6,
+    "patient-heron": 9.0,
+    HOSTILE: 4.0,
+}
+DAYS = 6
+RUNS = 7
+
+
+def write_records(folder: Path) -> None:
+    """Invent runs of a few models on a few days, the same each time."""
+    chance = random.Random(7)  # noqa: S311 - the same picture each time
+    speeds = folder / "speeds"
+    speeds.mkdir(parents=True)
+    for day in range(1, DAYS + 1):
+        entries = [
+            {
+                "llm": llm,
+                "phase": phase,
+                "speedMs": round(26_000 * (1 + day / 3) * phase * factor * chance.lognormvariate(0, 0.25)),
+                "timestamp": f"2025-12-{day:02}T{8 + run:02}:{chance.randrange(60):02}:00.000Z",
+                "source": "claimed" if run % 3 == 0 else "measured",
+            }
+            for phase in (1, 2)
+            for llm, factor in MODELS.items()
+            for run in range(RUNS if llm != "patient-heron" else 2)
+            if not (llm == HOSTILE and day > 2)
+        ]
+        (speeds / f"day{day:02}.json").write_text(json.dumps({"day": day, "entries": entries}))
+
+
+def write_game_files(folder: Path) -> None:
+    """Invent the scripts of a player."""
+    for name, content in {
+        "hack.js": "/** @param {NS} ns */\nexport async function main(ns) {\n  const target = ns.args[0];\n"
+        "  while (true) {\n    await ns.weaken(target);\n    await ns.hack(target);\n  }\n}\n",
+        "lib/targets.js": "export const targets = ['n00dles', 'foodnstuff', 'joesguns'];\n",
+        "lib/a/very/deep/folder/with-a-file-whose-name-is-longer-than-most-columns-are-wide.js": "// deep\n",
+        "notes.txt": f"Remember {HOSTILE}\n<script>alert(2)</script>\n",
+        "watcher.js": "export async function main(ns) {\n  ns.disableLog('ALL');\n  ns.tail();\n}\n",
+        **{
+            f"gen/script{number:03}.js": "export async function main(ns) { ns.tprint(1); }\n"
+            * (1 + number % 9)
+            for number in range(60)
+        },
+    }.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+
+@contextmanager
+def served(home: Path) -> Iterator[dict[str, str]]:
+    """Run everything, and give what the checks need to know of it."""
+    records, files, empty = home / "aoc", home / "files", home / "empty"
+    write_records(records)
+    write_game_files(files)
+    empty.mkdir()
+    game, api, port, bare = (free_port() for _ in range(4))
+    program = [sys.executable, "-m", "bridgehead"]
+    settings = {
+        "AOC_DATA_DIR": str(records),
+        "BITBURNER_LISTEN": f"127.0.0.1:{game}",
+        "BRIDGEHEAD_STATE_DIR": str(home / "state"),
+        "MERCURY_API_KEY": "sk_0123456789abcdef",
+        "MERCURY_API_URL": f"http://127.0.0.1:{api}/v1",
+        "LOG_LEVEL": "error",
+    }
+    lonely = {
+        **settings,
+        "AOC_DATA_DIR": str(empty),
+        "BITBURNER_LISTEN": f"127.0.0.1:{free_port()}",
+        "BRIDGEHEAD_STATE_DIR": str(home / "other"),
+    }
+    with ExitStack() as stack:
+        stack.enter_context(
+            listening([*program, "mercury", "simulate", "--port", str(api), "--delay-ms", "30"], api)
+        )
+        server = stack.enter_context(listening([*program, "serve", "--port", str(port)], port, settings))
+        other = stack.enter_context(listening([*program, "serve", "--port", str(bare)], bare, lonely))
+        yield {
+            "server": server,
+            "bare": other,
+            "game": json.dumps(
+                [*program, "bitburner", "simulate", "--url", f"ws://127.0.0.1:{game}", "--files", str(files)]
+            ),
+        }
