@@ -16,7 +16,7 @@ def main() -> int:
 
 def check_conformance() -> bool:
     """Run the official suites with every request going to the next replica."""
-    suites = [suite for suite in SUITES if suite.revision]
+    suites = [suite for suite in SUITES if suite.revision or suite.requirements]
     with replicated("tests.scale.conformance_replica") as address:
         outcomes = [run(suite, f"{address}/conformance") for suite in suites]
     found = [outcome for outcome in outcomes if outcome is not None]

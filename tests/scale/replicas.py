@@ -23,11 +23,14 @@ defaults
     timeout connect 5s
     timeout client 300s
     timeout server 300s
+    timeout check 30s
     option redispatch
     retries 3
     retry-on conn-failure
 frontend clients
     bind 127.0.0.1:{port}
+    stats enable
+    stats uri /balancer
     default_backend replicas
 backend replicas
     balance roundrobin

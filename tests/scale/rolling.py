@@ -120,12 +120,29 @@ def running(folder: Path) -> Iterator[tuple[list[Replica], int]]:
         yield replicas, int(address.rpartition(":")[2])
 
 
+async def all_up(port: int, count: int) -> None:
+    """Wait until HAProxy sends requests to so many replicas."""
+    async with asyncio.timeout(PATIENCE):
+        while await count_up(port) < count:
+            await asyncio.sleep(0.05)
+
+
+async def count_up(port: int) -> int:
+    """Ask HAProxy how many replicas it takes for ready."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET /balancer;csv HTTP/1.0\r\n\r\n")
+    page = (await reader.read()).decode()
+    writer.close()
+    lines = [line.split(",") for line in page.splitlines() if line.startswith("replicas,r")]
+    return sum("UP" in line for line in lines)
+
+
 async def restart_all(folder: Path) -> Load:
     """Restart every replica twice under load, and give what became of the calls."""
     with running(folder) as (replicas, port):
         for replica in replicas:
             await replica.ready()
-        await asyncio.sleep(1)  # HAProxy looks ten times a second which of them is ready
+        await all_up(port, len(replicas))
         load = Load(port)
         clients = [asyncio.create_task(load.run()) for _ in range(CLIENTS)]
         await load.more(CALLS_BETWEEN)
@@ -135,7 +152,7 @@ async def restart_all(folder: Path) -> Load:
             await load.more(CALLS_BETWEEN)
             replica.start()
             await replica.ready()
-            await asyncio.sleep(1)
+            await all_up(port, len(replicas))
             await load.more(CALLS_BETWEEN)
         load.is_over = True
         await asyncio.gather(*clients)
