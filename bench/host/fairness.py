@@ -113,17 +113,17 @@ class Probe:
 
 
 @contextmanager
-def serving(server: str) -> Iterator[int]:
+def serving(server: str) -> Iterator[tuple[Process, int]]:
     """Run the host on one of the servers."""
     port = free_port()
     with Process((sys.executable, *SERVERS[server], str(port))) as process:
         wait(process, port)
-        yield port
+        yield process, port
 
 
 def measure(attack: str, server: str, token: str, seconds: float) -> float:
     """Attack a new server while a probe asks; returns the longest wait in milliseconds."""
-    with serving(server) as port:
+    with serving(server) as (process, port):
         probe = Probe(port)
         for _ in range(20):
             probe.ask()
@@ -136,6 +136,8 @@ def measure(attack: str, server: str, token: str, seconds: float) -> float:
         _, errors = client.communicate()
         if client.returncode:
             raise NotRunning(errors.decode()[-300:])
+        if (attack, server) == (BLOCKS_ALL, "ours") and '"tool":"block"' not in process.complaint():
+            raise NotRunning(f"the watchdog did not name the tool that blocks: {process.complaint()}")
         return longest
 
 

@@ -7,6 +7,7 @@ import pytest
 from bridgehead.host.doctor import examine
 from bridgehead.runtime.settings import SettingError
 from tests.support.host_command import add_token
+from tests.support.redis_server import RedisServer, free_port
 
 
 async def found(folder: Path, **settings: str) -> dict[str, tuple[str, str]]:
@@ -38,3 +39,17 @@ async def test_where_no_token_is_there_it_says_what_to_do(tmp_path: Path) -> Non
 async def test_a_setting_that_is_wrong_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingError):
         await found(tmp_path, MCP_SERVER_PORT="many")
+
+
+async def test_redis_is_tried_and_what_is_shared_is_named(tmp_path: Path, redis_server: RedisServer) -> None:
+    there = {"BRIDGEHEAD_REDIS_URL": redis_server.url}
+    keys = {"BRIDGEHEAD_STATE_KEYS": "k" * 32}
+    gone = {"BRIDGEHEAD_REDIS_URL": f"redis://:secret@127.0.0.1:{free_port()}/0"}
+
+    findings = [(await found(tmp_path, **more))["redis"] for more in ({}, there, {**there, **keys}, gone)]
+
+    verdicts, texts = zip(*findings, strict=True)
+    assert verdicts == ("right", "note", "right", "wrong")
+    for text, piece in zip(texts, ("this machine's", "not sessions", "and sessions", "reached"), strict=True):
+        assert piece in text
+    assert "secret" not in texts[3]

@@ -58,7 +58,8 @@ async def test_the_alerts_name_only_metrics_that_are_there(tmp_path: Path) -> No
     named = set(re.findall(METRIC, " ".join(re.findall(r"expr: (.*)", text))))
 
     assert len(named) > 5
-    assert named - {"bridgehead_tls_certificate_expiry_timestamp_seconds"} <= await counted(tmp_path)
+    set_up = {"bridgehead_tls_certificate_expiry_timestamp_seconds", "bridgehead_webhook_events_total"}
+    assert named - set_up <= await counted(tmp_path)
 
 
 def test_every_reason_is_documented() -> None:
@@ -82,3 +83,43 @@ def test_every_command_is_one_that_can_be_typed(line: str) -> None:
 
     assert program == "bridgehead"
     parsers[name]().parse_args(arguments)
+
+
+def test_the_version_stands_in_one_place() -> None:
+    root = DOCS.parent
+    files = [root / "compose.yaml", root / "Dockerfile", root / "README.md", *DOCS.glob("*.md")]
+    named = {
+        path.name: found
+        for path in files
+        if (found := re.findall(r"bridgehead[:=-]+\d+\.\d+\S*", path.read_text(encoding="utf-8")))
+    }
+
+    assert named == {}, "bridgehead/__init__.py owns the version"
+
+
+def test_the_base_image_is_pinned_to_a_patch_release_and_the_docs_name_the_same() -> None:
+    dockerfile = (DOCS.parent / "Dockerfile").read_text(encoding="utf-8")
+    (tag,) = re.findall(r"^ARG PYTHON=(\S+)$", dockerfile, re.MULTILINE)
+
+    assert re.fullmatch(r"3\.\d+\.\d+-slim-[a-z]+", tag)
+    assert set(re.findall(r"3\.\d+\.\d+-slim-[a-z]+", PAGE)) == {tag}
+    assert all(image == "${PYTHON}" for image in re.findall(r"^FROM python:(\S+)", dockerfile, re.MULTILINE))
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *(
+            "**Upgrade**",
+            "**Roll back**",
+            "back it up by",
+            "To restore",
+            "**Logs**",
+            "MemoryMax",
+            "LimitNOFILE",
+        ),
+        *("file descriptor", "does not start", "tokens.json", "usage.sqlite3", "by digest"),
+    ],
+)
+def test_what_an_operator_needs_is_written_down(word: str) -> None:
+    assert word in PAGE

@@ -69,11 +69,7 @@ def make_bridge(name: str, far: Far) -> Bridge[Far]:  # noqa: C901 - a list of s
     @bridge.tool("Says back what it is told.", name=f"{name}_echo", read_only=True)
     def echo(args: Say, ctx: Context[Far]) -> str:
         crossed(ctx)
-        return args.text
-
-    @bridge.tool("Says which trace it is in.", name=f"{name}_trace", read_only=True)
-    def trace(args: Say, ctx: Context[Far]) -> str:
-        return ctx.trace.get("traceparent", "none")
+        return ctx.trace.get("traceparent", "none") if args.text == "your trace" else args.text
 
     @bridge.tool("Says it after a while.", name=f"{name}_later", read_only=True)
     async def later(args: Say, ctx: Context[Far]) -> str:
@@ -134,6 +130,11 @@ def add_slow_tools(bridge: Bridge[Far]) -> None:
     def block(args: Say, ctx: Context[Far]) -> str:
         time.sleep(float(args.text))
         return "blocked"
+
+    @bridge.tool("Erases it, once somebody is sure.", name="slow_erase", destructive=True)
+    async def erase(args: Say, ctx: Context[Far]) -> str:
+        answer = await ctx.elicit("Sure?", Say)
+        return f"erased {args.text}: {answer.action}"
 
     @bridge.tool("Takes as long in a thread.", name="slow_work", read_only=True, in_thread=True)
     def work(args: Say, ctx: Context[Far]) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bridgehead.mcp import OVERLOADED, ProtocolError, jsonrpc
 from bridgehead.mcp.http.message import ClientGone, Handled, Request, Response, ResponseStream
 from bridgehead.mcp.http.rejection import Rejection
+from bridgehead.runtime import events
 from bridgehead.runtime.timing import Clock
 
 from .auth.admission import Admission
@@ -37,6 +38,7 @@ from .views import Views
 
 if TYPE_CHECKING:
     from .database import HostDatabase
+    from .events.webhook import Webhook
     from .replicas.replica import Replica
     from .telemetry.exporting import Telemetry
 
@@ -74,6 +76,7 @@ class HostApplication:
         watch: TokenWatch,
         shutdown_seconds: float,
         telemetry: Telemetry | None = None,
+        webhook: Webhook | None = None,
         replica: Replica | None = None,
         database: HostDatabase | None = None,
     ) -> None:
@@ -89,6 +92,7 @@ class HostApplication:
         self._watch = watch
         self._shutdown_seconds = shutdown_seconds
         self._telemetry = telemetry
+        self._webhook = webhook
         self.replica = replica
         """This process as one of several; None where it is alone."""
         self._database = database
@@ -132,6 +136,19 @@ class HostApplication:
         return self._answer_caller(request, route, grant)
 
     def _answer_caller(self, request: HostRequest, route: Route, grant: Grant) -> Handled:
+        counting = self._admission.count(request, grant)
+        if counting is None:
+            return self._answer_counted(request, route, grant)
+        return self._answer_when_counted(counting, request, route, grant)
+
+    async def _answer_when_counted(
+        self, counting: Coroutine[Any, Any, None], request: HostRequest, route: Route, grant: Grant
+    ) -> Response | ResponseStream:
+        await counting
+        handled = self._answer_counted(request, route, grant)
+        return handled if isinstance(handled, Response) else await handled
+
+    def _answer_counted(self, request: HostRequest, route: Route, grant: Grant) -> Handled:
         self._admission.authorize(request, route, grant)
         if not route.is_mcp:
             return self.pages.answer(request, route)
@@ -261,12 +278,14 @@ class HostApplication:
     async def start(self) -> None:
         """Let every bridge begin, and watch over the tokens."""
         if self.replica is not None:
-            await self.replica.start()
+            await self.replica.start(self._registry.bridges)
         if self._database is not None:
             await self._database.start()
         await self._registry.start()
         begin = asyncio.get_running_loop().create_task
         self._tasks = [begin(self._watch.run(self.revoke_where)), begin(self._access_log.run())]
+        if self._webhook is not None:
+            self._webhook.start(events.feed)
         if self._telemetry is not None:
             self._tasks.append(begin(self._telemetry.send_metrics(self.pages.own_sources)))
 
@@ -274,6 +293,7 @@ class HostApplication:
         """Fail readiness, and end what would never end by itself; calls are still answered."""
         self.pages.is_ending = True
         self._views.end_streams()
+        self.pages.events.end()
 
     async def stop(self) -> None:
         """End every session, and let every bridge end."""
@@ -284,6 +304,8 @@ class HostApplication:
         self._views.close()
         await self._views.tasks.stop()
         await self._registry.stop(self._shutdown_seconds)
+        if self._webhook is not None:
+            await self._webhook.stop(events.feed)
         if self.replica is not None:
             await self.replica.stop()
         if self._database is not None:

@@ -7,11 +7,16 @@ from collections.abc import Mapping
 
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding, settings_finding
+from bridgehead.runtime.settings import hide_credentials
+from bridgehead.runtime.stores import open_redis
 
 from . import tls
 from .factory import open_tokens, token_store
 from .registry import installed
 from .settings import HostSettings
+
+SHARED = "request limits, changes, tasks"
+"""What replicas agree on through Redis, whatever else is set."""
 
 
 async def examine(environment: Mapping[str, str]) -> list[Finding]:
@@ -28,6 +33,7 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
         Finding("would serve", "right", f"{served} at {address}{processes}"),
         await asyncio.to_thread(_tokens, settings),
         *await _database(settings),
+        await _redis(settings),
     ]
 
 
@@ -39,6 +45,24 @@ async def _database(settings: HostSettings) -> list[Finding]:
     from .database import read_schema
 
     return [await migrations.examine(settings.database_url, read_schema(), "tokens and audit lines")]
+
+
+async def _redis(settings: HostSettings) -> Finding:
+    """Try Redis as a replica would, and say what is shared through it."""
+    redis = open_redis(settings)
+    if redis is None:
+        text = "not set: limits, changes, sessions and tasks are this machine's"
+        return Finding("redis", "right", text)
+    await redis.start()
+    problem = redis.problem
+    await redis.close()
+    where = hide_credentials(settings.redis_url or "")
+    if problem:
+        return Finding("redis", "wrong", f"{where}: {problem}", "Start it, or fix BRIDGEHEAD_REDIS_URL.")
+    if settings.state_keys:
+        return Finding("redis", "right", f"{where}: shares {SHARED} and sessions with other replicas")
+    advice = "Set BRIDGEHEAD_STATE_KEYS to the same random key on all replicas."
+    return Finding("redis", "note", f"{where}: shares {SHARED}, but not sessions and open questions", advice)
 
 
 def _tokens(settings: HostSettings) -> Finding:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bridgehead.mcp import Limits, Tasks
+from bridgehead.mcp import Limits, Tasks, UsedStates
 from bridgehead.mcp.http.guard import Guard
-from bridgehead.runtime import directories, logs
+from bridgehead.runtime import directories, events, logs
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest
 from bridgehead.runtime.tasks import open_task_store
@@ -30,12 +30,14 @@ from .telemetry.access_log import AccessLog
 from .telemetry.metrics import HostMetrics
 from .tls import Certificate
 from .views import Views
+from .workers.consent import SharedConsent
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from .auth.oauth import OAuthIssuer
     from .database import HostDatabase
+    from .events.webhook import Webhook
     from .replicas.replica import Replica
     from .telemetry.exporting import Telemetry
     from .workers.forwarding import Workers
@@ -147,6 +149,7 @@ def make_application(
         state_keys=state_keys,
         session_prefix=_session_prefix(workers, replica),
         tracer=tracer,
+        used_states=_open_consent(settings, workers, clock),
         on_error=lambda *error: metrics.count_error(*error),  # noqa: PLW0108 - it is made below
     )
     metrics = HostMetrics(views.callers)
@@ -163,7 +166,8 @@ def make_application(
             guard,
             Authenticator(issuers, clock, metrics.auth_failures.add),
             Throttle(clock.monotonic),
-            *([] if oauth is None else [oauth.challenge_details]),
+            (lambda _request: "") if oauth is None else oauth.challenge_details,
+            shared=None if replica is None else replica.make_throttle(clock.monotonic),
         ),
         Pages(
             registry, metrics, None if oauth is None else oauth.describe_resource, workers, replica, database
@@ -178,6 +182,7 @@ def make_application(
         watch=TokenWatch(tokens, clock),
         shutdown_seconds=settings.shutdown_seconds,
         telemetry=telemetry,
+        webhook=_make_webhook(settings, environment, clock, metrics),
         replica=replica,
         database=database,
     )
@@ -200,6 +205,35 @@ def _session_prefix(workers: Workers | None, replica: Replica | None) -> str:
     if replica is not None and replica.session_prefix:
         return replica.session_prefix
     return "" if workers is None else workers.session_prefix
+
+
+def _open_consent(
+    settings: HostSettings, workers: Workers | None, clock: Clock
+) -> SharedConsent | UsedStates:
+    """Remember which confirmations were used: in this process, or in a file that all workers share."""
+    if workers is None:
+        return UsedStates()
+    return SharedConsent(directories.open_state(settings, "host"), clock.now)
+
+
+def _make_webhook(
+    settings: HostSettings, environment: Mapping[str, str], clock: Clock, metrics: HostMetrics
+) -> Webhook | None:
+    events.feed.with_content = settings.event_content
+    if not settings.webhook_url:
+        return None
+    from .events.webhook import Webhook
+
+    logs.hide(settings.webhook_secret)
+    made = Webhook(
+        settings.webhook_url,
+        settings.webhook_secret,
+        clock,
+        patterns=settings.webhook_events,
+        environment=environment,
+    )
+    made.declare_metrics(metrics.metrics)
+    return made
 
 
 def _oauth_issuer(

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bridgehead.mcp.http.message import JSON, Handled, Response
+from bridgehead.runtime import events
 from bridgehead.runtime.metrics import Metrics
 
 from .auth.grants import Grant
 from .auth.rejection import reject_method
+from .events.stream import EventStreams
 from .registry import BridgeStatus, Registry
 from .request import HostRequest
-from .routes import ALIVE, METRICS, NO_OAUTH, READY, RESOURCE, Route
+from .routes import ALIVE, EVENTS, METRICS, NO_OAUTH, READY, RESOURCE, Route
 from .telemetry.exposition import (
     CONTENT_TYPE,
     OPENMETRICS,
@@ -54,6 +56,10 @@ class Pages:
         self._registry = registry
         self._metrics = metrics
         self._workers = workers
+        self.events = EventStreams(events.feed)
+        self.events.declare_metrics(metrics.metrics)
+        if workers is not None:
+            self.events.follow = workers.follow_events
         self._replica = replica
         self._database = database
         self.is_ending = False
@@ -62,6 +68,7 @@ class Pages:
             ALIVE: lambda _request, _route: _ALIVE,
             READY: self._ready,
             METRICS: lambda request, _route: self._all_metrics(request),
+            EVENTS: lambda request, _route: self.events.serve(request.http),
         }
         if describe_resource is not None:
             self._pages[RESOURCE] = lambda request, route: describe_resource(request, route.bridge)
@@ -84,19 +91,22 @@ class Pages:
         statuses = self._registry.statuses
         bridges = {name: self._describe(status, grant) for name, status in statuses.items()}
         serving = [status for status in statuses.values() if not status.problem]
-        well = all(told["far_side"] for told in bridges.values())
+        stores = self._stores(grant)
+        there = [one["up"] for one in stores.get("stores", {}).values()]
+        well = all(one["far_side"] for one in bridges.values()) and all(there)
         summary = "unavailable" if not serving else "ready" if well else "degraded"
         if self.is_ending:
             summary = "ending"
         status = 200 if serving and not self.is_ending else 503
-        return _page({"status": summary, "bridges": bridges, **self._stores(grant)}, status)
+        return _page({"status": summary, "bridges": bridges, **stores}, status)
 
     def _stores(self, grant: Grant | None) -> dict[str, Any]:
         """Tell which shared stores are there; why one is not is for callers who have shown who they are."""
-        if self._database is None:
-            return {}
-        told = self._database.describe()
-        return {"stores": {"postgresql": told if grant is not None else {"up": told["up"]}}}
+        given = (("postgresql", self._database), ("redis", self._replica))
+        stores = {name: store.describe() for name, store in given if store is not None}
+        if grant is None:
+            stores = {name: {"up": told["up"]} for name, told in stores.items()}
+        return {"stores": stores} if stores else {}
 
     def _bridge_ready(self, request: HostRequest, route: Route) -> Response:
         """Say whether one bridge can serve and has its far side."""

@@ -9,6 +9,7 @@ MCP_PATHS = ("/mcp", "/sse", "/messages")
 ALIVE = "/healthz"
 READY = "/readyz"
 METRICS = "/metrics"
+EVENTS = "/events"
 RESOURCE = "/.well-known/oauth-protected-resource"
 NO_OAUTH = "/register"
 """What answers where clients look for OAuth and there is none."""
@@ -35,6 +36,7 @@ def make_table(bridges: Iterable[str], *, with_oauth: bool) -> dict[str, Route]:
         ALIVE: Route(ALIVE, "probe"),
         READY: Route(READY, "probe"),
         METRICS: Route(METRICS, "token"),
+        EVENTS: Route(EVENTS, "token"),
     }
     for bridge in (None, *bridges):
         prefix = f"/{bridge}" if bridge else ""

@@ -220,6 +220,27 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         "failures",
         "Which requests get a line in the log.",
     )
+    webhook_url = Setting("BRIDGEHEAD_WEBHOOK_URL", SECURE_URL, None, "Post events there, as JSON.")
+    webhook_secret = Setting(
+        "BRIDGEHEAD_WEBHOOK_SECRET",
+        TEXT,
+        "",
+        "What events are signed with (HMAC-SHA256): a text, or `whsec_` and base64.",
+        secret=True,
+    )
+    webhook_events = Setting(
+        "BRIDGEHEAD_WEBHOOK_EVENTS",
+        WORDS,
+        (),
+        "Types of events that are posted, such as `call.failed,budget.*`.",
+        shown="all",
+    )
+    event_content = Setting(
+        "BRIDGEHEAD_EVENT_CONTENT",
+        FLAG,
+        default=False,
+        about="Put the arguments of calls into their events.",
+    )
     otel_endpoint = Setting(
         "OTEL_EXPORTER_OTLP_ENDPOINT", TEXT, None, "Send a span of each request there (OTLP over HTTP)."
     )

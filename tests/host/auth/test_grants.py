@@ -71,6 +71,7 @@ def test_the_scopes_that_are_offered_are_those_that_are_read() -> None:
         "bridgehead:mercury:read",
         "bridgehead:spend",
         "bridgehead:metrics",
+        "bridgehead:events",
     ]
 
 

@@ -119,7 +119,8 @@ async def test_what_is_passed_on_and_logged_names_the_span_of_the_call(tmp_path:
         with serving(
             tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, BRIDGEHEAD_ACCESS_LOG="all", settings=PLAIN
         ) as host:
-            message = traced("alpha_trace")
+            message = traced("alpha_echo")
+            message["params"]["arguments"] = {"text": "your trace"}
             answer = await (await post(dial(host.port), message, mirrored(message))).body()
             assert await asyncio.to_thread(host.end) == 0
             await until(lambda: len(collector.spans) == 1)

@@ -15,7 +15,7 @@ from tests.support.http_server import JSON_POST, Server, serving
 from tests.support.messages import STATELESS, Checker, decode, encode
 from tests.support.waiting import PATIENCE
 
-SLOW = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+SLOW = settings(max_examples=75, deadline=None, suppress_health_check=list(HealthCheck))
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

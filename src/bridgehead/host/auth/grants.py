@@ -2,7 +2,8 @@
 
 An authorisation server says it in scopes: `bridgehead` opens everything, `bridgehead:read` what only reads,
 `bridgehead:aoc` one bridge, and `bridgehead:aoc:read` what only reads of it; `bridgehead:spend` adds the
-tools that cost money to those that only read, and `bridgehead:metrics` opens the metrics.
+tools that cost money to those that only read, `bridgehead:metrics` opens the metrics, and `bridgehead:events`
+the stream of events.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ EVERYTHING = "*"
 SCOPE = "bridgehead"
 METRICS_SCOPE = f"{SCOPE}:metrics"
 SPEND_SCOPE = f"{SCOPE}:spend"
+EVENTS_SCOPE = f"{SCOPE}:events"
 
 
 class Grant(Struct, frozen=True):
@@ -36,6 +38,8 @@ class Grant(Struct, frozen=True):
     """When it ends, in seconds since 1970."""
     token_id: str = ""
     """What tells this grant from an earlier one under the same name."""
+    events: bool = False
+    """Whether the stream of events is open to it."""
 
     def may_write(self, bridge: str) -> bool:
         """Tell whether all tools of a bridge are open."""
@@ -46,7 +50,7 @@ class Grant(Struct, frozen=True):
         return self.may_write(bridge) or bridge in self.reading or EVERYTHING in self.reading
 
 
-ANYONE = Grant(None, frozenset({EVERYTHING}), metrics=True)
+ANYONE = Grant(None, frozenset({EVERYTHING}), metrics=True, events=True)
 """What everybody may where nobody is asked."""
 
 
@@ -57,6 +61,7 @@ class Opened(NamedTuple):
     reading: frozenset[str]
     metrics: bool
     may_spend: bool
+    events: bool = False
 
 
 def read_scopes(scopes: Iterable[str], bridges: Iterable[str]) -> Opened:
@@ -68,6 +73,7 @@ def read_scopes(scopes: Iterable[str], bridges: Iterable[str]) -> Opened:
         frozenset(name for name, scope in every.items() if f"{scope}:read" in given),
         METRICS_SCOPE in given,
         SPEND_SCOPE in given,
+        EVENTS_SCOPE in given,
     )
 
 
@@ -77,12 +83,12 @@ def supported_scopes(bridges: Iterable[str], of: str | None = None) -> list[str]
     return (
         [scope for word in words for scope in (word, f"{word}:read")]
         + [SPEND_SCOPE]
-        + ([] if of else [METRICS_SCOPE])
+        + ([] if of else [METRICS_SCOPE, EVENTS_SCOPE])
     )
 
 
-def needed_scope(bridge: str | None, *, is_mcp: bool) -> str:
-    """Name the scope that opens a bridge, all of them, or the metrics."""
+def needed_scope(bridge: str | None, *, is_mcp: bool, page: str = "") -> str:
+    """Name the scope that opens a bridge, all of them, the metrics or the events."""
     if not is_mcp:
-        return METRICS_SCOPE
+        return EVENTS_SCOPE if page == "/events" else METRICS_SCOPE
     return f"{SCOPE}:{bridge}" if bridge else SCOPE

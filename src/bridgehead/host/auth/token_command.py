@@ -60,6 +60,7 @@ def parser() -> Parser:
     add.add_argument("--read-only", action="store_true", help="only tools that change nothing")
     add.add_argument("--may-spend", action="store_true", help="with --read-only: also tools that cost money")
     add.add_argument("--metrics", action="store_true", help="opens /metrics too")
+    add.add_argument("--events", action="store_true", help="opens /events too, what happens in the host")
     add.add_argument("--per-minute", type=int, default=0, metavar="N", help="requests a minute (no limit)")
     add.add_argument("--days", type=float, metavar="N", help="days until it expires (never)")
     listing = acts.add_parser("list", help="show all tokens, without their secrets")
@@ -83,6 +84,7 @@ def _add(file: TokenStore, given: argparse.Namespace, now: float) -> None:
         bridges=_bridges(given.bridges),
         read_only=given.read_only,
         metrics=given.metrics,
+        events=given.events,
         may_spend=given.may_spend,
         per_minute=_at_least(given.per_minute, 0, "--per-minute"),
         expires=None if given.days is None else now + _at_least(given.days, 0, "--days") * _DAY,
@@ -136,7 +138,7 @@ def _row(token: Token, now: float) -> tuple[str, ...]:
     return (
         token.name,
         ",".join(token.bridges) or "all",
-        f"{may}, metrics" if token.metrics else may,
+        ", ".join([may, *(what for what in ("metrics", "events") if getattr(token, what))]),
         str(token.per_minute or "no limit"),
         _day(token.created),
         expires,

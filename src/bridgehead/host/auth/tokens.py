@@ -54,6 +54,8 @@ class Token(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True,
     metrics: bool = False
     may_spend: bool = False
     """Whether a token that only reads may call tools that cost money."""
+    events: bool = False
+    """Whether it opens the stream of events."""
     per_minute: Annotated[int, Meta(ge=0)] = 0
     expires: float | None = None
 
@@ -69,7 +71,37 @@ class Token(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True,
             self.per_minute,
             self.expires,
             self.id,
+            self.events,
         )
+
+
+RIGHTS = {"right:spend": "may_spend", "right:events": "events"}
+"""How the file writes rights that version 0.1 did not have: as names among the bridges.
+
+0.1 refuses a file with a field that it does not know, and takes these for bridges that there are none of. A
+right that this version does not know opens nothing either.
+"""
+_RIGHT = "right:"
+
+
+def _to_file(token: Token) -> Token:
+    """Return an entry as an older version can read it."""
+    rights = [name for name, field in RIGHTS.items() if getattr(token, field)]
+    if not rights:
+        return token
+    return replace(
+        token, bridges=(*(token.bridges or (EVERYTHING,)), *rights), **dict.fromkeys(RIGHTS.values(), False)
+    )
+
+
+def _from_file(token: Token) -> Token:
+    """Return an entry with its rights where they belong."""
+    if not any(name.startswith(_RIGHT) for name in token.bridges):
+        return token
+    given = {RIGHTS[name]: True for name in token.bridges if name in RIGHTS}
+    bridges = tuple(name for name in token.bridges if not name.startswith(_RIGHT))
+    # Without a bridge beside them they must not become a token for all of them, which is written as none.
+    return replace(token, bridges=() if bridges == (EVERYTHING,) else bridges or (NO_BRIDGE,), **given)
 
 
 class TokenList(Struct, frozen=True, forbid_unknown_fields=True):
@@ -145,7 +177,8 @@ class TokenFile:
     def read(self) -> TokenList:
         """Return what the file says; a file that is not there says nothing."""
         try:
-            return msgspec.json.decode(self.path.read_bytes(), type=TokenList)
+            found = msgspec.json.decode(self.path.read_bytes(), type=TokenList)
+            return replace(found, tokens=tuple(map(_from_file, found.tokens)))
         except FileNotFoundError:
             return TokenList()
         except OSError as failure:
@@ -186,7 +219,9 @@ class TokenFile:
                 found = self.read()
                 tokens = list(found.tokens)
                 yield tokens
-                data = msgspec.json.format(msgspec.json.encode(replace(found, tokens=tuple(tokens))))
+                data = msgspec.json.format(
+                    msgspec.json.encode(replace(found, tokens=tuple(map(_to_file, tokens))))
+                )
                 durable.replace(self.path, data + b"\n")
         except Timeout:
             raise StorageError(

@@ -16,6 +16,7 @@ from pathlib import Path
 from bridgehead import __version__
 from bridgehead.mcp import CallHook, Invocation, Outcome, Tasks, observe_calls
 from bridgehead.mcp.http.callers import Callers
+from bridgehead.runtime import events, logs
 from bridgehead.runtime.metrics import Metrics
 
 from .audit import Audit
@@ -28,6 +29,8 @@ _MOST_SHOWN = 100
 """Callers whose open sessions and so on are shown, those with the most of them."""
 OTHERS = "(others)"
 CALLS = "tool_calls_total"
+_MOST_CONTENT = 10_000
+"""Characters of a call's arguments in its event."""
 _STATUS = {status: str(status) for status in range(100, 600)}
 
 
@@ -198,7 +201,27 @@ class CallMetrics:
             if outcome.status == "error":
                 self._errors.add(call.name)
         self._seconds.observe(seconds, call.name, outcome.status)
+        if events.feed.has_listeners:
+            _publish(self._bridge, call, outcome, seconds)
         self._audit(call, outcome, seconds)
+
+
+def _publish(bridge: str, call: Invocation, outcome: Outcome, seconds: float) -> None:
+    """Tell of a call that is over; what was asked is told only where the settings want it."""
+    context, error = call.context, outcome.error
+    data: dict[str, object] = {
+        "bridge": bridge,
+        "tool": call.name,
+        "client": context.principal,
+        "outcome": outcome.status,
+        "seconds": round(seconds, 6),
+        **{name: value for name, value in logs.further().items() if name in {"request", "trace"}},
+    }
+    if outcome.status == "error":
+        data["error"] = "tool_error" if error is None else getattr(error, "code", type(error).__name__)
+    if events.feed.with_content:
+        data["arguments"] = bytes(context.arguments).decode(errors="replace")[:_MOST_CONTENT]
+    events.publish("call.failed" if outcome.status == "error" else "call.ended", **data)
 
 
 def _find_largest(by_caller: Mapping[str, int]) -> dict[str, int]:

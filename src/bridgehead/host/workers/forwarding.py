@@ -9,11 +9,15 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from bridgehead.mcp.http.message import ClientGone, Handled, Handler, Request, Response, ResponseStream
 from bridgehead.mcp.http.server.connections import OnReject, log_rejection
+from bridgehead.runtime.events import Event
 from bridgehead.runtime.http import BodyTooLarge, ConnectFailed, ConnectionBroken, Pool
 from bridgehead.runtime.http import Response as PeerResponse
 
@@ -23,6 +27,9 @@ PEER = b"x-bridgehead-peer"
 CLIENT = b"x-bridgehead-client"
 HOST = b"x-bridgehead-host"
 OWN_METRICS = "/own-metrics"
+OWN_EVENTS = "/own-events"
+FOLLOW_SECONDS = 1.0
+"""How long until a worker whose events broke off is asked for them again."""
 _HOP_BY_HOP = {b"connection", b"keep-alive", b"transfer-encoding", b"expect", b"upgrade", b"te"}
 _NOT_FORWARDED = frozenset({*_HOP_BY_HOP, b"host", b"content-length", SECRET, PEER, CLIENT, HOST})
 _NOT_RETURNED = frozenset({b"connection", b"transfer-encoding", b"date"})
@@ -85,6 +92,23 @@ class Workers:
                 return await response.read_body(_MOST_METRICS_BYTES)
         except (BodyTooLarge, ConnectFailed, ConnectionBroken, TimeoutError):
             return b""
+
+    async def follow_events(self, put: Callable[[Event], None]) -> None:
+        """Hand over what happens in the other workers, until cancelled; one that dies is asked again."""
+        await asyncio.gather(*(self._follow(number, put) for number in self.others))
+
+    async def _follow(self, number: int, put: Callable[[Event], None]) -> None:
+        while True:
+            asking = self._pool(number).request("GET", OWN_EVENTS, _texts([(SECRET, self._secret)]))
+            with suppress(ConnectFailed, ConnectionBroken, TimeoutError):
+                async with asking as response:
+                    rest = b""
+                    while piece := await response.read():
+                        *lines, rest = (rest + piece).split(b"\n")
+                        for line in lines:
+                            if line.startswith(b"data: {") and b'"type"' in line:
+                                put(msgspec.json.decode(line[len(b"data: ") :], type=Event))
+            await asyncio.sleep(FOLLOW_SECONDS)
 
     def is_worker(self, request: Request) -> bool:
         """Tell whether a request comes from one of them."""
@@ -149,10 +173,12 @@ class WorkerEntrance:
         handler: Handler,
         own_metrics: Callable[[], bytes],
         on_reject: OnReject = log_rejection,
+        own_events: Handler = lambda _request: Response(404),
     ) -> None:
         self._workers = workers
         self._handler = handler
         self._own_metrics = own_metrics
+        self._own_events = own_events
         self._on_reject = on_reject
 
     def __call__(self, request: Request) -> Handled:
@@ -162,5 +188,7 @@ class WorkerEntrance:
             return Response(403)
         if request.path == OWN_METRICS:
             return Response(200, self._own_metrics())
+        if request.path == OWN_EVENTS:
+            return self._own_events(request)
         act_for_client(request)
         return self._handler(request)

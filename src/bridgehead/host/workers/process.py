@@ -144,7 +144,13 @@ async def _open_door(
     elif place is not None:
         handler = ShardedApplication(app, place.workers, limits)
     if place is not None:
-        entrance = WorkerEntrance(place.workers, handler, app.pages.own_metrics, app.record_early_rejection)
+        entrance = WorkerEntrance(
+            place.workers,
+            handler,
+            app.pages.own_metrics,
+            app.record_early_rejection,
+            app.pages.events.serve_own,
+        )
     if replica is not None:
         entrance = replica.entrance(app, entrance, app.record_early_rejection)
     door = inner = None

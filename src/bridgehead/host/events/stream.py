@@ -1,0 +1,119 @@
+"""Stream: events for an operator, as server-sent events at `/events`, of all workers of a host.
+
+A reader that does not keep up loses the oldest events and is told how many; one that reads nothing is ended
+by the server as any other. There is room for a few readers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from urllib.parse import parse_qs
+
+from bridgehead.mcp import OVERLOADED
+from bridgehead.mcp.http.message import Request, Response, ResponseStream
+from bridgehead.runtime.events import Event, Feed, Listener
+from bridgehead.runtime.metrics import Metrics
+
+from ..auth.rejection import HostRejection
+
+MOST_READERS = 16
+KEEP_ALIVE_SECONDS = 15.0
+_AT_ONCE = 100
+_HEADERS = (
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+)
+
+Follow = Callable[[Callable[[Event], None]], Awaitable[None]]
+"""Hands over the events of other workers until it is cancelled."""
+
+
+class EventStreams:
+    """The readers of one process."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self.follow: Follow | None = None
+        """How the events of other workers come here; None where there are none."""
+        self._readers: set[Listener] = set()
+        self._sending: set[asyncio.Future[None]] = set()
+
+    def declare_metrics(self, metrics: Metrics) -> None:
+        """Show how many read."""
+        metrics.gauge(
+            "bridgehead_event_readers",
+            "Operators who read the stream of events.",
+            lambda: {(): float(len(self._readers))},
+        )
+
+    async def serve(self, request: Request) -> Response | ResponseStream:
+        """Send the events of all workers to an operator until it goes."""
+        if len(self._readers) >= MOST_READERS:
+            message = f"{MOST_READERS} operators read the events already. End one, then try again."
+            raise HostRejection(429, message, "too_many", code=OVERLOADED)
+        listener = Listener(_read_patterns(request))
+        others = asyncio.ensure_future(self.follow(listener.put)) if self.follow else None
+        self._readers.add(listener)
+        try:
+            return await self._send_until_gone(request, listener)
+        finally:
+            self._readers.discard(listener)
+            if others is not None:
+                others.cancel()
+
+    async def serve_own(self, request: Request) -> Response | ResponseStream:
+        """Send the events of this process to another worker."""
+        return await self._send_until_gone(request, Listener())
+
+    async def _send_until_gone(self, request: Request, listener: Listener) -> ResponseStream:
+        self._feed.join(listener)
+        stream = await request.open_stream(200, _HEADERS)
+        sending = asyncio.ensure_future(_send(listener, stream))
+        self._sending.add(sending)
+        request.when_gone(partial(_cancel, sending))
+        try:
+            await asyncio.wait([sending])
+        finally:
+            sending.cancel()
+            self._sending.discard(sending)
+            self._feed.leave(listener)
+        return stream
+
+    def end(self) -> None:
+        """End every stream, because the server is going."""
+        for sending in tuple(self._sending):
+            sending.cancel()
+
+
+def _cancel(sending: asyncio.Future[None]) -> None:
+    sending.cancel()
+
+
+async def _send(listener: Listener, stream: ResponseStream) -> None:
+    """Send events as they come, and a comment while there are none."""
+    told = 0
+    await stream.write(b": the events from now on\n\n")
+    while True:
+        try:
+            async with asyncio.timeout(KEEP_ALIVE_SECONDS):
+                events = await listener.take(_AT_ONCE)
+        except TimeoutError:
+            await stream.write(b": nothing new\n\n")
+            continue
+        lost, told = listener.dropped - told, listener.dropped
+        if lost:
+            await stream.write(b'event: dropped\ndata: {"events":%d}\n\n' % lost)
+        await stream.write(b"".join(map(_encode, events)))
+
+
+def _encode(event: Event) -> bytes:
+    return b"id: %b\nevent: %b\ndata: %b\n\n" % (event.id.encode(), event.type.encode(), event.encode())
+
+
+def _read_patterns(request: Request) -> tuple[str, ...]:
+    """Read which types a reader wants: `?types=call.failed,budget.*`."""
+    found = parse_qs(request.query.decode("latin-1")).get("types", [])
+    return tuple(word for text in found for word in text.split(",") if word)

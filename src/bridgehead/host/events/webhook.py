@@ -1,0 +1,175 @@
+"""Webhook: events posted to a URL, signed, in their order, and sent again until they are taken.
+
+Signed as Standard Webhooks has it: `webhook-signature` is `v1,` and the base64 of an HMAC-SHA256 over
+`ID.TIMESTAMP.BODY`. What waits is bounded, a receiver that fails is given more and more time, and the end of
+the process waits a moment for what is left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hmac
+import random
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+from bridgehead import __version__
+from bridgehead.runtime import logs
+from bridgehead.runtime.events import Event, Feed, Listener
+from bridgehead.runtime.http import BodyTooLarge, ConnectFailed, ConnectionBroken, Pool, Proxies
+from bridgehead.runtime.metrics import Metrics
+from bridgehead.runtime.timing import Backoff, Clock
+
+BATCH = 100
+"""Events in one request."""
+REQUEST_SECONDS = 10.0
+CLOSE_SECONDS = 3.0
+"""How long the end of the process waits for what was not taken yet."""
+MOST_TRIES = 10
+AGAIN = Backoff(base=1.0, most=60.0)
+_MOST_ANSWER = 65_536
+_TRANSIENT = frozenset({408, 425, 429})
+_OK, _SERVER_FAULT = range(200, 300), 500
+_SECRET = "whsec_"  # noqa: S105 - what a secret begins with
+
+log = logs.logger("host.webhook")
+
+
+def read_secret(text: str) -> bytes:
+    """Return the key in a secret: what follows `whsec_` is base64, anything else is taken as it is."""
+    if text.startswith(_SECRET):
+        with suppress(binascii.Error, ValueError):
+            return base64.b64decode(text.removeprefix(_SECRET), validate=True)
+    return text.encode()
+
+
+def sign(secret: bytes, message_id: str, timestamp: int, body: bytes) -> str:
+    """Return the signature of a request."""
+    signed = f"{message_id}.{timestamp}.".encode() + body
+    return f"v1,{base64.b64encode(hmac.digest(secret, signed, 'sha256')).decode()}"
+
+
+class Webhook:
+    """One URL, and what waits for it."""
+
+    def __init__(
+        self,
+        url: str,
+        secret: str,
+        clock: Clock,
+        *,
+        patterns: tuple[str, ...] = (),
+        environment: Mapping[str, str] | None = None,
+        backoff: Backoff = AGAIN,
+        request_seconds: float = REQUEST_SECONDS,
+        draw: Callable[[], float] = random.random,
+    ) -> None:
+        parts = urlsplit(url)
+        self._origin = f"{parts.scheme}://{parts.netloc}"
+        self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self._secret = read_secret(secret) if secret else b""
+        self._clock = clock
+        self._proxies = Proxies.from_environment(environment or {})
+        self._backoff = backoff
+        self._request_seconds = request_seconds
+        self._draw = draw
+        self.listener = Listener(patterns)
+        self.delivered = self._refused = 0
+        self._sending: list[Event] = []
+        self._is_idle = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def declare_metrics(self, metrics: Metrics) -> None:
+        """Show how many events were taken, how many were dropped, and how many wait."""
+        metrics.total(
+            "bridgehead_webhook_events_total",
+            "Events for the webhook that were delivered, and those that were dropped.",
+            lambda: {("delivered",): float(self.delivered), ("dropped",): float(self.dropped)},
+            "outcome",
+        )
+        metrics.gauge(
+            "bridgehead_webhook_waiting",
+            "Events that wait for the webhook.",
+            lambda: {(): float(len(self.listener) + len(self._sending))},
+        )
+
+    @property
+    def dropped(self) -> int:
+        """Events that nobody took: too many waited, or the receiver would not have them."""
+        return self.listener.dropped + self._refused
+
+    def start(self, feed: Feed) -> None:
+        """Post what happens from now on."""
+        feed.join(self.listener)
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def stop(self, feed: Feed, within: float = CLOSE_SECONDS) -> None:
+        """Post what waits, if the receiver takes it in time."""
+        feed.leave(self.listener)
+        if self._task is None:
+            return
+        if len(self.listener) or self._sending:
+            self._is_idle.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._is_idle.wait(), within)
+        self._task.cancel()
+        left = len(self.listener) + len(self._sending)
+        if left:
+            log.warn("events were not delivered", events=left)
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        pool = Pool(self._origin, max_connections=1, proxy=self._proxies.choose(self._origin))
+        try:
+            while True:
+                self._sending = await self.listener.take(BATCH)
+                if await self._deliver(pool, self._sending):
+                    self.delivered += len(self._sending)
+                else:
+                    self._refused += len(self._sending)
+                self._sending = []
+                if not len(self.listener):
+                    self._is_idle.set()
+        finally:
+            await pool.close()
+
+    async def _deliver(self, pool: Pool, events: list[Event]) -> bool:
+        """Post a batch until it is taken; tells whether it was."""
+        body = b'{"events":[%b]}' % b",".join(event.encode() for event in events)
+        for attempt in range(MOST_TRIES):
+            status, wait = await self._post(pool, events[0].id, body)
+            if status in _OK:
+                return True
+            problem = f"status {status}" if status else "no answer"
+            if status and status < _SERVER_FAULT and status not in _TRANSIENT:
+                log.error("the webhook refused events", problem=problem, events=len(events))
+                return False
+            log.warn("the webhook took no events", problem=problem, events=len(events), tries=attempt + 1)
+            await asyncio.sleep(max(wait, self._backoff.delay(attempt, self._draw)))
+        return False
+
+    async def _post(self, pool: Pool, message_id: str, body: bytes) -> tuple[int, float]:
+        """Post once; returns the status, 0 where there is none, and how long the receiver asks to wait."""
+        timestamp = int(self._clock.now())
+        headers = [
+            ("Content-Type", "application/json"),
+            ("User-Agent", f"bridgehead/{__version__}"),
+            ("webhook-id", message_id),
+            ("webhook-timestamp", str(timestamp)),
+        ]
+        if self._secret:
+            headers.append(("webhook-signature", sign(self._secret, message_id, timestamp, body)))
+        try:
+            async with (
+                asyncio.timeout(self._request_seconds),
+                pool.request("POST", self._path, headers, body) as response,
+            ):
+                wait = response.header("retry-after") or ""
+                with suppress(BodyTooLarge):
+                    await response.read_body(_MOST_ANSWER)
+                return response.status, min(float(wait), self._backoff.most) if wait.isdigit() else 0.0
+        except (ConnectFailed, ConnectionBroken, TimeoutError):
+            return 0, 0.0

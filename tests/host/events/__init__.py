@@ -1,0 +1,1 @@
+"""Tests of webhooks and of the stream of events."""
