@@ -15,7 +15,7 @@ from .factory import open_tokens, token_store
 from .registry import installed
 from .settings import HostSettings
 
-SHARED = "request limits and changes"
+SHARED = "request limits, changes, tasks"
 """What replicas agree on through Redis, whatever else is set."""
 
 
