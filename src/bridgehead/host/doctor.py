@@ -20,7 +20,7 @@ from .telemetry.exporting import find_endpoint, wanted_signals
 
 _TRY_SECONDS = 3.0
 
-SHARED = "request limits and changes"
+SHARED = "request limits, changes, tasks"
 """What replicas agree on through Redis, whatever else is set."""
 
 
