@@ -80,15 +80,26 @@ def show_usage(options: Namespace, environment: Mapping[str, str]) -> int:
 
 
 def _read(settings: MercurySettings, days: int, by: list[str]) -> list[UsageRow]:
+    span = Span.ending(datetime.now(UTC).date().isoformat(), days)
+    if settings.database_url is not None:
+        return _read_database(settings.database_url, span, by)
     path: Path = directories.open_state(settings, "mercury") / FILE
     if not path.exists():
         return []
-    span = Span.ending(datetime.now(UTC).date().isoformat(), days)
     try:
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
             return read_history(connection, span, by)
     except sqlite3.Error as problem:
         raise StorageError(f"The usage database {path} cannot be read: {problem}.") from problem
+
+
+def _read_database(url: str, span: Span, by: list[str]) -> list[UsageRow]:
+    from bridgehead.runtime.stores import postgres
+
+    from .database import usage
+
+    with postgres.opened_in_thread(url) as database:
+        return database.wait_for(database.reader.run(lambda held: usage.read_history(held, span, by)))
 
 
 def _flat(row: UsageRow) -> dict[str, Any]:

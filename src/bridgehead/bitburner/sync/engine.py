@@ -154,7 +154,7 @@ class Sync:
         found: dict[Place, str] = {}
         for server in self._folder.servers:
             for one in await self._session.remote.read_all(server):
-                if not self._folder.is_ignored(one.filename):
+                if self._folder.accepts((server, one.filename)):
                     found[server, one.filename] = one.content
         self._game = found
 
