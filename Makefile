@@ -31,7 +31,7 @@ define check-python
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: adversary fuzz soak help setup test check docs pictures demo bench compare conformance interop scale frameworks mutants dist smoke lock clean
+.PHONY: adversary fuzz soak help setup test check docs pictures demo bench compare conformance interop browser scale frameworks mutants dist smoke lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -93,6 +93,9 @@ scale: $(STAMP) ## run two replicas behind HAProxy: conformance, rolling restart
 
 interop: $(STAMP) ## talk to the official clients and the Inspector (needs Node)
 	$(BIN)/python -m tests.interop
+
+browser: $(STAMP) ## show the apps in Chromium, in the official host (needs Node; ARGS=--pictures keeps pictures)
+	$(BIN)/python -m tests.browser $(ARGS)
 
 mutants: $(STAMP) ## see that the tests notice faults in the modules that matter most; OF=durable tries one
 	$(BIN)/python -m tests.mutants $(OF)

@@ -104,7 +104,7 @@ async def test_a_stream_hears_of_a_task_that_another_process_runs() -> None:
     here, there = processes.clients
     task_id = await here.make("work")
     seen: list[str] = []
-    assert await processes.tasks[1].watch(task_id, "workshop\n", lambda record: seen.append(record.status))
+    assert await processes.tasks[1].watch(task_id, "workshop\n\n", lambda record: seen.append(record.status))
     workshop.open.set()
     await there.end(task_id)
     await until(lambda: seen == ["working", "completed"])

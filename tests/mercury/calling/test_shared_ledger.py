@@ -94,7 +94,7 @@ async def test_a_redis_that_lost_its_memory_is_told_before_money_is_committed(tm
 
 
 async def test_what_was_settled_while_redis_was_gone_is_settled_when_it_is_back(tmp_path: Path) -> None:
-    with running_redis(tmp_path, "--appendonly", "yes") as server:
+    with running_redis(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as server:
         async with opened(server) as ledger:
             name, _ = await reserve(ledger, 0.5)
             server.kill()
@@ -103,6 +103,20 @@ async def test_what_was_settled_while_redis_was_gone_is_settled_when_it_is_back(
 
             await until(lambda: not ledger._unsettled)  # noqa: SLF001 - settling is not waited for
             assert await committed(ledger) == pytest.approx(0.1)
+
+
+async def test_what_a_restarted_redis_had_acknowledged_and_lost_is_not_forgotten(tmp_path: Path) -> None:
+    with running_redis(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as server:
+        async with opened(server) as ledger:
+            await reserve(ledger, 0.1)
+            old = {key: server.command("GET", key) for key in (TODAY.key, MONTH.key, ADAS.key)}
+            await reserve(ledger, 0.8)
+            for key, answer in old.items():  # what a crash does to writes that were not on the disk yet
+                server.command("SET", key, answer.decode().split("\r\n")[1])
+            server.kill()
+            server.start()
+
+            assert (await reserve(ledger, 0.2))[1].exceeded == TODAY
 
 
 async def test_money_of_a_caller_that_left_is_given_back(redis_server: RedisServer) -> None:

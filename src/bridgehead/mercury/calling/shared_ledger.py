@@ -1,8 +1,8 @@
 """Shared ledger: the money that all replicas have committed, in Redis, in whole millionths of a dollar.
 
-Money fails closed: without Redis nothing is committed, so nothing is sent. A Redis that has lost its memory
-is noticed, and for a few seconds nothing is committed either: meanwhile every replica tells it the totals
-that it has seen, of which the highest counts. What was committed and never settled, because a replica died,
+Money fails closed: without Redis nothing is committed, so nothing is sent. A Redis that was restarted or took
+another's place may have forgotten something: for a few seconds nothing is committed either, and every replica
+tells it the totals that it has seen, of which the highest counts. What was committed and never settled, because a replica died,
 stays committed. A reservation has an id: a command that is sent twice counts once.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MILLIONTHS = 1_000_000
 RESTORE_SECONDS = 3.0
-"""How long a Redis without memory is told what the replicas know, before money is committed again."""
+"""How long a Redis that was started anew is told what the replicas know, before it commits money."""
 KEEP_SECONDS = 40 * 24 * 60 * 60
 """How long totals are kept: longer than a month."""
 EVERYBODY = ""
@@ -38,15 +38,16 @@ _log = logs.logger("mercury.budget")
 
 # KEYS: the mark of a memory, the reservation, then one counter for each total.
 # ARGV: milliseconds to restore, seconds to keep, the amount, then the highest total that we have seen of each
-# counter, then for each its limit, or -1.
+# counter, then for each its limit, or -1, and last the id of the server's run. A server that was restarted or
+# that took another's place may have lost what it acknowledged last, whatever it writes to its disk.
 _COMMON = """
 local counters = #KEYS - 2
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local open_at = redis.call('GET', KEYS[1])
-if not open_at then
+local run, open_at = (redis.call('GET', KEYS[1]) or ''):match('^(%w+) (%d+)$')
+if run ~= ARGV[#ARGV] then
   open_at = now + tonumber(ARGV[1])
-  redis.call('SET', KEYS[1], string.format('%.0f', open_at))
+  redis.call('SET', KEYS[1], ARGV[#ARGV] .. ' ' .. string.format('%.0f', open_at))
 end
 local wait = math.max(0, tonumber(open_at) - now)
 local totals = {}
@@ -118,7 +119,7 @@ class SharedLedger:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._seen: OrderedDict[Counter, int] = OrderedDict()
-        """The highest total that was seen of each; what a Redis without memory is told."""
+        """The last total that was seen of each: what a Redis that was started anew is told."""
         self._unsettled: dict[str, tuple[tuple[Counter, ...], int]] = {}
         """Reservations whose settlement Redis has not heard of yet."""
         self._leave: Callable[[], None] | None = None
@@ -155,9 +156,9 @@ class SharedLedger:
             found = self._note(counters, totals)
             if not wait:
                 return Committed(found, counters[exceeded - 1] if exceeded else None)
-            _log.warn("redis has no memory of what is spent: it is told first", milliseconds=wait)
+            _log.warn("redis was started anew: it is told first what is spent", milliseconds=wait)
             await asyncio.sleep(wait / 1000)
-        raise StorageError("Redis loses its memory of what is spent again and again.")
+        raise StorageError("Redis was started anew again and again.")
 
     async def look(self, day: str, client: str) -> Committed:
         """Return what is committed."""
@@ -178,7 +179,7 @@ class SharedLedger:
         seen = [self._seen.get(one, 0) for one in counters]
         words = [int(RESTORE_SECONDS * 1000), KEEP_SECONDS, amount, *seen, *bounds]
         try:
-            answer: list[int] = await self._redis.run(script, keys, words)
+            answer: list[int] = await self._redis.run(script, keys, words, with_run_id=True)
         except StoreUnavailable as problem:
             raise StorageError(f"What is spent cannot be known, so nothing is: {problem}") from problem
         return answer
