@@ -2,8 +2,8 @@
 
 Money fails closed: without Redis nothing is committed, so nothing is sent. A Redis that was restarted or took
 another's place may have forgotten something: for a few seconds nothing is committed either, and every replica
-tells it the totals that it has seen, of which the highest counts. What was committed and never settled, because a replica died,
-stays committed. A reservation has an id: a command that is sent twice counts once.
+tells it the totals that it has seen, of which the highest counts. What was committed and never settled,
+because a replica died, stays committed. A reservation has an id: a command that is sent twice counts once.
 """
 
 from __future__ import annotations
