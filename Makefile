@@ -91,6 +91,10 @@ conformance: $(STAMP) ## run the official conformance suite (needs Node)
 interop: $(STAMP) ## talk to the official clients and the Inspector (needs Node)
 	$(BIN)/python -m tests.interop
 
+deploy: $(STAMP) ## run balancers in front of replicas, and check manifests, compose files and units
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/deploy.txt
+	BRIDGEHEAD_DEPLOY=1 $(BIN)/pytest -n 0 tests/deploy
+
 mutants: $(STAMP) ## see that the tests notice faults in the modules that matter most; OF=durable tries one
 	$(BIN)/python -m tests.mutants $(OF)
 
@@ -117,6 +121,7 @@ lock: ## remake requirements/ from pyproject.toml
 	$(LOCKER)/bin/$(COMPILE) pyproject.toml --output-file requirements/runtime.txt
 	$(LOCKER)/bin/$(COMPILE) pyproject.toml --extra oauth --extra otel --extra postgres --extra redis --constraint requirements/runtime.txt --output-file requirements/team.txt
 	$(LOCKER)/bin/$(COMPILE) pyproject.toml --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt
+	$(LOCKER)/bin/$(COMPILE) --group deploy --constraint requirements/dev.txt --output-file requirements/deploy.txt
 	$(LOCKER)/bin/$(COMPILE) --group build --constraint requirements/dev.txt --output-file requirements/build.txt
 
 clean: ## remove everything that a verb made
