@@ -36,7 +36,7 @@ FORMS = [
         r"(?:sudo )?python3 -m venv \S+",
         r"(?:sudo )?\S+/bin/pip install (?:--no-deps )?(?:bridgehead|dist/bridgehead-[\d.]+-\S+\.whl)",
         r"(?:sudo )?\S+/bin/pip install --require-hashes --requirement (?P<file>\S+)",
-        r"docker build (?:--build-arg \w+=\w+ )?--tag bridgehead:[\d.]+ \.",
+        r"docker build (?:--build-arg \w+=\w+ )?--tag bridgehead \.",
         r"docker compose (?:up --detach --wait|cp instructions bridgehead:/data/|logs bridgehead)",
         r"sudo useradd --system --home-dir \S+ --shell \S+ bridgehead",
         r"sudo install (?:-D )?--mode=0\d{3} (?:\.env|(?P<file>\S+)) /etc/\S+",

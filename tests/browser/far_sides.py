@@ -56,7 +56,7 @@ def write_game_files(folder: Path) -> None:
         **{
             f"gen/script{number:03}.js": "export async function main(ns) { ns.tprint(1); }\n"
             * (1 + number % 9)
-            for number in range(60)
+            for number in range(1000)
         },
     }.items():
         path = folder / name

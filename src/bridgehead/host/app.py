@@ -236,10 +236,14 @@ class HostApplication:
         return request.http.stream or response
 
     def revoke_where(self, has_ended: Callable[[Grant], bool]) -> None:
-        """End the responses under way to callers whose grant has ended."""
+        """End the responses under way to callers whose grant has ended, and their tasks."""
         for request in tuple(self._running):
             if request.grant is not None and request.grant.name is not None and has_ended(request.grant):
                 request.revoke()
+        self._views.tasks.cancel_where(
+            lambda context: self._watch.is_token_over(str(getattr(context.outlet, "token_id", ""))),
+            "The token that made the task has been revoked or has expired.",
+        )
 
     # --- what never becomes a response of ours -----------------------------------------------------------
 
