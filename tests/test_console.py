@@ -34,7 +34,7 @@ FORMS = [
         r"pip install \"bridgehead\[[a-z]+\]\"",
         r"python (?P<file>examples/\S+\.py)",
         r"(?:sudo )?python3 -m venv \S+",
-        r"(?:sudo )?\S+/bin/pip install (?:--no-deps )?(?:bridgehead|dist/bridgehead-[\d.]+-\S+\.whl)",
+        r"(?:sudo )?\S+/bin/pip install (?:--no-deps )?(?:bridgehead|dist/bridgehead-\*\.whl)",
         r"(?:sudo )?\S+/bin/pip install --require-hashes --requirement (?P<file>\S+)",
         r"docker build (?:--build-arg \w+=\w+ )?--tag bridgehead \.",
         r"docker compose (?:up --detach --wait|cp instructions bridgehead:/data/|logs bridgehead)",
