@@ -20,10 +20,10 @@ from msgspec.structs import replace
 
 from bridgehead.runtime import events
 from bridgehead.runtime.errors import StorageError
+from bridgehead.runtime.stores.ledger import EVERYBODY, Counter, SharedLedger
 from bridgehead.runtime.timing import Clock
 
 from ..errors import MercuryError
-from .shared_ledger import EVERYBODY, Counter, SharedLedger
 from .usage_store import Refusal, UsageStore, Work, counted_client
 
 SHARES = (0.5, 0.8, 0.9, 1.0)

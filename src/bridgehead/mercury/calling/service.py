@@ -37,6 +37,7 @@ class Service:
 
         from bridgehead.runtime import directories
         from bridgehead.runtime.stores import open_redis
+        from bridgehead.runtime.stores.ledger import SharedLedger
         from bridgehead.runtime.timing import Backoff, SystemClock
 
         from .audit import Audit
@@ -48,7 +49,6 @@ class Service:
         from .provider import Provider, make_provider
         from .retries import Retries
         from .runs import Runs
-        from .shared_ledger import SharedLedger
         from .usage import Usage
         from .usage_store import UsageStore
 

@@ -8,25 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.mercury.calling import shared_ledger
-from bridgehead.mercury.calling.shared_ledger import Committed, Counter, SharedLedger, to_millionths
-from bridgehead.mercury.simulator import Simulator
 from bridgehead.runtime.errors import StorageError
+from bridgehead.runtime.stores import ledger as ledger_module
+from bridgehead.runtime.stores.ledger import Committed, Counter, SharedLedger, to_millionths
 from bridgehead.runtime.stores.redis import Redis
-from tests.mercury.process import bridge_process
 from tests.support.redis_server import RedisServer, running_redis
 from tests.support.waiting import PATIENCE, until
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-CHAT = "mercury_chat_completion"
 DAY = "2026-11-16"
 TODAY, MONTH, ADAS = Counter(DAY), Counter("2026-11"), Counter(DAY, "ada")
 
 
 @pytest.fixture(autouse=True)
 def _restored_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_ledger, "RESTORE_SECONDS", 0.5)
+    monkeypatch.setattr(ledger_module, "RESTORE_SECONDS", 0.5)
 
 
 @asynccontextmanager
@@ -154,7 +149,7 @@ async def test_the_budget_holds_while_replicas_and_redis_die(tmp_path: Path) -> 
     assert 0.3 < spent <= 1.0
 
 
-async def test_money_is_rounded_up() -> None:
+def test_money_is_rounded_up() -> None:
     assert [to_millionths(amount) for amount in (0.0, 1e-9, 0.000001, 0.1 + 0.2, 1.0)] == [
         0,
         1,
@@ -162,28 +157,3 @@ async def test_money_is_rounded_up() -> None:
         300_000,
         1_000_000,
     ]
-
-
-async def test_two_replicas_of_the_bridge_have_one_budget(
-    api: Simulator, tmp_path: Path, redis_server: RedisServer
-) -> None:
-    shared = {
-        "MERCURY_BUDGET_USD": "0.001",
-        "CACHE_ENABLED": "false",
-        "BRIDGEHEAD_REDIS_URL": redis_server.url,
-        "BRIDGEHEAD_REDIS_SECONDS": "5",
-    }
-    message = [{"role": "user", "content": "Of money, in 8 words"}]
-    for name in ("one", "other"):
-        (tmp_path / name).mkdir()
-    async with (
-        bridge_process(api.url, tmp_path / "one", **shared) as one,
-        bridge_process(api.url, tmp_path / "other", **shared) as other,
-    ):
-        first = await one.call(CHAT, {"messages": message, "max_tokens": 20})
-        cost = first["structuredContent"]["metadata"]["cost_usd"]
-        refused = await other.error(CHAT, {"messages": message, "max_tokens": 1333})
-        spent = (await other.call("mercury_usage"))["structuredContent"]["budget"]
-
-    assert refused["code"] == "BUDGET_EXCEEDED"
-    assert spent["committed_usd"] == pytest.approx(cost, abs=2e-6), "what the other one spent"

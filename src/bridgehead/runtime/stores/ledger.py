@@ -1,4 +1,4 @@
-"""Shared ledger: the money that all replicas have committed, in Redis, in whole millionths of a dollar.
+"""Ledger: the money that all replicas have committed, in Redis, in whole millionths of a dollar.
 
 Money fails closed: without Redis nothing is committed, so nothing is sent. A Redis that was restarted or took
 another's place may have forgotten something: for a few seconds nothing is committed either, and every replica
@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from bridgehead.runtime import logs
-from bridgehead.runtime.errors import StorageError
-from bridgehead.runtime.stores import Script, StoreUnavailable
+from .. import logs
+from ..errors import StorageError
+from . import Script, StoreUnavailable
 
 if TYPE_CHECKING:
-    from bridgehead.runtime.stores.redis import Redis
+    from .redis import Redis
 
 MILLIONTHS = 1_000_000
 RESTORE_SECONDS = 3.0
@@ -34,7 +34,7 @@ _MOST_TRIES = 3
 _MOST_SEEN = 10_000
 _MOST_UNSETTLED = 10_000
 _PREFIX = "bridgehead:budget:"
-_log = logs.logger("mercury.budget")
+_log = logs.logger("stores.ledger")
 
 # KEYS: the mark of a memory, the reservation, then one counter for each total.
 # ARGV: milliseconds to restore, seconds to keep, the amount, then the highest total that we have seen of each
