@@ -69,7 +69,7 @@ class Service:
             on_open=import_ledger,
         )
         self.usage_database = self._open_usage_database()
-        self.usage = Usage(self.usage_database or self.usage_store, self.catalogue.price)
+        self.usage = Usage(self.usage_store, self.catalogue.price, self.usage_database)
         budgets = BudgetLimits(
             Amounts(settings.budget_usd, settings.month_budget_usd),
             Amounts(settings.client_budget_usd, settings.client_month_budget_usd),
