@@ -326,12 +326,11 @@ class Tasks:
         return store
 
     async def stop(self) -> None:
-        """End every task that runs here, as interrupted, and close the store."""
+        """Stop all work, and close the store, for which what still runs here is interrupted then."""
         if self._opening is None:
             return
         for run in tuple(self._running.values()):
-            if run.record is not None:
-                self._hold(self._finish(run, run.record.interrupt(self._clock())))
+            run.close()
         left = {*self._saving.values(), *self._following}
         if left:
             await asyncio.wait(left, timeout=_STOP_SECONDS)

@@ -169,11 +169,9 @@ class SqliteTaskStore:
                 self._interrupt_all(path.stem)
 
     def _close_file(self) -> None:
-        with transaction(self._connection):
-            self._connection.execute("DELETE FROM messages WHERE runner = ?", (self._runner,))
-        self._connection.close()
         self._lock.release()
-        self._lock_path(self._runner).unlink(missing_ok=True)
+        self._interrupt_all(self._runner)
+        self._connection.close()
 
     def _lock_path(self, runner: str) -> Path:
         return self._locks / f"{runner}.lock"
