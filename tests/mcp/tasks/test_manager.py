@@ -1,6 +1,7 @@
 """The tasks of a process: what becomes of them when it ends, its store fails, or others ask for them."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from bridgehead.mcp import Limits, in_memory
 from bridgehead.mcp.dispatch import Dispatcher
 from bridgehead.mcp.revisions import V2026_07_28
 from bridgehead.mcp.tasks.manager import Tasks
-from bridgehead.mcp.tasks.record import TaskRecord
+from bridgehead.mcp.tasks.record import INTERRUPTED, TaskRecord
 from bridgehead.mcp.tasks.store import MemoryTaskStore
 from tests.mcp.tasks.task_bridge import Workshop, accept
 from tests.support.task_client import CAPABILITIES, TaskClient, connect, join
@@ -28,8 +29,10 @@ class SharedStore(MemoryTaskStore):
         await super().open(limits, hearer)
         self.hearers.append(hearer)
 
-    async def close(self) -> None:
-        """Stay: another process may still read it."""
+    async def close(self, left: Sequence[TaskRecord] = ()) -> None:
+        """Keep what is left: another process may still read it."""
+        for record in left:
+            await super().write(record)
 
     async def write(self, record: TaskRecord) -> bool:
         is_kept = await super().write(record)
@@ -58,13 +61,16 @@ class Processes:
 async def test_work_that_still_runs_when_the_server_ends_is_stopped() -> None:
     workshop, store = Workshop(), SharedStore()
     processes = Processes(workshop, store)
-    for _ in range(3):
-        await processes.clients[0].make("work")
+    here, there = processes.clients
+    task_ids = [await here.make("work") for _ in range(3)]
     await until(lambda: workshop.begun == 3)
+    await processes.tasks[0].stop()
+    tasks = [await there.get(task_id) for task_id in task_ids]
     await processes.stop()
 
     assert workshop.stopped == 3
-    assert store.written == []  # what still runs is interrupted by closing the store, however much there is
+    assert {(task["status"], task["error"]["message"]) for task in tasks} == {("failed", INTERRUPTED)}
+    assert store.written == []  # in one step, however many there are
 
 
 async def test_any_process_answers_for_a_task_of_another() -> None:

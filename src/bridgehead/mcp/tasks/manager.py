@@ -326,17 +326,18 @@ class Tasks:
         return store
 
     async def stop(self) -> None:
-        """Stop all work, and close the store, for which what still runs here is interrupted then."""
+        """Stop all work, and close the store, which keeps what still ran here as interrupted in one step."""
         if self._opening is None:
             return
-        for run in tuple(self._running.values()):
-            run.close()
+        now = self._clock()
+        running = [run for run in self._running.values() if run.close()]
+        interrupted = [run.record.interrupt(now) for run in running if run.record is not None]
         left = {*self._saving.values(), *self._following}
         if left:
             await asyncio.wait(left, timeout=_STOP_SECONDS)
         for task in left:
             task.cancel()
-        await (await self._open()).close()
+        await (await self._open()).close(interrupted)
 
 
 async def _end_work(work: asyncio.Task[Any]) -> None:
