@@ -122,7 +122,9 @@ def run_until_it_speaks(arguments: str, settings: dict[str, str], home: Path) ->
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """The home of a person who has an invented puzzle and has solved it once."""
+    """The home of a person who has Cursor, and an invented puzzle that was solved once."""
+    (tmp_path / ".cursor").mkdir()
+    (tmp_path / "puzzles").mkdir()
     (tmp_path / "instructions").mkdir()
     (tmp_path / "instructions" / "Day01_phase1.md").write_text(
         "How many lanterns are lit?\n", encoding="utf-8"

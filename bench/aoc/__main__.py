@@ -92,9 +92,9 @@ def _report(rows: list[Row]) -> Iterator[str]:
     yield (
         "- records: both begin with 1,000 records in the day's file. The other way is called without a "
         "server in between: for each record it locks, reads, decodes, encodes, writes beside, flushes, "
-        "renames and flushes the folder. With 64 callers ours has 64 calls on their way, the other 64 threads. "
-        "Ours then writes the records that wait together, and the other each for itself: that is the design, "
-        "so the row with 1 caller is the one that compares like with like"
+        "renames and flushes the folder. With 64 callers ours has 64 calls on their way, the other 64 "
+        "threads. Ours then writes the records that wait together, and the other each for itself: that is "
+        "the design, so the row with 1 caller is the one that compares like with like"
     )
     yield (
         "- leaderboard: 25 days of 12,000 records. Here both are new processes that time their work; the "
