@@ -3,18 +3,22 @@
 The machine has few cores, so what a replica costs is told in CPU time a call: that is what grows or does not.
 """
 
+import http.client
 import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from bench.http import free_port
+from bench.process import NotRunning
 from tests.deploy.balancer import FOLDER, command, need_program, wait_until_listening
 
 CONNECTIONS = 32
+READY_SECONDS = 30.0
 ERA = "2026-07-28"
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -71,6 +75,7 @@ def measured(
         ports = [port for _, port in replicas]
         front = stack.enter_context(balancer(folder, ports)) if is_balanced else None
         target = ports[0] if front is None else front[1]
+        _wait_until_ready(target)
         _load(target, 0.5)
         watched = [process for process, _ in replicas]
         before = [_cpu(process.pid) for process in watched]
@@ -86,12 +91,29 @@ def measured(
     }
 
 
+def _wait_until_ready(port: int) -> None:
+    limit = time.monotonic() + READY_SECONDS
+    while True:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=READY_SECONDS)
+        connection.request("GET", "/readyz")
+        status = connection.getresponse().status
+        connection.close()
+        if status == http.HTTPStatus.OK:
+            return
+        if time.monotonic() > limit:
+            raise NotRunning(f"/readyz answers {status}")
+        time.sleep(0.05)
+
+
 def _load(port: int, seconds: float) -> dict[str, float]:
     done = subprocess.run(
         [sys.executable, "-m", "bench.load", str(port), ERA, str(seconds), str(CONNECTIONS)],
         capture_output=True,
-        check=True,
+        text=True,
+        check=False,
     )
+    if done.returncode:
+        raise NotRunning(done.stderr)
     found: dict[str, float] = json.loads(done.stdout)
     return found
 
