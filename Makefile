@@ -31,7 +31,7 @@ define check-python
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: adversary fuzz soak help setup test check docs pictures demo bench compare conformance interop browser frameworks mutants dist smoke lock clean deploy
+.PHONY: adversary fuzz soak help setup test check docs pictures demo bench compare conformance interop browser scale frameworks mutants dist smoke lock clean deploy
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,12 +61,14 @@ check: $(STAMP) ## lint, format, types, layers, generated documents
 	$(BIN)/mypy $(CODE)
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python docs/generate.py --check
+	$(BIN)/python -m release.install_links --check
 
-docs: $(STAMP) ## make .env.example, docs/configuration.md and docs/api.md from the code
+docs: $(STAMP) ## make .env.example, docs/configuration.md, docs/api.md and the README's buttons from the code
 	$(BIN)/python docs/generate.py
+	$(BIN)/python -m release.install_links
 
 pictures: $(STAMP) ## draw the pictures in docs/images
-	$(BIN)/python docs/pictures.py
+	$(BIN)/python -m docs.pictures
 
 # The demo needs only what people install, so it does not wait for the tools of development.
 $(DEMO): requirements/runtime.txt
@@ -87,6 +89,9 @@ compare: $(STAMP) ## measure this tree beside another state of it; BASE=REVISION
 
 conformance: $(STAMP) ## run the official conformance suite (needs Node)
 	$(BIN)/python -m tests.conformance
+
+scale: $(STAMP) ## run two replicas behind HAProxy: conformance, rolling restart (needs Node and haproxy)
+	$(BIN)/python -m tests.scale
 
 interop: $(STAMP) ## talk to the official clients and the Inspector (needs Node)
 	$(BIN)/python -m tests.interop
