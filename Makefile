@@ -31,7 +31,7 @@ define check-python
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: adversary fuzz soak help setup test check docs pictures demo bench compare conformance interop browser frameworks mutants dist smoke windows lock clean
+.PHONY: adversary fuzz soak help setup test check docs pictures demo bench compare conformance interop browser scale frameworks mutants dist smoke windows lock clean deploy
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,12 +61,14 @@ check: $(STAMP) ## lint, format, types, layers, generated documents
 	$(BIN)/mypy $(CODE)
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python docs/generate.py --check
+	$(BIN)/python -m release.install_links --check
 
-docs: $(STAMP) ## make .env.example, docs/configuration.md and docs/api.md from the code
+docs: $(STAMP) ## make .env.example, docs/configuration.md, docs/api.md and the README's buttons from the code
 	$(BIN)/python docs/generate.py
+	$(BIN)/python -m release.install_links
 
 pictures: $(STAMP) ## draw the pictures in docs/images
-	$(BIN)/python docs/pictures.py
+	$(BIN)/python -m docs.pictures
 
 # The demo needs only what people install, so it does not wait for the tools of development.
 $(DEMO): requirements/runtime.txt
@@ -79,7 +81,7 @@ $(DEMO): requirements/runtime.txt
 demo: $(DEMO) ## see every bridge at work in the terminal, offline
 	@PYTHONPATH=src build/demo/$(notdir $(BIN))/python -m bridgehead demo
 
-bench: $(STAMP) ## measure the engine beside its peers; OF=aoc, bitburner, mercury, host or tasks measures that
+bench: $(STAMP) ## measure the engine beside its peers; OF=aoc, bitburner, mercury, host, scale or tasks measures that
 	$(BIN)/python -m bench$(addprefix .,$(OF))
 
 compare: $(STAMP) ## measure this tree beside another state of it; BASE=REVISION names that
@@ -88,8 +90,15 @@ compare: $(STAMP) ## measure this tree beside another state of it; BASE=REVISION
 conformance: $(STAMP) ## run the official conformance suite (needs Node)
 	$(BIN)/python -m tests.conformance
 
+scale: $(STAMP) ## run two replicas behind HAProxy: conformance, rolling restart (needs Node and haproxy)
+	$(BIN)/python -m tests.scale
+
 interop: $(STAMP) ## talk to the official clients and the Inspector (needs Node)
 	$(BIN)/python -m tests.interop
+
+deploy: $(STAMP) ## run balancers in front of replicas, and check manifests, compose files and units
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/deploy.txt
+	BRIDGEHEAD_DEPLOY=1 $(BIN)/pytest -n 0 tests/deploy
 
 browser: $(STAMP) ## show the apps in Chromium, in the official host (needs Node; ARGS=--pictures keeps pictures)
 	$(BIN)/python -m tests.browser $(ARGS)
@@ -123,6 +132,7 @@ lock: ## remake requirements/ from pyproject.toml
 	$(LOCKER)/bin/$(COMPILE) pyproject.toml --output-file requirements/runtime.txt
 	$(LOCKER)/bin/$(COMPILE) pyproject.toml --extra oauth --extra otel --extra postgres --extra redis --constraint requirements/runtime.txt --output-file requirements/team.txt
 	$(LOCKER)/bin/$(COMPILE) pyproject.toml --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt
+	$(LOCKER)/bin/$(COMPILE) --group deploy --constraint requirements/dev.txt --output-file requirements/deploy.txt
 	$(LOCKER)/bin/$(COMPILE) --group build --constraint requirements/dev.txt --output-file requirements/build.txt
 
 clean: ## remove everything that a verb made

@@ -64,7 +64,7 @@ async def test_what_is_exported_and_posted_is_named_and_tried(tmp_path: Path) ->
 
     assert findings["telemetry: traces"] == ("right", f"{collector.url}/v1/traces can be reached")
     assert findings["telemetry: logs"] == ("right", "to console")
-    assert findings["webhook"] == ("right", f"{collector.url}/hook can be reached")
+    assert findings["webhook"] == ("right", f"{collector.url} can be reached"), "its path may be a key"
     assert "webhook signature" not in findings
     assert collector.spans == [], "nothing is sent to find out"
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from .forwarder import BCRYPT_PRIMITIVES, make_forwarder
+from . import forwarder
 
 ROOT = Path(__file__).parents[2]
 HOME = ROOT / "build" / "windows"
@@ -54,10 +54,11 @@ class Rig:
         return [wine(), str(self.python), *arguments]
 
     def set_up(self) -> None:
-        """Make what is missing; a change of the locked packages or of the project's name makes it anew."""
+        """Make what is missing; a change of the locked packages makes it anew."""
         stamp = self.home / "stamp"
         state = self._state()
         if stamp.is_file() and stamp.read_text(encoding="ascii") == state:
+            self._install_project()
             return
         print(f"Setting up Python {self.version} for Windows in {self.home.relative_to(ROOT)}", flush=True)
         shutil.rmtree(self.home, ignore_errors=True)
@@ -68,7 +69,7 @@ class Rig:
         stamp.write_text(state, encoding="ascii")
 
     def _state(self) -> str:
-        files = [ROOT / "requirements" / "dev.txt", ROOT / "pyproject.toml", Path(__file__)]
+        files = [ROOT / "requirements" / "dev.txt", Path(__file__), Path(forwarder.__file__)]
         return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
     def _unpack_python(self) -> None:
@@ -88,8 +89,8 @@ class Rig:
         # Without the ._pth file it finds its packages and reads PYTHONPATH as an installed Python does.
         for unwanted in [*self.python.parent.glob("*._pth"), *self.python.parent.glob("_wmi.pyd")]:
             unwanted.unlink()  # and Wine lacks a function that _wmi calls; `platform` works without
-        name, functions = BCRYPT_PRIMITIVES
-        (self.python.parent / name).write_bytes(make_forwarder(name, functions))
+        name, functions = forwarder.BCRYPT_PRIMITIVES
+        (self.python.parent / name).write_bytes(forwarder.make_forwarder(name, functions))
 
     def _install_packages(self) -> None:
         wanted = self.home / "requirements.txt"
@@ -109,10 +110,10 @@ class Rig:
         """Install the project as `pip install --editable` does: its metadata, a path, and its command."""
         here = Path(str(metadata.distribution("bridgehead").locate_file(""))).glob("bridgehead-*.dist-info")
         for folder in here:
-            shutil.copytree(folder, self.packages / folder.name)
+            shutil.copytree(folder, self.packages / folder.name, dirs_exist_ok=True)
         (self.packages / "bridgehead.pth").write_text(as_windows(ROOT / "src"), encoding="utf-8")
         scripts = self.python.parent / "Scripts"
-        scripts.mkdir()
+        scripts.mkdir(exist_ok=True)
         (scripts / "bridgehead.exe").write_bytes(make_launcher(self.python))
 
     def _make_prefix(self) -> None:

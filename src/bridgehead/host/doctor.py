@@ -20,7 +20,7 @@ from .telemetry.exporting import find_endpoint, wanted_signals
 
 _TRY_SECONDS = 3.0
 
-SHARED = "request limits, changes, tasks"
+SHARED = "request limits, changes, tasks, budgets"
 """What replicas agree on through Redis, whatever else is set."""
 
 
@@ -67,7 +67,9 @@ async def _webhook(settings: HostSettings) -> list[Finding]:
     """Say where events are posted; nothing is posted to find out."""
     if not settings.webhook_url:
         return []
-    found = [await _try_address("webhook", settings.webhook_url, "Correct BRIDGEHEAD_WEBHOOK_URL.")]
+    parts = urlsplit(settings.webhook_url)
+    origin = f"{parts.scheme}://{parts.netloc}"  # what follows may be a key
+    found = [await _try_address("webhook", origin, "Correct BRIDGEHEAD_WEBHOOK_URL.")]
     if not settings.webhook_secret:
         text = "events are not signed: a receiver cannot tell that they come from here"
         found.append(Finding("webhook signature", "note", text, "Set BRIDGEHEAD_WEBHOOK_SECRET."))

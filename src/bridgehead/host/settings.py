@@ -220,7 +220,13 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         "failures",
         "Which requests get a line in the log.",
     )
-    webhook_url = Setting("BRIDGEHEAD_WEBHOOK_URL", SECURE_URL, None, "Post events there, as JSON.")
+    webhook_url = Setting(
+        "BRIDGEHEAD_WEBHOOK_URL",
+        SECURE_URL,
+        None,
+        "Post events there, as JSON.",
+        secret=True,  # receivers put a key into the path
+    )
     webhook_secret = Setting(
         "BRIDGEHEAD_WEBHOOK_SECRET",
         TEXT,

@@ -10,7 +10,7 @@ import pytest
 
 from bridgehead.commands import db
 from bridgehead.mercury.calling.usage import Span, Usage, UsageCounts
-from bridgehead.mercury.calling.usage_store import MAX_CLIENTS, OTHER_CLIENTS
+from bridgehead.mercury.calling.usage_store import MAX_CLIENTS, OTHER_CLIENTS, UsageStore
 from bridgehead.mercury.database.usage import UsageDatabase
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.usage_command import _read
@@ -30,7 +30,7 @@ class Open(Protocol):
 @asynccontextmanager
 async def replica(url: str, clock: GivenClock, keep_days: int = 400) -> AsyncIterator[Usage]:
     keeper = UsageDatabase(url, clock, keep_days=keep_days)
-    yield Usage(keeper)
+    yield Usage(UsageStore(Path, clock, keep_days=1), shared=keeper)
     await keeper.close()
 
 

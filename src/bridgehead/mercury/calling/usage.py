@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from ..completion import Metadata
-    from .usage_store import Work
+    from .usage_store import UsageStore, Work
 
 _log = logs.logger("mercury.usage")
 _ADD = """
@@ -109,8 +109,8 @@ Price = Callable[["Metadata", str], float | None]
 """Tells what an answer cost; None while the prices are not known."""
 
 
-class UsageKeeper(Protocol):
-    """Where counts are kept: in SQLite for the processes of one user, or in PostgreSQL for all replicas."""
+class SharedUsage(Protocol):
+    """Where the counts of all replicas are, instead of those of one user's processes."""
 
     @property
     def today(self) -> str:
@@ -133,10 +133,17 @@ class UsageKeeper(Protocol):
 class Usage:
     """The counts of this process since its start, and its part in those of all processes."""
 
-    def __init__(self, store: UsageKeeper, price: Price = lambda _metadata, _model: None) -> None:
-        self._store = store
+    def __init__(
+        self,
+        store: UsageStore,
+        price: Price = lambda _metadata, _model: None,
+        shared: SharedUsage | None = None,
+    ) -> None:
+        self._file = store
+        self._shared = shared
+        self._store = shared or store
         self._price = price
-        store.add_source(self)
+        self._store.add_source(self)
         self._models: dict[str, UsageCounts] = {}
         self._unwritten: dict[Key, UsageCounts] = {}
         self._recent: dict[Key, UsageCounts] = {}
@@ -220,7 +227,9 @@ class Usage:
 
     async def history(self, span: Span, by: Collection[str]) -> list[UsageRow]:
         """Return the counts of some days, of all processes that share them; raises `BridgeError`."""
-        return await self._store.history(span, by)
+        if self._shared is not None:
+            return await self._shared.history(span, by)
+        return await self._file.submit(lambda connection: read_history(connection, span, by))
 
     def take_counts(self) -> dict[Key, UsageCounts]:
         """Hand the counts over that are not written yet."""

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -23,9 +23,6 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.stores import sqlite
 from bridgehead.runtime.timing import Clock
-
-if TYPE_CHECKING:
-    from .usage import Span, UsageRow
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -143,12 +140,6 @@ class UsageStore:
         self._waiting.append((work, future))
         self._begin()
         return future
-
-    async def history(self, span: Span, by: Collection[str]) -> list[UsageRow]:
-        """Return the counts of some days, of all processes of this user; raises `StorageError`."""
-        from .usage import read_history
-
-        return await self.submit(lambda connection: read_history(connection, span, by))
 
     async def close(self) -> None:
         """Write what is left, and close the file."""
