@@ -15,6 +15,7 @@ from tests.support.host_server import Host, bearer, hosting
 from tests.support.http_client import Headers, HttpClient
 from tests.support.http_server import JSON_POST, mirrored
 from tests.support.messages import Json, encode, stateless
+from tests.support.posix import KILL
 from tests.support.waiting import PATIENCE, until
 
 CAPABILITIES: Json = {"extensions": {TASKS_EXTENSION: {}}}
@@ -110,7 +111,7 @@ async def test_every_worker_answers_for_the_tasks_of_the_others(tmp_path: Path, 
     assert {answer["result"]["status"] for answer in seen} == {"working"}
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGTERM, KILL])
 async def test_a_task_that_a_restart_interrupts_has_failed_with_the_reason(
     tmp_path: Path, number: signal.Signals, dial: Dial
 ) -> None:

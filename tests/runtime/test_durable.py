@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bridgehead.runtime import durable
-from tests.support.posix import fcntl
+from tests.support.posix import KILL, fcntl
 from tests.support.waiting import PATIENCE
 
 OLD = b"the old content"
@@ -330,7 +330,7 @@ def kill_one(path: Path, alive: float) -> None:
             seen = number_in(path)
             assert seen >= last
             last = seen
-        writer.send_signal(signal.SIGKILL)
+        writer.send_signal(KILL)
         acknowledged = int((first + writer.stdout.read()).splitlines()[-1])
     assert number_in(path) in {acknowledged, acknowledged + 1}
 

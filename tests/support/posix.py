@@ -5,6 +5,7 @@ The tests that use them are skipped by name (tests/windows/skipped.toml).
 
 import importlib
 import os
+import signal
 from typing import Any
 
 
@@ -20,4 +21,6 @@ pty = _import("pty")
 resource = _import("resource")
 termios = _import("termios")
 tty = _import("tty")
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+"""What ends a process at once; on Windows every signal that is sent does."""
 is_root = hasattr(os, "geteuid") and os.geteuid() == 0

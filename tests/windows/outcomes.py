@@ -63,6 +63,6 @@ def read(path: Path) -> tuple[dict[str, dict[str, Any]], str | None]:
             continue
         if event["test"] == running:
             running = None
-        if found.get(event["test"], event)["event"] != "failed":
+        if event["test"] not in found or found[event["test"]]["event"] != "failed":
             found[event["test"]] = event
     return found, running

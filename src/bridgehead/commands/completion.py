@@ -21,6 +21,7 @@ Prints the script that completes `bridgehead` in a shell. Put it where the shell
   bridgehead completion bash >> ~/.bashrc
   bridgehead completion zsh >> ~/.zshrc
   bridgehead completion fish > ~/.config/fish/completions/bridgehead.fish
+  bridgehead completion powershell >> $PROFILE
 """
 
 _SCRIPTS = {
@@ -53,6 +54,15 @@ function __bridgehead_words
     end
 end
 complete -c bridgehead -f -a '(__bridgehead_words)'
+""",
+    "powershell": """\
+Register-ArgumentCompleter -Native -CommandName bridgehead -ScriptBlock {
+    param($word, $command, $cursor)
+    $before = @($command.CommandElements | Select-Object -Skip 1 |
+        Where-Object { $_.Extent.EndOffset -lt $cursor } | ForEach-Object { $_.Extent.Text })
+    & bridgehead completion words '--' @before 2>$null | Where-Object { $_.StartsWith($word) } |
+        ForEach-Object { [System.Management.Automation.CompletionResult]::new($_, $_, 'ParameterValue', $_) }
+}
 """,
 }
 

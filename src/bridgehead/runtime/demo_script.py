@@ -157,7 +157,7 @@ class DemoScript:
 
     def _send(self, message: dict[str, Any]) -> None:
         assert self._process.stdin is not None  # noqa: S101 - it was asked for
-        with suppress(BrokenPipeError):  # a bridge that has ended is noticed where its answer is missing
+        with suppress(OSError):  # a bridge that has ended is noticed where its answer is missing
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
             self._process.stdin.flush()
 

@@ -1,7 +1,6 @@
 """Recorder: acknowledged means committed, from any replica, whatever dies when; and stored once."""
 
 import asyncio
-import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from tests.aoc.database_data import DatabaseData
 from tests.support.checked import connect
 from tests.support.fault_proxy import fault_proxy
 from tests.support.messages import call
+from tests.support.posix import KILL
 from tests.support.postgres_server import PostgresServer, running
 from tests.support.stdio_peer import Peer
 from tests.support.waiting import PATIENCE, until
@@ -146,7 +146,7 @@ def test_a_record_is_there_after_a_kill_of_the_replica_right_after_its_answer(da
     with data.served(is_cut_short=True) as peer:
         peer.shake_hands()
         assert answered(peer, 7)
-        peer.process.send_signal(signal.SIGKILL)
+        peer.process.send_signal(KILL)
         peer.process.wait(PATIENCE)
 
     assert [e["speedMs"] for e in data.entries(1)] == [7]

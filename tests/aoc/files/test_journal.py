@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import threading
 import time
 from pathlib import Path
@@ -18,6 +17,7 @@ from bridgehead.runtime import durable
 from tests.aoc.data import SECONDS, Data, entry, new, open_day, times
 from tests.support.checked import connect
 from tests.support.messages import call
+from tests.support.posix import KILL
 from tests.support.waiting import PATIENCE
 
 
@@ -210,7 +210,7 @@ def test_answered_records_of_a_large_day_survive_a_kill_and_are_folded_by_the_ne
         peer.shake_hands()
         for number in range(1, 6):
             peer.request("tools/call", call("record_speed", {**run, "speed_ms": number}))
-        peer.process.send_signal(signal.SIGKILL)
+        peer.process.send_signal(KILL)
         peer.process.wait(SECONDS)
 
     assert journal_of(large).exists()

@@ -1,7 +1,6 @@
 """Recorder: many calls at once, each answered when its record is on the disk."""
 
 import asyncio
-import signal
 import subprocess
 import sys
 from typing import Any
@@ -11,6 +10,7 @@ from bridgehead.runtime.timing import SystemClock
 from tests.aoc.data import Data
 from tests.support.checked import connect
 from tests.support.messages import call
+from tests.support.posix import KILL
 from tests.support.stdio_peer import Peer
 
 RUN = {"day": 1, "phase": 1, "llm_name": "gpt4", "speed_ms": 1250}
@@ -41,7 +41,7 @@ def test_a_record_is_there_after_a_kill_right_after_its_answer(data: Data) -> No
     with data.served(is_cut_short=True) as peer:
         peer.shake_hands()
         answer(peer)
-        peer.process.send_signal(signal.SIGKILL)
+        peer.process.send_signal(KILL)
         peer.process.wait(10)
 
     assert [e["speedMs"] for e in data.entries(1)] == [1250]

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -31,6 +30,7 @@ from bridgehead.mercury.calling.usage_store import (
 )
 from bridgehead.runtime.errors import StorageError
 from tests.mercury.calling.clock import DAY, GivenClock
+from tests.support.posix import KILL
 from tests.support.waiting import PATIENCE, until
 
 LEDGER = {
@@ -71,7 +71,7 @@ def step(*_):
     global left
     left -= 1
     if left == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
 
 class Connection(sqlite3.Connection):
     def execute(self, *given):
@@ -176,7 +176,7 @@ def test_a_kill_at_any_step_loses_nothing_that_was_acknowledged(tmp_path: Path) 
             check_what_is_left(folder, acknowledged)
             if status == 0:
                 break
-            assert status == -signal.SIGKILL
+            assert status == -KILL
 
     assert acknowledged == ["held", "settled"] * 2 + ["closed"]
     assert steps > 40

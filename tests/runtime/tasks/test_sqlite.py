@@ -21,6 +21,7 @@ from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.tasks import sqlite
 from bridgehead.runtime.tasks.sqlite import FILE, SqliteTaskStore
 from tests.mcp.tasks.task_bridge import Workshop, accept
+from tests.support.posix import KILL
 from tests.support.task_client import TaskClient, join
 from tests.support.task_stores import Heard
 from tests.support.task_worker import make_bridge
@@ -78,7 +79,7 @@ async def test_a_process_that_ended_in_good_order_leaves_results_and_reasons(tmp
     assert list((tmp_path / "tasks.running").iterdir()) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("number", [KILL, signal.SIGTERM])
 async def test_a_task_whose_process_was_ended_reads_as_failed_with_the_reason(
     tmp_path: Path, number: signal.Signals
 ) -> None:
