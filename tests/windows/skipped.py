@@ -14,6 +14,8 @@ class Entry(NamedTuple):
     reason: str
     tests: tuple[str, ...]
     """Folders, files, tests, or tests with their parameters, as pytest names them."""
+    parameters: tuple[str, ...]
+    """Where given, only tests with one of these among their parameters."""
     fixtures: tuple[str, ...]
     """What these fixtures need cannot be had there, so neither can the tests that ask for them."""
 
@@ -21,18 +23,22 @@ class Entry(NamedTuple):
 def entries() -> list[Entry]:
     """Read the list."""
     found = tomllib.loads(LIST.read_text(encoding="utf-8"))["skip"]
-    return [
-        Entry(one["reason"], tuple(one.get("tests", ())), tuple(one.get("fixtures", ()))) for one in found
-    ]
+    return [Entry(one["reason"], *(tuple(one.get(name, ())) for name in Entry._fields[1:])) for one in found]
 
 
 def reason_for(test: str, fixtures: list[str]) -> str | None:
     """Return why a test does not run on Windows; None where it does."""
     names = set(_names(test))
     for entry in entries_once():
-        if names.intersection(entry.tests) or not set(fixtures).isdisjoint(entry.fixtures):
+        is_named = bool(names.intersection(entry.tests)) and _has_parameter(test, entry.parameters)
+        if is_named or not set(fixtures).isdisjoint(entry.fixtures):
             return entry.reason
     return None
+
+
+def _has_parameter(test: str, parameters: tuple[str, ...]) -> bool:
+    given = test.partition("[")[2].removesuffix("]").split("-")
+    return not parameters or not set(given).isdisjoint(parameters)
 
 
 def _names(test: str) -> Iterator[str]:
