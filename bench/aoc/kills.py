@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bridgehead.runtime import durable
+
 WINDOW = 8
 """Calls that one client has on their way."""
 LIMIT = 120.0
@@ -153,7 +155,7 @@ async def _read(path: Path, outcome: Outcome) -> None:
         await asyncio.sleep(0.01)
         answered = set(outcome.answered)
         try:
-            entries = json.loads(path.read_bytes())["entries"]
+            entries = json.loads(durable.insist(path.read_bytes))["entries"]
         except FileNotFoundError:
             if answered:
                 outcome.problems.append("the file was gone")

@@ -8,12 +8,16 @@ temporary files only, which `sweep` removes. Locking against other writers is th
 from __future__ import annotations
 
 import os
+import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+Result = TypeVar("Result")
 
 _PRIVATE = 0o600
 _PREFIX = ".bridgehead-"
@@ -41,30 +45,34 @@ def replace(
         with suppress(OSError):  # a user who may write may not always give a file to its old group
             give_rights(descriptor, like, share)
         _fill(descriptor, data)
-        _rename(temporary, path)
+        insist(lambda: os.replace(temporary, path))  # noqa: PTH105 - the same, without making another path
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     flush_folder(path.parent)
 
 
-def _rename(temporary: Path, path: Path) -> None:
-    """Give a file its name, for as long as it takes others on Windows to close the one that has it now.
+def insist(act: Callable[[], Result]) -> Result:
+    """Do something with a file, again and again for as long as it takes others on Windows to let go of it.
 
-    There a file that a reader or a virus scanner has open cannot be replaced; they have it for a moment.
+    There a file that a reader or a virus scanner has open cannot be replaced or removed, and one that is just
+    being replaced cannot be opened. Both take a moment. Elsewhere a refusal is final.
     """
     until = time.monotonic() + _HELD_SECONDS
     pause = _FIRST_PAUSE
     while True:
         try:
-            os.replace(temporary, path)  # noqa: PTH105 - the same call, without making another path
+            return act()
         except PermissionError as failure:
-            if getattr(failure, "winerror", None) not in _HELD_OPEN or time.monotonic() > until:
+            if not _is_held(failure) or time.monotonic() > until:
                 raise
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
-        else:
-            return
+
+
+def _is_held(failure: PermissionError) -> bool:
+    # Functions of the C library, such as `open`, keep Windows' own code to themselves.
+    return getattr(failure, "winerror", None) in _HELD_OPEN or sys.platform == "win32"
 
 
 def give_rights(descriptor: int, like: os.stat_result | None, share: int) -> None:

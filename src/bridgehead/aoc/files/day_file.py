@@ -275,7 +275,7 @@ class DayFile:
         self._drop_journal()
 
     def _drop_journal(self) -> None:
-        Path(self._journal_path).unlink(missing_ok=True)
+        durable.insist(lambda: Path(self._journal_path).unlink(missing_ok=True))
 
     def _write(self, data: bytes) -> None:
         self._check_room(len(data))

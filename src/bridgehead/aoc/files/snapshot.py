@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from bridgehead.runtime import durable
 from bridgehead.runtime.errors import StorageError
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -58,7 +59,7 @@ def _identity(status: os.stat_result) -> Identity:
 def read_snapshot(path: str, most: int) -> Snapshot | None:
     """Read a file of at most so many bytes; None where there is no such file."""
     try:
-        descriptor = os.open(path, _OPEN)
+        descriptor = durable.insist(lambda: os.open(path, _OPEN))
     except FileNotFoundError:
         return None
     except OSError as failure:

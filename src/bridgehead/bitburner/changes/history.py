@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -191,7 +192,8 @@ class History:
     def _prune(self, folder: Path, before: list[_Entry], added: int) -> None:
         durable.sweep(folder, self._clock.now())
         for entry in _choose_surplus(before, self._most_files - 1, self._most_bytes - added):
-            (folder / entry.name).unlink(missing_ok=True)
+            with suppress(PermissionError):  # on Windows, somebody reads it; the next one prunes it
+                (folder / entry.name).unlink(missing_ok=True)
 
 
 def _choose_surplus(entries: list[_Entry], most_files: int, most_bytes: int) -> Iterable[_Entry]:
