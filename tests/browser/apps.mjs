@@ -161,9 +161,12 @@ checks["a page answers its teardown and asks for nothing afterwards"] = async ()
   assert.equal(heard.calls.length, before);
 };
 
-checks["what is empty, filtered away or failed says what to do"] = async () => {
+checks["what is empty, filtered away or failed says what to do, and new records show up"] = async () => {
   await open("bare", "aoc", ERAS[1]);
-  await sees(await show({ tool: "speed_leaderboard", theme: "dark", width: 360 }), /it calls start_attempt before it reads the text/);
+  const board = await show({ tool: "speed_leaderboard", theme: "dark", width: 360 });
+  await sees(board, /it calls start_attempt before it reads the text/);
+  await page.evaluate((args) => window.host.call("record_speed", args), { day: 1, phase: 1, llm_name: "new-newt", speed_ms: 1200 });
+  await sees(board, "new-newt"); // by itself, with the next look
   await open("server", "aoc", ERAS[1]);
   await sees(await show({ tool: "speed_leaderboard", args: { llm: "nobody" } }), "Clear the filter to see all of them.");
   await open("server", "mercury", ERAS[1]);

@@ -105,7 +105,7 @@ def _end_if_stuck(loop: asyncio.AbstractEventLoop, act: Callable[[], None], with
 
 
 @contextmanager
-def told_to_end(within: float = 5.0) -> Iterator[asyncio.Event]:
+def shutdown_signals(within: float = 5.0) -> Iterator[asyncio.Event]:
     """Give an event that is set when a signal comes that ends a process; see `hear_end`."""
     told = asyncio.Event()
     before = {number: signal.getsignal(number) for number in end_signals()}

@@ -36,6 +36,8 @@ class Service:
         import random
 
         from bridgehead.runtime import directories
+        from bridgehead.runtime.stores import open_redis
+        from bridgehead.runtime.stores.ledger import SharedLedger
         from bridgehead.runtime.timing import Backoff, SystemClock
 
         from .audit import Audit
@@ -75,7 +77,9 @@ class Service:
             Amounts(settings.client_budget_usd, settings.client_month_budget_usd),
             {name: Amounts(day, month) for name, day, month in settings.client_budgets},
         )
-        self.budget = Budget(self.usage_store, clock, budgets)
+        redis = open_redis(settings) if budgets != BudgetLimits() else None
+        self.shared_ledger = None if redis is None else SharedLedger(redis)
+        self.budget = Budget(self.usage_store, clock, budgets, self.shared_ledger)
         self.audit = Audit(with_content=settings.log_content)
         backoff = Backoff(settings.retry_delay / 1000, settings.max_retry_delay / 1000, jitter=_JITTER)
         self.completer = Completer(
@@ -134,6 +138,8 @@ class Service:
 async def open_service(settings: MercurySettings, clock: Clock | None = None) -> AsyncIterator[Service]:
     """Open everything, connect to the API in the background, and close it all in the end."""
     service = Service(settings, clock)
+    if service.shared_ledger is not None:
+        await service.shared_ledger.start()
     _log.info("mercury bridge open", **settings.changes())
     warming = asyncio.create_task(_warm(service))
     try:
@@ -142,6 +148,8 @@ async def open_service(settings: MercurySettings, clock: Clock | None = None) ->
         warming.cancel()
         service.audit.close()
         await service.usage_store.close()
+        if service.shared_ledger is not None:
+            await service.shared_ledger.stop()
         if service.usage_database is not None:
             await service.usage_database.close()
         await service.close()
