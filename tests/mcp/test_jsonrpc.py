@@ -313,3 +313,10 @@ def test_what_is_large_and_wrong_is_answered_under_its_id(head: bytes, request_i
 
     assert isinstance(found, jsonrpc.Malformed)
     assert (found.error.code, found.id) == (-32600, request_id)
+
+
+def test_more_values_than_are_built_are_not_decoded() -> None:
+    many = msgspec.Raw(b"[%b0]" % (b"0," * (jsonrpc.MOST_VALUES + 1)))
+
+    with pytest.raises(msgspec.ValidationError, match="More than 50000 values"):
+        jsonrpc.decode_value(many)

@@ -51,6 +51,8 @@ class Batch(Struct, frozen=True):
 
 MOST_BATCH_ITEMS = 1024
 """Messages in one batch; an array with more is not read to its end."""
+MOST_VALUES = 50_000
+"""Values that are built, beside the arguments of a tool; counted by commas. Six million take seconds."""
 _MOST_BUILT_BYTES = 64 * 1024
 """What is explained by building its values; the rest is only skimmed: 16 MB of `{},` are 6 million values."""
 _MOST_BUILT_OF_ITEM = 1024
@@ -246,4 +248,8 @@ def decode_as(raw: Raw, kind: type[_Kind]) -> _Kind:
 
 def decode_value(raw: Raw | UnsetType) -> Any:
     """Decode a part of a message as plain values; raises one of `UNDECODABLE`."""
-    return None if isinstance(raw, UnsetType) else _decode_anything(raw)
+    if isinstance(raw, UnsetType):
+        return None
+    if len(memoryview(raw)) > MOST_VALUES and bytes(raw).count(b",") > MOST_VALUES:
+        raise msgspec.ValidationError(f"More than {MOST_VALUES} values")
+    return _decode_anything(raw)
