@@ -61,12 +61,14 @@ check: $(STAMP) ## lint, format, types, layers, generated documents
 	$(BIN)/mypy $(CODE)
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python docs/generate.py --check
+	$(BIN)/python -m release.install_links --check
 
-docs: $(STAMP) ## make .env.example, docs/configuration.md and docs/api.md from the code
+docs: $(STAMP) ## make .env.example, docs/configuration.md, docs/api.md and the README's buttons from the code
 	$(BIN)/python docs/generate.py
+	$(BIN)/python -m release.install_links
 
 pictures: $(STAMP) ## draw the pictures in docs/images
-	$(BIN)/python docs/pictures.py
+	$(BIN)/python -m docs.pictures
 
 # The demo needs only what people install, so it does not wait for the tools of development.
 $(DEMO): requirements/runtime.txt
