@@ -81,7 +81,7 @@ $(DEMO): requirements/runtime.txt
 demo: $(DEMO) ## see every bridge at work in the terminal, offline
 	@PYTHONPATH=src build/demo/$(notdir $(BIN))/python -m bridgehead demo
 
-bench: $(STAMP) ## measure the engine beside its peers; OF=aoc, bitburner, mercury, host or tasks measures that
+bench: $(STAMP) ## measure the engine beside its peers; OF=aoc, bitburner, mercury, host, scale or tasks measures that
 	$(BIN)/python -m bench$(addprefix .,$(OF))
 
 compare: $(STAMP) ## measure this tree beside another state of it; BASE=REVISION names that
