@@ -28,7 +28,16 @@ from .. import logs
 from ..settings import hide_credentials
 from ..timing import Backoff
 from . import Script, StoreError, StoreUnavailable
-from .connecting import CONNECT_SECONDS, close_pool, describe, is_unusable, open_pool, reason_of, run_within
+from .connecting import (
+    CONNECT_SECONDS,
+    close_pool,
+    describe,
+    end_tasks,
+    is_unusable,
+    open_pool,
+    reason_of,
+    run_within,
+)
 from .pubsub import Notices
 
 if TYPE_CHECKING:
@@ -102,8 +111,7 @@ class Redis:
             return
         if _shared.get(self.url) is self:
             del _shared[self.url]
-        self._task.cancel()
-        await asyncio.wait([self._task])
+        await end_tasks([self._task])
         await self.notices.stop()
         self.problem = "The server is ending."
         self._fail_waiting(self.problem)
