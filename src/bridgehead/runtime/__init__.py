@@ -20,6 +20,7 @@ __all__ = [
     "manifest",
     "metrics",
     "plugins",
+    "report",
     "settings",
     "stores",
     "tasks",

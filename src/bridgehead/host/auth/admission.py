@@ -44,7 +44,8 @@ class Admission:
             if route.access == "probe":
                 return route
         self._guard.check(request.headers)
-        request.allow_origin()
+        if route is None or route.access != "page":  # what a browser shows is for no other page to read
+            request.allow_origin()
         if route is None:
             raise reject_path(request.path)
         return route
@@ -78,14 +79,18 @@ class Admission:
     def authorize(self, request: HostRequest, route: Route, grant: Grant) -> None:
         """Note who makes a request, and reject what this caller may not, or not so often."""
         request.grant = grant
+        self.limit(grant)
+        if not _opens(grant, route):
+            raise self._reject_scope(request, route)
+        request.http.principal, request.http.token_id = grant.name, grant.token_id
+
+    def limit(self, grant: Grant) -> None:
+        """Reject what comes more often than a caller may ask."""
         if grant.per_minute:
             wait = self._throttle.take(grant.name or "", grant.per_minute)
             if wait:
                 message = f"{grant.name} may make {grant.per_minute} requests a minute"
                 raise reject_rate(message, wait, "limit")
-        if not _opens(grant, route):
-            raise self._reject_scope(request, route)
-        request.http.principal, request.http.token_id = grant.name, grant.token_id
 
     def _reject_scope(self, request: HostRequest, route: Route) -> HostRejection:
         what = (route.bridge or "any bridge") if route.is_mcp else route.name.removeprefix("/")
