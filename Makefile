@@ -31,7 +31,7 @@ define check-python
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: adversary fuzz soak help setup test check docs pictures demo bench compare conformance interop frameworks mutants dist smoke lock clean
+.PHONY: adversary fuzz soak help setup test check docs pictures demo bench compare conformance interop browser frameworks mutants dist smoke lock clean deploy
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,7 +79,7 @@ $(DEMO): requirements/runtime.txt
 demo: $(DEMO) ## see every bridge at work in the terminal, offline
 	@PYTHONPATH=src build/demo/$(notdir $(BIN))/python -m bridgehead demo
 
-bench: $(STAMP) ## measure the engine beside its peers; OF=aoc, bitburner, mercury or host measures that
+bench: $(STAMP) ## measure the engine beside its peers; OF=aoc, bitburner, mercury, host or tasks measures that
 	$(BIN)/python -m bench$(addprefix .,$(OF))
 
 compare: $(STAMP) ## measure this tree beside another state of it; BASE=REVISION names that
@@ -90,6 +90,13 @@ conformance: $(STAMP) ## run the official conformance suite (needs Node)
 
 interop: $(STAMP) ## talk to the official clients and the Inspector (needs Node)
 	$(BIN)/python -m tests.interop
+
+deploy: $(STAMP) ## run balancers in front of replicas, and check manifests, compose files and units
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/deploy.txt
+	BRIDGEHEAD_DEPLOY=1 $(BIN)/pytest -n 0 tests/deploy
+
+browser: $(STAMP) ## show the apps in Chromium, in the official host (needs Node; ARGS=--pictures keeps pictures)
+	$(BIN)/python -m tests.browser $(ARGS)
 
 mutants: $(STAMP) ## see that the tests notice faults in the modules that matter most; OF=durable tries one
 	$(BIN)/python -m tests.mutants $(OF)
@@ -117,6 +124,7 @@ lock: ## remake requirements/ from pyproject.toml
 	$(LOCKER)/bin/$(COMPILE) pyproject.toml --output-file requirements/runtime.txt
 	$(LOCKER)/bin/$(COMPILE) pyproject.toml --extra oauth --extra otel --extra postgres --extra redis --constraint requirements/runtime.txt --output-file requirements/team.txt
 	$(LOCKER)/bin/$(COMPILE) pyproject.toml --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt
+	$(LOCKER)/bin/$(COMPILE) --group deploy --constraint requirements/dev.txt --output-file requirements/deploy.txt
 	$(LOCKER)/bin/$(COMPILE) --group build --constraint requirements/dev.txt --output-file requirements/build.txt
 
 clean: ## remove everything that a verb made

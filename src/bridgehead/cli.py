@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing would take longer than this module does
     from collections.abc import Mapping
 
-    from bridgehead.runtime.manifest import Commands
+    from bridgehead.runtime.manifest import Commands, Manifest
 
 _HELP = """\
 usage: bridgehead BRIDGE [COMMAND ...] | COMMAND [...] | help [COMMAND] | --version
@@ -87,10 +87,23 @@ def _choose(name: str, arguments: list[str], environment: "Mapping[str, str]") -
     except plugins.UnknownBridge:
         return _refuse(f"Unknown command {name!r}.", like=name)
     if not arguments:
+        if os.isatty(0):
+            _greet(bridge)
         return manifest.serve(bridge, environment)
     if bridge.commands is None:
         return _refuse(f"The bridge {name} has no commands of its own.")
     return _show(bridge.commands(), arguments, env_file.narrow(environment, bridge.settings.declared))
+
+
+def _greet(bridge: "Manifest") -> None:
+    """Tell whoever typed the name of a bridge that it waits for a client, not for a person."""
+    name = bridge.name
+    sys.stderr.write(
+        f"Bridgehead {__version__}: {bridge.title}, waiting for an MCP client on standard input.\n"
+        f"A client starts it by itself once `bridgehead install CLIENT {name}` has added it.\n"
+        f"By hand: `bridgehead tools {name}` lists its tools, `bridgehead call {name} TOOL` calls one.\n"
+        "Ctrl+C ends it.\n"
+    )
 
 
 def _show(command: "Commands", arguments: list[str], environment: "Mapping[str, str]") -> int:

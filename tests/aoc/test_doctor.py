@@ -86,7 +86,7 @@ def test_check_lists_every_problem_with_its_file_and_place(data: Data) -> None:
         ("speeds/day01.json", "'yesterday' is not an ISO 8601 timestamp"),
         ("speeds/day01.json", "neither `speedMs` nor `speed_ms`. Fix or remove this entry"),
         ("speeds/day01.json", "control characters"),
-        ("speeds/day02.json", "of day 3"),
+        ("speeds/day02.json", "says day 3"),
         ("speeds/day03.json", "line 1: not valid JSON (Input data was truncated). Fix or move the file"),
         ("speeds/day26.json", "never read"),
         ("speeds/day04.json", "not a file"),

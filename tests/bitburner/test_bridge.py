@@ -100,8 +100,11 @@ async def test_the_list_of_tools_stays_small_for_a_model(tmp_path: Path) -> None
 def test_the_schema_of_an_answer_fits_failures_too() -> None:
     """Some clients hold an error's structured content to the schema, and would throw the error away."""
     problem = {"code": "timeout", "message": "m", "next_step": "n", "transient": True}
-    for tool in make_bridge(BitburnerSettings({})).tools.values():
-        schema = tool.listed_output_schema
+    tools = make_bridge(BitburnerSettings({})).tools.values()
+    schemas = [tool.listed_output_schema for tool in tools if tool.visible_to == "everyone"]
+
+    assert len(schemas) == len(BUDGETS)
+    for schema in schemas:
         assert schema is not None
         jsonschema.validate(problem, schema)
 

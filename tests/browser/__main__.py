@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
         told = {**places, "chromium": program, "images": str(IMAGES) if "--pictures" in arguments else ""}
         only = [word for word in arguments if not word.startswith("--")]
         done = subprocess.run(
-            [node(), os.environ.get("SCRIPT", "apps.mjs"), json.dumps(told), *only],
+            [node(), "apps.mjs", json.dumps(told), *only],
             cwd=folder,
             check=False,
             timeout=240,

@@ -56,7 +56,7 @@ def write_game_files(folder: Path) -> None:
         **{
             f"gen/script{number:03}.js": "export async function main(ns) { ns.tprint(1); }\n"
             * (1 + number % 9)
-            for number in range(60)
+            for number in range(1000)
         },
     }.items():
         path = folder / name
@@ -89,7 +89,7 @@ def served(home: Path) -> Iterator[dict[str, str]]:
     }
     with ExitStack() as stack:
         stack.enter_context(
-            listening([*program, "mercury", "simulate", "--port", str(api), "--delay-ms", "30"], api)
+            listening([*program, "mercury", "simulate", "--port", str(api), "--delay-ms", "150"], api)
         )
         server = stack.enter_context(listening([*program, "serve", "--port", str(port)], port, settings))
         other = stack.enter_context(listening([*program, "serve", "--port", str(bare)], bare, lonely))

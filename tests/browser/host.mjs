@@ -44,12 +44,8 @@ async function show({ sandbox, tool, args = {}, theme, mode = "inline", width, h
   frame.src = sandbox;
   await ready;
   await bridge.sendToolInput({ arguments: args });
-  if (call) {
-    window.answering = client.callTool({ name: tool, arguments: args }).then((result) => {
-      bridge.sendToolResult(result);
-      return result;
-    });
-  }
+  const shown = bridge; // another page may be shown before the answer comes
+  if (call) client.callTool({ name: tool, arguments: args }).then((result) => shown.sendToolResult(result));
   return { uri, mimeType: contents[0].mimeType, border: contents[0]._meta?.ui?.prefersBorder };
 }
 

@@ -51,7 +51,10 @@ def main() -> int:
 def try_client(client: Client, transport: str, program: str) -> str:
     """Run a client's snippet over a transport; returns what is wrong, or nothing."""
     started = time.monotonic()
-    problem = _try(client, program)
+    try:
+        problem = _try(client, program)
+    except subprocess.TimeoutExpired:
+        problem = f"takes longer than {LIMIT_SECONDS} s"
     outcome = f"failed: {problem}" if problem else "ok"
     seconds = time.monotonic() - started
     print(f"{outcome:8}{client.name} {client.version}, {TRANSPORTS[transport]} ({seconds:.0f} s)", flush=True)

@@ -7,6 +7,8 @@ import pytest
 from bridgehead.host.doctor import examine
 from bridgehead.runtime.settings import SettingError
 from tests.support.host_command import add_token
+from tests.support.otel_collector import collecting
+from tests.support.redis_server import RedisServer, free_port
 
 
 async def found(folder: Path, **settings: str) -> dict[str, tuple[str, str]]:
@@ -38,3 +40,48 @@ async def test_where_no_token_is_there_it_says_what_to_do(tmp_path: Path) -> Non
 async def test_a_setting_that_is_wrong_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingError):
         await found(tmp_path, MCP_SERVER_PORT="many")
+
+
+async def test_redis_is_tried_and_what_is_shared_is_named(tmp_path: Path, redis_server: RedisServer) -> None:
+    there = {"BRIDGEHEAD_REDIS_URL": redis_server.url}
+    keys = {"BRIDGEHEAD_STATE_KEYS": "k" * 32}
+    gone = {"BRIDGEHEAD_REDIS_URL": f"redis://:secret@127.0.0.1:{free_port()}/0"}
+
+    findings = [(await found(tmp_path, **more))["redis"] for more in ({}, there, {**there, **keys}, gone)]
+
+    verdicts, texts = zip(*findings, strict=True)
+    assert verdicts == ("right", "note", "right", "wrong")
+    for text, piece in zip(texts, ("this machine's", "not sessions", "and sessions", "reached"), strict=True):
+        assert piece in text
+    assert "secret" not in texts[3]
+
+
+async def test_what_is_exported_and_posted_is_named_and_tried(tmp_path: Path) -> None:
+    async with collecting() as collector:
+        here = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_LOGS_EXPORTER": "console"}
+        hook = {"BRIDGEHEAD_WEBHOOK_URL": f"{collector.url}/hook", "BRIDGEHEAD_WEBHOOK_SECRET": "whsec_eA=="}
+        findings = await found(tmp_path, **here, **hook)
+
+    assert findings["telemetry: traces"] == ("right", f"{collector.url}/v1/traces can be reached")
+    assert findings["telemetry: logs"] == ("right", "to console")
+    assert findings["webhook"] == ("right", f"{collector.url} can be reached"), "its path may be a key"
+    assert "webhook signature" not in findings
+    assert collector.spans == [], "nothing is sent to find out"
+
+
+async def test_nobody_at_an_address_is_told_with_what_to_do(tmp_path: Path) -> None:
+    gone = f"http://127.0.0.1:{free_port()}"
+    findings = await found(
+        tmp_path, OTEL_METRICS_EXPORTER="otlp", OTEL_EXPORTER_OTLP_ENDPOINT=gone, BRIDGEHEAD_WEBHOOK_URL=gone
+    )
+
+    assert findings["telemetry: metrics"][0] == findings["webhook"][0] == "wrong"
+    assert findings["webhook signature"][0] == "note"
+
+
+async def test_without_any_of_it_the_doctor_says_so(tmp_path: Path) -> None:
+    findings = await found(tmp_path, BRIDGEHEAD_PROBE_SECONDS="0")
+
+    assert findings["telemetry"][0] == "right"
+    assert "webhook" not in findings
+    assert findings["far sides"][0] == "note"

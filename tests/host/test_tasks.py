@@ -11,7 +11,7 @@ from bridgehead.mcp.features.tools import TASKS_EXTENSION
 from bridgehead.mcp.tasks.record import INTERRUPTED
 from tests.host.conftest import Dial
 from tests.support.host_command import serving
-from tests.support.host_server import bearer, hosting
+from tests.support.host_server import Host, bearer, hosting
 from tests.support.http_client import Headers, HttpClient
 from tests.support.http_server import JSON_POST, mirrored
 from tests.support.messages import Json, encode, stateless
@@ -121,3 +121,23 @@ async def test_a_task_that_a_restart_interrupts_has_failed_with_the_reason(
         task = (await get(dial(after.port), task_id))["result"]
 
     assert (task["status"], task["error"]["message"]) == ("failed", INTERRUPTED)
+
+
+async def test_revoking_a_token_stops_its_tasks_and_a_new_one_of_the_name_does_not_see_them(
+    tmp_path: Path,
+) -> None:
+    async with hosting(tmp_path, tokens={"ann": {}, "eve": {}}) as host:
+        ann, eve = (bearer(host.secrets[name]) for name in ("ann", "eve"))
+        stopped, kept = await make(host.http, headers=ann), await make(host.http, headers=eve)
+        host.tokens.revoke("ann")
+        await until(lambda: _ended(host))
+        again = await get(host.http, stopped, headers=bearer(host.token("ann")))
+        others = await get(host.http, kept, headers=eve)
+
+    assert again["error"]["code"] == UNKNOWN
+    assert others["result"]["status"] == "working"
+
+
+def _ended(host: Host) -> int:
+    """Tell how many tasks were cancelled."""
+    return host.app._views.tasks.ended["cancelled"]  # noqa: SLF001

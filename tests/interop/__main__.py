@@ -7,7 +7,17 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from tests.interop import aoc, bitburner, bundles, host, inspector, mercury, oauth, typescript
+from tests.interop import (
+    aoc,
+    bitburner,
+    bundles,
+    command_line_clients,
+    host,
+    inspector,
+    mercury,
+    oauth,
+    typescript,
+)
 from tests.interop.check import Check
 from tests.interop.node import node
 from tests.interop.server_process import serving
@@ -37,6 +47,7 @@ def main() -> int:
             *bundles.checks(program, Path(home)),
             *host.checks(program, Path(home), hosts),
             *oauth.checks(guarded),
+            *command_line_clients.checks(program, Path(home)),
         ]
         outcomes = [passes(check) for check in checks if wanted in check.name]
     failed = outcomes.count(False)

@@ -71,7 +71,7 @@ cancelled = Cancellations(count=0)
     title="Slow count",
     read_only=True,
     task="optional",
-    task_grace_seconds=0.05,
+    task_grace_seconds=1,
 )
 async def slow_count(args: Count, ctx: Context[None]) -> Counted:
     try:

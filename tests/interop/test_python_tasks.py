@@ -149,9 +149,9 @@ async def connected(way: Way, address: str, extension: TaskExtension) -> AsyncIt
 async def test_a_slow_call_becomes_a_task_whose_result_the_client_takes(way: Way, address: str) -> None:
     extension = TaskExtension()
     async with connected(way, address, extension) as client:
-        result = await client.call_tool("slow_count", {"n": 10})
+        result = await client.call_tool("slow_count", {"n": 80})
 
-    assert result.structured_content == {"counted": 10}
+    assert result.structured_content == {"counted": 80}
     (created,) = extension.created
     assert created.status == "working"
 
@@ -192,13 +192,13 @@ async def test_a_cancelled_task_stops_counting(way: Way, address: str) -> None:
 async def test_a_listen_stream_tells_of_the_task_until_it_is_done(way: Way, address: str) -> None:
     extension = TaskExtension(listens=True)
     async with connected(way, address, extension) as client:
-        await client.call_tool("slow_count", {"n": 20})
+        await client.call_tool("slow_count", {"n": 80})
 
     assert {task.task_id for task in extension.told} == {extension.created[0].task_id}
     assert any(task.status == "working" for task in extension.told)
     done = [task for task in extension.told if task.status == "completed"]
     assert done[-1].result is not None
-    assert done[-1].result.structured_content == {"counted": 20}
+    assert done[-1].result.structured_content == {"counted": 80}
 
 
 @WAYS

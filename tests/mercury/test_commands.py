@@ -144,4 +144,4 @@ async def test_usage_is_shown_by_day_model_and_client(api: Simulator, tmp_path: 
     assert today in chart
     assert "█" in chart
     assert code == 2
-    assert "'week' is none of day, model, client" in error
+    assert "'week' is not valid. Valid values are day, model, client" in error

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bridgehead import __version__
+from bridgehead.host.telemetry.exporting import SIGNALS, find_endpoint, wanted_signals
 from release.dist import ROOT
 from tests.support.waiting import PATIENCE
 
@@ -113,8 +113,8 @@ def test_everything_that_the_image_copies_is_there_and_not_ignored() -> None:
 # --- the compose file ------------------------------------------------------------------------------------
 
 
-def test_compose_names_the_version_that_this_is() -> None:
-    assert compose()["image"] == f"bridgehead:{__version__}"
+def test_compose_names_no_version_which_has_another_place() -> None:
+    assert compose()["image"] == "bridgehead"
 
 
 def test_compose_opens_its_ports_to_this_machine_alone() -> None:
@@ -214,3 +214,34 @@ def test_the_health_check_tells_that_nobody_answers() -> None:
         pass
 
     assert health(port) == 1
+
+
+# --- the collector ---------------------------------------------------------------------------------------
+
+
+def telemetry() -> dict[str, Any]:
+    content = yaml.safe_load((ROOT / "deploy" / "compose.telemetry.yaml").read_text(encoding="utf-8"))
+    assert isinstance(content, dict)
+    return content
+
+
+def test_every_pipeline_of_the_collector_names_parts_that_it_has() -> None:
+    config = yaml.safe_load(telemetry()["configs"]["collector"]["content"])
+    pipelines = config["service"]["pipelines"]
+
+    assert set(pipelines) == set(SIGNALS)
+    for pipeline in pipelines.values():
+        for kind, names in pipeline.items():
+            assert set(names) <= set(config[kind])
+
+
+def test_the_host_sends_every_signal_to_where_the_collector_listens() -> None:
+    services = telemetry()["services"]
+    config = yaml.safe_load(telemetry()["configs"]["collector"]["content"])
+    sent = services["bridgehead"]["environment"]
+    port = config["receivers"]["otlp"]["protocols"]["http"]["endpoint"].rpartition(":")[2]
+
+    assert wanted_signals(sent) == dict.fromkeys(SIGNALS, "otlp")
+    assert find_endpoint(sent, "metrics") == f"http://collector:{port}/v1/metrics"
+    assert re.fullmatch(r"[a-z/-]+:\d+\.\d+\.\d+", services["collector"]["image"])
+    assert all(one.startswith("127.0.0.1:") for one in services["collector"]["ports"])

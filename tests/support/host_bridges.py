@@ -131,6 +131,11 @@ def add_slow_tools(bridge: Bridge[Far]) -> None:
         time.sleep(float(args.text))
         return "blocked"
 
+    @bridge.tool("Erases it, once somebody is sure.", name="slow_erase", destructive=True)
+    async def erase(args: Say, ctx: Context[Far]) -> str:
+        answer = await ctx.elicit("Sure?", Say)
+        return f"erased {args.text}: {answer.action}"
+
     @bridge.tool("Takes as long in a thread.", name="slow_work", read_only=True, in_thread=True)
     def work(args: Say, ctx: Context[Far]) -> str:
         time.sleep(float(args.text))

@@ -5,7 +5,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 from bridgehead.mcp.tasks.store import MemoryTaskStore, TaskStore
+from bridgehead.runtime.stores.redis import Redis
+from bridgehead.runtime.tasks.redis import RedisTaskStore
 from bridgehead.runtime.tasks.sqlite import SqliteTaskStore
+from tests.support.redis_server import running_redis
+from tests.support.waiting import PATIENCE
 
 
 class Clock:
@@ -46,6 +50,13 @@ async def sqlite_store(folder: Path, clock: Clock) -> AsyncIterator[TaskStore]:
     yield SqliteTaskStore(lambda: folder, clock)
 
 
+@asynccontextmanager
+async def redis_store(folder: Path, clock: Clock) -> AsyncIterator[TaskStore]:
+    """Make a store in a Redis of its own."""
+    with running_redis(folder) as server:
+        yield RedisTaskStore(Redis(server.url, PATIENCE), clock)
+
+
 Make = Callable[[Path, Clock], AbstractAsyncContextManager[TaskStore]]
-STORES: dict[str, Make] = {"memory": memory_store, "sqlite": sqlite_store}
+STORES: dict[str, Make] = {"memory": memory_store, "redis": redis_store, "sqlite": sqlite_store}
 """Every version; what two processes share is in the folder, or on the server, that it names."""

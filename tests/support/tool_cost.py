@@ -9,13 +9,15 @@ from typing import Any
 import msgspec
 
 from bridgehead.commands.tools import BYTES_PER_TOKEN
-from bridgehead.mcp import Bridge
+from bridgehead.mcp import UI_EXTENSION, Bridge
 from tests.support.checked import connect
 
+APPS: dict[str, Any] = {"extensions": {UI_EXTENSION: {}}}
 
-async def tool_bytes(bridge: Bridge[Any]) -> dict[str, int]:
+
+async def tool_bytes(bridge: Bridge[Any], capabilities: dict[str, Any] | None = None) -> dict[str, int]:
     """Return the bytes of each tool of a bridge in the list that a newest client reads."""
-    async with connect(bridge) as client:
+    async with connect(bridge, capabilities=capabilities) as client:
         sizes: dict[str, int] = {}
         params = None
         while True:
@@ -32,9 +34,11 @@ async def tool_costs(bridge: Bridge[Any]) -> dict[str, int]:
 
 
 async def assert_carried(bridge: Bridge[Any], most_bytes: int) -> None:
-    """Hold the whole list of a bridge's tools to what a conversation may carry."""
-    sizes = await tool_bytes(bridge)
-    assert sum(sizes.values()) + len(sizes) <= most_bytes, sizes
+    """Hold the whole list of a bridge's tools to what a conversation may carry, with its apps and without."""
+    plain, with_apps = await tool_bytes(bridge), await tool_bytes(bridge, APPS)
+    assert plain.keys() < with_apps.keys()
+    for sizes in (plain, with_apps):
+        assert sum(sizes.values()) + len(sizes) <= most_bytes, sizes
 
 
 async def assert_lean(bridge: Bridge[Any], budgets: dict[str, int]) -> None:

@@ -112,10 +112,18 @@ def _add_runs(commands: Any) -> None:
     run.add_argument("--phase", type=int, choices=(1, 2), required=True)
     run.add_argument("--runs", type=_positive, default=5, metavar="K", help="how many are timed (default: 5)")
     run.add_argument(
-        "--warm-up", type=_natural, default=1, metavar="K", help="how many go before, untimed (default: 1)"
+        "--warm-up",
+        type=_natural,
+        default=1,
+        metavar="K",
+        help="how many untimed runs come first (default: 1)",
     )
     run.add_argument(
-        "--timeout", type=_seconds, default=60.0, metavar="S", help="seconds that one may take (default: 60)"
+        "--timeout",
+        type=_seconds,
+        default=60.0,
+        metavar="S",
+        help="time limit of one run in seconds (default: 60)",
     )
     run.add_argument("command", nargs=REMAINDER, metavar="-- COMMAND", help="the program and its arguments")
 
@@ -128,7 +136,7 @@ def _add_site(commands: Any) -> None:
     what.add_argument("--day", type=int, choices=range(FIRST, LAST + 1), metavar="N", help="the day")
     what.add_argument("--leaderboard", type=_positive, metavar="ID", help="a private leaderboard of yours")
     fetch.add_argument("--again", action="store_true", help="look for a second phase that has come since")
-    cookie = _add(commands, "cookie", _cookie, "keep your session cookie of the site, for fetch")
+    cookie = _add(commands, "cookie", _cookie, "store your session cookie for fetch")
     cookie.add_argument("--keyring", action="store_true", help="in the system's keyring instead of a file")
 
 
@@ -304,7 +312,7 @@ def _run(event: Event, chosen: Namespace, _settings: AocSettings) -> int:
     command = chosen.command[1:] if chosen.command[:1] == ["--"] else chosen.command
     if not command:
         raise InvalidArgument(
-            "There is no program to run.", next_step="Write it behind --, with its arguments."
+            "There is no program to run.", next_step="Write it after --, with its arguments."
         )
     wanted = Measurement(
         clean_name(chosen.llm), chosen.day, chosen.phase, command, chosen.runs, chosen.warm_up, chosen.timeout

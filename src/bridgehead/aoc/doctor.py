@@ -116,7 +116,7 @@ def _aliases(path: str) -> Iterator[str]:
     try:
         read_aliases(path)
     except BridgeError as error:
-        yield str(error)
+        yield str(error).removeprefix(f"{path} ")
 
 
 def _speeds(folder: str, name: str) -> Iterator[str]:
@@ -161,7 +161,7 @@ def _doubts(entry: Entry) -> Iterator[str]:
     elif canonical_name(entry.llm) != entry.llm:
         yield (
             f"the name {entry.llm!r} looks like {canonical_name(entry.llm)!r} and counts as it. "
-            "Write it so, and nobody has to wonder"
+            "Rename it to avoid confusion"
         )
 
 

@@ -139,7 +139,7 @@ def _run(command: list[str], path: Path, timeout: float) -> _Ended:
         except OSError as failure:
             raise InvalidArgument(
                 f"{command[0]} cannot be run: {failure.strerror or failure}.",
-                next_step="Write the program and its arguments behind --.",
+                next_step="Write the program and its arguments after --.",
             ) from failure
         is_late = threading.Event()
         late = threading.Timer(timeout, _end_late, (process, is_late))

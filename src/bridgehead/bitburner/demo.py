@@ -143,7 +143,7 @@ def _be_stopped(shown: DemoScript, game: Game) -> None:
     refused = shown.call("A write that expects another content than there is.", "write_file", write)
     shown.expect(refused["isError"] and game.servers["home"]["notes.txt"] == "Buy more RAM.")
     refused = shown.call(
-        "A program is no file of an agent's, whatever the game allows.",
+        "Programs are off limits, even where the game would delete them.",
         "delete_file",
         {"filename": "NUKE.exe"},
     )

@@ -76,7 +76,7 @@ def _check_port(session: Session) -> Finding:
     board, settings = session.board, session.settings
     if settings.rpc_url is not None:
         return Finding(
-            "port", "note", f"not listened on: BITBURNER_RPC_URL is set, {board.address} is dialled"
+            "port", "note", f"not used: BITBURNER_RPC_URL is set, so the bridge dials {board.address}"
         )
     if board.problem:
         problem, _, advice = board.problem.partition(". ")
@@ -91,7 +91,7 @@ def _check_listener(session: Session) -> Finding:
     if board.role == GUEST:
         return Finding("listener", "right", "that bridge answers and shares its game")
     scheme = "wss" if session.settings.tls_cert else "ws"
-    return Finding("listener", "right", f"the doctor listened itself, for {scheme}, and lets go now")
+    return Finding("listener", "right", f"opened for {scheme} during this check, then closed again")
 
 
 def _check_game(session: Session, wait: float) -> Finding:

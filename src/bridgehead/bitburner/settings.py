@@ -97,6 +97,7 @@ TOOLSETS = Toolsets(
         "search": ("search_files", "search_definitions", "get_file_metadata"),
         "servers": ("list_servers",),
         "saves": ("backup_save",),
+        "apps": ("browse_files", "files_overview", "files_on_server", "files_ram"),
     }
 )
 
@@ -169,7 +170,7 @@ class BitburnerSettings(StateSettings, LogSettings):
         TOOLSETS.kind,
         (ALL_TOOLSETS,),
         "Groups of tools to offer beside those that read, write and delete files, tell RAM costs and the "
-        "connection: edits, search, servers, saves; `all`, or `core` for none of them.",
+        "connection: edits, search, servers, saves, apps; `all`, or `core` for none of them.",
     )
     read_only = Setting("BITBURNER_READ_ONLY", FLAG, _NO, "Offers no tool that writes.")
     confirm_delete = Setting(

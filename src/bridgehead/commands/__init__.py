@@ -9,6 +9,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "tools": ("bridgehead.commands.tools", "list the tools of the bridges"),
     "call": ("bridgehead.commands.call", "call a tool"),
     "demo": ("bridgehead.commands.demo", "show each bridge at work, offline"),
+    "new": ("bridgehead.commands.new", "make a project with a bridge of your own"),
+    "dev": ("bridgehead.commands.dev", "serve a bridge while you write it, and show the traffic"),
     "completion": ("bridgehead.commands.completion", "print a shell completion script"),
 }
 """The module of each command, and one line for the help."""

@@ -143,6 +143,19 @@ class HostApplication:
         return self._answer_caller(request, route, grant)
 
     def _answer_caller(self, request: HostRequest, route: Route, grant: Grant) -> Handled:
+        counting = self._admission.count(request, grant)
+        if counting is None:
+            return self._answer_counted(request, route, grant)
+        return self._answer_when_counted(counting, request, route, grant)
+
+    async def _answer_when_counted(
+        self, counting: Coroutine[Any, Any, None], request: HostRequest, route: Route, grant: Grant
+    ) -> Response | ResponseStream:
+        await counting
+        handled = self._answer_counted(request, route, grant)
+        return handled if isinstance(handled, Response) else await handled
+
+    def _answer_counted(self, request: HostRequest, route: Route, grant: Grant) -> Handled:
         self._admission.authorize(request, route, grant)
         if not route.is_mcp:
             return self.pages.answer(request, route)
@@ -230,10 +243,14 @@ class HostApplication:
         return request.http.stream or response
 
     def revoke_where(self, has_ended: Callable[[Grant], bool]) -> None:
-        """End the responses under way to callers whose grant has ended."""
+        """End the responses under way to callers whose grant has ended, and their tasks."""
         for request in tuple(self._running):
             if request.grant is not None and request.grant.name is not None and has_ended(request.grant):
                 request.revoke()
+        self._views.tasks.cancel_where(
+            lambda context: self._watch.is_token_over(str(getattr(context.outlet, "token_id", ""))),
+            "The token that made the task has been revoked or has expired.",
+        )
 
     # --- what never becomes a response of ours -----------------------------------------------------------
 
@@ -281,7 +298,7 @@ class HostApplication:
     async def start(self) -> None:
         """Let every bridge begin, and watch over the tokens."""
         if self.replica is not None:
-            await self.replica.start()
+            await self.replica.start(self._registry.bridges)
         if self._database is not None:
             await self._database.start()
         await self._registry.start()

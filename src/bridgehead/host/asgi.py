@@ -10,6 +10,7 @@ session lives in the process that opened it, so run one process, or route by `Mc
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Callable, Collection, Mapping
 
@@ -32,13 +33,16 @@ def create_app(
     env = os.environ if environment is None else environment
     settings = HostSettings(env)
     settings.configure_logs()
+    telemetry = open_telemetry(env)
+    if telemetry is not None:
+        atexit.register(telemetry.close)  # the server says when it stops, and not that nothing comes after
     app = make_application(
         settings,
         manifests(settings.bridges),
         env,
         SystemClock(),
         state_keys=settings.derive_keys("request state"),
-        telemetry=open_telemetry(env),
+        telemetry=telemetry,
         replica=open_replica(settings),
     )
     return asgi(app)

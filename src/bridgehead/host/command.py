@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
+from bridgehead import __version__
 from bridgehead.mcp.http.server import listen
 from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.errors import BridgeError
-from bridgehead.runtime.greeting import greet_operator
 from bridgehead.runtime.manifest import Manifest
 
 from . import tls
@@ -52,12 +53,24 @@ def main(arguments: list[str], environment: Mapping[str, str], manifests: Manife
         supervision.check_bridges(wanted, settings.workers)
     with _listen(settings, environment) as listening:
         job = Job(settings, wanted, environment, listening, settings.derive_keys("request state"))
-        greet_operator(wanted, job.address, needs_token=settings.needs_auth)
+        if sys.stderr.isatty():
+            _greet(job)
         if settings.workers > 1:
             _serve_together(job)
         else:
             process.serve(job)
     return 0
+
+
+def _greet(job: Job) -> None:
+    """Tell whoever started it in a terminal where it is, how to connect, where to look and how to end it."""
+    token = "" if job.settings.needs_auth else " --no-token"
+    sys.stderr.write(
+        f"Bridgehead {__version__} serves {', '.join(job.manifests)} at {job.address}/mcp\n"
+        f"Connect a client: bridgehead install CLIENT --url {job.address}{token}\n"
+        f"Look at it:       {job.address}/\n"
+        "Ctrl+C ends it.\n"
+    )
 
 
 def parser() -> Parser:

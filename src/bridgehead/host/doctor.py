@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding, settings_finding
+from bridgehead.runtime.settings import hide_credentials
+from bridgehead.runtime.stores import open_redis
 
 from . import tls
 from .factory import open_tokens, token_store
 from .registry import installed
 from .settings import HostSettings
+from .telemetry.exporting import find_endpoint, wanted_signals
+
+_TRY_SECONDS = 3.0
+
+SHARED = "request limits, changes, tasks"
+"""What replicas agree on through Redis, whatever else is set."""
 
 
 async def examine(environment: Mapping[str, str]) -> list[Finding]:
@@ -28,7 +38,63 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
         Finding("would serve", "right", f"{served} at {address}{processes}"),
         await asyncio.to_thread(_tokens, settings),
         *await _database(settings),
+        await _redis(settings),
+        *await _telemetry(environment),
+        *await _webhook(settings),
+        _far_sides(settings),
     ]
+
+
+async def _telemetry(environment: Mapping[str, str]) -> list[Finding]:
+    """Say what is exported by OpenTelemetry, and whether there is somebody to take it."""
+    wanted = wanted_signals(environment)
+    if not wanted:
+        return [Finding("telemetry", "right", "nothing is exported: no OTEL_EXPORTER_OTLP_ENDPOINT is set")]
+    if importlib.util.find_spec("opentelemetry") is None:
+        text = f"{', '.join(wanted)} should be exported, but the extra is not installed"
+        return [Finding("telemetry", "wrong", text, 'pip install "bridgehead[otel]"')]
+    found = []
+    for signal, exporter in wanted.items():
+        if exporter != "otlp":
+            found.append(Finding(f"telemetry: {signal}", "right", f"to {exporter}"))
+            continue
+        url = find_endpoint(environment, signal)
+        found.append(await _try_address(f"telemetry: {signal}", url, "Start the collector, or correct it."))
+    return found
+
+
+async def _webhook(settings: HostSettings) -> list[Finding]:
+    """Say where events are posted; nothing is posted to find out."""
+    if not settings.webhook_url:
+        return []
+    parts = urlsplit(settings.webhook_url)
+    origin = f"{parts.scheme}://{parts.netloc}"  # what follows may be a key
+    found = [await _try_address("webhook", origin, "Correct BRIDGEHEAD_WEBHOOK_URL.")]
+    if not settings.webhook_secret:
+        text = "events are not signed: a receiver cannot tell that they come from here"
+        found.append(Finding("webhook signature", "note", text, "Set BRIDGEHEAD_WEBHOOK_SECRET."))
+    return found
+
+
+async def _try_address(what: str, url: str, advice: str) -> Finding:
+    """Connect to where a URL leads, and no more."""
+    parts, shown = urlsplit(url), hide_credentials(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        async with asyncio.timeout(_TRY_SECONDS):
+            _, writer = await asyncio.open_connection(parts.hostname, port)
+            writer.close()
+            await writer.wait_closed()
+    except (OSError, TimeoutError) as problem:
+        why = "no answer in time" if isinstance(problem, TimeoutError) else problem.strerror or str(problem)
+        return Finding(what, "wrong", f"{shown} cannot be reached: {why}", advice)
+    return Finding(what, "right", f"{shown} can be reached")
+
+
+def _far_sides(settings: HostSettings) -> Finding:
+    if not settings.probe_seconds:
+        return Finding("far sides", "note", "looked at only by calls: BRIDGEHEAD_PROBE_SECONDS is 0")
+    return Finding("far sides", "right", f"looked at every {settings.probe_seconds:g} s")
 
 
 async def _database(settings: HostSettings) -> list[Finding]:
@@ -39,6 +105,24 @@ async def _database(settings: HostSettings) -> list[Finding]:
     from .database import read_schema
 
     return [await migrations.examine(settings.database_url, read_schema(), "tokens and audit lines")]
+
+
+async def _redis(settings: HostSettings) -> Finding:
+    """Try Redis as a replica would, and say what is shared through it."""
+    redis = open_redis(settings)
+    if redis is None:
+        text = "not set: limits, changes, sessions and tasks are this machine's"
+        return Finding("redis", "right", text)
+    await redis.start()
+    problem = redis.problem
+    await redis.close()
+    where = hide_credentials(settings.redis_url or "")
+    if problem:
+        return Finding("redis", "wrong", f"{where}: {problem}", "Start it, or fix BRIDGEHEAD_REDIS_URL.")
+    if settings.state_keys:
+        return Finding("redis", "right", f"{where}: shares {SHARED} and sessions with other replicas")
+    advice = "Set BRIDGEHEAD_STATE_KEYS to the same random key on all replicas."
+    return Finding("redis", "note", f"{where}: shares {SHARED}, but not sessions and open questions", advice)
 
 
 def _tokens(settings: HostSettings) -> Finding:

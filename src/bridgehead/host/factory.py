@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bridgehead.mcp import Limits, Tasks
+from bridgehead.mcp import Limits, Tasks, UsedStates
 from bridgehead.mcp.http.guard import Guard
 from bridgehead.runtime import directories, events, logs
 from bridgehead.runtime.errors import BridgeError
@@ -36,6 +36,7 @@ from .telemetry.access_log import AccessLog
 from .telemetry.metrics import HostMetrics
 from .tls import Certificate
 from .views import Views
+from .workers.consent import SharedConsent
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -156,6 +157,7 @@ def make_application(
         state_keys=state_keys,
         session_prefix=_session_prefix(workers, replica),
         tracer=tracer,
+        used_states=_open_consent(settings, workers, clock),
         on_error=lambda *error: metrics.count_error(*error),  # noqa: PLW0108 - it is made below
     )
     metrics = HostMetrics(views.callers)
@@ -171,7 +173,8 @@ def make_application(
         guard,
         authenticator,
         Throttle(clock.monotonic),
-        *([] if oauth is None else [oauth.challenge_details]),
+        (lambda _request: "") if oauth is None else oauth.challenge_details,
+        shared=None if replica is None else replica.make_throttle(clock.monotonic),
     )
     return HostApplication(
         registry,
@@ -203,7 +206,7 @@ def make_application(
             history,
             clock,
             count_rejection=metrics.rejections.add,
-            limit=admission.limit,
+            count_call=admission.count,
             tokens=tokens,
             token_store=None if tokens is None else token_store(settings),
             workers=workers,
@@ -233,6 +236,15 @@ def _session_prefix(workers: Workers | None, replica: Replica | None) -> str:
     if replica is not None and replica.session_prefix:
         return replica.session_prefix
     return "" if workers is None else workers.session_prefix
+
+
+def _open_consent(
+    settings: HostSettings, workers: Workers | None, clock: Clock
+) -> SharedConsent | UsedStates:
+    """Remember which confirmations were used: in this process, or in a file that all workers share."""
+    if workers is None:
+        return UsedStates()
+    return SharedConsent(directories.open_state(settings, "host"), clock.now)
 
 
 def _make_webhook(

@@ -91,19 +91,22 @@ class Pages:
         statuses = self._registry.statuses
         bridges = {name: self._describe(status, grant) for name, status in statuses.items()}
         serving = [status for status in statuses.values() if not status.problem]
-        well = all(told["far_side"] for told in bridges.values())
+        stores = self._stores(grant)
+        there = [one["up"] for one in stores.get("stores", {}).values()]
+        well = all(one["far_side"] for one in bridges.values()) and all(there)
         summary = "unavailable" if not serving else "ready" if well else "degraded"
         if self.is_ending:
             summary = "ending"
         status = 200 if serving and not self.is_ending else 503
-        return _page({"status": summary, "bridges": bridges, **self._stores(grant)}, status)
+        return _page({"status": summary, "bridges": bridges, **stores}, status)
 
     def _stores(self, grant: Grant | None) -> dict[str, Any]:
         """Tell which shared stores are there; why one is not is for callers who have shown who they are."""
-        if self._database is None:
-            return {}
-        told = self._database.describe()
-        return {"stores": {"postgresql": told if grant is not None else {"up": told["up"]}}}
+        given = (("postgresql", self._database), ("redis", self._replica))
+        stores = {name: store.describe() for name, store in given if store is not None}
+        if grant is None:
+            stores = {name: {"up": told["up"]} for name, told in stores.items()}
+        return {"stores": stores} if stores else {}
 
     def _bridge_ready(self, request: HostRequest, route: Route) -> Response:
         """Say whether one bridge can serve and has its far side."""

@@ -226,7 +226,13 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         default=True,
         about="Show people a page at `/`, in a browser. Where callers need a token, so do they.",
     )
-    webhook_url = Setting("BRIDGEHEAD_WEBHOOK_URL", SECURE_URL, None, "Post events there, as JSON.")
+    webhook_url = Setting(
+        "BRIDGEHEAD_WEBHOOK_URL",
+        SECURE_URL,
+        None,
+        "Post events there, as JSON.",
+        secret=True,  # receivers put a key into the path
+    )
     webhook_secret = Setting(
         "BRIDGEHEAD_WEBHOOK_SECRET",
         TEXT,

@@ -45,6 +45,7 @@ class Views:
         state_keys: tuple[bytes, ...],
         session_prefix: str = "",
         tracer: Tracer | None = None,
+        used_states: Any = None,
         on_error: Callable[[str, int], None] | None = None,
     ) -> None:
         self._registry = registry
@@ -56,6 +57,8 @@ class Views:
         self._state_keys = state_keys
         self._session_prefix = session_prefix
         self._tracer = tracer
+        self._used_states = used_states
+        """Remembers which confirmations were used, for all views: another one must not take them again."""
         self._on_error = on_error
         self._views: dict[Key, Application] = {}
         self.callers = Callers(limits)
@@ -102,6 +105,7 @@ class Views:
             tasks=self.tasks,
             scope=scope,  # the same in every process; who may use less than before sees another view
         )
+        dispatcher.multi_round.used_states = self._used_states
         if isinstance(dispatcher, TracedDispatcher) and self._tracer is not None:
             dispatcher.tracer = self._tracer
         return dispatcher

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         list_roots,
         sampling,
     )
+    from .calls.request_state import UsedStates
     from .combined import combine, restrict
     from .dispatch import Dispatcher
     from .process import run_to_end, socket_loop, told_to_end
@@ -100,6 +101,7 @@ _LAZY = {
     "socket_loop": ".process",
     "stdio": "",
     "told_to_end": ".process",
+    "UsedStates": ".calls.request_state",
 }
 """Names that are imported on first use, with their module; the others are modules themselves."""
 
@@ -176,6 +178,7 @@ __all__ = [
     "Tool",
     "ToolError",
     "ToolHints",
+    "UsedStates",
     "combine",
     "elicitation",
     "elicitation_by_url",

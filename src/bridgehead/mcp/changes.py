@@ -86,6 +86,8 @@ class Changes:
     def __init__(self) -> None:
         self._listeners: set[Listener] = set()
         self._generation = 0
+        self.relay: Callable[[Change], None] | None = None
+        """Is told of each change that begins in this process, where others serve the same bridge."""
 
     @property
     def generation(self) -> int:
@@ -102,22 +104,37 @@ class Changes:
 
     def tools(self) -> None:
         """Say that the list of tools changed."""
-        self._announce_list(TOOLS)
+        self._announce((TOOLS, None))
 
     def prompts(self) -> None:
         """Say that the list of prompts changed."""
-        self._announce_list(PROMPTS)
+        self._announce((PROMPTS, None))
 
     def resources(self) -> None:
         """Say that the list of resources or templates changed."""
-        self._announce_list(RESOURCES)
+        self._announce((RESOURCES, None))
 
     def resource(self, uri: str) -> None:
         """Say that the contents of one resource changed."""
-        for listener in tuple(self._listeners):
-            listener.offer((UPDATED, uri))
+        self._announce((UPDATED, uri))
 
-    def _announce_list(self, method: str) -> None:
+    def _announce(self, change: Change) -> None:
+        self.hear(change)
+        if self.relay is not None:
+            self.relay(change)
+
+    def hear(self, change: Change) -> None:
+        """Take in a change that began in another process: tell the clients of this one."""
+        if change[1] is None:
+            self._generation += 1
+        for listener in tuple(self._listeners):
+            listener.offer(change)
+
+    def hear_everything(self) -> None:
+        """Take in that anything may have changed elsewhere: tell each client so of what it listens to."""
         self._generation += 1
         for listener in tuple(self._listeners):
-            listener.offer((method, None))
+            for method in tuple(listener.lists):
+                listener.offer((method, None))
+            for uri in tuple(listener.uris):
+                listener.offer((UPDATED, uri))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from bridgehead.runtime.findings import Finding
     from bridgehead.runtime.metrics import Metrics
+    from bridgehead.runtime.stores import migrations
 
     from .calling.provider import Provider
 
@@ -211,6 +212,12 @@ def _commands() -> Commands:
     return commands
 
 
+def _schema() -> migrations.Schema:
+    from .database.usage import read_schema
+
+    return read_schema()
+
+
 manifest = Manifest(
     name="mercury",
     title="Mercury",
@@ -224,6 +231,7 @@ manifest = Manifest(
     demo=_demo,
     trial=_trial,
     commands=_commands,
+    schema=_schema,
     serve=serve,
     first_step=first_step,
     form=(

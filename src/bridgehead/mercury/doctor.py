@@ -35,6 +35,8 @@ def _clean(finding: Finding) -> Finding:
 
 async def _findings(service: Service, *, offline: bool) -> AsyncIterator[Finding]:
     yield _state(service.settings)
+    for finding in await _database(service.settings):
+        yield finding
     if not service.keys.count:
         yield Finding("key", "wrong", _missing(service))
         return
@@ -55,6 +57,16 @@ async def _ask_provider(name: str, provider: Provider) -> Finding:
     except MercuryError as error:
         return Finding(what, "note" if error.code == "NOT_FOUND" else "wrong", str(error))
     return Finding(what, "right", f"{len(models)} models")
+
+
+async def _database(settings: MercurySettings) -> list[Finding]:
+    if settings.database_url is None:
+        return []
+    from bridgehead.runtime.stores import migrations
+
+    from .database.usage import read_schema
+
+    return [await migrations.examine(settings.database_url, read_schema(), "counts of usage")]
 
 
 def _state(settings: MercurySettings) -> Finding:

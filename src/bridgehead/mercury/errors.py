@@ -42,7 +42,7 @@ _CONTENT_SO_FAR = "`content` has what had come by then. Call again for a whole a
 CODES = {
     # --- the call is wrong: the same call fails again ------------------------------------------------------
     "INVALID_ARGUMENTS": Row(
-        "validation_error", "The arguments do not fit the tool.", "Correct them and call again."
+        "validation_error", "The arguments do not fit the tool.", "Correct the arguments and call again."
     ),
     "INVALID_REQUEST": Row(
         "validation_error",
@@ -183,7 +183,7 @@ CODES = {
     ),
     "STORAGE": Row("api_error", "A file of this server cannot be used."),
     "SETTING": Row("api_error", "A setting of this server cannot be used."),
-    "INTERNAL_ERROR": Row("api_error", "A bug of this server; its log has the details."),
+    "INTERNAL_ERROR": Row("api_error", "A bug in this server; its log has the details."),
 }
 
 

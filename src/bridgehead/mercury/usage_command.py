@@ -45,7 +45,7 @@ def add_options(parser: ArgumentParser) -> None:
         type=_dimensions,
         default=["day"],
         metavar="NAMES",
-        help=f"what to tell apart: any of {', '.join(DIMENSIONS)}, separated by commas (default day)",
+        help=f"what to group by: any of {', '.join(DIMENSIONS)}, separated by commas (default day)",
     )
     parser.add_argument("--format", choices=FORMATS, default="table", help="how to print it (default table)")
 
@@ -60,7 +60,7 @@ def _dimensions(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     unknown = [name for name in names if name not in DIMENSIONS]
     if unknown:
-        raise ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(DIMENSIONS)}")
+        raise ArgumentTypeError(f"{unknown[0]!r} is not valid. Valid values are {', '.join(DIMENSIONS)}")
     return names
 
 
@@ -80,15 +80,26 @@ def show_usage(options: Namespace, environment: Mapping[str, str]) -> int:
 
 
 def _read(settings: MercurySettings, days: int, by: list[str]) -> list[UsageRow]:
+    span = Span.ending(datetime.now(UTC).date().isoformat(), days)
+    if settings.database_url is not None:
+        return _read_database(settings.database_url, span, by)
     path: Path = directories.open_state(settings, "mercury") / FILE
     if not path.exists():
         return []
-    span = Span.ending(datetime.now(UTC).date().isoformat(), days)
     try:
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
             return read_history(connection, span, by)
     except sqlite3.Error as problem:
         raise StorageError(f"The usage database {path} cannot be read: {problem}.") from problem
+
+
+def _read_database(url: str, span: Span, by: list[str]) -> list[UsageRow]:
+    from bridgehead.runtime.stores import postgres
+
+    from .database import usage
+
+    with postgres.opened_in_thread(url) as database:
+        return database.wait_for(database.reader.run(lambda held: usage.read_history(held, span, by)))
 
 
 def _flat(row: UsageRow) -> dict[str, Any]:

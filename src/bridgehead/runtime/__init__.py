@@ -14,7 +14,6 @@ __all__ = [
     "errors",
     "events",
     "findings",
-    "greeting",
     "http",
     "logs",
     "manifest",

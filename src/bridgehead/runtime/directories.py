@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .errors import StorageError
-from .settings import PATH, Kind, Setting, Settings, number
+from .settings import PATH, Kind, Setting, Settings, choice, number
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,6 +84,12 @@ class ReplicaSettings(Settings):
         shown="one made at the start",
     )
 
+    limits_without_redis = Setting(
+        "BRIDGEHEAD_LIMITS_WITHOUT_REDIS",
+        choice("open", "closed"),
+        "open",
+        "Request limits while Redis is gone. `open`: each replica counts for itself; `closed`: none passes.",
+    )
     replica_address = Setting(
         "BRIDGEHEAD_REPLICA_ADDRESS",
         ADDRESS,

@@ -8,7 +8,6 @@ commands) is a small function that imports it when it is called.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -138,10 +137,6 @@ def serve(manifest: Manifest, environment: Mapping[str, str]) -> int:
     settings = read_settings(manifest, environment)
     bridge = filter_tools(manifest.make(settings, None), environment)
     bridge.task_store = lambda: _open_task_store(manifest.name, environment)
-    if os.isatty(0):
-        from .greeting import greet_at_keyboard
-
-        greet_at_keyboard(manifest.name, manifest.title)
     if manifest.serve is not None:
         return manifest.serve(bridge, settings)
     from bridgehead.mcp import stdio

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from bridgehead.aoc.event import open_event
-from bridgehead.aoc.ranking import plot
+from bridgehead.aoc.ranking import plot, wording
 from bridgehead.aoc.ranking.board import Filters
 from bridgehead.aoc.ranking.plot_text import find_fonts
 from bridgehead.aoc.settings import AocSettings
@@ -100,6 +100,28 @@ def test_the_picture_explains_its_marks_axes_and_method(data: Data, monkeypatch:
     assert "Times the leader's median on the same puzzle (logarithmic)" in said
     assert "Time of a run (logarithmic)" in of_one_puzzle
     assert any(text.startswith("Ranked by the geometric mean") for text in said)
+
+
+def test_the_figures_in_the_picture_are_those_of_the_board(
+    data: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Alice is twice as fast as Bob on both days, with few runs where he has many."""
+    data.put_speeds(
+        1, [*(entry("Alice", 100 + n) for n in range(2)), *(entry("Bob", 200 + n) for n in range(18))]
+    )
+    data.put_speeds(
+        2, [*(entry("Alice", 10_000 + n) for n in range(18)), *(entry("Bob", 20_000 + n) for n in range(2))]
+    )
+    board = open_event(AocSettings(data.environment())).board_now(Filters()).board
+
+    said = " ".join(text for text, _ in texts(drawn(data, monkeypatch)))
+
+    assert [row.llm for row in board.rows] == ["Alice", "Bob"]
+    for row in board.rows:
+        assert row.llm in said
+        assert wording.ratio(row.slower) in said
+        assert wording.interval(row) in said
+        assert wording.duration(row.median or 0) in said
 
 
 def test_the_same_records_give_the_same_picture(data: Data, tmp_path: Path) -> None:

@@ -183,6 +183,21 @@ async def test_what_is_ignored_or_cannot_be_in_the_game_is_left_out(tmp_path: Pa
         assert set(one.folder.left_out) == {"a b.js", "c.exe", "binary.txt"}
 
 
+@pytest.mark.parametrize(
+    "name", ["../outside.js", "a/../../outside.js", "..", "a//b.js", ".bridgehead/../../x.js"]
+)
+async def test_a_name_that_leads_out_of_the_folder_is_never_written(tmp_path: Path, name: str) -> None:
+    """A web page can pose as a game, and a save can come from anybody."""
+    async with synced(tmp_path, game=Game(3, {"home": {**HOME, name: "// planted\n"}})) as one:
+        before = {path for path in tmp_path.rglob("*") if not path.is_relative_to(one.root)}
+        await one.sync.run_once()
+        after = {path for path in tmp_path.rglob("*") if not path.is_relative_to(one.root)}
+
+        assert one.files == HOME
+        assert after == before
+        assert name in one.folder.left_out
+
+
 async def test_an_edit_reaches_the_game_while_it_runs_and_an_agents_write_the_folder(tmp_path: Path) -> None:
     async with synced(tmp_path) as one:
         await one.sync.run_once()

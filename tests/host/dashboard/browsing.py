@@ -1,4 +1,4 @@
-"""A browser without a screen: keeps cookies, follows redirects, fills in forms with the proof that they carry."""
+"""A browser without a screen: keeps cookies, follows redirects, fills in forms with the proof they carry."""
 
 import re
 from html import unescape

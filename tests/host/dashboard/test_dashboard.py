@@ -12,7 +12,9 @@ PAGES = ("/", "/dashboard/bridge?name=alpha", "/dashboard/tools", "/dashboard/cl
 
 
 @pytest.mark.parametrize("accept", [None, "application/json", "*/*", "application/json, text/event-stream"])
-async def test_a_client_that_wants_no_html_finds_nothing_at_the_root(tmp_path: Path, accept: str | None) -> None:
+async def test_a_client_that_wants_no_html_finds_nothing_at_the_root(
+    tmp_path: Path, accept: str | None
+) -> None:
     async with hosting(tmp_path) as host:
         response = await host.get("/", {"Accept": accept})
 
@@ -47,7 +49,9 @@ async def test_every_page_is_guarded_by_a_strict_policy(tmp_path: Path, path: st
         elements = browser.page.elements
         assert not [name for name, attributes in elements if "style" in attributes or "onclick" in attributes]
         assert [attributes.get("src", "") for name, attributes in elements if name == "script"] != []
-        addresses = [value for _, attributes in elements for key, value in attributes.items() if key in {"src", "href"}]
+        addresses = [
+            value for _, attributes in elements for key, value in attributes.items() if key in {"src", "href"}
+        ]
         assert all(value and value.startswith(("/", "#")) for value in addresses)
 
 

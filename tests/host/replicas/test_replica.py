@@ -1,13 +1,14 @@
 """Replicas: several hosts, each a process of its own, that a client cannot tell from one."""
 
 import asyncio
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.host.conftest import Dial
-from tests.support.host_command import Command, serving
+from tests.support.host_command import Command, add_token, serving
 from tests.support.http_client import Headers, HttpClient, Response
 from tests.support.http_server import JSON_POST, mirrored
 from tests.support.messages import HANDSHAKE, call, encode, initialize, notification, request, stateless, text
@@ -166,3 +167,72 @@ async def test_a_stranger_at_the_door_is_turned_away(
 
         assert answer.status == 403
         assert host.process.poll() is None
+
+
+async def test_a_change_in_one_replica_is_told_by_the_other(
+    tmp_path: Path, dial: Dial, redis_server: RedisServer
+) -> None:
+    with replicas(tmp_path, {}, {}, **sharing(redis_server)) as (one, other):
+        wanted = {"notifications": {"resourceSubscriptions": ["alpha://note"]}}
+        message = stateless("subscriptions/listen", wanted)
+        stream = await dial(other.port).request(
+            "POST", "/mcp", {**JSON_POST, **mirrored(message)}, encode(message)
+        )
+        assert (await next_message(stream))["method"] == "notifications/subscriptions/acknowledged"
+
+        await post(dial(one.port), stateless("tools/call", call("alpha_write", {"text": "x"})))
+
+        told = await next_message(stream)
+        assert (told["method"], told["params"]["uri"]) == ("notifications/resources/updated", "alpha://note")
+
+
+async def next_message(stream: Response) -> Any:
+    """Return the next message of a stream; what only keeps it open is passed over."""
+    while (event := await stream.event()) is not None:
+        if not event.is_comment:
+            return event.message
+    raise AssertionError("The stream has ended.")
+
+
+async def test_a_token_has_one_limit_over_all_replicas(
+    tmp_path: Path, dial: Dial, redis_server: RedisServer
+) -> None:
+    limit = 30
+    token = add_token(tmp_path / "tokens", "ada", per_minute=limit)
+    file = str(tmp_path / "tokens" / "host" / "tokens.json")
+    with replicas(tmp_path, {}, {}, BRIDGEHEAD_TOKENS_FILE=file, **sharing(redis_server)) as hosts:
+        https = [dial(host.port) for host in hosts]
+        own = {**JSON_POST, "Authorization": f"Bearer {token}"}
+        started = time.monotonic()
+        message = stateless("tools/call", call("alpha_echo", {"text": "hi"}))
+        answers = [
+            await http.request("POST", "/mcp", {**own, **mirrored(message)}, encode(message))
+            for _ in range(limit)
+            for http in https
+        ]
+        refilled = (time.monotonic() - started) * limit / 60
+
+    statuses = [answer.status for answer in answers]
+    assert set(statuses) == {200, 429}
+    assert limit - 2 <= statuses.count(200) <= limit + 2 + refilled
+    assert int(answers[-1].headers["retry-after"]) >= 1
+
+
+async def test_readiness_tells_how_redis_is_and_does_not_fail_for_it(tmp_path: Path, dial: Dial) -> None:
+    with running_redis(tmp_path) as server, replicas(tmp_path, {}, **sharing(server)) as (host,):
+        page = await (await dial(host.port).request("GET", "/readyz")).json()
+        assert (page["status"], page["stores"]["redis"]) == ("ready", {"up": True})
+        server.kill()
+        await asyncio.to_thread(host.wait_for, "redis cannot be used")
+
+        answer = await dial(host.port).request("GET", "/readyz")
+        page = await answer.json()
+        metrics = (await (await dial(host.port).request("GET", "/metrics")).body()).decode()
+
+        assert (answer.status, page["status"], page["stores"]["redis"]["up"]) == (200, "degraded", False)
+        assert "cannot be reached" in page["stores"]["redis"]["says"]
+        assert "\nbridgehead_redis_up 0" in metrics
+        assert 'bridgehead_redis_failures_total{reason="gone"}' in metrics
+        server.start()
+        await asyncio.to_thread(host.wait_for, "redis is there")
+        assert (await (await dial(host.port).request("GET", "/readyz")).json())["status"] == "ready"

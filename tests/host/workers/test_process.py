@@ -13,7 +13,7 @@ from tests.support.messages import call, encode, stateless
 from tests.support.waiting import PATIENCE
 
 CLIENTS = 48
-RUNS = 3
+RUNS = 20
 
 
 class Client:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from bridgehead.mcp import Limits, ProtocolError
-from bridgehead.mcp.calls.request_state import Seal, fingerprint
+from bridgehead.mcp.calls.request_state import Seal, UsedStates, fingerprint
 from tests.support.asking import ALL, make_bridge
 from tests.support.checked import STATELESS, CheckedClient, connect
 
@@ -143,7 +143,7 @@ def test_a_state_is_good_until_its_time_is_over() -> None:
     sealed = seal.close({"a": RED}, b"request", "ada", 60.0)
 
     now[0] = 1060.0
-    assert seal.open(sealed, b"request", "ada") == {"a": RED}
+    assert seal.open(sealed, b"request", "ada").answers == {"a": RED}
     now[0] = 1060.1
     with pytest.raises(ProtocolError, match="expired"):
         seal.open(sealed, b"request", "ada")
@@ -152,7 +152,7 @@ def test_a_state_is_good_until_its_time_is_over() -> None:
 def test_servers_with_the_same_key_open_each_others_states() -> None:
     sealed = Seal(b"shared").close({}, b"request", None, 60.0)
 
-    assert Seal(b"shared").open(sealed, b"request", None) == {}
+    assert Seal(b"shared").open(sealed, b"request", None).answers == {}
     with pytest.raises(ProtocolError, match="not made by this server"):
         Seal(b"other").open(sealed, b"request", None)
 
@@ -169,7 +169,8 @@ def test_any_answers_come_out_as_they_went_in(
 ) -> None:
     seal = Seal(b"key", clock=lambda: 0.0)
 
-    assert seal.open(seal.close(given_answers, request, principal, 1.0), request, principal) == given_answers
+    sealed = seal.close(given_answers, request, principal, 1.0)
+    assert seal.open(sealed, request, principal).answers == given_answers
 
 
 @given(
@@ -204,3 +205,13 @@ async def test_consent_is_given_once() -> None:
         answered = {"name": "rounds", "inputResponses": {"two": BLUE}, "requestState": state}
         await client.answer_to("tools/call", answered)
         assert "answered already" in await refused(client, state)
+
+
+def test_a_state_is_used_once_and_forgotten_when_it_could_not_come_again() -> None:
+    now = [1000.0]
+    used = UsedStates(lambda: now[0])
+
+    assert [used.use("a", 1060.0), used.use("a", 1060.0), used.use("b", 1060.0)] == [True, False, True]
+    now[0] = 1061.0
+    assert used.use("c", 1100.0)
+    assert len(used._used) == 1  # noqa: SLF001 - what it remembers

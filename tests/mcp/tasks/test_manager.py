@@ -104,7 +104,7 @@ async def test_a_stream_hears_of_a_task_that_another_process_runs() -> None:
     here, there = processes.clients
     task_id = await here.make("work")
     seen: list[str] = []
-    assert await processes.tasks[1].watch(task_id, "workshop\n", lambda record: seen.append(record.status))
+    assert await processes.tasks[1].watch(task_id, "workshop\n\n", lambda record: seen.append(record.status))
     workshop.open.set()
     await there.end(task_id)
     await until(lambda: seen == ["working", "completed"])
@@ -181,7 +181,7 @@ async def test_ended_tasks_are_counted_by_status() -> None:
         assert tasks.ended == {"completed": 1, "failed": 2, "cancelled": 1}
 
 
-async def test_nothing_is_left_of_ten_thousand_tasks_that_have_expired() -> None:
+async def test_nothing_is_left_of_thousands_of_tasks_that_have_expired() -> None:
     workshop = Workshop()
     limits = Limits(task_seconds=0.3, tasks_per_caller=10_000, tasks=10_000)
     workshop.open.set()

@@ -321,7 +321,7 @@ async def test_progress_is_the_status_message_and_nothing_else_is_sent() -> None
     workshop = Workshop()
     async with connect(workshop.bridge) as client:
         task_id = await client.make("tell")
-        await until(lambda: client.dispatcher.tasks.find_running(task_id, "workshop\n").message)  # type: ignore[union-attr]
+        await until(lambda: client.dispatcher.tasks.find_running(task_id, "workshop\n\n").message)  # type: ignore[union-attr]
         before = await client.get(task_id)
         workshop.open.set()
         after = await client.end(task_id)

@@ -90,5 +90,7 @@ def test_a_port_that_is_taken_is_said_in_one_line() -> None:
         done = refused("--port", str(port(said)))
 
     assert done.returncode == 1
-    assert done.stderr.startswith(f"bridgehead mercury simulate: cannot listen on port {port(said)}")
+    assert done.stderr == (
+        f"bridgehead mercury simulate: cannot listen on port {port(said)}: Address already in use\n"
+    )
     assert done.stderr.count("\n") == 1

@@ -16,8 +16,9 @@ from bridgehead.mcp import Limits
 from bridgehead.mcp.dispatch import Dispatcher
 from bridgehead.mcp.features.tools import TASKS_EXTENSION
 from bridgehead.mcp.tasks.manager import Tasks
-from bridgehead.mcp.tasks.record import INTERRUPTED, TaskRecord
+from bridgehead.mcp.tasks.record import INTERRUPTED, TaskRecord, TooManyTasks
 from bridgehead.runtime.errors import StorageError
+from bridgehead.runtime.tasks import sqlite
 from bridgehead.runtime.tasks.sqlite import FILE, SqliteTaskStore
 from tests.mcp.tasks.task_bridge import Workshop, accept
 from tests.support.task_client import TaskClient, join
@@ -60,7 +61,7 @@ async def test_a_process_hears_of_the_tasks_that_it_watches(tmp_path: Path) -> N
         task_id = await here.make("work")
         seen: list[str] = []
         tasks = there.dispatcher.tasks
-        assert await tasks.watch(task_id, "workshop\n", lambda record: seen.append(record.status))
+        assert await tasks.watch(task_id, "workshop\n\n", lambda record: seen.append(record.status))
         workshop.open.set()
         await until(lambda: seen[-1] == "completed")
 
@@ -135,3 +136,17 @@ async def test_a_message_reaches_only_the_process_that_runs_the_task(tmp_path: P
 
     assert heard[0].messages == [("id", b"1"), ("id", b"2")]
     assert heard[1].messages == []
+
+
+async def test_only_so_many_messages_wait_for_one_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "POLL_SECONDS", 1e6)
+    store = SqliteTaskStore(lambda: tmp_path)
+    await store.open(Limits(), Heard())
+    await store.create(TaskRecord("id", "owner", "caller", 0.0, 0.0, 1e12))
+    for _ in range(sqlite.MOST_MESSAGES):
+        await store.post("id", b"1")
+    with pytest.raises(TooManyTasks, match="updates wait for this task"):
+        await store.post("id", b"1")
+    await store.close()

@@ -138,7 +138,7 @@ def decode_day(data: bytes, day: int) -> DecodedDay:
     except UNDECODABLE as error:
         raise explain(error, text) from error
     if found.day != day:
-        raise CorruptDay(f"it says that it is of day {found.day}, and its name says day {day}")
+        raise CorruptDay(f"it says day {found.day}, but its name says day {day}")
     _refuse_repeated_keys(text, _check_times(text, found.entries))
     return DecodedDay(found.entries, len(data) - len(text) + _inside(text))
 
@@ -266,7 +266,7 @@ def _refuse_repeated_keys(data: bytes, quotes: int) -> None:
         names = [name for name, _ in pairs]
         if len(set(names)) != len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise CorruptDay(f"the key `{twice}` stands twice in one object")
+            raise CorruptDay(f"the key `{twice}` appears twice in one object")
 
     try:
         json.loads(data, object_pairs_hook=unique, parse_int=str, parse_float=str)

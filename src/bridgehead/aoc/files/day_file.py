@@ -282,7 +282,7 @@ class DayFile:
     def _check_room(self, size: int) -> None:
         if size > day_document.MAX_BYTES:
             raise StorageError(
-                f"{self._path} is full: {day_document.MAX_BYTES:,} bytes are the most. Nothing was recorded.",
+                f"{self._path} is full: the limit is {day_document.MAX_BYTES:,} bytes. Nothing was recorded.",
                 next_step="Move it away to begin a new one.",
             )
 

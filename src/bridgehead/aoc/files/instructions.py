@@ -118,7 +118,7 @@ def _decode_legacy(path: str, day: int, data: bytes) -> Instruction:
     except UNDECODABLE as error:
         raise _broken(path, day, str(error)) from error
     if found.day != day:
-        raise _broken(path, day, f"it says that it is of day {found.day}")
+        raise _broken(path, day, f"it says day {found.day}")
     phase2 = None if found.phase2 is None else with_line_feeds(found.phase2)
     return Instruction(day, with_line_feeds(found.phase1), phase2)
 

@@ -76,7 +76,7 @@ def _read(descriptor: int, most: int) -> Snapshot:
     if not stat.S_ISREG(status.st_mode):
         raise OSError("it is not a file but a folder or something else")
     if status.st_size > most:
-        raise OSError(f"it has {status.st_size:,} bytes, and {most:,} are the most that is read")
+        raise OSError(f"it has {status.st_size:,} bytes, and the limit is {most:,}")
     data = os.read(descriptor, status.st_size + 1)
     while more := os.read(descriptor, _CHUNK):  # it grew meanwhile, or came in pieces
         data += more

@@ -15,10 +15,10 @@ from ..errors import contract_errors
 from ..event import BoardView, Event, HistoryView
 from ..files import layout
 from ..files.entries import Measure, Name
-from ..files.layout import Day, Phase
 from ..ranking.board import Order, Row, Skipped, make_filters
 from ..ranking.history import Run
 from . import leaderboard_app
+from .leaderboard_app import Day, Phase
 from .records import choose_name
 
 Llm = Annotated[Name, Meta(description="LLM name or alias")]
@@ -33,7 +33,7 @@ class SpeedLeaderboard(Arguments):
     day: Day | UnsetType = UNSET
     phase: Phase | UnsetType = UNSET
     llm: Llm | UnsetType = UNSET
-    llm_name: Annotated[str, Meta(min_length=1, description="The same as llm")] | UnsetType = UNSET
+    llm_name: Annotated[str, Meta(min_length=1)] | UnsetType = UNSET
     measure: MeasureFilter | UnsetType = UNSET
     order: Annotated[Order, Meta(description="What is ranked first")] = "speed"
     limit: Annotated[int, Meta(ge=1, le=100)] = 20
@@ -58,7 +58,7 @@ class SpeedHistory(Arguments):
     day: Day | UnsetType = UNSET
     phase: Phase | UnsetType = UNSET
     llm: Llm | UnsetType = UNSET
-    llm_name: Annotated[str, Meta(min_length=1, description="The same as llm")] | UnsetType = UNSET
+    llm_name: Annotated[str, Meta(min_length=1)] | UnsetType = UNSET
     measure: MeasureFilter | UnsetType = UNSET
     limit: Annotated[int, Meta(ge=1, le=200)] = 50
     older: Annotated[int, Meta(ge=1, le=2**31, description="`older` of the page before")] | UnsetType = UNSET
@@ -80,13 +80,11 @@ def declare(bridge: Bridge[Event]) -> None:
         "ratios with intervals, runs, and how often the answer was right. One measure at a time.",
         app=leaderboard_app.URI,
         read_only=True,
-        idempotent=True,
         open_world=False,
     )(speed_leaderboard)
     bridge.tool(
         "List single recorded runs, newest first. Answers with a page; its `older` asks for the next one.",
         read_only=True,
-        idempotent=True,
         open_world=False,
     )(speed_history)
     bridge.resource(

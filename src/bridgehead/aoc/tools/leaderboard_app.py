@@ -11,7 +11,7 @@ from bridgehead.mcp import Answer, Arguments, Bridge, Context
 
 from ..event import BoardView, Event
 from ..files.entries import Measure, Name
-from ..files.layout import Day, Phase
+from ..files.layout import FIRST, LAST
 from ..ranking.board import Row, make_filters
 from ..ranking.history import Run
 
@@ -19,6 +19,9 @@ URI = "ui://aoc/leaderboard"
 MAX_MODELS = 60
 """Rows of a page; with 50 puzzles each, they come to about 50 KB."""
 MAX_RUNS = 100
+Day = Annotated[int, Meta(ge=FIRST, le=LAST)]
+Phase = Annotated[int, Meta(ge=1, le=2)]
+"""As filters: their names and limits say enough, and every conversation carries what is said here."""
 _PAGE = os.path.join(os.path.dirname(__file__), "leaderboard.html")  # noqa: PTH118, PTH120 - see bridge.py
 
 

@@ -58,6 +58,7 @@ class Differences:
         self._clock = clock
         self._expected: dict[tuple[str, str], Expected] = {}
         self._untold: set[tuple[str, str]] = set()
+        self._reported: set[tuple[str, str]] = set()
         self.found: dict[tuple[str, str], Difference] = {}
 
     async def load(self) -> None:
@@ -94,7 +95,8 @@ class Differences:
                     await self.check(server, filename, content)
         except BridgeError:
             return []  # the game has gone again, or the server; a read will tell
-        if self.found:
+        if self.found.keys() - self._reported:  # a page that shows them asks again and again
+            self._reported = set(self.found)
             log.warn("files differ from what was written", files=len(self.found))
         return list(self.found.values())
 

@@ -157,4 +157,4 @@ def _matches_entry(origin: str, entry: str) -> bool:
 
 def describe_origin(origin: str | None) -> str:
     """Name where a dial-in came from."""
-    return origin or "a program without an origin (the desktop build dials so)"
+    return origin or "a program without an origin (as the desktop build does)"

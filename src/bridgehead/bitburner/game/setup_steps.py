@@ -14,7 +14,7 @@ def describe_next_step(settings: BitburnerSettings, address: str, problem: str, 
     """Say what to do when no game is there."""
     if settings.rpc_url is not None:
         trouble = f"{problem} " if problem else ""
-        return f"{trouble}This bridge dials {address} by itself; see that a game is served there."
+        return f"{trouble}This bridge dials {address} by itself; check that a game is served there."
     if problem:
         return f"{problem} Once that is solved: {describe_connect_steps(settings, address)}"
     return _lead_with_refusal(refused, describe_connect_steps(settings, address))
@@ -29,7 +29,7 @@ def describe_return(generation: str, refused: str) -> str:
         )
     elif generation:
         steps = (
-            "A game of version 2 does not come back by itself: ask the player to press Connect in "
+            "Version 2 of the game does not reconnect by itself: ask the player to press Connect in "
             "Options → Remote API."
         )
     else:

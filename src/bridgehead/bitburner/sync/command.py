@@ -52,14 +52,17 @@ def add_parser(commands: object) -> None:
     parser: Parser = commands.add_parser(  # type: ignore[attr-defined]
         "sync", help="keep a folder on this machine and the game in step", description=_ABOUT
     )
-    parser.add_argument("folder", type=Path, help="where the files lie on this machine; made if need be")
+    parser.add_argument("folder", type=Path, help="the folder on this machine; created if it does not exist")
     direction = parser.add_mutually_exclusive_group()
     direction.add_argument("--pull", action="store_true", help="only take from the game, once, and end")
     direction.add_argument("--push", action="store_true", help="only send to the game, once, and end")
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, and end")
     parser.add_argument("--delete", action="store_true", help="carry deletes over to the other side")
     parser.add_argument(
-        "--server", action="append", metavar="NAME", help="a server; several lie in a subfolder each (home)"
+        "--server",
+        action="append",
+        metavar="NAME",
+        help="a server; with several, each has a subfolder (default: home)",
     )
     parser.add_argument(
         "--wait", type=float, default=60.0, metavar="SECONDS", help="for a game to connect (60)"

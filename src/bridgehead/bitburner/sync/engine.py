@@ -154,7 +154,7 @@ class Sync:
         found: dict[Place, str] = {}
         for server in self._folder.servers:
             for one in await self._session.remote.read_all(server):
-                if not self._folder.is_ignored(one.filename):
+                if self._folder.accepts((server, one.filename)):
                     found[server, one.filename] = one.content
         self._game = found
 
@@ -226,8 +226,10 @@ class Sync:
 
     async def _pull(self, place: Place, why: str) -> None:
         content = self._game[place]
-        await self._keep_local(place)
-        await asyncio.to_thread(self._folder.write, place, content)
+        # One turn in a thread for a file that is new here, as all of them are at the first pull.
+        if not await asyncio.to_thread(self._folder.write_new, place, content):
+            await self._keep_local(place)
+            await asyncio.to_thread(self._folder.write, place, content)
         self._base[place] = digest(content)
         self._done("pull", place, why)
 

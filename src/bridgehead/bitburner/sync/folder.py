@@ -104,12 +104,27 @@ class Folder:
             server, _, name = relative.partition("/")
             if server not in self.servers or not name:
                 return None
+        return (server, name) if self._is_valid(name, relative) else None
+
+    def accepts(self, place: Place) -> bool:
+        """Tell whether a file of the game can lie in this folder.
+
+        A page can pose as a game, and a save can come from anybody, so no name may lead out of the folder.
+        """
+        _, name = place
+        if self.is_ignored(name) or not self._is_valid(name, name):
+            return False
+        return self.path_of(place).is_relative_to(self.root)  # on Windows a drive would lead elsewhere
+
+    def _is_valid(self, name: str, relative: str) -> bool:
         try:
-            valid = paths.validate_filename(name)
+            if paths.validate_filename(name) == name:
+                return True
         except InvalidArgument as problem:
             self.left_out[relative] = problem.message
-            return None
-        return (server, name) if valid == name else None
+            return False
+        self.left_out[relative] = "The game would call it by another name."
+        return False
 
     def is_ignored(self, relative: str) -> bool:
         """Tell whether a path is left out, by our own rules or the ignore file's."""
@@ -188,6 +203,14 @@ class Folder:
     def write(self, place: Place, content: str) -> None:
         """Put a content into a file, whole or not at all."""
         self._replace(self.path_of(place), content)
+
+    def write_new(self, place: Place, content: str) -> bool:
+        """Put a content into a file that is not there yet; false where there is one, which stays."""
+        path = self.path_of(place)
+        if os.path.lexists(path):
+            return False
+        self._replace(path, content)
+        return True
 
     def write_beside(self, place: Place, content: str) -> Path:
         """Put the game's content beside a file that has changed here too."""

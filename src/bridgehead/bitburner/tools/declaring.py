@@ -35,7 +35,7 @@ GRACE_SECONDS = 2.0
 
 Function = TypeVar("Function", bound=Callable[..., Awaitable[Any]])
 
-Server = Annotated[str, Meta(description="Server's host name, case-sensitive")]
+Server = Annotated[str, Meta(description="Host name, case-sensitive")]
 Filename = Annotated[str, Meta(min_length=1, description="Path on the server, such as scripts/hack.js")]
 Glob = Annotated[str, Meta(description="Only files whose path fits, such as lib/*.js")]
 

@@ -17,7 +17,7 @@ from bridgehead.mcp.lazy_imports import asyncio
 from ..errors import UnsupportedByGame
 from ..game import paths, timestamps
 from ..session import Session
-from .declaring import Filename, Server, ToolDeclarer
+from .declaring import Server, ToolDeclarer
 from .ram import measure_cost
 
 if TYPE_CHECKING:
@@ -35,13 +35,6 @@ class BrowseFiles(Arguments):
 
     server: Server = paths.HOME
     filename: Annotated[str, Meta(description="Opened in the page")] | None = None
-
-
-class Place(Struct):
-    """Output of browse_files."""
-
-    server: str
-    files: int
 
 
 class KnownServer(Struct):
@@ -63,7 +56,7 @@ class Overview(Struct):
 class OfServer(Arguments):
     """Input of files_on_server."""
 
-    server: Server
+    server: str
 
 
 class ListedFile(Struct, omit_defaults=True):
@@ -85,8 +78,8 @@ class ListedFiles(Struct):
 class OfFiles(Arguments):
     """Input of files_ram."""
 
-    server: Server
-    filenames: Annotated[list[Filename], Meta(min_length=1, max_length=MAX_COSTS)]
+    server: str
+    filenames: Annotated[list[str], Meta(min_length=1, max_length=MAX_COSTS)]
 
 
 class Costs(Struct):
@@ -116,11 +109,11 @@ def declare(tools: ToolDeclarer) -> None:
         tools.bridge.tool(description, read_only=True, open_world=False, visible_to="app")(handler)
 
 
-async def browse_files(args: BrowseFiles, ctx: Context[Session]) -> Answer[Place]:
+async def browse_files(args: BrowseFiles, ctx: Context[Session]) -> str:
     """Say in a sentence what the page shows."""
     on = paths.validate_server(args.server)
     names = await ctx.state.remote.list_names(on)
-    return Answer(f"The page shows the files of the game; {on} has {len(names)}.", Place(on, len(names)))
+    return f"The page shows the files of the game; {on} has {len(names)}."
 
 
 async def files_overview(_: NoArguments, ctx: Context[Session]) -> Answer[Overview]:

@@ -25,7 +25,7 @@ _MOST_CHARACTERS = 20_000
 class WriteScript(Arguments):
     """Input of write_script."""
 
-    goal: Annotated[str, Meta(min_length=1, description="What the script shall do")]
+    goal: Annotated[str, Meta(min_length=1, description="What the script should do")]
     filename: Annotated[str, Meta(description="Where to write it")] = "script.js"
 
 

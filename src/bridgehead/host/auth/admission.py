@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any
 
 from bridgehead.mcp.http.guard import Guard
 from bridgehead.mcp.http.rejection import Rejection
@@ -16,6 +16,7 @@ from .throttle import Throttle
 
 if TYPE_CHECKING:
     from ..request import HostRequest
+    from .shared_throttle import SharedThrottle
 
 
 class Admission:
@@ -27,12 +28,15 @@ class Admission:
         guard: Guard,
         authenticator: Authenticator,
         throttle: Throttle,
-        challenge_details: Callable[[HostRequest], str] = lambda _request: "",
+        challenge_details: Callable[[HostRequest], str],
+        shared: SharedThrottle | None = None,
     ) -> None:
         self._routes = routes
         self._guard = guard
         self._authenticator = authenticator
         self._throttle = throttle
+        self._shared = shared
+        """What counts in its place where there are other replicas."""
         self._challenge_details = challenge_details
         """What a caller without a token is told beyond that it needs one."""
 
@@ -76,21 +80,29 @@ class Admission:
             return True
         return self._authenticator.needs_token and b"authorization" not in request.headers
 
-    def authorize(self, request: HostRequest, route: Route, grant: Grant) -> None:
-        """Note who makes a request, and reject what this caller may not, or not so often."""
+    def count(self, request: HostRequest, grant: Grant) -> Coroutine[Any, Any, None] | None:
+        """Note who makes a request, and reject it where this caller has made too many.
+
+        Returns what is to be awaited first, where other replicas have to be asked.
+        """
         request.grant = grant
-        self.limit(grant)
+        if not grant.per_minute:
+            return None
+        if self._shared is None:
+            _reject_excess(grant, self._throttle.take(grant.name or "", grant.per_minute))
+        elif not self._shared.take_now(grant.name or "", grant.per_minute):
+            return self._count_later(self._shared, grant)
+        return None
+
+    @staticmethod
+    async def _count_later(shared: SharedThrottle, grant: Grant) -> None:
+        _reject_excess(grant, await shared.take(grant.name or "", grant.per_minute))
+
+    def authorize(self, request: HostRequest, route: Route, grant: Grant) -> None:
+        """Reject what a caller may not, and note on whose behalf the rest is done."""
         if not _opens(grant, route):
             raise self._reject_scope(request, route)
         request.http.principal, request.http.token_id = grant.name, grant.token_id
-
-    def limit(self, grant: Grant) -> None:
-        """Reject what comes more often than a caller may ask."""
-        if grant.per_minute:
-            wait = self._throttle.take(grant.name or "", grant.per_minute)
-            if wait:
-                message = f"{grant.name} may make {grant.per_minute} requests a minute"
-                raise reject_rate(message, wait, "limit")
 
     def _reject_scope(self, request: HostRequest, route: Route) -> HostRejection:
         what = (route.bridge or "any bridge") if route.is_mcp else route.name.removeprefix("/")
@@ -98,6 +110,11 @@ class Admission:
         details = f', error="insufficient_scope", scope="{wanted}"{self._challenge_details(request)}'
         message = f"This token does not open {what}"
         return HostRejection(403, message, "grant", headers=(challenge(details),))
+
+
+def _reject_excess(grant: Grant, wait: float) -> None:
+    if wait:
+        raise reject_rate(f"{grant.name} may make {grant.per_minute} requests a minute", wait, "limit")
 
 
 def _opens(grant: Grant, route: Route) -> bool:

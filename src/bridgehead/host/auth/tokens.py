@@ -294,6 +294,13 @@ class Tokens(ABC):
         """Tell whether a grant that was given is still there as it was."""
         return self._by_id.get(grant.token_id, ("", None))[1] == grant
 
+    def has_ended(self, token_id: str, now: float) -> bool:
+        """Tell whether a token was revoked or has expired; one of another issuer never has."""
+        if not token_id:
+            return False
+        _, grant = self._by_id.get(token_id, ("", None))
+        return grant is None or (grant.expires is not None and grant.expires <= now)
+
 
 class FileTokens(Tokens):
     """The tokens of a file, which is looked at again when it may have changed."""
@@ -348,6 +355,10 @@ class TokenWatch:
             else:
                 await self._tokens.wait()
             revoke_where(self._has_ended)
+
+    def is_token_over(self, token_id: str) -> bool:
+        """Tell whether what was begun with a token must stop."""
+        return self._tokens is not None and self._tokens.has_ended(token_id, self._clock.now())
 
     def _has_ended(self, grant: Grant) -> bool:
         if grant.expires is not None and grant.expires <= self._clock.now():

@@ -47,6 +47,8 @@ KEEP_SECONDS = 4.0
 
 log = logs.logger("host.dashboard")
 
+CountCall = Callable[[HostRequest, Grant], Awaitable[None] | None]
+"""Counts a call of a caller, and rejects it where there were too many; may have to be awaited."""
 Show = Callable[[HostRequest, Visitor, Grant], Awaitable[Page | Response]]
 Act = Callable[[HostRequest, Visitor, Grant, Form], Awaitable[Page | Response]]
 
@@ -64,7 +66,7 @@ class Dashboard:
         clock: Clock,
         *,
         count_rejection: Callable[[str], None],
-        limit: Callable[[Grant], None],
+        count_call: CountCall,
         tokens: Tokens | None = None,
         token_store: TokenStore | None = None,
         workers: Workers | None = None,
@@ -76,7 +78,7 @@ class Dashboard:
         self._history = history
         self._clock = clock
         self._count_rejection = count_rejection
-        self._limit = limit
+        self._count_call = count_call
         self._tokens = tokens
         self._token_store = token_store
         self._workers = workers
@@ -278,7 +280,7 @@ class Dashboard:
                     return tools.Choice(status.name, status.manifest.title, dispatcher, tool)
         raise HostRejection(404, "There is no such tool, or your token does not open it.", "path")
 
-    async def _call(self, _request: HostRequest, visitor: Visitor, grant: Grant, form: Form) -> Page:
+    async def _call(self, request: HostRequest, visitor: Visitor, grant: Grant, form: Form) -> Page:
         choice = self._choose(form, grant)
         try:
             arguments = read_arguments(read_fields(choice.tool.input_schema), form)
@@ -286,7 +288,9 @@ class Dashboard:
             return tools.write_tool(choice, visitor.proof, form, problem)
         if tools.needs_confirmation(choice.tool) and form.get("confirmed") != "yes":
             return tools.ask_to_call(choice, arguments, form, visitor.proof)
-        self._limit(grant)
+        waiting = self._count_call(request, grant)
+        if waiting is not None:
+            await waiting
         answered = await tools.call_tool(choice, arguments, grant)
         return tools.write_tool(choice, visitor.proof, form, answer=tools.write_answer(answered))
 

@@ -1,4 +1,4 @@
-"""Snapshot: how one process is right now, as plain data that other workers are told; and all workers added up.
+"""Snapshot: how one process is right now, as plain data that other workers are told; all workers added up.
 
 Taken only when somebody looks. Numbers come from the metrics, which are counted anyway.
 """

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
+from bridgehead.mcp import Bridge
 from bridgehead.mcp.http.message import Handler
 from bridgehead.mcp.http.server.connections import OnReject, log_rejection
 from bridgehead.runtime import logs
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.stores import open_redis
 
+from ..auth.shared_throttle import SharedThrottle
+from ..auth.throttle import Throttle
 from ..settings import HostSettings
+from .changes import ChangeRelay
 from .directory import Directory, own_address
 from .peers import PeerEntrance, Peers
 
@@ -34,15 +39,17 @@ class Replica:
             Peers(self._directory, settings.derive_keys("forwarding")) if settings.state_keys else None
         )
         """Those whose sessions we can reach; None where there is no key to sign with."""
+        self._changes = ChangeRelay(redis, self._directory.node)
 
     @property
     def session_prefix(self) -> str:
         """What the ids of our sessions begin with; nothing where nobody could forward to us."""
         return "" if self.peers is None else self.peers.session_prefix
 
-    async def start(self) -> None:
+    async def start(self, bridges: Mapping[str, Bridge[Any]]) -> None:
         """Connect to Redis, and go on without it where it is not there."""
         await self.redis.start()
+        self._changes.start(bridges)
         if self.peers is None:
             log.warn(
                 "sessions and open questions are this process's alone: BRIDGEHEAD_STATE_KEYS is not set",
@@ -61,8 +68,24 @@ class Replica:
             return otherwise
         return PeerEntrance(self.peers, app, otherwise, on_reject)
 
+    def make_throttle(self, monotonic: Callable[[], float]) -> SharedThrottle:
+        """Make what counts the requests of each caller over all replicas."""
+        fails_closed = self._settings.limits_without_redis == "closed"
+        throttle = SharedThrottle(self.redis, Throttle(monotonic), fails_closed=fails_closed)
+        self.metrics.total(
+            "bridgehead_limits_without_redis_total",
+            "Requests whose limit was decided without Redis.",
+            lambda: {(): float(throttle.without_redis)},
+        )
+        return throttle
+
+    def describe(self) -> dict[str, Any]:
+        """Say how Redis is, for whoever asks whether this process is ready."""
+        return {"up": self.redis.is_up, **({"says": self.redis.problem} if self.redis.problem else {})}
+
     async def stop(self) -> None:
         """Tell the others that this process has ended, and let go of Redis."""
+        self._changes.stop()
         await self._directory.stop()
         if self.peers is not None:
             await self.peers.close()

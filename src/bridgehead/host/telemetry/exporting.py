@@ -145,9 +145,9 @@ class Telemetry:
         from .tracing import Tracer
 
         provider = TracerProvider(resource=self._resource, shutdown_on_exit=False)
-        provider.add_span_processor(BatchSpanProcessor(FastSpanExporter(exporter)))
-        self._closing.append(provider.shutdown)
-        self.tracer = Tracer(provider.get_tracer("bridgehead", __version__))
+        processor = BatchSpanProcessor(FastSpanExporter(exporter))
+        self._closing.append(processor.shutdown)
+        self.tracer = Tracer(provider, processor)
 
     # --- log lines -----------------------------------------------------------------------------------------
 

@@ -7,8 +7,8 @@ finds them. The server keeps nothing in between.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Raw, UnsetType
 
@@ -17,7 +17,15 @@ from .params import EMPTY, AnswerableParams
 
 if TYPE_CHECKING:
     from .input_requests import InputRequest
-    from .request_state import Seal
+    from .request_state import RequestState, Seal
+
+
+class StateUse(Protocol):
+    """Remembers which states were answered."""
+
+    def use(self, nonce: str, expires: float) -> bool | Awaitable[bool]:
+        """Tell whether a state is used for the first time, at once or after asking."""
+
 
 Keys = bytes | Sequence[bytes]
 """One key or several: the first seals, all open."""
@@ -30,13 +38,16 @@ class MultiRound:
         self._keys = keys
         self._lifetime = lifetime
         self._made_seal: Seal | None = None
+        self.used_states: StateUse | None = None
+        """Remembers which states were answered; in this process alone where nothing else is given."""
 
     @property
     def _seal(self) -> Seal:
         if self._made_seal is None:
-            from .request_state import Seal  # hashing is not needed for a handshake
+            from .request_state import Seal, UsedStates  # hashing is not needed for a handshake
 
             self._made_seal = Seal(self._keys)
+            self.used_states = self.used_states or UsedStates()
         return self._made_seal
 
     def resume(
@@ -47,8 +58,11 @@ class MultiRound:
         arguments: Raw = EMPTY,
         *,
         needs_state: bool = False,
-    ) -> None:
+    ) -> Awaitable[None] | None:
         """Give a request that came again the answers that came with it.
+
+        What is returned is to be awaited before anything is done: whether the answers come for the first
+        time may take asking.
 
         Where it `needs_state`, as consent to something that destroys does, answers without the state of a
         question are answers to nothing that was asked.
@@ -57,14 +71,27 @@ class MultiRound:
         if not context.revision.stateless or (
             isinstance(state, UnsetType) and (needs_state or isinstance(responses, UnsetType))
         ):
-            return
+            return None
         answers: dict[str, Any] = {}
+        checking: Awaitable[None] | None = None
         if not isinstance(state, UnsetType):
             request = _fingerprint(context, subject, arguments)
-            answers = self._seal.open(state, request, context.principal)
+            opened = self._seal.open(state, request, context.principal)
+            answers = opened.answers
+            checking = self._use(opened)
         if not isinstance(responses, UnsetType):
             answers |= responses
         context.supply_answers(answers)
+        return checking
+
+    def _use(self, opened: RequestState) -> Awaitable[None] | None:
+        from .request_state import refuse_used
+
+        states = self.used_states
+        is_first = states is None or states.use(opened.nonce, opened.expires)
+        if is_first is False:
+            raise refuse_used()
+        return None if is_first is True else _refuse_later(is_first)
 
     def pause(
         self, context: Context[Any], params: Any, unanswered: dict[str, InputRequest]
@@ -79,6 +106,13 @@ class MultiRound:
             for key, request in unanswered.items()
         }
         return {"inputRequests": requests, "requestState": state}
+
+
+async def _refuse_later(asking: Awaitable[bool]) -> None:
+    from .request_state import refuse_used
+
+    if not await asking:
+        raise refuse_used()
 
 
 def _fingerprint(context: Context[Any], subject: str, arguments: Raw) -> bytes:

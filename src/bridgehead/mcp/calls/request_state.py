@@ -46,8 +46,6 @@ class Seal:
         given = (keys,) if isinstance(keys, bytes) else tuple(keys or ())
         self._keys = given or (secrets.token_bytes(_DIGEST_BYTES),)
         self._clock = clock
-        self._used: OrderedDict[str, float] = OrderedDict()
-        """States that were answered already, until they expire: consent is given once."""
 
     def close(self, answers: dict[str, Any], request: bytes, principal: str | None, lifetime: float) -> str:
         """Seal the answers for the request they belong to."""
@@ -56,8 +54,8 @@ class Seal:
         payload = msgspec.json.encode(state)
         return base64.urlsafe_b64encode(_mac(self._keys[0], payload) + payload).decode()
 
-    def open(self, sealed: str, request: bytes, principal: str | None) -> dict[str, Any]:
-        """Return the sealed answers; anything that is not our own state for this request is refused."""
+    def open(self, sealed: str, request: bytes, principal: str | None) -> RequestState:
+        """Return what was sealed; anything that is not our own state for this request is refused."""
         try:
             raw = base64.b64decode(sealed.encode(), altchars=b"-_", validate=True)
         except (binascii.Error, ValueError) as error:
@@ -70,17 +68,33 @@ class Seal:
             raise _refuse("it belongs to another request")
         if state.expires < self._clock():
             raise _refuse("it has expired; make the request again from the start")
-        self._use(state)
-        return state.answers
+        return state
 
-    def _use(self, state: RequestState) -> None:
-        """Refuse a state that came before, and remember this one for as long as it could come again."""
+
+class UsedStates:
+    """The states that were answered already, of one process: consent is given once.
+
+    Who serves with several processes puts something else in its place that they share.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._used: OrderedDict[str, float] = OrderedDict()
+
+    def use(self, nonce: str, expires: float) -> bool:
+        """Tell whether a state is used for the first time; it is remembered until it expires."""
         now = self._clock()
         while self._used and (len(self._used) >= _MOST_USED or next(iter(self._used.values())) < now):
             self._used.popitem(last=False)
-        if state.nonce in self._used:
-            raise _refuse("it was answered already; make the request again from the start")
-        self._used[state.nonce] = state.expires
+        if nonce in self._used:
+            return False
+        self._used[nonce] = expires
+        return True
+
+
+def refuse_used() -> ProtocolError:
+    """Make the refusal of a state that came before."""
+    return _refuse("it was answered already; make the request again from the start")
 
 
 def _mac(key: bytes, payload: bytes) -> bytes:

@@ -210,7 +210,9 @@ class Tool:
 
     @cached_property
     def listed_output_schema(self) -> dict[str, Any] | None:
-        """The JSON Schema of the structured output, as much of it as the bridge lists."""
+        """The JSON Schema of the structured output, as much of it as is listed."""
+        if self.visible_to == "app":
+            return None  # a page knows what it gets
         if self.output_type is None or self.home.output_schemas == "full":
             return self.output_schema
         return output_outline(self.output_type)

@@ -66,6 +66,11 @@ class Answer:
         return caller_of(self._request)
 
     @property
+    def token_id(self) -> str:
+        """What tells the token of whoever asks from an earlier one of the same name."""
+        return self._request.token_id
+
+    @property
     def trace(self) -> dict[str, str]:
         """The W3C trace context in the request's headers."""
         headers = self._request.headers

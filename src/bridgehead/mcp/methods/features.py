@@ -75,16 +75,21 @@ def _run_tool(
     arguments = tool.arguments(params.arguments)
     if call is not None:
         call.arguments = arguments
+    checking = None
     if context.revision.stateless:
-        server.multi_round.resume(
+        checking = server.multi_round.resume(
             context, params, params.name, params.arguments, needs_state=tool.is_destructive
         )
-    if lifespan.ready:
+    if lifespan.ready and checking is None:
         return tool.handler(arguments, context)
-    return _run_when_ready(context, tool, arguments)
+    return _run_when_ready(context, tool, arguments, checking)
 
 
-async def _run_when_ready(context: Context[Any], tool: Tool, arguments: Any) -> Any:
+async def _run_when_ready(
+    context: Context[Any], tool: Tool, arguments: Any, checking: Awaitable[None] | None = None
+) -> Any:
+    if checking is not None:
+        await checking
     await context.lifespan.wait_until_entered()
     returned: Any = tool.handler(arguments, context)
     return await returned if isinstance(returned, CoroutineType) else returned
@@ -100,7 +105,9 @@ async def read_resource(server: Server, context: Context[Any], params: ReadResou
     lifespan = server.enter_home(context, home)
 
     async def run() -> list[TextResource | BlobResource]:
-        server.multi_round.resume(context, params, params.uri)
+        checking = server.multi_round.resume(context, params, params.uri)
+        if checking is not None:
+            await checking
         await lifespan.wait_until_entered()
         return await read(context)
 
@@ -147,7 +154,9 @@ async def get_prompt(server: Server, context: Context[Any], params: GetPromptPar
 
     async def run() -> PromptResult:
         call.arguments = prompt.arguments(params.arguments)
-        server.multi_round.resume(context, params, params.name, params.arguments)
+        checking = server.multi_round.resume(context, params, params.name, params.arguments)
+        if checking is not None:
+            await checking
         await lifespan.wait_until_entered()
         return await prompt.messages(call.arguments, context)
 

@@ -249,8 +249,16 @@ class Tasks:
         elif not record.has_ended:
             await self._post(task_id, TaskMessage(cancel=True))
 
-    async def _cancel(self, run: TaskRun, record: TaskRecord) -> None:
-        await self._finish(run, record.move("cancelled", self._clock(), "The task was cancelled."))
+    async def _cancel(
+        self, run: TaskRun, record: TaskRecord, reason: str = "The task was cancelled."
+    ) -> None:
+        await self._finish(run, record.move("cancelled", self._clock(), reason))
+
+    def cancel_where(self, is_over: Callable[[Context[Any]], bool], reason: str) -> None:
+        """Cancel the tasks that run here whose caller may not have them any more."""
+        for run in tuple(self._running.values()):
+            if run.record is not None and not run.is_closed and is_over(run.context):
+                self._hold(self._cancel(run, run.record, reason))
 
     async def _post(self, task_id: str, message: TaskMessage) -> None:
         await (await self._open()).post(task_id, jsonrpc.encode(message))

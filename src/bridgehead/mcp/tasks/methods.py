@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 
 def _owner(server: Server, context: Context[Any]) -> str:
-    return f"{server.scope}\n{context.principal or ''}"
+    token_id = getattr(context.outlet, "token_id", "")  # a new token of the same name is another caller's
+    return f"{server.scope}\n{context.principal or ''}\n{token_id}"
 
 
 def _check_client(context: Context[Any]) -> None:

@@ -24,6 +24,8 @@ _PAYLOAD_NAMES: dict[Status, str] = {
     "failed": "error",
 }
 
+_LONGEST_ID = 64
+"""Characters of an unknown id that are repeated."""
 INTERRUPTED = "The server ended before the task was done. Call the tool again."
 """What is said of a task whose process is gone."""
 
@@ -100,7 +102,8 @@ def _format_time(seconds: float) -> str:
 
 def unknown_task(task_id: str) -> ProtocolError:
     """Refuse an id under which this caller has no task: never made, expired, or somebody else's."""
-    return ProtocolError(INVALID_PARAMS, f"Unknown task {task_id!r}: it does not exist, or it has expired.")
+    shown = task_id if len(task_id) <= _LONGEST_ID else f"{task_id[:_LONGEST_ID]}…"
+    return ProtocolError(INVALID_PARAMS, f"Unknown task {shown!r}: it does not exist, or it has expired.")
 
 
 class TooManyTasks(ProtocolError):

@@ -22,6 +22,8 @@ from .routes import MERCURY, read_routes
 if TYPE_CHECKING:
     from bridgehead.runtime.timing import Clock
 
+    from ..database.usage import UsageDatabase
+
 _JITTER = 0.2
 _CHECK_SECONDS = 5.0
 _log = logs.logger("mercury")
@@ -66,7 +68,8 @@ class Service:
             keep_days=settings.usage_days,
             on_open=import_ledger,
         )
-        self.usage = Usage(self.usage_store, self.catalogue.price)
+        self.usage_database = self._open_usage_database()
+        self.usage = Usage(self.usage_store, self.catalogue.price, self.usage_database)
         budgets = BudgetLimits(
             Amounts(settings.budget_usd, settings.month_budget_usd),
             Amounts(settings.client_budget_usd, settings.client_month_budget_usd),
@@ -98,6 +101,13 @@ class Service:
         """Learn how the providers and the budgets are, without a call."""
         keyed = [provider for provider in self.providers.values() if provider.keys.count]
         await asyncio.gather(*(provider.check(_CHECK_SECONDS) for provider in keyed), self.budget.check())
+
+    def _open_usage_database(self) -> UsageDatabase | None:
+        if self.settings.database_url is None:
+            return None
+        from ..database.usage import UsageDatabase
+
+        return UsageDatabase(self.settings.database_url, self.clock, keep_days=self.settings.usage_days)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -132,6 +142,8 @@ async def open_service(settings: MercurySettings, clock: Clock | None = None) ->
         warming.cancel()
         service.audit.close()
         await service.usage_store.close()
+        if service.usage_database is not None:
+            await service.usage_database.close()
         await service.close()
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
 from bridgehead.runtime import logs
-from bridgehead.runtime.errors import StorageError
+from bridgehead.runtime.errors import BridgeError
 
 if TYPE_CHECKING:
     import sqlite3
@@ -109,13 +109,41 @@ Price = Callable[["Metadata", str], float | None]
 """Tells what an answer cost; None while the prices are not known."""
 
 
+class SharedUsage(Protocol):
+    """Where the counts of all replicas are, instead of those of one user's processes."""
+
+    @property
+    def today(self) -> str:
+        """The UTC day."""
+        ...
+
+    def add_source(self, source: Usage, /) -> None:
+        """Write what is counted there from now on."""
+        ...
+
+    def write_soon(self) -> None:
+        """Write what was counted, a little later."""
+        ...
+
+    async def history(self, span: Span, by: Collection[str]) -> list[UsageRow]:
+        """Return the counts of some days; raises `BridgeError`."""
+        ...
+
+
 class Usage:
     """The counts of this process since its start, and its part in those of all processes."""
 
-    def __init__(self, store: UsageStore, price: Price = lambda _metadata, _model: None) -> None:
-        self._store = store
+    def __init__(
+        self,
+        store: UsageStore,
+        price: Price = lambda _metadata, _model: None,
+        shared: SharedUsage | None = None,
+    ) -> None:
+        self._file = store
+        self._shared = shared
+        self._store = shared or store
         self._price = price
-        store.add_source(self)
+        self._store.add_source(self)
         self._models: dict[str, UsageCounts] = {}
         self._unwritten: dict[Key, UsageCounts] = {}
         self._recent: dict[Key, UsageCounts] = {}
@@ -192,21 +220,28 @@ class Usage:
         day = self._store.today
         try:
             rows = await self.history(Span(day, day), by=("model",))
-        except StorageError as error:
+        except BridgeError as error:
             _log.warn("usage cannot be read", reason=str(error))
             return self.models
         return {row.model: row.counts for row in rows}
 
     async def history(self, span: Span, by: Collection[str]) -> list[UsageRow]:
-        """Return the counts of some days, of all processes of this user; raises `StorageError`."""
-        return await self._store.submit(lambda connection: read_history(connection, span, by))
+        """Return the counts of some days, of all processes that share them; raises `BridgeError`."""
+        if self._shared is not None:
+            return await self._shared.history(span, by)
+        return await self._file.submit(lambda connection: read_history(connection, span, by))
 
-    def take(self) -> tuple[Work[None], Callable[[], None]] | None:
+    def take_counts(self) -> dict[Key, UsageCounts]:
         """Hand the counts over that are not written yet."""
         self._gather()
-        if not self._unwritten:
-            return None
         taken, self._unwritten = self._unwritten, {}
+        return taken
+
+    def take(self) -> tuple[Work[None], Callable[[], None]] | None:
+        """Do the same for a transaction in SQLite, with a way to take them back."""
+        taken = self.take_counts()
+        if not taken:
+            return None
 
         def write(connection: sqlite3.Connection) -> None:
             for (day, model, client), counts in taken.items():

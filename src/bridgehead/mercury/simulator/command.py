@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Mapping
@@ -40,7 +41,8 @@ def simulate(arguments: list[str], environment: Mapping[str, str]) -> int:
         with asyncio.Runner(loop_factory=socket_loop) as runner:
             runner.run(_serve(options))
     except OSError as error:
-        sys.stderr.write(f"bridgehead mercury simulate: cannot listen on port {options.port}: {error}\n")
+        why = os.strerror(error.errno) if error.errno else str(error)  # asyncio adds the address to its own
+        sys.stderr.write(f"bridgehead mercury simulate: cannot listen on port {options.port}: {why}\n")
         return 1
     return 0
 

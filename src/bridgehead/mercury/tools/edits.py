@@ -155,7 +155,7 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
 async def apply_edit(args: ApplyEdit, ctx: Context[Service]) -> Encoded | Answer[Completion]:
     """Apply an update to a file."""
     if bool(args.original) == bool(args.file):
-        raise _wrong("original", "either it or `file` has to be there, and not both")
+        raise _wrong("original", "give either it or `file`, not both")
     if args.file:
         from .files import read_files
 

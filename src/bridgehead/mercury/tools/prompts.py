@@ -16,7 +16,7 @@ class ReviewCode(Arguments):
 
     code: Annotated[str, Meta(min_length=1, description="The code to review")]
     language: Annotated[str, Meta(description="Its programming language")] = ""
-    focus: Annotated[str, Meta(description="What to look at most, such as security or speed")] = ""
+    focus: Annotated[str, Meta(description="What to focus on, such as security or speed")] = ""
 
 
 class CompleteCode(Arguments):
@@ -31,7 +31,7 @@ class Explain(Arguments):
     """What to explain."""
 
     subject: Annotated[str, Meta(min_length=1, description="Code, an error message or an idea")]
-    audience: Annotated[str, Meta(description="Who is to understand it")] = ""
+    audience: Annotated[str, Meta(description="Who should understand it")] = ""
 
 
 def declare(bridge: Bridge[Service]) -> None:
@@ -43,7 +43,7 @@ def declare(bridge: Bridge[Service]) -> None:
 
 def review_code(args: ReviewCode, ctx: Context[Service]) -> str:
     """Ask for a review."""
-    focus = f" Look at {args.focus} most." if args.focus else ""
+    focus = f" Focus on {args.focus}." if args.focus else ""
     return (
         "Review this code with mercury_chat_stream. List bugs first, then risks, then what would make it "
         f"clearer, each with its line and a fix; say so where there is nothing to find.{focus}\n\n"

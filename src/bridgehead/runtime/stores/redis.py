@@ -16,6 +16,7 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -61,6 +62,7 @@ class Redis:
         self.url = url
         self.problem = "It has not been connected to yet."
         """Why commands fail right now; nothing while they do not."""
+        self._up_since = 0.0
         self.failures: Counter[str] = Counter()
         """How often the connection was lost, by reason."""
         self.commands = 0
@@ -107,6 +109,11 @@ class Redis:
     def is_up(self) -> bool:
         """Whether commands are sent at all."""
         return not self.problem
+
+    @property
+    def up_seconds(self) -> float:
+        """How long it has been there without a gap."""
+        return monotonic() - self._up_since if self.is_up else 0.0
 
     # --- commands ------------------------------------------------------------------------------------------
 
@@ -243,6 +250,7 @@ class Redis:
 
     def _say_up(self) -> None:
         if self.problem:
+            self._up_since = monotonic()
             log.info("redis is there", url=hide_credentials(self.url))
         self.problem = ""
 

@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 from msgspec.structs import astuple
 
 from bridgehead.mcp.limits import Limits
-from bridgehead.mcp.tasks.record import Kept, TaskRecord, check_new_task, check_payload
+from bridgehead.mcp.tasks.record import Kept, TaskRecord, TooManyTasks, check_new_task, check_payload
 from bridgehead.mcp.tasks.store import TaskHearer
 
 from ..stores.sqlite import create_private, open_database, transaction
@@ -29,6 +29,8 @@ from ..stores.sqlite import create_private, open_database, transaction
 FILE = "tasks.sqlite3"
 POLL_SECONDS = 0.1
 """How often a process looks what others have written, while it runs or watches a task."""
+MOST_MESSAGES = 100
+"""Messages that wait for one task."""
 _T = TypeVar("_T")
 _VERSION = 1
 _SCHEMA = (
@@ -252,6 +254,9 @@ class SqliteTaskStore:
         self._connection.execute("DELETE FROM tasks WHERE id = ?", (task_id,))
 
     def _leave_message(self, task_id: str, message: bytes) -> None:
+        waiting = "SELECT count(*) FROM messages WHERE task = ?"
+        if self._connection.execute(waiting, (task_id,)).fetchone()[0] >= MOST_MESSAGES:
+            raise TooManyTasks(f"{MOST_MESSAGES} updates wait for this task already. Try again later.")
         addressed = f"SELECT runner, id, ? FROM tasks WHERE id = ? AND {_RUNNING}"  # noqa: S608
         self._connection.execute(
             f"INSERT INTO messages (runner, task, body) {addressed}",

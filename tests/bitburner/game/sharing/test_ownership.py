@@ -24,7 +24,7 @@ async def test_a_port_that_may_not_be_had_is_said_so(tmp_path: Path) -> None:
     async with bridged(tmp_path, BITBURNER_LISTEN="127.250.250.250.1:5") as play:
         text, _ = await play.fails("list_files")
 
-    assert "cannot be listened on" in text
+    assert "Cannot listen on" in text
 
 
 async def test_two_games_of_one_player_find_the_same_bridge_again(tmp_path: Path) -> None:

@@ -68,9 +68,7 @@ class Ownership:
         except OSError as failure:
             if failure.errno == errno.EADDRINUSE:
                 return await self._join()
-            self._report_problem(
-                f"{self._settings.listen} cannot be listened on: {failure.strerror or failure}."
-            )
+            self._report_problem(f"Cannot listen on {self._settings.listen}: {failure.strerror or failure}.")
         return False
 
     async def _join(self) -> bool:

@@ -1,0 +1,111 @@
+"""New: makes a project with a bridge of one's own: code, tests over both eras, README, CI, registry file.
+
+The files are in `template/`, each with `$name` and its like where the project's own names stand.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+from bridgehead import __version__
+from bridgehead.runtime import plugins
+from bridgehead.runtime.command_line import Parser
+from bridgehead.runtime.errors import BridgeError, InvalidArgument
+
+from . import COMMANDS
+
+_ABOUT = """\
+Make a project with a bridge of your own: it runs, it is tested, and it is yours to change.
+
+  bridgehead new weather
+  cd weather-bridge && make test
+"""
+_FILES = {
+    "pyproject.toml": "pyproject.toml.txt",
+    "src/{package}/__init__.py": "init.py.txt",
+    "src/{package}/bridge.py": "bridge.py.txt",
+    "tests/test_bridge.py": "test_bridge.py.txt",
+    "Makefile": "Makefile.txt",
+    "README.md": "README.md.txt",
+    ".github/workflows/test.yml": "workflow.yml.txt",
+    "server.json": "server.json.txt",
+    ".gitignore": "gitignore.txt",
+}
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_LONGEST = 40
+
+
+def parser() -> Parser:
+    """Return the parser of the command line."""
+    found = Parser(prog="bridgehead new", description=_ABOUT)
+    found.add_argument("name", metavar="NAME", help="the bridge's name: lower case letters, digits and -")
+    found.add_argument("folder", metavar="FOLDER", nargs="?", help="where (default: NAME-bridge here)")
+    return found
+
+
+def main(arguments: list[str], _environment: Mapping[str, str]) -> int:
+    """Make the project and say what comes next."""
+    given = parser().parse_args(arguments)
+    try:
+        names = choose_names(given.name)
+        folder = Path(given.folder or names["distribution"])
+        write_project(folder, names)
+    except BridgeError as error:
+        sys.stderr.write(f"bridgehead new: {error}\n")
+        return 1
+    sys.stdout.write(
+        f"{folder} has your bridge. Next:\n"
+        f"  cd {folder}\n"
+        "  make test      its tests pass already\n"
+        "  make dev       serves it, and starts it again on every change\n"
+        f"  make install   then `bridgehead call {given.name} read_note name=welcome` calls its tool\n"
+    )
+    return 0
+
+
+def choose_names(name: str) -> dict[str, str]:
+    """Return what the name of a bridge makes of the project's other names."""
+    if not _NAME.fullmatch(name) or len(name) > _LONGEST:
+        raise InvalidArgument(
+            f"{name!r} cannot be the name of a bridge.",
+            next_step="Use lower case letters and digits, with - between words, such as weather or my-notes.",
+        )
+    if name in COMMANDS or name in plugins.names() or name in ("bridgehead", "help"):
+        raise InvalidArgument(f"{name!r} is taken.", next_step="Choose another name.")
+    words = name.split("-")
+    return {
+        "name": name,
+        "distribution": f"{name}-bridge",
+        "package": f"{'_'.join(words)}_bridge",
+        "title": " ".join(words).capitalize(),
+        "class_name": "".join(word.capitalize() for word in words),
+        "prefix": "_".join(words).upper(),
+        "minimum": __version__,
+    }
+
+
+def write_project(folder: Path, names: Mapping[str, str]) -> None:
+    """Write every file into a folder that is new or empty."""
+    template = files(__package__) / "template"
+    try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise InvalidArgument(
+                f"{folder} is there already.", next_step="Name a folder that does not exist yet."
+            )
+        for path, source in _FILES.items():
+            target = folder / path.format(package=names["package"])
+            target.parent.mkdir(parents=True, exist_ok=True)
+            text = Template((template / source).read_text(encoding="utf-8")).substitute(names)
+            target.write_text(text, encoding="utf-8", newline="\n")
+        # So that `make test` finds Bridgehead where it is, without a network.
+        (folder / "local.mk").write_text(f"PYTHON := {Path(sys.executable).as_posix()}\n", encoding="utf-8")
+    except OSError as failure:
+        raise BridgeError(
+            f"Cannot write {failure.filename or folder}: {failure.strerror}.",
+            next_step="Name another folder.",
+        ) from failure

@@ -1,0 +1,1 @@
+"""PostgreSQL for what replicas of this bridge count together."""

@@ -1,0 +1,189 @@
+"""Usage in PostgreSQL: the counts of all replicas, by day, model and client.
+
+A replica adds what it has gathered every two seconds, in one statement and in the order of the keys, so that
+replicas never wait for each other in a circle. Each batch has an id that is stored with it: one whose
+connection died between commit and answer is sent again and added once. While the database is gone, counts
+stay in memory, which their keys bound.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import UUID, uuid4
+
+from bridgehead.runtime import logs
+from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.stores import migrations, postgres
+from bridgehead.runtime.timing import Clock
+
+from ..calling.usage import DIMENSIONS, MAX_ROWS, Key, Span, UsageCounts, UsageRow
+from ..calling.usage_store import MAX_CLIENTS, OTHER_CLIENTS, WRITE_SECONDS
+
+if TYPE_CHECKING:
+    from ..calling.usage import Usage
+
+_COUNTS = UsageCounts.__struct_fields__
+_ADD = f"""\
+insert into mercury_usage (day, model, client, {", ".join(_COUNTS)})
+select day, model, client, {", ".join(f"sum({name})" for name in _COUNTS)}
+from unnest($1::text[], $2::text[], $3::text[], {
+    ", ".join(
+        f"${place}::{'float8' if name == 'cost_usd' else 'bigint'}[]" for place, name in enumerate(_COUNTS, 4)
+    )
+}) as given (day, model, client, {", ".join(_COUNTS)})
+group by day, model, client order by day, model, client
+on conflict (day, model, client) do update set
+{", ".join(f"{name} = mercury_usage.{name} + excluded.{name}" for name in _COUNTS)}"""  # noqa: S608 - our names
+_HISTORY = f"""\
+select case when $3 then day else '' end as at_day, case when $4 then model else '' end as of_model,
+    case when $5 then client else '' end as by_client,
+    {
+    ", ".join(
+        "round(sum(cost_usd), 12)::float8" if name == "cost_usd" else f"sum({name})::bigint"
+        for name in _COUNTS
+    )
+}
+from mercury_usage where day between $1 and $2
+group by 1, 2, 3 order by 1, 2, 3 limit $6"""  # noqa: S608 - our names
+_TAKE_BATCH = "insert into mercury_usage_batches (id) values ($1) on conflict do nothing returning id"
+
+_log = logs.logger("mercury.usage")
+
+
+def read_schema() -> migrations.Schema:
+    """Read the tables that usage is in where there is a database."""
+    return migrations.read_schema("mercury", Path(__file__).parent / "migrations")
+
+
+async def read_history(connection: postgres.Connection, span: Span, by: Collection[str]) -> list[UsageRow]:
+    """Read the counts of some days, told apart by some of `DIMENSIONS`."""
+    chosen = [name in by for name in DIMENSIONS]
+    rows = await connection.fetch(_HISTORY, span.first, span.last, *chosen, MAX_ROWS)
+    return [UsageRow(UsageCounts(*counts), day, model, client) for day, model, client, *counts in rows]
+
+
+class UsageDatabase:
+    """Where `Usage` keeps its counts, shared by all replicas."""
+
+    def __init__(self, url: str, clock: Clock, *, keep_days: int) -> None:
+        self._url = url
+        self._clock = clock
+        self._keep_days = keep_days
+        self._database: postgres.Database | None = None
+        self._usage: Usage | None = None
+        self._unsure: tuple[UUID, dict[Key, UsageCounts]] | None = None
+        """A batch of which nobody knows yet whether it was added."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._writing: asyncio.Task[None] | None = None
+        self._pruned_on = ""
+
+    @property
+    def today(self) -> str:
+        """The UTC day."""
+        return datetime.fromtimestamp(self._clock.now(), UTC).date().isoformat()
+
+    def add_source(self, source: Usage, /) -> None:
+        """Write what is counted there."""
+        self._usage = source
+
+    def write_soon(self) -> None:
+        """Write what was counted, a little later."""
+        if self._timer is None and self._writing is None:
+            self._timer = asyncio.get_running_loop().call_later(WRITE_SECONDS, self._begin)
+
+    def _begin(self) -> None:
+        self._timer = None
+        self._writing = asyncio.get_running_loop().create_task(self._write_quietly())
+
+    async def _write_quietly(self) -> None:
+        try:
+            await self.write()
+        except BridgeError as failure:
+            _log.warn("usage not written yet", reason=str(failure))
+        finally:
+            self._writing = None
+        if self._unsure is not None:
+            self.write_soon()
+
+    async def write(self) -> None:
+        """Write what was counted; raises `BridgeError` where it has to wait."""
+        while True:
+            if self._unsure is None:
+                taken = {} if self._usage is None else self._usage.take_counts()
+                if not taken:
+                    return
+                self._unsure = (uuid4(), taken)
+            number, counts = self._unsure
+            database = await self._open()
+            await database.writer.run(partial(self._add, number=number, counts=counts))
+            self._unsure = None
+
+    async def _add(
+        self, connection: postgres.Connection, number: UUID, counts: dict[Key, UsageCounts]
+    ) -> None:
+        async with connection.transaction():
+            if await connection.fetchval(_TAKE_BATCH, number) is None:
+                return
+            await self._prune(connection)
+            names = await _counted_clients(connection, counts)
+            keys = [(day, model, names[day, client]) for day, model, client in counts]
+            values = [[getattr(one, name) for one in counts.values()] for name in _COUNTS]
+            await connection.execute(_ADD, *map(list, zip(*keys, strict=True)), *values)
+
+    async def _prune(self, connection: postgres.Connection) -> None:
+        today = self.today
+        if self._pruned_on == today:
+            return
+        first = (datetime.fromisoformat(today) - timedelta(days=self._keep_days)).date().isoformat()
+        await connection.execute("delete from mercury_usage where day < $1", first)
+        await connection.execute("delete from mercury_usage_batches where at < now() - interval '1 day'")
+        self._pruned_on = today
+
+    async def history(self, span: Span, by: Collection[str]) -> list[UsageRow]:
+        """Return the counts of some days, of all replicas, with what this one has just counted."""
+        await self.write()
+        database = await self._open()
+        return await database.reader.run(lambda connection: read_history(connection, span, by))
+
+    async def _open(self) -> postgres.Database:
+        if self._database is None:
+            self._database = await postgres.acquire(self._url)
+        return self._database
+
+    async def close(self) -> None:
+        """Write what is left, and let go."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._writing is not None:
+            await asyncio.wait([self._writing])
+        await self._write_quietly()
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._database is not None:
+            await postgres.release(self._database)
+
+
+async def _counted_clients(
+    connection: postgres.Connection, counts: Collection[Key]
+) -> dict[tuple[str, str], str]:
+    """Return the name that each client is counted under: made-up names must not fill the disk."""
+    days = sorted({day for day, _, _ in counts})
+    rows = await connection.fetch(
+        "select distinct day, client from mercury_usage where day = any($1::text[])", days
+    )
+    known: dict[str, set[str]] = {day: set() for day in days}
+    for day, client in rows:
+        known[day].add(client)
+    names: dict[tuple[str, str], str] = {}
+    for day, _, client in counts:
+        if client in known[day] or len(known[day]) < MAX_CLIENTS:
+            known[day].add(client)
+            names[day, client] = client
+        else:
+            names[day, client] = OTHER_CLIENTS
+    return names

@@ -1,0 +1,172 @@
+"""`bridgehead dev`: a bridge that is started again while its client stays, and traffic that is shown."""
+
+import json
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from queue import Queue
+from typing import Any
+from urllib.request import urlopen
+
+from tests.support.person import COMMAND, Person
+from tests.support.waiting import PATIENCE
+
+MODULE = """
+from bridgehead.mcp import Arguments, Bridge, Context, stdio
+
+bridge = Bridge("small", "1")
+
+class Nothing(Arguments):
+    pass
+
+@bridge.tool("Say it.", read_only=True)
+def say(args: Nothing, ctx: Context[None]) -> str:
+    return "{said}"
+"""
+HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+
+
+class Client:
+    """A client of a bridge in development, and what the terminal shows."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.said: Queue[dict[str, Any]] = Queue()
+        self.shown: Queue[str] = Queue()
+        for stream, put in (
+            (process.stdout, lambda line: self.said.put(json.loads(line))),
+            (process.stderr, self.shown.put),
+        ):
+            threading.Thread(
+                target=lambda stream=stream, put=put: [put(line) for line in stream], daemon=True
+            ).start()
+        self._last_id = 0
+
+    def _read_answers(self) -> None:
+        for line in self.process.stdout or ():
+            self.said.put(json.loads(line))
+
+    def _read_terminal(self) -> None:
+        for line in self.process.stderr or ():
+            self.shown.put(line)
+
+    def send(self, method: str, params: dict[str, Any] | None = None, *, is_request: bool = True) -> None:
+        message: dict[str, Any] = {"jsonrpc": "2.0", "method": method, "params": params or {}}
+        if is_request:
+            self._last_id += 1
+            message["id"] = self._last_id
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message) + "\n")
+        self.process.stdin.flush()
+
+    def request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        self.send(method, params)
+        while True:
+            message = self.said.get(timeout=PATIENCE)
+            if message.get("id") == self._last_id:
+                return message
+
+    def wait_for(self, text: str) -> str:
+        """Wait until the terminal shows something."""
+        while text not in (line := self.shown.get(timeout=PATIENCE)):
+            pass
+        return line
+
+
+@contextmanager
+def developing(person: Person, *words: str) -> Iterator[Client]:
+    with subprocess.Popen(
+        [COMMAND, "dev", *words],
+        cwd=person.home,
+        env=person.environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        client = Client(process)
+        try:
+            yield client
+        finally:
+            assert process.stdin is not None
+            process.stdin.close()
+            assert process.wait(PATIENCE) == 0
+
+
+def write_module(person: Person, said: str) -> Path:
+    path = person.home / "small.py"
+    path.write_text(MODULE.format(said=said), encoding="utf-8")
+    return path
+
+
+def greet(client: Client) -> None:
+    client.request("initialize", HELLO)
+    client.send("notifications/initialized", is_request=False)
+
+
+def say(client: Client) -> dict[str, Any]:
+    return client.request("tools/call", {"name": "say", "arguments": {}})
+
+
+def test_a_change_is_served_to_the_client_that_is_connected(person: Person) -> None:
+    write_module(person, "before")
+    with developing(person, "small") as client:
+        greet(client)
+        before = say(client)
+        write_module(person, "after")
+        client.wait_for("small.py changed")
+        told = client.said.get(timeout=PATIENCE)
+        after = say(client)
+
+    assert before["result"]["content"][0]["text"] == "before"
+    assert told["method"] == "notifications/tools/list_changed"
+    assert after["result"]["content"][0]["text"] == "after"
+
+
+def test_a_bridge_that_does_not_start_is_an_error_until_it_is_fixed(person: Person) -> None:
+    path = write_module(person, "before")
+    with developing(person, "small") as client:
+        greet(client)
+        path.write_text("def broken(:\n", encoding="utf-8")
+        client.wait_for("SyntaxError")
+        broken = say(client)
+        write_module(person, "fixed")
+        client.wait_for("small.py changed")
+        client.wait_for("prompts/list_changed")
+        fixed = say(client)
+
+    assert "error" in broken
+    assert fixed["result"]["content"][0]["text"] == "fixed"
+
+
+def test_the_terminal_shows_each_message_with_its_size_and_time(person: Person) -> None:
+    write_module(person, "hello")
+    with developing(person, "small") as client:
+        greet(client)
+        say(client)
+        asked = client.wait_for("→ tools/call say")
+        answered = client.wait_for("← tools/call say")
+
+    assert " bytes" in asked
+    assert " ms" in answered
+
+
+def test_a_page_is_offered_where_it_is_asked_for(person: Person) -> None:
+    write_module(person, "hello")
+    with developing(person, "small", "--inspect", "--quiet") as client:
+        url = client.wait_for("The traffic is at").split()[-1]
+        greet(client)
+        with urlopen(f"{url}events", timeout=PATIENCE) as events:  # noqa: S310 - our own address
+            first = json.loads(events.readline().decode().removeprefix("data: "))
+
+    assert (first["what"], first["sender"]) == ("initialize", "client")
+
+
+def test_a_module_that_is_not_there_is_one_line(person: Person) -> None:
+    done = person.run("dev", "nowhere.at_all")
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("bridgehead dev: There is no module or bridge 'nowhere.at_all'.")
+    assert done.stderr.count("\n") == 1

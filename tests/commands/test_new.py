@@ -1,0 +1,93 @@
+"""A project that `bridgehead new` made works as it is, without a network."""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.support.person import COMMAND, Person
+from tests.support.waiting import PATIENCE
+
+
+def make(person: Person, name: str = "my-notes") -> Path:
+    done = person.run("new", name)
+    assert (done.returncode, done.stderr) == (0, "")
+    return person.home / f"{name}-bridge"
+
+
+def test_its_tests_pass_as_generated_and_offline(person: Person) -> None:
+    project = make(person)
+
+    done = subprocess.run(
+        ["make", "test"],
+        cwd=project,
+        env={**person.environment(), "PIP_NO_INDEX": "1"},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "Ran 3 tests" in done.stderr
+
+
+def test_every_file_is_what_it_says(person: Person) -> None:
+    project = make(person)
+
+    settings = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))
+    assert settings["project"]["entry-points"]["bridgehead.bridges"] == {
+        "my-notes": "my_notes_bridge.bridge:manifest"
+    }
+    registry = json.loads((project / "server.json").read_text(encoding="utf-8"))
+    assert registry["packages"][0]["identifier"] == "my-notes-bridge"
+    assert "${{ matrix.os }}" in (project / ".github/workflows/test.yml").read_text(encoding="utf-8")
+    assert "$" not in (project / "README.md").read_text(encoding="utf-8")
+    assert "local.mk" in (project / ".gitignore").read_text(encoding="utf-8")
+
+
+def test_the_installed_bridge_is_a_bridge_like_any_other(person: Person, tmp_path: Path) -> None:
+    project = make(person)
+    site = tmp_path / "site"
+    installed = site / "my_notes_bridge-0.1.0.dist-info"
+    installed.mkdir(parents=True)
+    (installed / "METADATA").write_text("Name: my-notes-bridge\nVersion: 0.1.0\n", encoding="utf-8")
+    (installed / "entry_points.txt").write_text(
+        "[bridgehead.bridges]\nmy-notes = my_notes_bridge.bridge:manifest\n", encoding="utf-8"
+    )
+    path = os.pathsep.join((str(site), str(project / "src")))
+
+    done = person.run("call", "my-notes", "read_note", "name=welcome", PYTHONPATH=path)
+
+    assert done.returncode == 0, done.stderr
+    assert "Edit src/my_notes_bridge/bridge.py" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["Weather", "1st", "a_b", "-x", "aoc", "doctor", "", "x" * 41])
+def test_a_name_that_cannot_be_one_is_refused(person: Person, name: str) -> None:
+    done = person.run("new", "--", name)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
+    assert not list(person.home.glob("*-bridge"))
+
+
+def test_nothing_is_written_over(person: Person) -> None:
+    folder = person.home / "mine"
+    folder.mkdir()
+    (folder / "README.md").write_text("mine", encoding="utf-8")
+
+    done = person.run("new", "weather", str(folder))
+
+    assert done.returncode == 1
+    assert "is there already" in done.stderr
+    assert [path.name for path in folder.iterdir()] == ["README.md"]
+
+
+def test_the_python_that_has_bridgehead_is_named_for_make(person: Person) -> None:
+    assert str(COMMAND.parent) in (make(person) / "local.mk").read_text(encoding="utf-8")
+    assert Path(sys.executable).parent == COMMAND.parent

@@ -1,0 +1,75 @@
+"""Several replicas behind HAProxy, which sends each request to the next one, and a Redis between them."""
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from tests.interop.server_process import free_port, listening, serving
+from tests.support.redis_server import running_redis
+
+COUNT = 2
+CONFIGURATION = """\
+global
+    maxconn 4096
+defaults
+    mode http
+    timeout connect 5s
+    timeout client 300s
+    timeout server 300s
+    option redispatch
+    retries 3
+    retry-on conn-failure
+frontend clients
+    bind 127.0.0.1:{port}
+    default_backend replicas
+backend replicas
+    balance roundrobin
+    http-reuse always
+    option httpchk GET /readyz
+    http-check expect status 200
+{servers}
+"""
+
+
+def haproxy_configuration(port: int, addresses: list[str]) -> str:
+    """Write a configuration that sends each request to the next replica that is ready."""
+    servers = "\n".join(
+        f"    server r{number} {address.removeprefix('http://')} check inter 100ms fall 1 rise 1"
+        for number, address in enumerate(addresses)
+    )
+    return CONFIGURATION.format(port=port, servers=servers)
+
+
+@contextmanager
+def balanced(folder: Path, addresses: list[str]) -> Iterator[str]:
+    """Run HAProxy before some addresses, and give its own."""
+    program = shutil.which("haproxy") or "/usr/sbin/haproxy"
+    port = free_port()
+    file = folder / "haproxy.cfg"
+    file.write_text(haproxy_configuration(port, addresses), encoding="utf-8")
+    subprocess.run([program, "-c", "-q", "-f", str(file)], check=True)
+    with listening([program, "-db", "-q", "-f", str(file)], port) as address:
+        yield address
+
+
+@contextmanager
+def replicated(module: str, count: int = COUNT, **more: str) -> Iterator[str]:
+    """Run replicas of a host behind HAProxy, and give the address of that."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        redis = stack.enter_context(running_redis(folder))
+        environment = {
+            "BRIDGEHEAD_REDIS_URL": redis.url,
+            "BRIDGEHEAD_REDIS_SECONDS": "1",
+            "BRIDGEHEAD_STATE_KEYS": "a-key-that-these-replicas-have-in-common",
+            "LOG_LEVEL": "error",
+            **more,
+        }
+        addresses = []
+        for number in range(count):
+            own = {**environment, "BRIDGEHEAD_STATE_DIR": str(folder / f"state-{number}")}
+            addresses.append(stack.enter_context(serving(module, "--port", own)))
+        yield stack.enter_context(balanced(folder, addresses))

@@ -1,0 +1,128 @@
+"""The shared throttle: several replicas let through what one would, and each goes on without Redis."""
+
+import asyncio
+from pathlib import Path
+from time import monotonic
+
+import pytest
+
+from bridgehead.host.auth.shared_throttle import AHEAD_SECONDS, MOST_AHEAD, SharedThrottle
+from bridgehead.host.auth.throttle import Throttle
+from bridgehead.runtime.stores.redis import Redis
+from tests.runtime.stores.test_redis import connected
+from tests.support.redis_server import RedisServer, faulty, running_redis
+from tests.support.waiting import until
+
+
+def shared(redis: Redis, *, fails_closed: bool = False) -> SharedThrottle:
+    return SharedThrottle(redis, Throttle(monotonic), fails_closed=fails_closed)
+
+
+@pytest.mark.parametrize("limit", [1, 7, 60, 3000])
+async def test_two_replicas_let_through_what_one_would(redis_server: RedisServer, limit: int) -> None:
+    async with connected(redis_server.url) as one, connected(redis_server.url) as other:
+        replicas = [shared(one), shared(other)]
+        passed = 0
+        started = monotonic()
+        for turn in range(limit * 2):
+            passed += await replicas[turn % 2].take("ada", limit) == 0.0
+        refilled = (monotonic() - started) * limit / 60
+
+    assert limit - len(replicas) <= passed <= limit + len(replicas) + refilled
+
+
+async def test_many_who_ask_at_once_are_one_round_trip(redis_server: RedisServer) -> None:
+    async with connected(redis_server.url) as redis:
+        throttle = shared(redis)
+
+        waits = await asyncio.gather(*(throttle.take("ada", 40) for _ in range(50)))
+
+        assert waits.count(0.0) == 40
+        assert all(0 < wait <= 1.5 for wait in waits if wait)
+        assert redis.pipelines <= 2  # the second where Redis did not know the script
+
+
+async def test_far_from_the_limit_most_requests_need_no_round_trip(redis_server: RedisServer) -> None:
+    async with connected(redis_server.url) as redis:
+        throttle = shared(redis)
+        for _ in range(MOST_AHEAD * 10):
+            assert await throttle.take("ada", 100_000) == 0.0
+
+        assert redis.commands <= 2 * 10 + 2
+
+
+async def test_what_was_taken_ahead_and_not_used_is_given_back(redis_server: RedisServer) -> None:
+    async with connected(redis_server.url) as one, connected(redis_server.url) as other:
+        busy, idle = shared(one), shared(other)
+        assert await idle.take("ada", 600) == 0.0
+        assert idle.take_now("ada", 600)
+        commands = other.commands
+        await until(lambda: other.commands > commands)
+        assert not idle.take_now("ada", 600)
+
+        passed = 0
+        while await busy.take("ada", 600) == 0.0:
+            passed += 1
+
+        assert passed >= 600 - 2 - 1
+
+
+async def test_callers_do_not_share_a_bucket(redis_server: RedisServer) -> None:
+    async with connected(redis_server.url) as redis:
+        throttle = shared(redis)
+        assert [await throttle.take(name, 1) > 0 for name in ("a", "b", "a", "b")] == [
+            False,
+            False,
+            True,
+            True,
+        ]
+
+
+async def test_the_bucket_is_refilled_as_time_goes_by(redis_server: RedisServer) -> None:
+    async with connected(redis_server.url) as redis:
+        throttle = shared(redis)
+        await asyncio.gather(*(throttle.take("ada", 600) for _ in range(600)))
+        wait = await throttle.take("ada", 600)
+        assert 0 < wait <= 0.1
+        await asyncio.sleep(wait)
+
+        assert await throttle.take("ada", 600) == 0.0
+
+
+async def test_without_redis_each_replica_counts_for_itself(tmp_path: Path) -> None:
+    with running_redis(tmp_path) as server:
+        async with connected(server.url) as redis:
+            throttle = shared(redis)
+            server.kill()
+
+            waits = [await throttle.take("ada", 3) for _ in range(5)]
+
+    assert [wait == 0.0 for wait in waits] == [True, True, True, False, False]
+    assert throttle.without_redis == 5
+
+
+async def test_without_redis_nothing_passes_where_that_is_set(tmp_path: Path) -> None:
+    with running_redis(tmp_path) as server:
+        async with connected(server.url) as redis:
+            throttle = shared(redis, fails_closed=True)
+            assert await throttle.take("ada", 1000) == 0.0
+            await asyncio.sleep(AHEAD_SECONDS)
+            server.kill()
+            await until(lambda: not redis.is_up)
+            await until(lambda: not throttle.take_now("ada", 1000))
+
+            assert await throttle.take("ada", 1000) > 0
+
+
+async def test_a_silent_redis_holds_a_request_up_for_a_moment_only(redis_server: RedisServer) -> None:
+    async with faulty(redis_server) as proxy, connected(proxy.url, 0.05) as redis:
+        throttle = shared(redis)
+        await until(lambda: redis.is_up)
+        proxy.fault = "silent"
+
+        assert await throttle.take("ada", 3) == 0.0
+        assert throttle.without_redis == 1
+        proxy.fault = "none"
+        await until(lambda: redis.is_up)
+        assert await throttle.take("ada", 3) == 0.0
+        assert throttle.without_redis == 1

@@ -1,0 +1,150 @@
+"""Usage: what replicas count is in one place, whole and once; the same tests run over SQLite."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from bridgehead.commands import db
+from bridgehead.mercury.calling.usage import Span, Usage, UsageCounts
+from bridgehead.mercury.calling.usage_store import MAX_CLIENTS, OTHER_CLIENTS, UsageStore
+from bridgehead.mercury.database.usage import UsageDatabase
+from bridgehead.mercury.settings import MercurySettings
+from bridgehead.mercury.usage_command import _read
+from tests.mercury.calling.clock import DAY, GivenClock
+from tests.mercury.calling.test_usage_store import open_store
+from tests.support.fault_proxy import fault_proxy
+from tests.support.postgres_server import PostgresServer
+from tests.support.waiting import PATIENCE
+
+SPAN = Span("2026-01-01", "2027-01-01")
+
+
+class Open(Protocol):
+    def __call__(self, clock: GivenClock, keep_days: int = 400) -> AbstractAsyncContextManager[Usage]: ...
+
+
+@asynccontextmanager
+async def replica(url: str, clock: GivenClock, keep_days: int = 400) -> AsyncIterator[Usage]:
+    keeper = UsageDatabase(url, clock, keep_days=keep_days)
+    yield Usage(UsageStore(Path, clock, keep_days=1), shared=keeper)
+    await keeper.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
+    """Opens the counts of one process of several."""
+    if request.param == "postgresql":
+        url = request.getfixturevalue("migrated")
+        return lambda clock, keep_days=400: replica(url, clock, keep_days)
+
+    @asynccontextmanager
+    async def of_file(clock: GivenClock, keep_days: int = 400) -> AsyncIterator[Usage]:
+        async with open_store(tmp_path, clock, keep_days) as store:
+            yield Usage(store)
+
+    return of_file
+
+
+@pytest.fixture
+def migrated(database_url: str) -> str:
+    db.main(["migrate"], {"BRIDGEHEAD_DATABASE_URL": database_url})
+    return database_url
+
+
+async def test_what_several_count_is_told_by_day_model_and_client(opened: Open) -> None:
+    clock = GivenClock()
+    async with opened(clock) as one, opened(clock) as other:
+        one.count("mercury-2", "me", UsageCounts(calls=2, total_tokens=30, cost_usd=0.1))
+        other.count("mercury-2", "you", UsageCounts(calls=1, errors=1, cost_usd=0.2))
+        other.count_hit("mercury-2", "me")
+        await other.history(SPAN, ())
+        clock.time += DAY
+        one.count("coder", "me", UsageCounts(calls=1, unpriced=1))
+        [total] = await one.history(SPAN, ())
+        by_client = {row.client: row.counts.calls for row in await other.history(SPAN, ("client",))}
+        by_day = [(row.day, row.model, row.counts.calls) for row in await one.history(SPAN, ("day", "model"))]
+
+    assert total.counts == UsageCounts(5, 1, 1, 0, 0, 30, 0.3, 1)
+    assert by_client == {"me": 4, "you": 1}
+    assert by_day == [("2026-09-21", "mercury-2", 4), ("2026-09-22", "coder", 1)]
+
+
+async def test_clients_beyond_the_limit_are_counted_together(opened: Open) -> None:
+    async with opened(GivenClock()) as usage:
+        for number in range(MAX_CLIENTS + 50):
+            usage.count("mercury-2", f"made-up-{number}", UsageCounts(calls=1))
+        found = {row.client: row.counts.calls for row in await usage.history(SPAN, ("client",))}
+
+    assert (len(found), found[OTHER_CLIENTS]) == (MAX_CLIENTS + 1, 50)
+
+
+async def test_days_older_than_what_is_kept_are_forgotten(opened: Open) -> None:
+    clock = GivenClock()
+    async with opened(clock, keep_days=2) as usage:
+        for _ in range(5):
+            usage.count("mercury-2", "me", UsageCounts(calls=1))
+            await usage.today()
+            clock.time += DAY
+        usage.count("mercury-2", "me", UsageCounts(calls=1))
+        found = [row.day for row in await usage.history(SPAN, ("day",))]
+
+    assert found == ["2026-09-24", "2026-09-25", "2026-09-26"]
+
+
+async def test_what_is_left_is_written_when_a_replica_ends(migrated: str, tmp_path: Path) -> None:
+    async with replica(migrated, GivenClock()) as usage:
+        usage.count("mercury-2", "me", UsageCounts(calls=3))
+    async with replica(migrated, GivenClock()) as other:
+        assert (await other.today())["mercury-2"].calls == 3
+
+
+async def test_a_batch_whose_answer_was_lost_is_added_once(
+    migrated: str, postgres_server: PostgresServer
+) -> None:
+    async with fault_proxy(postgres_server.port) as proxy:
+        url = migrated.replace(f":{postgres_server.port}", f":{proxy.port}")
+        async with replica(url, GivenClock()) as usage:
+            usage.count("mercury-2", "me", UsageCounts(calls=1))
+            await usage.history(SPAN, ())
+            usage.count("mercury-2", "me", UsageCounts(calls=1))
+            proxy.cut_answer_to = lambda sent: b"COMMIT" in sent
+            async with asyncio.timeout(PATIENCE):
+                while (await usage.today())["mercury-2"].calls != 2 or not proxy.cuts:
+                    await asyncio.sleep(0.02)
+            usage.count("mercury-2", "me", UsageCounts(calls=1))
+            after = await usage.today()
+
+    assert after["mercury-2"].calls == 3
+
+
+async def test_replicas_that_write_at_once_never_wait_in_a_circle(migrated: str) -> None:
+    clock = GivenClock()
+
+    async def count(number: int) -> None:
+        async with replica(migrated, clock) as usage:
+            for turn in range(10):
+                models = [f"model-{n}" for n in range(20)]
+                for model in models if (number + turn) % 2 else reversed(models):
+                    usage.count(model, "me", UsageCounts(calls=1))
+                await usage.history(SPAN, ())
+
+    await asyncio.gather(*(count(number) for number in range(4)))
+
+    async with replica(migrated, clock) as usage:
+        [total] = await usage.history(SPAN, ())
+    assert total.counts.calls == 4 * 10 * 20
+
+
+async def test_the_command_reads_the_database(migrated: str, tmp_path: Path) -> None:
+    today = GivenClock()
+    async with replica(migrated, today) as usage:
+        usage.count("mercury-2", "me", UsageCounts(calls=3))
+    settings = MercurySettings({"BRIDGEHEAD_DATABASE_URL": migrated, "BRIDGEHEAD_STATE_DIR": str(tmp_path)})
+
+    rows = await asyncio.to_thread(_read, settings, 10_000, ["model"])
+
+    assert [(row.model, row.counts.calls) for row in rows] == [("mercury-2", 3)]
