@@ -19,7 +19,6 @@ __all__ = [
     "manifest",
     "metrics",
     "plugins",
-    "report",
     "settings",
     "stores",
     "tasks",

@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from bridgehead.mcp import TaskStore
 
     from .command_line import Parser
-    from .findings import Finding
+    from .findings import Finding, Report
     from .metrics import Metrics
-    from .report import Report
     from .stores.migrations import Schema
 
 API = 1

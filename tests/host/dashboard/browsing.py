@@ -1,6 +1,7 @@
 """A browser without a screen: keeps cookies, follows redirects, fills in forms with the proof they carry."""
 
 import re
+from collections.abc import Mapping
 from html import unescape
 from urllib.parse import urlencode
 
@@ -37,16 +38,18 @@ class Browser:
         """Open a page and return its text."""
         return await self._take(await self._host.get(path, {**self._own(), **(headers or {})}))
 
-    async def submit(self, path: str, headers: Headers | None = None, **fields: str) -> str:
+    async def submit(
+        self, path: str, fields: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
+    ) -> str:
         """Send a form of the page that is shown, and follow where it leads."""
-        body = urlencode({"csrf": self.proof, **fields}).encode()
-        sent = {**self._own(), "Content-Type": FORM, **(headers or {})}
+        body = urlencode({"csrf": self.proof, **(fields or {})}).encode()
+        sent: Headers = {**self._own(), "Content-Type": FORM, **(headers or {})}
         return await self._take(await self._host.http.request("POST", path, sent, body))
 
     async def sign_in(self, token: str) -> str:
         """Show a token."""
         await self.open("/")
-        return await self.submit("/dashboard/sign-in", token=token)
+        return await self.submit("/dashboard/sign-in", {"token": token})
 
     def _own(self) -> Headers:
         kept = "; ".join(f"{name}={value}" for name, value in self.cookies.items())

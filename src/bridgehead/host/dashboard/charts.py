@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from bridgehead.runtime.report import ChartBar
+from bridgehead.runtime.findings import ChartBar
 
 from .html import Html, tag
 
 HEIGHT = 100.0
-_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+_STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 _ROOM = 0.25
 """The part of a column that is left empty."""
 

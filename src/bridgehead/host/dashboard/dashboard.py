@@ -18,7 +18,7 @@ from bridgehead.mcp.http.message import Handled, Handler, Request, Response
 from bridgehead.mcp.http.rejection import Rejection
 from bridgehead.runtime import events, logs
 from bridgehead.runtime.errors import BridgeError
-from bridgehead.runtime.report import Report
+from bridgehead.runtime.findings import Report
 from bridgehead.runtime.timing import Clock
 
 from ..auth.grants import Grant

@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from html import escape as _escape
 from urllib.parse import urlencode
 
-_VOID = frozenset({"br", "circle", "hr", "img", "input", "line", "link", "meta", "path", "polyline", "rect"})
+_VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
+"""Elements that have no end; those of SVG have one, or the next would be within them."""
 _ADDRESSES = ("href", "src", "action", "formaction")
 _IMAGE = (
     "data:image/png;base64,",

@@ -233,6 +233,11 @@ def number(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def plural(count: float, noun: str) -> str:
+    """Write how many of something there are."""
+    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
+
+
 def size(value: float) -> str:
     """Write a number of bytes."""
     for unit in ("B", "KiB", "MiB", "GiB"):

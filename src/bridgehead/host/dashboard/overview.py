@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from bridgehead.runtime.report import Report
+from bridgehead.runtime.findings import Report
 
 from ..auth.grants import Grant
 from . import layout
 from .charts import Series, draw_bars, draw_columns, draw_lines
 from .history import INTERVAL, SLOTS, Counts, Failure, Notice, current_slot
 from .html import NOTHING, Child, Html, join, link, table, tag
-from .layout import Page, badge, duration, empty, latency, number, section, size, tile, tiles, when
+from .layout import Page, badge, duration, empty, latency, number, plural, section, size, tile, tiles, when
 from .snapshot import BridgeState, Snapshot
 
 MOST_SHOWN = 5
@@ -35,7 +36,7 @@ def write_overview(snapshot: Snapshot, reports: Mapping[str, Report], grant: Gra
             section("Bridges", _write_cards(snapshot, reports, grant), name="bridges"),
             section(
                 "Recent failures",
-                write_failures(failures[:MOST_SHOWN], snapshot.taken),
+                write_failures(failures, snapshot.taken, MOST_SHOWN),
                 name="failures",
                 note=seen,
             ),
@@ -75,7 +76,7 @@ def _write_numbers(snapshot: Snapshot) -> Html:
             tile(
                 "Streams",
                 number(opened.get("streams", 0)),
-                f"{number(opened.get('connections', 0))} connections",
+                plural(opened.get("connections", 0), "connection"),
             ),
             tile("Tasks", number(sum(snapshot.tasks.values())), "running"),
             tile("In flight", number(sum(one.in_flight for one in snapshot.bridges)), "calls that wait"),
@@ -227,14 +228,23 @@ def _write_tools(bridge: BridgeState) -> Html:
 # --- what happened -----------------------------------------------------------------------------------------
 
 
-def write_failures(failures: Sequence[Failure], now: float) -> Html:
-    """List calls that failed, each with what to do."""
+def write_failures(failures: Sequence[Failure], now: float, most: int | None = None) -> Html:
+    """List calls that failed, the newest first, each with what to do; the same one once, with how often."""
     if not failures:
         return empty("No call has failed since the start. Failures appear here with what to do about them.")
-    return tag("ol", [_write_failure(one, now) for one in failures], class_="events")
+    times = Counter(map(_identify, failures))
+    last: dict[tuple[str, ...], Failure] = {}
+    for one in failures:
+        last.setdefault(_identify(one), one)
+    items = [_write_failure(one, times[key], now) for key, one in last.items()]
+    return tag("ol", items[:most], class_="events")
 
 
-def _write_failure(one: Failure, now: float) -> Html:
+def _identify(one: Failure) -> tuple[str, ...]:
+    return one.bridge, one.tool, one.client, one.problem
+
+
+def _write_failure(one: Failure, times: int, now: float) -> Html:
     who = f" by {one.client}" if one.client else ""
     step = tag("p", tag("b", "Next: "), one.next_step, class_="next") if one.next_step else NOTHING
     request = tag("span", "request ", tag("code", one.request)) if one.request else NOTHING
@@ -244,6 +254,7 @@ def _write_failure(one: Failure, now: float) -> Html:
             "p",
             tag("code", one.tool),
             tag("span", f"{one.bridge}{who}"),
+            tag("b", f"× {times}") if times > 1 else NOTHING,
             when(one.at, now),
             request,
             class_="meta",

@@ -77,9 +77,6 @@ async def call_tool(choice: Choice, arguments: Mapping[str, Any], grant: Grant) 
         return Answered({}, loop.time() - began, problem)
     finally:
         choice.dispatcher.disconnect(client.connection)
-    if result.get("resultType") == "input_required":
-        problem = "The tool asks a question first, which this page cannot answer. Use an MCP client for it."
-        return Answered({}, loop.time() - began, problem)
     return Answered(result, loop.time() - began)
 
 
