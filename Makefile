@@ -31,7 +31,7 @@ define check-python
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: adversary fuzz soak help setup test check docs pictures demo bench compare conformance interop browser frameworks mutants dist smoke lock clean deploy
+.PHONY: adversary fuzz soak help setup test check docs pictures demo bench compare conformance interop browser scale frameworks mutants dist smoke windows lock clean deploy
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,12 +61,14 @@ check: $(STAMP) ## lint, format, types, layers, generated documents
 	$(BIN)/mypy $(CODE)
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python docs/generate.py --check
+	$(BIN)/python -m release.install_links --check
 
-docs: $(STAMP) ## make .env.example, docs/configuration.md and docs/api.md from the code
+docs: $(STAMP) ## make .env.example, docs/configuration.md, docs/api.md and the README's buttons from the code
 	$(BIN)/python docs/generate.py
+	$(BIN)/python -m release.install_links
 
 pictures: $(STAMP) ## draw the pictures in docs/images
-	$(BIN)/python docs/pictures.py
+	$(BIN)/python -m docs.pictures
 
 # The demo needs only what people install, so it does not wait for the tools of development.
 $(DEMO): requirements/runtime.txt
@@ -79,7 +81,7 @@ $(DEMO): requirements/runtime.txt
 demo: $(DEMO) ## see every bridge at work in the terminal, offline
 	@PYTHONPATH=src build/demo/$(notdir $(BIN))/python -m bridgehead demo
 
-bench: $(STAMP) ## measure the engine beside its peers; OF=aoc, bitburner, mercury, host or tasks measures that
+bench: $(STAMP) ## measure the engine beside its peers; OF=aoc, bitburner, mercury, host, scale or tasks measures that
 	$(BIN)/python -m bench$(addprefix .,$(OF))
 
 compare: $(STAMP) ## measure this tree beside another state of it; BASE=REVISION names that
@@ -87,6 +89,9 @@ compare: $(STAMP) ## measure this tree beside another state of it; BASE=REVISION
 
 conformance: $(STAMP) ## run the official conformance suite (needs Node)
 	$(BIN)/python -m tests.conformance
+
+scale: $(STAMP) ## run two replicas behind HAProxy: conformance, rolling restart (needs Node and haproxy)
+	$(BIN)/python -m tests.scale
 
 interop: $(STAMP) ## talk to the official clients and the Inspector (needs Node)
 	$(BIN)/python -m tests.interop
@@ -109,6 +114,9 @@ fuzz: $(STAMP) ## search for bytes that break the HTTP server or JSON-RPC; SECON
 
 soak: $(STAMP) ## treat the host badly for half an hour and see that it does not grow; SECONDS=300 is shorter
 	$(BIN)/python -m bench.host.soak --seconds $(or $(SECONDS),1800)
+
+windows: $(STAMP) ## run the tests on CPython for Windows (needs Wine; ARGS='tests/aoc --python 3.12' chooses)
+	$(BIN)/python -m tests.windows $(ARGS)
 
 frameworks: $(STAMP) ## talk to the clients of agent frameworks (ARGS=--ci for those that CI tries)
 	$(BIN)/python -m tests.frameworks $(ARGS)

@@ -1,4 +1,8 @@
-"""Draws the pictures in docs/images from invented records: `make pictures`."""
+"""Draws the pictures in docs/images: `make pictures`.
+
+The leaderboard is of invented records, the chart of bench/RESULTS.md, the terminal of a demo that runs now.
+Pictures of pages in a browser are made by `make browser`.
+"""
 
 import json
 import random
@@ -9,6 +13,9 @@ from bridgehead.aoc.event import open_event
 from bridgehead.aoc.ranking.board import Filters
 from bridgehead.aoc.ranking.plot import THEMES, draw
 from bridgehead.aoc.settings import AocSettings
+from bridgehead.runtime import plugins
+from docs import chart, terminal
+from release.install_links import OFFERED, button_name
 
 IMAGES = Path(__file__).parent / "images"
 MODELS = {
@@ -39,9 +46,33 @@ def _entry(llm: str, phase: int, time: int) -> dict[str, object]:
     return {"llm": llm, "phase": phase, "speedMs": time, "timestamp": "2025-12-01T10:30:00.000Z"}
 
 
-def main() -> None:
-    """Draw every picture."""
-    IMAGES.mkdir(exist_ok=True)
+BUTTON = """\
+<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="28" role="img" aria-label="{text}">
+<rect width="{width}" height="28" rx="5" fill="{fill}"/>
+<text x="{middle}" y="18.5" fill="#fff" font-family="Verdana, DejaVu Sans, sans-serif" font-size="12" \
+text-anchor="middle" textLength="{length}">{text}</text>
+</svg>
+"""
+FILLS = {"cursor": "#17202c", "vscode": "#0065a9"}
+
+
+def draw_buttons() -> None:
+    """Draw a button for each bridge and each client that takes links."""
+    for bridge in plugins.built_in_names():
+        for client in OFFERED:
+            text = f"{bridge} in {client.title}"
+            length = round(7.2 * len(text))
+            width = length + 24
+            drawn = BUTTON.format(
+                text=text, length=length, width=width, middle=width / 2, fill=FILLS[client.id]
+            )
+            path = IMAGES / button_name(bridge, client)
+            path.write_text(drawn, encoding="utf-8", newline="\n")
+            print(path)
+
+
+def draw_leaderboard() -> None:
+    """Draw the leaderboard of the invented records."""
     with tempfile.TemporaryDirectory() as folder:
         speeds = Path(folder) / "speeds"
         speeds.mkdir()
@@ -49,6 +80,16 @@ def main() -> None:
         event = open_event(AocSettings({"AOC_DATA_DIR": folder}))
         for theme in THEMES:
             print(draw(event, Filters(), str(IMAGES / f"aoc-leaderboard-{theme}.svg"), theme))
+
+
+def main() -> None:
+    """Draw every picture."""
+    IMAGES.mkdir(exist_ok=True)
+    draw_leaderboard()
+    draw_buttons()
+    for theme, colours in THEMES.items():
+        print(chart.draw(IMAGES / f"bench-{theme}.svg", colours))
+    print(terminal.record(IMAGES / "demo.svg"))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,11 @@ import pytest
 from tests.support import waiting
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+ELSEWHERE = {"first-bridge.md"}
+"""Pages whose commands run in a project of the reader's: tests/test_first_bridge.py."""
+DOCUMENTS = sorted(
+    page for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")] if page.name not in ELSEWHERE
+)
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 OURS = re.compile(
@@ -118,7 +122,9 @@ def run_until_it_speaks(arguments: str, settings: dict[str, str], home: Path) ->
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """The home of a person who has an invented puzzle and has solved it once."""
+    """The home of a person who has Cursor, and an invented puzzle that was solved once."""
+    (tmp_path / ".cursor").mkdir()
+    (tmp_path / "puzzles").mkdir()
     (tmp_path / "instructions").mkdir()
     (tmp_path / "instructions" / "Day01_phase1.md").write_text(
         "How many lanterns are lit?\n", encoding="utf-8"
@@ -166,6 +172,13 @@ def check_form(command: str) -> None:
     if named.get("verb"):
         makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
         assert re.search(rf"^{named['verb']}:.*## ", makefile, re.MULTILINE), command
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_a_command_that_is_shown_is_marked_as_one(document: Path) -> None:
+    blocks = BLOCK.findall(document.read_text(encoding="utf-8"))
+
+    assert [block for block in blocks if not block.startswith("$ ")] == []
 
 
 @pytest.mark.parametrize(

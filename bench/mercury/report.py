@@ -184,7 +184,8 @@ def _notes(samples: Samples, effort: Effort, command: str) -> list[str]:
         (
             f"pieces a second: {measuring.STREAMS} streams at once of {measuring.STREAM_WORDS:,} pieces "
             "each, which come as fast as they are read; the SDK's tool reports progress for each piece, or "
-            "for what came within 50 ms where it says so, as the bridge does"
+            "for what came within 50 ms where it says so, as the bridge does; only that row compares like "
+            "with like, because the SDK's other row and the proxy send each piece by itself"
         ),
         (
             f"first token: a piece each {measuring.PACE_SECONDS * 1000:g} ms, until the first text was there "

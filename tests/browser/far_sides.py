@@ -89,7 +89,7 @@ def served(home: Path) -> Iterator[dict[str, str]]:
     }
     with ExitStack() as stack:
         stack.enter_context(
-            listening([*program, "mercury", "simulate", "--port", str(api), "--delay-ms", "150"], api)
+            listening([*program, "mercury", "simulate", "--port", str(api), "--delay-ms", "400"], api)
         )
         server = stack.enter_context(listening([*program, "serve", "--port", str(port)], port, settings))
         other = stack.enter_context(listening([*program, "serve", "--port", str(bare)], bare, lonely))

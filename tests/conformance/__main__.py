@@ -5,10 +5,7 @@ than should.
 """
 
 import argparse
-from collections.abc import Iterator
-from contextlib import contextmanager
 
-from tests.conformance.replicas import replicated
 from tests.conformance.suite import SUITES, Outcome, run
 from tests.interop.server_process import serving
 
@@ -18,9 +15,7 @@ ROW = "{:<30} {:>6} {:>6} {:>8} {:>5}  {}"
 def main() -> int:
     options = parsed()
     suites = [suite for suite in SUITES if options.suite_version in suite.name]
-    if options.replicas:
-        suites = [suite for suite in suites if suite.revision]
-    with address_of(replicas=options.replicas) as address:
+    with serving("tests.conformance.server", "--port") as address:
         runs = [run(suite, address, options.scenario) for suite in suites]
     outcomes = [outcome for outcome in runs if outcome is not None]
     if options.verbose:
@@ -30,25 +25,11 @@ def main() -> int:
     return 0 if good and all(good) else 1
 
 
-@contextmanager
-def address_of(*, replicas: bool) -> Iterator[str]:
-    """Run the server, or several replicas of it behind a load balancer, and give the address."""
-    if replicas:
-        with replicated("tests.conformance.replica") as address:
-            yield f"{address}/conformance"
-    else:
-        with serving("tests.conformance.server", "--port") as address:
-            yield address
-
-
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance")
     parser.add_argument("--scenario", metavar="NAME", help="run this scenario alone")
     parser.add_argument(
         "--suite-version", default="", metavar="TEXT", help="run only the suites with this in their name"
-    )
-    parser.add_argument(
-        "--replicas", action="store_true", help="run against two replicas behind HAProxy, request by request"
     )
     parser.add_argument("--verbose", action="store_true", help="show everything that the suites print")
     return parser.parse_args()

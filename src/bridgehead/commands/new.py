@@ -29,7 +29,7 @@ _FILES = {
     "pyproject.toml": "pyproject.toml.txt",
     "src/{package}/__init__.py": "init.py.txt",
     "src/{package}/bridge.py": "bridge.py.txt",
-    "tests/test_bridge.py": "test_bridge.py.txt",
+    "tests/test_bridge.py": "checks.py.txt",
     "Makefile": "Makefile.txt",
     "README.md": "README.md.txt",
     ".github/workflows/test.yml": "workflow.yml.txt",

@@ -20,7 +20,7 @@ from .telemetry.exporting import find_endpoint, wanted_signals
 
 _TRY_SECONDS = 3.0
 
-SHARED = "request limits, changes, tasks"
+SHARED = "request limits, changes, tasks, budgets"
 """What replicas agree on through Redis, whatever else is set."""
 
 

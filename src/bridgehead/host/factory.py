@@ -29,6 +29,7 @@ from .pages import Pages
 from .proxies import Proxies
 from .registry import Registry
 from .reloading import Reloader
+from .replicas.consent import ReplicatedConsent
 from .request import log_fields
 from .routes import make_table
 from .settings import HostSettings
@@ -157,7 +158,7 @@ def make_application(
         state_keys=state_keys,
         session_prefix=_session_prefix(workers, replica),
         tracer=tracer,
-        used_states=_open_consent(settings, workers, clock),
+        used_states=_open_consent(settings, workers, replica, clock),
         on_error=lambda *error: metrics.count_error(*error),  # noqa: PLW0108 - it is made below
     )
     metrics = HostMetrics(views.callers)
@@ -239,9 +240,11 @@ def _session_prefix(workers: Workers | None, replica: Replica | None) -> str:
 
 
 def _open_consent(
-    settings: HostSettings, workers: Workers | None, clock: Clock
-) -> SharedConsent | UsedStates:
-    """Remember which confirmations were used: in this process, or in a file that all workers share."""
+    settings: HostSettings, workers: Workers | None, replica: Replica | None, clock: Clock
+) -> ReplicatedConsent | SharedConsent | UsedStates:
+    """Remember which confirmations were used: in this process, in a file of all workers, or in Redis."""
+    if replica is not None:
+        return ReplicatedConsent(replica.redis, clock.now)
     if workers is None:
         return UsedStates()
     return SharedConsent(directories.open_state(settings, "host"), clock.now)

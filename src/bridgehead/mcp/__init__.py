@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from .calls.request_state import UsedStates
     from .combined import combine, restrict
     from .dispatch import Dispatcher
-    from .process import run_to_end, socket_loop, told_to_end
+    from .process import run_to_end, shutdown_signals, socket_loop
     from .tasks.manager import Tasks
     from .tasks.record import TaskRecord
     from .tasks.store import MemoryTaskStore, TaskStore
@@ -100,7 +100,7 @@ _LAZY = {
     "sampling": ".calls.input_requests",
     "socket_loop": ".process",
     "stdio": "",
-    "told_to_end": ".process",
+    "shutdown_signals": ".process",
     "UsedStates": ".calls.request_state",
 }
 """Names that are imported on first use, with their module; the others are modules themselves."""
@@ -191,7 +191,7 @@ __all__ = [
     "run_to_end",
     "sampling",
     "shows_apps",
+    "shutdown_signals",
     "socket_loop",
     "stdio",
-    "told_to_end",
 ]

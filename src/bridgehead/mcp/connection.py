@@ -205,7 +205,7 @@ def _result_of(message: jsonrpc.Message) -> Any:
         raise ToolError("The client's answer could not be read.") from error
 
 
-class Nowhere:
+class NullOutlet:
     """An outlet for a message whose answer is all that there is to say."""
 
     async def send(self, message: bytes) -> None:

@@ -25,9 +25,12 @@ TURN_SECONDS = 0.1
 def end_signals() -> list[signal.Signals]:
     """Return the signals that end this process in good order.
 
-    A terminal that is closed sends SIGHUP. Under `nohup` it is ignored, and stays so; Windows has none.
+    A terminal that is closed sends SIGHUP. Under `nohup` it is ignored, and stays so. Windows has SIGBREAK
+    instead: for Ctrl-Break, and for a console that is closed.
     """
     signals = [signal.SIGTERM, signal.SIGINT]
+    if sys.platform == "win32":
+        signals.append(signal.SIGBREAK)
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signals.append(signal.SIGHUP)
     return signals
@@ -105,7 +108,7 @@ def _end_if_stuck(loop: asyncio.AbstractEventLoop, act: Callable[[], None], with
 
 
 @contextmanager
-def told_to_end(within: float = 5.0) -> Iterator[asyncio.Event]:
+def shutdown_signals(within: float = 5.0) -> Iterator[asyncio.Event]:
     """Give an event that is set when a signal comes that ends a process; see `hear_end`."""
     told = asyncio.Event()
     before = {number: signal.getsignal(number) for number in end_signals()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bridgehead.runtime.directories import DatabaseSettings, StateSettings
+from bridgehead.runtime.directories import DatabaseSettings, ReplicaSettings, StateSettings
 from bridgehead.runtime.logs import LogSettings
 from bridgehead.runtime.settings import (
     BYTES,
@@ -103,7 +103,7 @@ _MS = whole(1, _DAY_MS)
 _MS_OR_NONE = whole(0, _DAY_MS)
 
 
-class MercurySettings(StateSettings, DatabaseSettings, LogSettings):
+class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSettings):
     """Everything that can be set for the mercury bridge."""
 
     api_keys = Setting[tuple[str, ...]](

@@ -1,9 +1,6 @@
 """OAuth: the access tokens of an authorisation server, what they open, and where a client gets one."""
 
-import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,37 +8,11 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bridgehead.host.auth.jwks import AGAIN_SECONDS, FRESH_SECONDS, USABLE_SECONDS, fetch
-from bridgehead.runtime.errors import Unavailable
-from bridgehead.runtime.http import Proxies
-from tests.support.host_authority import AUDIENCE, Authority, authority
+from tests.support.host_authority import AUDIENCE, RealClock, authority, guarded
 from tests.support.host_command import run
-from tests.support.host_server import Clock, Host, bearer, hosting
-from tests.support.tcp import serving
-from tests.support.waiting import until
+from tests.support.host_server import bearer, hosting
 
 pytestmark = pytest.mark.filterwarnings("ignore::jwt.warnings.InsecureKeyLengthWarning")
-
-
-class RealClock(Clock):
-    """A clock that a test moves, from the time of day that tokens are signed with."""
-
-    def now(self) -> float:
-        return time.time() + self.ahead
-
-
-@asynccontextmanager
-async def guarded(
-    folder: Path, clock: Clock | None = None, **settings: str
-) -> AsyncIterator[tuple[Host, Authority]]:
-    async with authority() as one:
-        environment = {
-            "BRIDGEHEAD_OAUTH_ISSUER": one.issuer,
-            "BRIDGEHEAD_OAUTH_AUDIENCE": AUDIENCE,
-            **settings,
-        }
-        async with hosting(folder, environment, clock=clock or RealClock()) as host:
-            yield host, one
 
 
 async def test_a_good_token_is_let_in_under_the_name_of_its_subject(tmp_path: Path) -> None:
@@ -216,24 +187,6 @@ async def test_a_token_for_the_address_of_one_bridge_opens_that_one(
         assert found == [alpha, beta]
 
 
-async def test_an_issuer_that_hangs_delays_nobody_whose_key_is_known(tmp_path: Path) -> None:
-    clock = RealClock()
-    async with guarded(tmp_path, clock) as (host, issuer):
-        far_off = time.time() + 10 * USABLE_SECONDS
-        assert (await host.try_call("/mcp", "alpha_echo", bearer(issuer.token(exp=far_off)))).status == 200
-        issuer.hangs = True
-        clock.ahead += FRESH_SECONDS + 1
-
-        asked = len(issuer.asked)
-        for number in range(3):
-            token = issuer.token(exp=far_off, jti=str(number))
-            assert (await host.try_call("/mcp", "alpha_echo", bearer(token))).status == 200
-        assert not host.logged("the keys could not be fetched")  # nobody waited for that
-        issuer.hangs = False
-
-        await until(lambda: "/realm/keys" in issuer.asked[asked:])  # refreshed beside
-
-
 @pytest.mark.parametrize("algorithm", ["RS256", "PS256", "RS512"])
 @pytest.mark.parametrize("header", [{}, None])
 async def test_a_key_is_found_without_its_id_or_algorithm_where_only_one_fits(
@@ -301,80 +254,6 @@ async def test_without_a_public_address_the_clients_own_is_named(tmp_path: Path)
 async def test_without_oauth_there_is_no_metadata(tmp_path: Path) -> None:
     async with hosting(tmp_path) as host:
         assert (await host.get("/.well-known/oauth-protected-resource")).status == 404
-
-
-async def test_a_new_key_is_fetched_but_not_for_every_unknown_one(tmp_path: Path) -> None:
-    clock = RealClock()
-    async with guarded(tmp_path, clock) as (host, issuer):
-        assert (await host.try_call("/mcp", "alpha_echo", bearer(issuer.token()))).status == 200
-        issuer.add_key("second", "ec")
-        clock.ahead += AGAIN_SECONDS
-        assert (await host.try_call("/mcp", "alpha_echo", bearer(issuer.token(key="second")))).status == 200
-
-        stranger = issuer.forget_key("first")
-        fetched = len(issuer.asked)
-        for number in range(5):
-            token = issuer.token(key=f"unknown{number}", signer=stranger)
-            assert (await host.try_call("/mcp", "alpha_echo", bearer(token))).status == 401
-        assert len(issuer.asked) == fetched
-
-
-async def test_an_issuer_that_is_away_for_a_while_locks_nobody_out(tmp_path: Path) -> None:
-    clock = RealClock()
-    async with guarded(tmp_path, clock) as (host, issuer):
-        far_off = time.time() + 10 * USABLE_SECONDS
-        assert (await host.try_call("/mcp", "alpha_echo", bearer(issuer.token(exp=far_off)))).status == 200
-        issuer.is_there = False
-
-        clock.ahead += FRESH_SECONDS + 1
-        later = issuer.token(exp=far_off, jti="later")
-        assert (await host.try_call("/mcp", "alpha_echo", bearer(later))).status == 200
-        clock.ahead += USABLE_SECONDS
-        latest = issuer.token(exp=far_off, jti="latest")
-        response = await host.try_call("/mcp", "alpha_echo", bearer(latest))
-
-        assert "keys cannot be fetched" in await host.refused(response, 503)
-        assert host.logged("the keys could not be fetched")
-
-
-async def test_metadata_of_another_issuer_are_not_believed(tmp_path: Path) -> None:
-    async with authority() as issuer:
-        settings = {
-            "BRIDGEHEAD_OAUTH_ISSUER": f"http://localhost:{issuer.port}/realm",
-            "BRIDGEHEAD_OAUTH_AUDIENCE": AUDIENCE,
-        }
-        async with hosting(tmp_path, settings, clock=RealClock()) as host:
-            response = await host.try_call("/mcp", "alpha_echo", bearer(issuer.token()))
-            assert response.status == 503
-            assert "/realm/keys" not in issuer.asked
-
-
-async def test_keys_are_never_read_from_a_file_of_the_host_nor_where_an_issuer_sends_one_to(
-    tmp_path: Path,
-) -> None:
-    here = tmp_path / "keys.json"
-    here.write_text("{}")
-    with pytest.raises(Unavailable, match="not a web address"):
-        await fetch(here.as_uri(), Proxies())
-
-    async def moved(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:9/\r\ncontent-length: 0\r\n\r\n")
-
-    async with serving(moved) as port:
-        with pytest.raises(Unavailable, match="302"):
-            await fetch(f"http://127.0.0.1:{port}/keys", Proxies())
-
-
-async def test_an_issuer_that_cannot_be_reached_is_said_so(tmp_path: Path) -> None:
-    async with authority() as issuer:
-        token = issuer.token()
-    settings = {"BRIDGEHEAD_OAUTH_ISSUER": issuer.issuer, "BRIDGEHEAD_OAUTH_AUDIENCE": AUDIENCE}
-    async with hosting(tmp_path, settings, clock=RealClock()) as host:
-        response = await host.try_call("/mcp", "alpha_echo", bearer(token))
-        assert "keys cannot be fetched" in await host.refused(response, 503)
-        (line,) = host.logged("the keys could not be fetched")
-        assert "cannot be fetched" in line["problem"]
 
 
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:

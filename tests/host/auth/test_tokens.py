@@ -5,17 +5,13 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
 
-import msgspec
 import pytest
 from filelock import FileLock
-from msgspec import Meta, Struct
 
 from bridgehead.host.auth import tokens as module
 from bridgehead.host.auth.grants import EVERYTHING, Grant
 from bridgehead.host.auth.tokens import (
-    NO_BRIDGE,
     FileTokens,
     Token,
     TokenFile,
@@ -392,60 +388,3 @@ def test_entries_are_written_without_what_is_the_default(file: TokenFile) -> Non
     assert sorted(entry) == ["created", "hash", "id", "name"]
     assert entry["created"] == NOW
     assert isinstance(file.read().tokens[0], Token)
-
-
-class TokenOf01(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """An entry as version 0.1 declares and reads it (revision 1941f07)."""
-
-    id: str
-    name: str
-    hash: str
-    created: float
-    bridges: tuple[str, ...] = ()
-    read_only: bool = False
-    metrics: bool = False
-    per_minute: Annotated[int, Meta(ge=0)] = 0
-    expires: float | None = None
-
-
-class FileOf01(Struct, frozen=True, forbid_unknown_fields=True):
-    tokens: tuple[TokenOf01, ...] = ()
-    version: Annotated[int, Meta(ge=1, le=1)] = 1
-
-
-def test_version_0_1_reads_a_file_with_every_right_of_this_version(tmp_path: Path) -> None:
-    file = TokenFile(tmp_path / "tokens.json")
-    file.add(create_token("all", 0.0)[0])
-    file.add(create_token("spender", 0.0, read_only=True, may_spend=True)[0])
-    file.add(create_token("one", 0.0, bridges=("aoc",), may_spend=True, events=True)[0])
-    file.add(create_token("watcher", 0.0, bridges=(NO_BRIDGE,), events=True)[0])
-
-    read = msgspec.json.decode(file.path.read_bytes(), type=FileOf01)
-
-    opened = {token.name: set(token.bridges or ("*",)) - {"none"} for token in read.tokens}
-    assert {name: {one for one in bridges if ":" not in one} for name, bridges in opened.items()} == {
-        "all": {"*"},
-        "spender": {"*"},
-        "one": {"aoc"},
-        "watcher": set(),
-    }
-    ours = {token.name: token for token in file.read().tokens}
-    assert (ours["spender"].may_spend, ours["spender"].bridges) == (True, ())
-    assert (ours["one"].may_spend, ours["one"].events, ours["one"].bridges) == (True, True, ("aoc",))
-    assert not ours["watcher"].grant().may_read("aoc")
-
-
-def test_a_right_that_this_version_does_not_know_opens_nothing(tmp_path: Path) -> None:
-    file = TokenFile(tmp_path / "tokens.json")
-    file.add(create_token("later", 0.0, bridges=("aoc", "right:fly"))[0])
-    file.add(create_token("only", 0.0, bridges=("right:fly",))[0])
-    later, only = (token.grant() for token in file.read().tokens)
-
-    assert later.full == {"aoc"}
-    assert (only.full, only.reading, only.metrics, only.may_spend, only.events) == (
-        frozenset(),
-        frozenset(),
-        False,
-        False,
-        False,
-    )

@@ -236,3 +236,15 @@ async def test_readiness_tells_how_redis_is_and_does_not_fail_for_it(tmp_path: P
         server.start()
         await asyncio.to_thread(host.wait_for, "redis is there")
         assert (await (await dial(host.port).request("GET", "/readyz")).json())["status"] == "ready"
+
+
+async def test_a_confirmation_counts_once_over_all_replicas(
+    tmp_path: Path, dial: Dial, redis_server: RedisServer
+) -> None:
+    shared = {**sharing(redis_server), "BRIDGEHEAD_BRIDGES": "slow"}
+    with replicas(tmp_path, {}, {}, **shared) as hosts:
+        one, other = (dial(host.port) for host in hosts)
+        state = (await post(one, asking()))["result"]["requestState"]
+
+        assert "Ada" in str(await post(other, asking(state)))
+        assert "answered already" in (await post(one, asking(state)))["error"]["message"]

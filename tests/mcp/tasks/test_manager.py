@@ -1,6 +1,7 @@
 """The tasks of a process: what becomes of them when it ends, its store fails, or others ask for them."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -28,8 +29,10 @@ class SharedStore(MemoryTaskStore):
         await super().open(limits, hearer)
         self.hearers.append(hearer)
 
-    async def close(self) -> None:
-        """Stay: another process may still read it."""
+    async def close(self, left: Sequence[TaskRecord] = ()) -> None:
+        """Keep what is left: another process may still read it."""
+        for record in left:
+            await super().write(record)
 
     async def write(self, record: TaskRecord) -> bool:
         is_kept = await super().write(record)
@@ -55,18 +58,19 @@ class Processes:
             await tasks.stop()
 
 
-async def test_tasks_that_still_run_when_the_server_ends_are_stopped_and_read_as_interrupted() -> None:
+async def test_work_that_still_runs_when_the_server_ends_is_stopped() -> None:
     workshop, store = Workshop(), SharedStore()
     processes = Processes(workshop, store)
     here, there = processes.clients
-    task_id = await here.make("work")
-    await until(lambda: workshop.begun)
+    task_ids = [await here.make("work") for _ in range(3)]
+    await until(lambda: workshop.begun == 3)
     await processes.tasks[0].stop()
-    task = await there.get(task_id)
-
-    assert (task["status"], task["error"]["message"]) == ("failed", INTERRUPTED)
-    assert workshop.stopped == 1
+    tasks = [await there.get(task_id) for task_id in task_ids]
     await processes.stop()
+
+    assert workshop.stopped == 3
+    assert {(task["status"], task["error"]["message"]) for task in tasks} == {("failed", INTERRUPTED)}
+    assert store.written == []  # in one step, however many there are
 
 
 async def test_any_process_answers_for_a_task_of_another() -> None:

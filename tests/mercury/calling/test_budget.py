@@ -21,6 +21,7 @@ from tests.mercury.calling.clock import DAY, GivenClock
 from tests.mercury.calling.test_usage_store import open_store, rows
 from tests.mercury.process import BridgeProcess, bridge_process
 from tests.support.checked import connect
+from tests.support.redis_server import RedisServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -327,3 +328,28 @@ async def test_a_new_day_tells_anew(tmp_path: Path) -> None:
     events.feed.leave(listener)
 
     assert [event.type for event in await listener.take(99)] == ["budget.threshold"] * 2
+
+
+async def test_two_replicas_of_the_bridge_have_one_budget(
+    api: Simulator, tmp_path: Path, redis_server: RedisServer
+) -> None:
+    shared = {
+        "MERCURY_BUDGET_USD": "0.001",
+        "CACHE_ENABLED": "false",
+        "BRIDGEHEAD_REDIS_URL": redis_server.url,
+        "BRIDGEHEAD_REDIS_SECONDS": "5",
+    }
+    message = [{"role": "user", "content": "Of money, in 8 words"}]
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+    async with (
+        bridge_process(api.url, tmp_path / "one", **shared) as one,
+        bridge_process(api.url, tmp_path / "other", **shared) as other,
+    ):
+        first = await one.call(CHAT, {"messages": message, "max_tokens": 20})
+        cost = first["structuredContent"]["metadata"]["cost_usd"]
+        refused = await other.error(CHAT, {"messages": message, "max_tokens": 1333})
+        spent = (await other.call("mercury_usage"))["structuredContent"]["budget"]
+
+    assert refused["code"] == "BUDGET_EXCEEDED"
+    assert spent["committed_usd"] == pytest.approx(cost, abs=2e-6), "what the other one spent"

@@ -198,6 +198,21 @@ async def test_a_process_has_one_connection_for_all_who_ask(redis_server: RedisS
     assert open_redis(settings) is not first
 
 
+async def test_it_closes_whatever_is_under_way(redis_server: RedisServer) -> None:
+    for turns in range(40):
+        redis = Redis(redis_server.url, PATIENCE)
+        await redis.start()
+        redis.notices.subscribe("news", lambda _: None)
+        asked = [redis.call("PING") for _ in range(turns % 3)]
+        for _ in range(turns % 5):
+            await asyncio.sleep(0)
+
+        async with asyncio.timeout(PATIENCE):
+            await redis.close()
+        await asyncio.gather(*asked, return_exceptions=True)
+        assert all(answer.done() for answer in asked)
+
+
 def test_nothing_is_opened_where_nothing_is_set() -> None:
     assert open_redis(ReplicaSettings({})) is None
 

@@ -61,7 +61,7 @@ async def test_a_replica_hears_of_the_tasks_that_it_watches(redis_server: RedisS
         task_id = await here.make("work")
         seen: list[str] = []
         tasks = there.dispatcher.tasks
-        assert await tasks.watch(task_id, "workshop\n", lambda record: seen.append(record.status))
+        assert await tasks.watch(task_id, "workshop\n\n", lambda record: seen.append(record.status))
         workshop.open.set()
         await until(lambda: seen[-1] == "completed")
 

@@ -66,17 +66,28 @@ class _Page(Struct):
 
 def take_run(groups: dict[Group, Runs], entry: NewEntry) -> Recorded:
     """Count a record that has been stored among the runs of its day."""
-    runs = groups.setdefault(entry.group, Runs([]))
+    group = entry.group
+    runs = groups.get(group)
+    if runs is None:
+        runs = groups[group] = Runs([])
     runs.add(entry.time, is_claimed=entry.source in {None, CLAIMED})
-    return describe_run(groups, entry)
+    return _describe(groups, entry, group, runs)
 
 
 def describe_run(groups: dict[Group, Runs], entry: NewEntry) -> Recorded:
     """Tell what the runs of a day come to, with a record that counts among them."""
-    runs = groups.get(entry.group) or Runs([entry.time])  # taken back meanwhile, it counts for itself
-    other = groups.get(entry.group._replace(phase=3 - entry.phase), Runs([]))
-    average = (runs.total + other.total) // (len(runs.ordered) + len(other.ordered))
-    return Recorded(entry, figures([runs]), average)
+    group = entry.group
+    runs = groups.get(group) or Runs([entry.time])  # taken back meanwhile, it counts for itself
+    return _describe(groups, entry, group, runs)
+
+
+def _describe(groups: dict[Group, Runs], entry: NewEntry, group: Group, runs: Runs) -> Recorded:
+    # For every record: nothing is made that is not told.
+    total, n = runs.total, len(runs.ordered)
+    other = groups.get(Group(group.llm, 3 - group.phase, group.measure))
+    if other is not None:
+        total, n = total + other.total, n + len(other.ordered)
+    return Recorded(entry, figures((runs,)), total // n)
 
 
 class DayFile:
@@ -247,7 +258,7 @@ class DayFile:
         view = memoryview(data)
         while view:
             view = view[os.write(descriptor, view) :]
-        os.fsync(descriptor)
+        durable.flush(descriptor)
 
     def _fold(self) -> None:
         """Write the journal's entries into the file, then remove the journal.

@@ -7,6 +7,7 @@ writes. What a record was made with beyond the contract stands in keys of its ow
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -92,4 +93,9 @@ class NewEntry(Struct, frozen=True):
 def format_timestamp(seconds: float) -> str:
     """Write a moment as ISO 8601 in UTC, with milliseconds."""
     whole, thousandths = divmod(int(seconds * 1000), 1000)
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(whole))}.{thousandths:03}Z"
+    return f"{_format_second(whole)}.{thousandths:03}Z"
+
+
+@lru_cache(maxsize=4)  # many records come within one second
+def _format_second(whole: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole))

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from bridgehead.mcp import run_to_end, socket_loop, told_to_end
+from bridgehead.mcp import run_to_end, shutdown_signals, socket_loop
 from bridgehead.mcp.http.message import Handler
 from bridgehead.mcp.http.server import Server
 from bridgehead.runtime import logs
@@ -90,7 +90,7 @@ async def _serve(
     job: Job, place: WorkerPlace | None, app: HostApplication, certificate: tls.Certificate | None
 ) -> None:
     # Before anything is opened or logged: whoever reads the first line may end the process right then.
-    with told_to_end(job.settings.shutdown_seconds) as told:
+    with shutdown_signals(job.settings.shutdown_seconds) as told:
         _hear_other_signals(app)  # after those that end it, of which SIGHUP is one elsewhere
         await _serve_until(told, job, place, app, certificate)
 

@@ -14,7 +14,7 @@ from msgspec import UNSET
 
 from .. import jsonrpc
 from ..batches import take_batch
-from ..connection import Connection, Nowhere, overload
+from ..connection import Connection, NullOutlet, overload
 from ..dispatch import Dispatcher
 from ..errors import ProtocolError
 from ..methods.request import read
@@ -190,7 +190,7 @@ class Endpoint:
         else:
             session = self.sessions.find(request)
         if message.method is UNSET or message.id is UNSET:
-            self._dispatcher.take(message, session.connection, Nowhere())
+            self._dispatcher.take(message, session.connection, NullOutlet())
             return ACCEPTED
         return self._serve_in_session(request, session, message, headers)
 

@@ -17,7 +17,7 @@ from msgspec import UNSET
 from .. import jsonrpc
 from ..bridge import Bridge
 from ..calls.multi_round import Keys
-from ..connection import Connection, Nowhere
+from ..connection import Connection, NullOutlet
 from ..dispatch import Dispatcher
 from ..limits import Limits
 from ..process import LoopFactory, end_signals, run_to_end
@@ -46,7 +46,7 @@ def run(
     connection = Connection(dispatcher.limits)
     received = _read_first(incoming, ending)
     if received is not None:
-        received = _answer_first(received, outgoing, lambda m: dispatcher.take(m, connection, Nowhere()))
+        received = _answer_first(received, outgoing, lambda m: dispatcher.take(m, connection, NullOutlet()))
 
     from .server import serve  # which brings asyncio
 

@@ -326,18 +326,18 @@ class Tasks:
         return store
 
     async def stop(self) -> None:
-        """End every task that runs here, as interrupted, and close the store."""
+        """Stop all work, and close the store, which keeps what still ran here as interrupted in one step."""
         if self._opening is None:
             return
-        for run in tuple(self._running.values()):
-            if run.record is not None:
-                self._hold(self._finish(run, run.record.interrupt(self._clock())))
+        now = self._clock()
+        running = [run for run in self._running.values() if run.close()]
+        interrupted = [run.record.interrupt(now) for run in running if run.record is not None]
         left = {*self._saving.values(), *self._following}
         if left:
             await asyncio.wait(left, timeout=_STOP_SECONDS)
         for task in left:
             task.cancel()
-        await (await self._open()).close()
+        await (await self._open()).close(interrupted)
 
 
 async def _end_work(work: asyncio.Task[Any]) -> None:

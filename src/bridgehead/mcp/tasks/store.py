@@ -8,7 +8,7 @@ that watch one. A store that outlives its process gives a task of a process that
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from typing import Protocol
 
@@ -32,8 +32,8 @@ class TaskStore(Protocol):
     async def open(self, limits: Limits, hearer: TaskHearer) -> None:
         """Begin; called once, before anything else. The tasks created here are run by this process."""
 
-    async def close(self) -> None:
-        """End. What this process still runs reads as interrupted from now on, where it can be read at all."""
+    async def close(self, left: Sequence[TaskRecord] = ()) -> None:
+        """End. `left` are the tasks that this process still ran, interrupted: kept where others can read."""
 
     async def create(self, record: TaskRecord) -> None:
         """Keep a new task, so that `read` finds it in every process. Raises `TooManyTasks`."""
@@ -75,7 +75,7 @@ class MemoryTaskStore:
         """Begin."""
         self._limits = limits
 
-    async def close(self) -> None:
+    async def close(self, left: Sequence[TaskRecord] = ()) -> None:
         """Forget everything."""
         self._records.clear()
         self._by_caller.clear()

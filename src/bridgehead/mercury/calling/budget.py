@@ -16,9 +16,11 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bridgehead.runtime import events
 from bridgehead.runtime.errors import StorageError
+from bridgehead.runtime.stores.ledger import EVERYBODY, Counter, SharedLedger
 from bridgehead.runtime.timing import Clock
 
 from ..errors import MercuryError
@@ -85,6 +87,8 @@ class Reservation(Struct, frozen=True):
     amount: float
     day: str
     client: str
+    name: str = ""
+    """What the shared ledger knows it by."""
 
 
 class Spending(Struct, frozen=True):
@@ -110,8 +114,12 @@ class OverBudget(Refusal):
 class Budget:
     """All budgets there are."""
 
-    def __init__(self, store: UsageStore, clock: Clock, limits: BudgetLimits) -> None:
+    def __init__(
+        self, store: UsageStore, clock: Clock, limits: BudgetLimits, shared: SharedLedger | None = None
+    ) -> None:
         self._store = store
+        self._shared = shared
+        """What counts in the place of the file, where there are other replicas."""
         store.add_source(self)
         self._clock = clock
         self._limits = limits
@@ -152,6 +160,8 @@ class Budget:
             message = "There is a budget, and the price of this model is not known."
             raise MercuryError("PRICE_UNKNOWN", message)
         reservation = Reservation(amount, self._store.today, client)
+        if self._shared is not None:
+            return await self._reserve_shared(self._shared, reservation, caps)
         writing = self._store.submit(partial(_reserve, reservation=reservation, caps=caps))
         try:
             self._note(reservation.day, await asyncio.shield(writing))
@@ -163,9 +173,25 @@ class Budget:
             raise
         return reservation
 
+    async def _reserve_shared(
+        self, ledger: SharedLedger, reservation: Reservation, caps: list[Cap]
+    ) -> Reservation:
+        by_counter = {_counter(cap, reservation.day): cap for cap in caps}
+        limits = {counter: cap.limit for counter, cap in by_counter.items()}
+        name, found = await ledger.reserve(reservation.day, reservation.client, reservation.amount, limits)
+        if found.exceeded is not None:
+            spending = Spending(by_counter[found.exceeded], found.dollars[found.exceeded])
+            self._tell(reservation.day, spending, REFUSED)
+            raise self._exceeded(reservation.amount, spending)
+        self._note(reservation.day, [Spending(cap, found.dollars[c]) for c, cap in by_counter.items()])
+        return replace(reservation, name=name)
+
     def settle(self, reservation: Reservation | None, spent: float | None) -> None:
         """Put what a request cost in the place of what was committed; None keeps it: nobody can know."""
         if reservation is None or spent is None:
+            return
+        if self._shared is not None:
+            self._shared.settle(reservation.name, reservation.day, reservation.client, spent)
             return
         key = (reservation.day, reservation.client)
         self._corrections[key] = self._corrections.get(key, 0.0) + spent - reservation.amount
@@ -180,7 +206,11 @@ class Budget:
         today, caps = self._store.today, self.caps(client)
         if not caps:
             return today, []
-        found = await self._store.submit(partial(_spending, today=today, caps=caps))
+        if self._shared is not None:
+            committed = await self._shared.look(today, client)
+            found = [Spending(cap, committed.dollars[_counter(cap, today)]) for cap in caps]
+        else:
+            found = await self._store.submit(partial(_spending, today=today, caps=caps))
         self._note(today, found)
         return today, found
 
@@ -242,6 +272,10 @@ class Budget:
             next_step=f"Ask for less (smaller max_tokens, a cheaper model), raise {cap.setting}, or wait for "
             f"the next UTC {'month' if cap.is_monthly else 'day'}.",
         )
+
+
+def _counter(cap: Cap, day: str) -> Counter:
+    return Counter(day[:7] if cap.is_monthly else day, cap.client or EVERYBODY)
 
 
 def _reserve(connection: sqlite3.Connection, reservation: Reservation, caps: list[Cap]) -> list[Spending]:

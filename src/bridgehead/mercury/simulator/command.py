@@ -8,7 +8,7 @@ import sys
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Mapping
 
-from bridgehead.mcp import socket_loop, told_to_end
+from bridgehead.mcp import shutdown_signals, socket_loop
 from bridgehead.runtime.command_line import Parser
 
 from .faults import NAMED, Fault, Faults
@@ -81,7 +81,7 @@ async def _serve(options: Namespace) -> None:
         keys=options.key,
         chunk_delay=options.delay_ms / 1000,
     )
-    with told_to_end() as ended:
+    with shutdown_signals() as ended:
         async with simulator:
             key = options.key[0] if options.key else EXAMPLE_KEY
             sys.stdout.write(_WELCOME.format(url=simulator.url, origin=simulator.origin, key=key))

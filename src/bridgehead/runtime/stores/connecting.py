@@ -7,7 +7,7 @@ server; Sentinels are asked without one.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Collection
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -35,6 +35,7 @@ T = TypeVar("T")
 CONNECT_SECONDS = 1.0
 """How long a connection may take that nobody waits for."""
 _SENTINEL_PORT = 26379
+_CANCEL_SECONDS = 0.1
 _STANDSTILL = 0.25
 """A timer that is late by this share of its time was held up by this machine, not by Redis."""
 UNUSABLE = {
@@ -149,7 +150,7 @@ async def run_within(seconds: float, work: Awaitable[T]) -> T:
     have been waiting in the socket, unread, when a timer that is late fires.
     """
     loop = asyncio.get_running_loop()
-    task = asyncio.current_task()
+    task: Any = asyncio.current_task()
     is_over = False
     timer: asyncio.TimerHandle
 
@@ -161,16 +162,32 @@ async def run_within(seconds: float, work: Awaitable[T]) -> T:
         nonlocal is_over
         if monotonic() - due > seconds * _STANDSTILL:
             begin()
-        elif task is not None:
+        else:
             is_over = True
             task.cancel()
 
     begin()
     try:
-        return await work
+        done = await work
     except asyncio.CancelledError:
-        if not is_over or task is None or task.uncancel() > 0:
+        if not is_over or task.uncancel() > 0:
             raise
         raise TimeoutError from None
+    else:
+        if is_over:  # the answer came in the same turn, and `wait_for` preferred it
+            task.uncancel()
+        return done
     finally:
         timer.cancel()
+
+
+async def end_tasks(tasks: Collection[asyncio.Task[Any]]) -> None:
+    """Cancel tasks and wait for their end, as often as it takes.
+
+    Up to Python 3.11, `asyncio.wait_for`, which redis-py uses, forgets a cancellation that comes in the turn
+    in which what it waits for is done.
+    """
+    while left := [task for task in tasks if not task.done()]:
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left, timeout=_CANCEL_SECONDS)

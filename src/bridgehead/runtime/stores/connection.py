@@ -193,6 +193,9 @@ class Line:
         if isinstance(failure, asyncpg.QueryCanceledError | asyncpg.LockNotAvailableError):
             self.outcomes["timeout"] += 1
             return TimedOut(f"The database took too long: {failure}.", next_step="Try again later.")
+        if isinstance(failure, asyncpg.ReadOnlySQLTransactionError):  # nothing was stored, that is sure
+            self.lose("it takes no writes")
+            return self._unavailable()
         if _ends_connection(failure):
             if connection is not None and connection is self._connection:
                 self.lose(describe(failure))
@@ -215,7 +218,7 @@ class Line:
 
 
 def _ends_connection(failure: Exception) -> bool:
-    """Tell whether a connection is of no more use: it is gone, or its server takes no writes."""
+    """Tell whether a connection is of no more use."""
     import asyncpg
 
     return isinstance(
@@ -224,7 +227,6 @@ def _ends_connection(failure: Exception) -> bool:
         | asyncpg.PostgresConnectionError
         | asyncpg.InterfaceError
         | asyncpg.InternalClientError
-        | asyncpg.ReadOnlySQLTransactionError
         | asyncpg.AdminShutdownError
         | asyncpg.CrashShutdownError
         | asyncpg.CannotConnectNowError,

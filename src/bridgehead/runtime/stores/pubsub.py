@@ -18,7 +18,7 @@ from redis.exceptions import RedisError
 
 from .. import logs
 from ..timing import Backoff
-from .connecting import CONNECT_SECONDS, run_within
+from .connecting import CONNECT_SECONDS, end_tasks, run_within
 
 if TYPE_CHECKING:
     from redis.asyncio.client import PubSub
@@ -60,10 +60,7 @@ class Notices:
     async def stop(self) -> None:
         """Listen no longer."""
         tasks = [*self._changing, *([] if self._task is None else [self._task])]
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await end_tasks(tasks)
 
     def subscribe(
         self, channel: str, hear: Callable[[bytes], None], missed: Callable[[], None] = lambda: None

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from time import monotonic
@@ -27,7 +28,16 @@ from .. import logs
 from ..settings import hide_credentials
 from ..timing import Backoff
 from . import Script, StoreError, StoreUnavailable
-from .connecting import CONNECT_SECONDS, close_pool, describe, is_unusable, open_pool, reason_of, run_within
+from .connecting import (
+    CONNECT_SECONDS,
+    close_pool,
+    describe,
+    end_tasks,
+    is_unusable,
+    open_pool,
+    reason_of,
+    run_within,
+)
 from .pubsub import Notices
 
 if TYPE_CHECKING:
@@ -44,6 +54,7 @@ MOST_WAITING = 10_000
 """Commands that may wait for a pipeline."""
 MOST_AT_ONCE = 1000
 """Commands of one pipeline."""
+_RUN_ID = re.compile(rb"run_id:(\w+)")
 _PROBE = ("SET", f"{PREFIX}probe", "1", "PX", "10000")
 
 log = logs.logger("stores.redis")
@@ -53,6 +64,7 @@ class _Command(Struct, eq=False):
     words: Sequence[Any]
     answer: asyncio.Future[Any]
     script: Script | None = None
+    with_run_id: bool = False
 
 
 class Redis:
@@ -63,6 +75,8 @@ class Redis:
         self.problem = "It has not been connected to yet."
         """Why commands fail right now; nothing while they do not."""
         self._up_since = 0.0
+        self._run_id = b""
+        """What tells this run of the server from another, or from that of the server that took its place."""
         self.failures: Counter[str] = Counter()
         """How often the connection was lost, by reason."""
         self.commands = 0
@@ -97,8 +111,7 @@ class Redis:
             return
         if _shared.get(self.url) is self:
             del _shared[self.url]
-        self._task.cancel()
-        await asyncio.wait([self._task])
+        await end_tasks([self._task])
         await self.notices.stop()
         self.problem = "The server is ending."
         self._fail_waiting(self.problem)
@@ -121,9 +134,16 @@ class Redis:
         """Send a command with the next pipeline; what comes raises StoreUnavailable or StoreError."""
         return self._enqueue(words, None)
 
-    def run(self, script: Script, keys: Sequence[str], arguments: Sequence[Any] = ()) -> asyncio.Future[Any]:
-        """Run a script with the next pipeline."""
-        return self._enqueue(("EVALSHA", script.digest, len(keys), *keys, *arguments), script)
+    def run(
+        self, script: Script, keys: Sequence[str], arguments: Sequence[Any] = (), *, with_run_id: bool = False
+    ) -> asyncio.Future[Any]:
+        """Run a script with the next pipeline.
+
+        Where it is to notice that the server was restarted or replaced, it gets the id of the server's run as
+        its last argument: that of the server which runs it, also where a pipeline is sent once more.
+        """
+        words = ("EVALSHA", script.digest, len(keys), *keys, *arguments)
+        return self._enqueue(words, script, with_run_id=with_run_id)
 
     def tell(self, *words: Any) -> None:
         """Send a command whose answer nobody waits for, and whose failure nobody has to know."""
@@ -133,7 +153,9 @@ class Redis:
         """Tell everybody who listens to a channel, ourselves too."""
         self.tell("PUBLISH", PREFIX + channel, message)
 
-    def _enqueue(self, words: Sequence[Any], script: Script | None) -> asyncio.Future[Any]:
+    def _enqueue(
+        self, words: Sequence[Any], script: Script | None, *, with_run_id: bool = False
+    ) -> asyncio.Future[Any]:
         answer = asyncio.get_running_loop().create_future()
         problem = self.problem
         if not problem and len(self._waiting) >= MOST_WAITING:
@@ -142,7 +164,7 @@ class Redis:
             answer.set_exception(StoreUnavailable(f"Redis cannot be used: {problem}"))
             answer.exception()  # whoever does not wait for it need not hear of it
             return answer
-        self._waiting.append(_Command(words, answer, script))
+        self._waiting.append(_Command(words, answer, script, with_run_id))
         if self._woken is not None:
             _settle(self._woken)
         return answer
@@ -190,18 +212,20 @@ class Redis:
 
     async def _exchange(self, batch: list[_Command]) -> None:
         """Send a pipeline and hand out the answers; once more where the connection had been closed."""
-        words = [command.words for command in batch]
         try:
-            answers = await self._send(words)
+            answers = await self._send(self._words_of(batch))
         except (OSError, Disconnected):
             await self._reconnect()
-            answers = await self._send(words)
+            answers = await self._send(self._words_of(batch))
         self.pipelines += 1
         self.commands += len(batch)
         faults = [self._hand_out(command, answer) for command, answer in zip(batch, answers, strict=True)]
         for fault in faults:
             if fault is not None:
                 raise fault
+
+    def _words_of(self, batch: list[_Command]) -> list[Sequence[Any]]:
+        return [(*command.words, self._run_id) if command.with_run_id else command.words for command in batch]
 
     def _hand_out(self, command: _Command, answer: Any) -> Exception | None:
         """Give a command its answer; return what takes the connection down."""
@@ -212,7 +236,7 @@ class Redis:
             return None
         if command.script is not None and isinstance(answer, NoScriptError):
             words = ("EVAL", command.script.text, *command.words[2:])
-            self._waiting.insert(0, _Command(words, command.answer))
+            self._waiting.insert(0, _Command(words, command.answer, None, command.with_run_id))
             return None
         if is_unusable(answer):
             _fail([command], f"Redis cannot be used: {describe(answer, self._seconds)}")
@@ -239,9 +263,11 @@ class Redis:
         await self._disconnect()
         self._connection = self._pool.make_connection()
         await self._connection.connect()
-        (answer,) = await self._send([_PROBE])
+        answer, about = await self._send([_PROBE, ("INFO", "server")])
         if isinstance(answer, Exception):
             raise answer
+        found = None if isinstance(about, Exception) else _RUN_ID.search(about)
+        self._run_id = b"" if found is None else found[1]
 
     async def _disconnect(self) -> None:
         connection, self._connection = self._connection, None

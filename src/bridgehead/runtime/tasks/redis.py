@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -142,12 +142,13 @@ class RedisTaskStore:
         self._say()
         self._beating = asyncio.create_task(self._beat())
 
-    async def close(self) -> None:
+    async def close(self, left: Sequence[TaskRecord] = ()) -> None:
         """Listen no longer; from now on this process is gone for all others."""
         for leave in self._leave:
             leave()
         if self._beating is not None:
             self._beating.cancel()
+        await asyncio.gather(*(self.write(record) for record in left), return_exceptions=True)
         with suppress(StoreUnavailable):
             await self._redis.call("DEL", f"{_PREFIX}alive:{self._runner}", f"{_PREFIX}inbox:{self._runner}")
         await self._redis.close()

@@ -11,7 +11,7 @@ import asyncio
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -84,8 +84,8 @@ class SqliteTaskStore:
         self._limits, self._hearer = limits, hearer
         await self._do(self._open_file)
 
-    async def close(self) -> None:
-        """Close the file; from now on this process is gone for all others."""
+    async def close(self, left: Sequence[TaskRecord] = ()) -> None:
+        """Close the file; from now on this process is gone for all others, and its tasks are interrupted."""
         self._is_closed = True
         if self._looking is not None:
             self._looking.cancel()
@@ -169,11 +169,9 @@ class SqliteTaskStore:
                 self._interrupt_all(path.stem)
 
     def _close_file(self) -> None:
-        with transaction(self._connection):
-            self._connection.execute("DELETE FROM messages WHERE runner = ?", (self._runner,))
-        self._connection.close()
         self._lock.release()
-        self._lock_path(self._runner).unlink(missing_ok=True)
+        self._interrupt_all(self._runner)
+        self._connection.close()
 
     def _lock_path(self, runner: str) -> Path:
         return self._locks / f"{runner}.lock"

@@ -12,7 +12,7 @@ from collections.abc import Container
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ...process import told_to_end
+from ...process import shutdown_signals
 from .connections import Connections, OnReject, log_rejection
 from .protocol import Http1Protocol
 from .tls import TlsListener
@@ -97,7 +97,7 @@ class Server:
 async def serve(app: Application, listening: socket.socket, **options: Any) -> None:
     """Serve an application on a socket, until a signal ends it; the options are those of `Server`."""
     server = Server(app, **options)
-    with told_to_end(server.shutdown_seconds) as told:
+    with shutdown_signals(server.shutdown_seconds) as told:
         await app.start()
         await server.start(listening)
         await told.wait()

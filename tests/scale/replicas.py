@@ -1,5 +1,6 @@
 """Several replicas behind HAProxy, which sends each request to the next one, and a Redis between them."""
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -7,8 +8,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from tests.interop.node import ROOT
 from tests.interop.server_process import free_port, listening, serving
-from tests.support.redis_server import running_redis
+from tests.support.redis_server import RedisServer, running_redis
+
+__all__ = ["ROOT", "balanced", "environment_of", "replicated"]
 
 COUNT = 2
 CONFIGURATION = """\
@@ -19,11 +23,14 @@ defaults
     timeout connect 5s
     timeout client 300s
     timeout server 300s
+    timeout check 30s
     option redispatch
     retries 3
     retry-on conn-failure
 frontend clients
     bind 127.0.0.1:{port}
+    stats enable
+    stats uri /balancer
     default_backend replicas
 backend replicas
     balance roundrobin
@@ -41,6 +48,18 @@ def haproxy_configuration(port: int, addresses: list[str]) -> str:
         for number, address in enumerate(addresses)
     )
     return CONFIGURATION.format(port=port, servers=servers)
+
+
+def environment_of(redis: RedisServer, **more: str) -> dict[str, str]:
+    """Make the environment of replicas that share a Redis."""
+    return {
+        **os.environ,
+        "BRIDGEHEAD_REDIS_URL": redis.url,
+        "BRIDGEHEAD_REDIS_SECONDS": "1",
+        "BRIDGEHEAD_STATE_KEYS": "a-key-that-these-replicas-have-in-common",
+        "LOG_LEVEL": "error",
+        **more,
+    }
 
 
 @contextmanager
@@ -61,13 +80,7 @@ def replicated(module: str, count: int = COUNT, **more: str) -> Iterator[str]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         redis = stack.enter_context(running_redis(folder))
-        environment = {
-            "BRIDGEHEAD_REDIS_URL": redis.url,
-            "BRIDGEHEAD_REDIS_SECONDS": "1",
-            "BRIDGEHEAD_STATE_KEYS": "a-key-that-these-replicas-have-in-common",
-            "LOG_LEVEL": "error",
-            **more,
-        }
+        environment = environment_of(redis, **more)
         addresses = []
         for number in range(count):
             own = {**environment, "BRIDGEHEAD_STATE_DIR": str(folder / f"state-{number}")}

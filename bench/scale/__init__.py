@@ -1,0 +1,1 @@
+"""What more replicas bring, and what the servers that they share cost."""

@@ -1,0 +1,102 @@
+"""Terminal: a recording of `bridgehead demo` as one SVG file, scene by scene, without outside fonts.
+
+The demo runs as a person would start it; the scenes named here are shown and the others left out.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+from rich.console import Console
+from rich.terminal_theme import TerminalTheme
+from rich.text import Text
+
+COLUMNS = 84
+SCENES = (
+    "Where is a server hacked?",
+    "Let the money grow as well",
+    "Gone by mistake?",
+    "Nothing is lost",
+    "And for people",
+    "A gap in code is filled",
+)
+SECONDS_A_SCENE = 1.2
+THEME = TerminalTheme(
+    (16, 22, 31),
+    (232, 238, 246),
+    [
+        (38, 50, 67),
+        (255, 123, 114),
+        (52, 211, 191),
+        (230, 200, 120),
+        (134, 174, 240),
+        (200, 160, 240),
+        (110, 210, 230),
+        (232, 238, 246),
+    ],
+)
+OUTSIDE_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
+MOTION = "@media (prefers-reduced-motion: no-preference)"
+
+
+def record(path: Path) -> str:
+    """Run the demo and draw its scenes into a file; return what was drawn."""
+    found = dict(scenes(_run()))
+    shown = [(name, found[title]) for name in SCENES for title in found if title.startswith(name)]
+    if len(shown) != len(SCENES):
+        missing = set(SCENES) - {name for name, _ in shown}
+        raise ValueError(f"The demo has no scene {', '.join(sorted(missing))}.")
+    path.write_text(draw([lines for _, lines in shown]), encoding="utf-8", newline="\n")
+    return f"{path}: {len(shown)} scenes"
+
+
+def _run() -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "bridgehead", "demo"],
+        env={**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(COLUMNS), "TERM": "xterm-256color"},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=True,
+    )
+    return done.stdout
+
+
+def scenes(output: str) -> Iterator[tuple[str, list[Text]]]:
+    """Cut the output into scenes: each begins with a bold sentence at the margin."""
+    title, lines = "", list[Text]()
+    for line in map(Text.from_ansi, output.splitlines()):
+        if line.plain[:1].isalpha() and line.get_style_at_offset(Console(), 0).bold:
+            yield title, lines
+            title, lines = line.plain, []
+        if line.plain.strip() and not line.plain.startswith("─"):
+            lines.append(line)
+    yield title, lines
+
+
+def draw(shown: list[list[Text]]) -> str:
+    """Draw scenes one below the other; a viewer that can move shows them one after the other."""
+    console = Console(record=True, width=COLUMNS, file=StringIO(), force_terminal=True)
+    console.print(Text.assemble(("$ ", "green"), "bridgehead demo"))
+    starts = []
+    height = 1
+    for lines in shown:
+        starts.append((height, height + 1 + len(lines)))
+        height += 1 + len(lines)
+        console.print(Text(""), *lines, sep="\n")
+    picture = console.export_svg(title="bridgehead demo", theme=THEME, unique_id="demo")
+    return OUTSIDE_FONTS.sub("", picture).replace("</style>", f"{_motion(starts)}</style>", 1)
+
+
+def _motion(starts: list[tuple[int, int]]) -> str:
+    """Let each scene but the first appear after the one before; without motion all are there at once."""
+    rules = ["@keyframes demo-appear { from { opacity: 0 } to { opacity: 1 } }"]
+    for number, (first, last) in enumerate(starts[1:], start=1):
+        lines = ", ".join(f'[clip-path="url(#demo-line-{line})"]' for line in range(first, last))
+        delay = number * SECONDS_A_SCENE
+        rules.append(f"{lines} {{ animation: demo-appear 0.4s {delay:.1f}s both }}")
+    return f"{MOTION} {{ {' '.join(rules)} }}\n"

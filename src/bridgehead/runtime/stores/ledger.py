@@ -1,0 +1,227 @@
+"""Ledger: the money that all replicas have committed, in Redis, in whole millionths of a dollar.
+
+Money fails closed: without Redis nothing is committed, so nothing is sent. A Redis that was restarted or took
+another's place may have forgotten something: for a few seconds nothing is committed either, and every replica
+tells it the totals that it has seen, of which the highest counts. What was committed and never settled,
+because a replica died, stays committed. A reservation has an id: a command that is sent twice counts once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from .. import logs
+from ..errors import StorageError
+from . import Script, StoreUnavailable
+
+if TYPE_CHECKING:
+    from .redis import Redis
+
+MILLIONTHS = 1_000_000
+RESTORE_SECONDS = 3.0
+"""How long a Redis that was started anew is told what the replicas know, before it commits money."""
+KEEP_SECONDS = 40 * 24 * 60 * 60
+"""How long totals are kept: longer than a month."""
+EVERYBODY = ""
+_MOST_TRIES = 3
+_MOST_SEEN = 10_000
+_MOST_UNSETTLED = 10_000
+_PREFIX = "bridgehead:budget:"
+_log = logs.logger("stores.ledger")
+
+# KEYS: the mark of a memory, the reservation, then one counter for each total.
+# ARGV: milliseconds to restore, seconds to keep, the amount, then the highest total that we have seen of each
+# counter, then for each its limit, or -1, and last the id of the server's run. A server that was restarted or
+# that took another's place may have lost what it acknowledged last, whatever it writes to its disk.
+_COMMON = """
+local counters = #KEYS - 2
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local run, open_at = (redis.call('GET', KEYS[1]) or ''):match('^(%w+) (%d+)$')
+if run ~= ARGV[#ARGV] then
+  open_at = now + tonumber(ARGV[1])
+  redis.call('SET', KEYS[1], ARGV[#ARGV] .. ' ' .. string.format('%.0f', open_at))
+end
+local wait = math.max(0, tonumber(open_at) - now)
+local totals = {}
+for n = 1, counters do
+  totals[n] = tonumber(redis.call('GET', KEYS[n + 2]) or '0')
+  local seen = tonumber(ARGV[n + 3])
+  if wait > 0 and seen > totals[n] then
+    totals[n] = seen
+    redis.call('SET', KEYS[n + 2], string.format('%.0f', seen), 'EX', ARGV[2])
+  end
+end
+"""
+_LOOK = Script(_COMMON + "return {wait, -1, unpack(totals)}")
+_RESERVE = Script(
+    _COMMON
+    + """
+if wait > 0 then return {wait, -1, unpack(totals)} end
+if redis.call('EXISTS', KEYS[2]) == 1 then return {0, 0, unpack(totals)} end
+for n = 1, counters do
+  local limit = tonumber(ARGV[n + 3 + counters])
+  if limit >= 0 and totals[n] + ARGV[3] > limit then return {0, n, unpack(totals)} end
+end
+redis.call('SET', KEYS[2], ARGV[3], 'EX', ARGV[2])
+for n = 1, counters do
+  totals[n] = redis.call('INCRBY', KEYS[n + 2], ARGV[3])
+  redis.call('EXPIRE', KEYS[n + 2], ARGV[2])
+end
+return {0, 0, unpack(totals)}
+"""
+)
+_SETTLE = Script("""
+local reserved = redis.call('GET', KEYS[1])
+if not reserved then return 0 end
+redis.call('DEL', KEYS[1])
+local change = ARGV[1] - reserved
+for n = 2, #KEYS do redis.call('INCRBY', KEYS[n], string.format('%.0f', change)) end
+return change
+""")
+
+
+class Counter(Struct, frozen=True):
+    """One total: of a day or a month, of a client or of everybody."""
+
+    period: str
+    client: str = EVERYBODY
+
+    @property
+    def key(self) -> str:
+        """Where it is kept."""
+        return f"{_PREFIX}{self.period}:{self.client}"
+
+
+class Committed(Struct, frozen=True):
+    """What is committed of each total, and which of them is in the way."""
+
+    dollars: dict[Counter, float]
+    exceeded: Counter | None = None
+
+
+def counters_of(day: str, client: str) -> tuple[Counter, ...]:
+    """Return every total that a client's spending of a day counts in."""
+    periods = (day, day[:7])
+    return (*(Counter(period) for period in periods), *(Counter(period, client) for period in periods))
+
+
+class SharedLedger:
+    """The money of all replicas."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._seen: OrderedDict[Counter, int] = OrderedDict()
+        """The last total that was seen of each: what a Redis that was started anew is told."""
+        self._unsettled: dict[str, tuple[tuple[Counter, ...], int]] = {}
+        """Reservations whose settlement Redis has not heard of yet."""
+        self._leave: Callable[[], None] | None = None
+        self._telling: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Connect, and tell a Redis that comes back what we know, at once."""
+        await self._redis.start()
+        self._leave = self._redis.notices.subscribe("budget", lambda _: None, self._tell_all)
+
+    async def stop(self) -> None:
+        """Let go of Redis."""
+        if self._leave is not None:
+            self._leave()
+        await self._redis.close()
+
+    async def reserve(
+        self, day: str, client: str, dollars: float, limits: dict[Counter, float]
+    ) -> tuple[str, Committed]:
+        """Commit money unless that would pass a limit; returns the reservation and what is committed then."""
+        counters, name = counters_of(day, client), secrets.token_hex(12)
+        bounds = [math.floor(limits[one] * MILLIONTHS) if one in limits else -1 for one in counters]
+        try:
+            return name, await self._reserve(name, counters, to_millionths(dollars), bounds)
+        except asyncio.CancelledError:  # it may have been committed, and nobody will use it
+            self.settle(name, day, client, 0.0)
+            raise
+
+    async def _reserve(
+        self, name: str, counters: tuple[Counter, ...], amount: int, bounds: list[int]
+    ) -> Committed:
+        for _ in range(_MOST_TRIES):
+            wait, exceeded, *totals = await self._ask(_RESERVE, name, counters, amount, bounds)
+            found = self._note(counters, totals)
+            if not wait:
+                return Committed(found, counters[exceeded - 1] if exceeded else None)
+            _log.warn("redis was started anew: it is told first what is spent", milliseconds=wait)
+            await asyncio.sleep(wait / 1000)
+        raise StorageError("Redis was started anew again and again.")
+
+    async def look(self, day: str, client: str) -> Committed:
+        """Return what is committed."""
+        counters = counters_of(day, client)
+        _, _, *totals = await self._ask(_LOOK, "", counters, 0, [])
+        return Committed(self._note(counters, totals))
+
+    def settle(self, name: str, day: str, client: str, dollars: float) -> None:
+        """Put what a request cost in the place of what was committed for it, now or when Redis is back."""
+        if len(self._unsettled) < _MOST_UNSETTLED:  # beyond that the worst case stays
+            self._unsettled[name] = (counters_of(day, client), to_millionths(dollars))
+        self._tell_soon()
+
+    async def _ask(
+        self, script: Script, name: str, counters: tuple[Counter, ...], amount: int, bounds: list[int]
+    ) -> list[int]:
+        keys = [f"{_PREFIX}memory", f"{_PREFIX}reserved:{name}", *(one.key for one in counters)]
+        seen = [self._seen.get(one, 0) for one in counters]
+        words = [int(RESTORE_SECONDS * 1000), KEEP_SECONDS, amount, *seen, *bounds]
+        try:
+            answer: list[int] = await self._redis.run(script, keys, words, with_run_id=True)
+        except StoreUnavailable as problem:
+            raise StorageError(f"What is spent cannot be known, so nothing is: {problem}") from problem
+        return answer
+
+    def _note(self, counters: tuple[Counter, ...], totals: list[int]) -> dict[Counter, float]:
+        for one, total in zip(counters, totals, strict=True):
+            self._seen[one] = total
+            self._seen.move_to_end(one)
+        while len(self._seen) > _MOST_SEEN:
+            self._seen.popitem(last=False)
+        return {one: total / MILLIONTHS for one, total in zip(counters, totals, strict=True)}
+
+    # --- what Redis has to hear of -------------------------------------------------------------------------
+
+    def _tell_all(self) -> None:
+        self._tell_soon(with_totals=True)
+
+    def _tell_soon(self, *, with_totals: bool = False) -> None:
+        task = asyncio.get_running_loop().create_task(self._tell(with_totals=with_totals))
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
+
+    async def _tell(self, *, with_totals: bool) -> None:
+        """Tell what became of reservations, and the totals that we know; what fails is told again later."""
+        try:
+            if with_totals:
+                await self._tell_totals()
+            for name, (counters, spent) in tuple(self._unsettled.items()):
+                keys = [f"{_PREFIX}reserved:{name}", *(one.key for one in counters)]
+                change: int = await self._redis.run(_SETTLE, keys, [spent])
+                self._unsettled.pop(name, None)
+                for one in counters:
+                    self._seen[one] = max(0, self._seen.get(one, 0) + change)
+        except (StoreUnavailable, StorageError) as problem:
+            _log.warn("redis could not be told what was spent", problem=str(problem))
+
+    async def _tell_totals(self) -> None:
+        seen = tuple(self._seen)
+        for begin in range(0, max(1, len(seen)), 100):  # once even with nothing to tell: the wait begins then
+            await self._ask(_LOOK, "", seen[begin : begin + 100], 0, [])
+
+
+def to_millionths(dollars: float) -> int:
+    """Round up: what is committed is never less than what is spent."""
+    return math.ceil(round(dollars * MILLIONTHS, 6))

@@ -1,0 +1,162 @@
+"""Faults: PostgreSQL slow, paused, read-only, full and restarted, while replicas record.
+
+Each has a bounded time and a clear error, and nothing that was acknowledged is lost.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from bridgehead.aoc.bridge import far_side
+from bridgehead.aoc.database.recorder import SETTLE_SECONDS
+from bridgehead.aoc.event import Event, open_event
+from bridgehead.aoc.files.recorder import NewRun
+from bridgehead.aoc.ranking.board import Filters
+from bridgehead.aoc.settings import AocSettings
+from bridgehead.runtime.errors import BridgeError, StorageError, Unavailable
+from bridgehead.runtime.stores.postgres import Database
+from tests.aoc.database_data import DatabaseData
+from tests.support.fault_proxy import fault_proxy
+from tests.support.postgres_server import PostgresServer
+from tests.support.waiting import PATIENCE, until
+
+RUN = NewRun(1, 1, "gpt4", 5)
+
+
+@asynccontextmanager
+async def replica(data: DatabaseData, url: str | None = None) -> AsyncIterator[Event]:
+    database = Database(url or data.url)
+    database.start()
+    event = open_event(AocSettings(data.environment()), database=database)
+    try:
+        yield event
+    finally:
+        await event.close()
+        await database.close()
+
+
+async def recorded_again(event: Event) -> None:
+    """Wait until a record is taken again."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            try:
+                await event.record(RUN)
+            except BridgeError:
+                await asyncio.sleep(0.02)
+            else:
+                return
+
+
+async def refused(event: Event) -> tuple[BridgeError, float]:
+    """Record until a record is refused; return why, and how long the refusal took."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            begin = time.monotonic()
+            try:
+                await event.record(RUN)
+            except BridgeError as refusal:
+                return refusal, time.monotonic() - begin
+
+
+def down(event: Event) -> bool:
+    assert event.database is not None
+    return bool(event.database.writer.problem)
+
+
+@pytest.fixture
+def data(tmp_path: Path, database_url: str) -> DatabaseData:
+    return DatabaseData(tmp_path, database_url)
+
+
+@pytest.fixture
+def breakable(tmp_path: Path, breakable_postgres: PostgresServer) -> DatabaseData:
+    """Records in a database that may be broken."""
+    return DatabaseData(tmp_path, breakable_postgres.url)
+
+
+async def test_a_full_disk_is_told_and_records_go_on_when_there_is_room(
+    data: DatabaseData, postgres_server: PostgresServer
+) -> None:
+    name = data.url.rpartition("/")[2]
+    full = (
+        "create function full_disk() returns trigger language plpgsql as $$ begin "
+        "raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$; "
+        "create trigger full_disk before insert on aoc_records execute function full_disk()"
+    )
+    async with replica(data) as event:
+        await event.record(RUN)
+        await asyncio.to_thread(postgres_server.execute, full, name)
+        with pytest.raises(StorageError, match="No space left on device"):
+            await event.record(RUN)
+        view = await event.board(Filters())
+        await asyncio.to_thread(postgres_server.execute, "drop trigger full_disk on aoc_records", name)
+        last = await event.record(RUN)
+
+    assert view.rows[0].n == 1
+    assert last.figures.n == 2
+
+
+async def test_a_server_that_becomes_read_only_refuses_at_once_and_boards_are_still_read(
+    breakable: DatabaseData, breakable_postgres: PostgresServer
+) -> None:
+    async def set_read_only(word: str) -> None:
+        for sql in (f"alter system set default_transaction_read_only = {word}", "select pg_reload_conf()"):
+            await asyncio.to_thread(breakable_postgres.execute, sql)
+
+    async with replica(breakable) as event:
+        await event.record(RUN)
+        await set_read_only("on")
+        refusal, spent = await refused(event)
+        view = await event.board(Filters())
+        said = far_side(event)
+        await set_read_only("off")
+        await recorded_again(event)
+
+    assert isinstance(refusal, Unavailable)
+    assert spent < SETTLE_SECONDS  # it is sure that nothing was stored, so nothing is tried again
+    assert view.rows[0].n >= 1
+    assert not said.is_there
+    assert "takes no writes" in said.says or "not there" in said.says
+
+
+async def test_a_restart_is_noticed_and_records_are_taken_again(
+    breakable: DatabaseData, breakable_postgres: PostgresServer
+) -> None:
+    async with replica(breakable) as event:
+        await event.record(RUN)
+        await asyncio.to_thread(breakable_postgres.stop)
+        await until(lambda: down(event))
+        with pytest.raises(Unavailable, match="database is not there"):
+            await event.record(RUN)
+        await asyncio.to_thread(breakable_postgres.start)
+        await recorded_again(event)
+
+    assert len(await asyncio.to_thread(breakable.entries, 1)) == 2
+
+
+async def test_a_slow_database_makes_records_slow_and_loses_none(
+    data: DatabaseData, postgres_server: PostgresServer
+) -> None:
+    async with fault_proxy(postgres_server.port) as proxy:
+        url = data.url.replace(f":{postgres_server.port}", f":{proxy.port}")
+        async with replica(data, url) as event:
+            await event.record(RUN)
+            proxy.delay = 0.2
+            done = await asyncio.gather(*(event.record(RUN) for _ in range(50)))
+
+    assert [one.figures.n for one in done] == list(range(2, 52))
+    assert len(await asyncio.to_thread(data.entries, 1)) == 51
+
+
+async def test_everything_works_behind_a_bouncer_without_prepared_statements(data: DatabaseData) -> None:
+    async with replica(data, f"{data.url}?statement_cache_size=0") as event:
+        assert event.database is not None
+        await event.record(RUN)
+        view = await event.board(Filters())
+        is_pooled = event.database.address.is_pooled
+
+    assert (is_pooled, view.rows[0].n) == (True, 1)
