@@ -1,6 +1,7 @@
 """For all tests: a time limit, children that can be interrupted, output that xdist can carry, servers."""
 
 import signal
+import sys
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import HealthCheck, settings
 from tests.support import time_limit
 from tests.support.postgres_server import PostgresServer, running
 from tests.support.redis_server import RedisServer, running_redis
+from tests.windows import skipped
 
 # Both measure how busy the machine is.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -23,6 +25,14 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: None)
     time_limit.watch(config)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if sys.platform == "win32":
+        for item in items:
+            reason = skipped.reason_for(item.nodeid, getattr(item, "fixturenames", []))
+            if reason is not None:
+                item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -24,6 +24,7 @@ PUBLIC_MODULES = {
     "bridgehead.mcp.stdio",
     *(f"bridgehead.runtime.{name}" for name in runtime.__all__),
     "bridgehead.runtime",
+    "bridgehead.runtime.stores.flights",
     "bridgehead.runtime.stores.ledger",
     "bridgehead.runtime.stores.redis",
 }

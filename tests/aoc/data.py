@@ -1,6 +1,5 @@
 """A data directory of the aoc bridge: owns how a test fills it, looks into it and serves it."""
 
-import fcntl
 import json
 import os
 import subprocess
@@ -23,6 +22,7 @@ from bridgehead.aoc.settings import AocSettings
 from bridgehead.mcp import Bridge
 from bridgehead.mcp.revisions import REVISIONS
 from bridgehead.runtime.timing import SystemClock
+from tests.support.posix import fcntl
 from tests.support.stdio_peer import ROOT, Peer
 
 ONLY_FILES = pytest.mark.parametrize("data", ["files"], indirect=True)

@@ -1,7 +1,6 @@
 """Security: what an attacker tries is refused or bounded, and logged; and no secret is in any output."""
 
 import asyncio
-import resource
 import socket
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from tests.support.host_server import Clock, Host, bearer, hosting
 from tests.support.http_client import Headers
 from tests.support.http_server import JSON_POST
 from tests.support.messages import Json, call
+from tests.support.posix import resource
 from tests.support.waiting import PATIENCE
 
 TOKENS: dict[str, dict[str, object]] = {"alice": {"metrics": True}}

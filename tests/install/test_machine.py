@@ -39,6 +39,27 @@ def test_a_command_may_have_arguments_and_gets_its_full_path() -> None:
     assert arguments == ["-m", "bridgehead"]
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (r'"{}" -m bridgehead', ["-m", "bridgehead"]),
+        (r'{} --env "a b" C:\new\x.json', ["--env", "a b", r"C:\new\x.json"]),
+        (r"{} it's", ["it's"]),
+        (r'{} \\server\share\"My Files"\x', [r"\\server\share\My Files\x"]),
+    ],
+)
+def test_a_command_is_split_as_windows_does_without_its_quotes(text: str, words: list[str]) -> None:
+    program, *arguments = machine.named_command(text.format(sys.executable), is_windows=True)
+
+    assert Path(program) == Path(sys.executable)
+    assert arguments == words
+
+
+def test_a_quote_that_is_never_closed_is_refused() -> None:
+    with pytest.raises(InstallError, match="no program"):
+        machine.named_command('"python -m bridgehead', is_windows=True)
+
+
 def test_what_is_in_the_cache_of_uvx_is_started_through_uvx(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

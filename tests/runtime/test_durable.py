@@ -1,5 +1,6 @@
 """Durable: the file holds the old or the new content, whole, whatever happens to its writer."""
 
+import errno
 import os
 import random
 import signal
@@ -7,11 +8,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from bridgehead.runtime import durable
+from tests.support.posix import fcntl
 from tests.support.waiting import PATIENCE
 
 OLD = b"the old content"
@@ -164,6 +167,65 @@ def test_the_first_failure_is_told_even_where_nothing_can_be_cleaned_up(
 
     with pytest.raises(OSError, match="no room for file"):
         durable.replace(file, b"new")
+
+
+def held_open(times: int, code: int) -> Callable[[Path, Path], None]:
+    """Make a rename that finds its target open at first, as on Windows."""
+    replace, left = os.replace, iter(range(times))
+
+    def rename(temporary: Path, path: Path) -> None:
+        if next(left, None) is None:
+            return replace(temporary, path)
+        failure = PermissionError(13, "Access is denied")
+        failure.winerror = code  # type: ignore[attr-defined]  # only Windows has it
+        raise failure
+
+    return rename
+
+
+@pytest.mark.parametrize("code", [5, 32])
+def test_a_file_that_somebody_has_open_is_replaced_when_they_are_done(
+    file: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    monkeypatch.setattr(os, "replace", held_open(3, code))
+
+    durable.replace(file, b"new")
+
+    assert content(file.parent) == {"file": b"new"}
+
+
+@pytest.mark.parametrize("code", [0, 5])
+def test_a_file_that_never_becomes_free_is_a_failure_in_time_and_stays_as_it_was(
+    file: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    monkeypatch.setattr(durable, "_HELD_SECONDS", 0.05)
+    monkeypatch.setattr(os, "replace", held_open(1_000_000, code))
+
+    with pytest.raises(PermissionError):
+        durable.replace(file, b"new")
+
+    assert content(file.parent) == {"file": OLD}
+
+
+@pytest.mark.parametrize("can", [True, False], ids=["a disk", "a network drive"])
+def test_on_macos_content_is_flushed_out_of_the_drives_cache_where_that_can_be_asked(
+    file: Path, monkeypatch: pytest.MonkeyPatch, *, can: bool
+) -> None:
+    asked: list[str] = []
+
+    def control(_descriptor: int, command: int) -> None:
+        asked.append(f"control {command}")
+        if not can:
+            raise OSError(errno.ENOTSUP, "Operation not supported")
+
+    monkeypatch.setattr(fcntl, "F_FULLFSYNC", 51, raising=False)
+    monkeypatch.setattr(fcntl, "fcntl", control)
+    monkeypatch.setattr(os, "fsync", lambda _descriptor: asked.append("fsync"))
+
+    durable.replace(file, b"new")
+
+    once = ["control 51"] if can else ["control 51", "fsync"]
+    assert asked == [*once, *once]  # the file, and its folder
 
 
 def test_a_file_that_was_not_there_is_made(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ it does when an answer is piped on.
 
 import asyncio
 import os
-import pty
 import select
 import signal
 import subprocess
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support import waiting
+from tests.support.posix import pty
 
 COMMAND = Path(sysconfig.get_path("scripts"), "bridgehead")
 PATIENCE = 2 * waiting.PATIENCE

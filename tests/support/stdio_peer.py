@@ -3,12 +3,10 @@
 Every wait is bounded. Everything that the process writes is held to the official types.
 """
 
-import fcntl
 import os
 import queue
 import subprocess
 import sys
-import termios
 import threading
 import time
 from collections.abc import Iterator
@@ -18,6 +16,7 @@ from typing import Any
 
 from tests.support import waiting
 from tests.support.messages import Checker, Json, cancelled, decode, encode, initialize, request, stateless
+from tests.support.posix import fcntl, termios
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = waiting.PATIENCE

@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path, PurePath
 from types import ModuleType
 
@@ -21,18 +21,21 @@ _PRIVATE = 0o600
 _OWN_WRITE = 0o200
 LOCK_SECONDS = 10.0
 _AGAIN_SECONDS = 0.02
+_LOCK_FILE = ".bridgehead-install.lock"
 
 
 @contextmanager
 def alone(home: str, within: float = LOCK_SECONDS) -> Iterator[None]:
     """Keep other installations of this user waiting meanwhile, where the system can.
 
-    It is the home folder that is locked: it is there, and no file is left behind.
+    It is the home folder that is locked: it is there, and no file is left behind. Windows cannot lock one;
+    there it is a file in it, which is gone afterwards.
     """
     try:
-        import fcntl  # not on Windows, where the look before the write has to do
+        import fcntl
     except ImportError:
-        yield
+        with _alone_by_file(Path(home) / _LOCK_FILE, within) if Path(home).is_dir() else nullcontext():
+            yield
         return
     try:
         folder = os.open(home, os.O_RDONLY)
@@ -43,11 +46,35 @@ def alone(home: str, within: float = LOCK_SECONDS) -> Iterator[None]:
         until = time.monotonic() + within
         while not _locked(fcntl, folder):
             if time.monotonic() > until:
-                raise InstallError("Another bridgehead install does not end.", next_step="Run this again.")
+                raise _not_alone()
             time.sleep(_AGAIN_SECONDS)
         yield
     finally:
         os.close(folder)
+
+
+@contextmanager
+def _alone_by_file(path: Path, within: float) -> Iterator[None]:
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path, timeout=within, poll_interval=_AGAIN_SECONDS)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise _not_alone() from None
+    except OSError:  # a home that cannot be written to has nothing to be shared either
+        yield
+        return
+    try:
+        yield
+    finally:
+        lock.release()
+        with suppress(OSError):  # the next one has it already
+            path.unlink()
+
+
+def _not_alone() -> InstallError:
+    return InstallError("Another bridgehead install does not end.", next_step="Run this again.")
 
 
 def _locked(fcntl: ModuleType, descriptor: int) -> bool:

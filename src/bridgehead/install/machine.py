@@ -78,7 +78,7 @@ def named_command(text: str, *, is_windows: bool) -> tuple[str, ...]:
     if Path(text).is_file():
         return (str(Path(text).absolute()),)
     try:
-        program, *arguments = shlex.split(text, posix=not is_windows)
+        program, *arguments = _split(text, is_windows=is_windows)
     except ValueError:
         program, arguments = "", []
     path = shutil.which(program) if program else None
@@ -88,6 +88,16 @@ def named_command(text: str, *, is_windows: bool) -> tuple[str, ...]:
             next_step="Name a file, or a program that your shell finds.",
         )
     return str(Path(path).absolute()), *arguments
+
+
+def _split(text: str, *, is_windows: bool) -> list[str]:
+    """Split a command as the system does: on Windows only " quotes, and a backslash is a backslash."""
+    words = shlex.shlex(text, posix=True, punctuation_chars=False)
+    words.whitespace_split = True
+    words.commenters = ""
+    if is_windows:
+        words.escape, words.quotes = "", '"'
+    return list(words)
 
 
 def make_lasting(command: tuple[str, ...]) -> tuple[str, ...]:

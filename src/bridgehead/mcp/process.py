@@ -25,9 +25,12 @@ TURN_SECONDS = 0.1
 def end_signals() -> list[signal.Signals]:
     """Return the signals that end this process in good order.
 
-    A terminal that is closed sends SIGHUP. Under `nohup` it is ignored, and stays so; Windows has none.
+    A terminal that is closed sends SIGHUP. Under `nohup` it is ignored, and stays so. Windows has SIGBREAK
+    instead: for Ctrl-Break, and for a console that is closed.
     """
     signals = [signal.SIGTERM, signal.SIGINT]
+    if sys.platform == "win32":
+        signals.append(signal.SIGBREAK)
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signals.append(signal.SIGHUP)
     return signals

@@ -8,6 +8,7 @@ temporary files only, which `sweep` removes. Locking against other writers is th
 from __future__ import annotations
 
 import os
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,11 @@ _PREFIX = ".bridgehead-"
 _SUFFIX = ".tmp"
 _STRAY_SECONDS = 60.0
 """A temporary file older than this has no writer any more: writing one takes far less."""
+_HELD_OPEN = (5, 32)
+"""What Windows says of a file that somebody has open: access denied, sharing violation."""
+_HELD_SECONDS = 2.0
+_FIRST_PAUSE = 0.001
+_LONGEST_PAUSE = 0.05
 
 
 def replace(
@@ -35,11 +41,30 @@ def replace(
         with suppress(OSError):  # a user who may write may not always give a file to its old group
             give_rights(descriptor, like, share)
         _fill(descriptor, data)
-        os.replace(temporary, path)  # noqa: PTH105 - the same call, without making another path
+        _rename(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     flush_folder(path.parent)
+
+
+def _rename(temporary: Path, path: Path) -> None:
+    """Give a file its name, for as long as it takes others on Windows to close the one that has it now.
+
+    There a file that a reader or a virus scanner has open cannot be replaced; they have it for a moment.
+    """
+    until = time.monotonic() + _HELD_SECONDS
+    pause = _FIRST_PAUSE
+    while True:
+        try:
+            os.replace(temporary, path)  # noqa: PTH105 - the same call, without making another path
+        except PermissionError as failure:
+            if getattr(failure, "winerror", None) not in _HELD_OPEN or time.monotonic() > until:
+                raise
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        else:
+            return
 
 
 def give_rights(descriptor: int, like: os.stat_result | None, share: int) -> None:
@@ -57,9 +82,24 @@ def _fill(descriptor: int, data: bytes) -> None:
         view = memoryview(data)
         while view:
             view = view[os.write(descriptor, view) :]
-        os.fsync(descriptor)
+        flush(descriptor)
     finally:
         os.close(descriptor)
+
+
+def flush(descriptor: int) -> None:
+    """Write a file to the disk itself: on macOS, fsync alone leaves it in the cache of the drive."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        os.fsync(descriptor)
+        return
+    whole = getattr(fcntl, "F_FULLFSYNC", None)
+    if whole is not None:
+        with suppress(OSError):  # a network drive, which cannot be asked for it
+            fcntl.fcntl(descriptor, whole)
+            return
+    os.fsync(descriptor)
 
 
 def flush_folder(folder: Path) -> None:
@@ -68,7 +108,7 @@ def flush_folder(folder: Path) -> None:
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(descriptor)
+            flush(descriptor)
         finally:
             os.close(descriptor)
 

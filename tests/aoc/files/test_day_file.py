@@ -1,7 +1,6 @@
 """Day file: what is on the disk at every moment, whoever writes, in small files and in large ones."""
 
 import os
-import resource
 import stat
 import sys
 import time
@@ -15,6 +14,7 @@ from bridgehead.aoc.files.entries import Group
 from tests.aoc.data import CONTRACT, Data, entry, new, open_day
 from tests.support.checked import connect
 from tests.support.messages import call
+from tests.support.posix import is_root, resource
 from tests.support.stdio_peer import Peer
 
 
@@ -36,7 +36,7 @@ def journal_of(data: Data) -> Path:
 def test_the_mode_and_the_group_of_a_file_stay_whatever_the_umask(data: Data) -> None:
     data.put_speeds(1, [])
     data.speeds_file(1).chmod(0o664)
-    if os.geteuid() == 0:
+    if is_root:
         os.chown(data.speeds_file(1), -1, 4242)
     group = data.speeds_file(1).stat().st_gid
     before = os.umask(0o077)
@@ -167,7 +167,7 @@ def test_a_full_disk_is_a_clear_error_and_leaves_the_file_as_it_was(data: Data) 
     assert list(data.speeds.glob("*.tmp")) + list(data.speeds.glob(".*.tmp")) == []
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.skipif(is_root, reason="root may write everywhere")
 async def test_a_folder_that_cannot_be_written_to_is_a_clear_error(data: Data) -> None:
     before = data.put_speeds(1, [entry("gpt4", 1)])
     data.speeds.chmod(0o555)

@@ -1,7 +1,6 @@
 """Locking: one writer at a time, whatever happens to lock files, for every user of the folder."""
 
 import errno
-import fcntl
 import json
 import os
 import stat
@@ -15,6 +14,7 @@ import pytest
 from bridgehead.aoc.files.locking import LOCK_FILE, FolderLock
 from tests.aoc.data import SECONDS, Data, locked, new, open_day, times
 from tests.aoc.files.other_user import record_as
+from tests.support.posix import fcntl, is_root
 
 
 def test_removing_every_lock_file_while_many_record_loses_nothing(data: Data) -> None:
@@ -43,7 +43,7 @@ def test_removing_every_lock_file_while_many_record_loses_nothing(data: Data) ->
     assert sorted(times(data)) == sorted(writer * 100 + number for writer in range(4) for number in range(30))
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become two users")
+@pytest.mark.skipif(not is_root, reason="only root can become two users")
 def test_two_users_of_a_shared_folder_can_both_record(data: Data) -> None:
     open_day(data).append([new(1)])  # loads what another user may not be allowed to read
     with TemporaryDirectory() as parent:

@@ -1,13 +1,13 @@
 """Plot: what is in the picture, and that nothing in it stands on anything else."""
 
+from __future__ import annotations
+
+import sys
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from bridgehead.aoc.event import open_event
 from bridgehead.aoc.ranking import plot, wording
@@ -15,6 +15,11 @@ from bridgehead.aoc.ranking.board import Filters
 from bridgehead.aoc.ranking.plot_text import find_fonts
 from bridgehead.aoc.settings import AocSettings
 from tests.aoc.data import Data, entry
+
+if sys.platform != "win32":  # skipped by name there
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
 
 HOSTILE = {
     "x": 1,

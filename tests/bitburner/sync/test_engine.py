@@ -27,7 +27,12 @@ class Synced:
         self.root = root
         self.folder = Folder(root, servers)
         self.events: list[Event] = []
-        self.sync = Sync(play.session, self.folder, rules, self.events.append)
+        self._rules = rules
+        self.use(self.folder)
+
+    def use(self, folder: Folder) -> None:
+        self.folder = folder
+        self.sync = Sync(self.play.session, folder, self._rules, self.events.append)
 
     @property
     def files(self) -> dict[str, str]:
@@ -196,6 +201,25 @@ async def test_a_name_that_leads_out_of_the_folder_is_never_written(tmp_path: Pa
         assert one.files == HOME
         assert after == before
         assert name in one.folder.left_out
+
+
+@pytest.mark.parametrize(
+    "name", ["aux.js", "lib/CON.txt", "com1.tar.js", "a:b.js", "C:/x.js", "a./b.js", "nul/b.js", "a<b>.js"]
+)
+async def test_on_windows_a_name_that_means_something_else_there_is_never_written(
+    tmp_path: Path, name: str
+) -> None:
+    async with synced(tmp_path, game=Game(3, {"home": {**HOME, name: "// planted\n"}})) as one:
+        one.use(Folder(one.root, ("home",), is_windows=True))
+        await one.sync.run_once()
+
+        assert one.files == HOME
+        assert one.folder.left_out == {name: "Windows cannot have a file of this name."}
+
+
+@pytest.mark.parametrize("name", ["auxiliary.js", "lib/console.txt", "com.js", "a.b.js", "com10.js"])
+def test_other_names_are_files_on_windows_too(tmp_path: Path, name: str) -> None:
+    assert Folder(tmp_path, ("home",), is_windows=True).accepts(("home", name))
 
 
 async def test_an_edit_reaches_the_game_while_it_runs_and_an_agents_write_the_folder(tmp_path: Path) -> None:

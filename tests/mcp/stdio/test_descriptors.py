@@ -1,10 +1,8 @@
 """Descriptors: a real process works the same whatever its standard input and output are."""
 
 import os
-import pty
 import signal
 import socket
-import tty
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.messages import call, decode, encode, initialize, request, text
+from tests.support.posix import pty, tty
 from tests.support.stdio_peer import Peer, start
 
 

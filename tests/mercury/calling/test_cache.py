@@ -18,6 +18,7 @@ from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.timing import SystemClock
 from tests.mercury.process import BridgeProcess, bridge_process, environment
 from tests.support.checked import STATELESS, connect
+from tests.support.redis_server import RedisServer
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -324,3 +325,27 @@ async def test_when_too_many_arguments_are_remembered_all_are_forgotten_and_lear
         assert len(known) < 10
 
     assert cache.recognize("one", b"24") is not None
+
+
+async def test_equal_calls_of_two_replicas_are_sent_once_and_kept_for_both(
+    api: Simulator, tmp_path: Path, redis_server: RedisServer
+) -> None:
+    shared = {"BRIDGEHEAD_REDIS_URL": redis_server.url, "BRIDGEHEAD_REDIS_SECONDS": "5"}
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+    async with (
+        bridge_process(api.url, tmp_path / "one", **shared) as one,
+        bridge_process(api.url, tmp_path / "other", **shared) as other,
+    ):
+        api.faults.next(Fault(delay=1))
+        first = one.start(CHAT, ask("both", cache="use"))[1]
+        await api.requests.until(lambda journal: journal.to("/chat/completions")[0])
+        joined = await other.call(CHAT, ask("both", cache="use"))
+        paid = (await first)["result"]
+        kept = await other.call(CHAT, ask("both", cache="use"))
+
+    assert count(api) == 1
+    texts = {answer["structuredContent"]["content"] for answer in (joined, paid, kept)}
+    assert len(texts) == 1
+    assert paid["structuredContent"]["metadata"]["cost_usd"] > 0
+    assert joined["structuredContent"]["metadata"]["cost_usd"] == 0

@@ -20,6 +20,7 @@ from typing import Literal, Protocol
 import msgspec
 from msgspec import Struct
 
+from bridgehead.runtime import durable
 from bridgehead.runtime.errors import NotFound, StorageError
 from bridgehead.runtime.timing import Clock
 
@@ -105,7 +106,7 @@ class Attempts:
                     data = data if file.read(1) == b"\n" else b"\n" + data
                 file.write(data)
                 file.flush()
-                os.fsync(file.fileno())
+                durable.flush(file.fileno())
         except OSError as failure:
             raise StorageError(
                 f"{path} cannot be written: {failure.strerror or failure}.",

@@ -258,7 +258,7 @@ class DayFile:
         view = memoryview(data)
         while view:
             view = view[os.write(descriptor, view) :]
-        os.fsync(descriptor)
+        durable.flush(descriptor)
 
     def _fold(self) -> None:
         """Write the journal's entries into the file, then remove the journal.

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,6 +38,9 @@ _ALWAYS_IGNORED = (
     f"*{FROM_GAME}.*",
 )
 _TRIES = 5
+_RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\..*)?", re.IGNORECASE)
+"""Names that are devices on Windows, whatever ending and folder they have."""
+_UNWRITABLE = re.compile(r'[<>:"|?*\\\x00-\x1f]')
 _TSCONFIG = {
     "compilerOptions": {
         "target": "ES2022",
@@ -57,8 +62,11 @@ _TSCONFIG = {
 class Folder:
     """One folder, and which server each part of it is for."""
 
-    def __init__(self, root: Path, servers: tuple[str, ...]) -> None:
+    def __init__(
+        self, root: Path, servers: tuple[str, ...], *, is_windows: bool = sys.platform == "win32"
+    ) -> None:
         self.root = root
+        self._is_windows = is_windows
         self.servers = servers
         self._is_split = len(servers) > 1
         self._cache: dict[Path, tuple[tuple[int, int], str]] = {}
@@ -113,6 +121,9 @@ class Folder:
         """
         _, name = place
         if self.is_ignored(name) or not self._is_valid(name, name):
+            return False
+        if self._is_windows and not fits_windows(name):
+            self.left_out[name] = "Windows cannot have a file of this name."
             return False
         return self.path_of(place).is_relative_to(self.root)  # on Windows a drive would lead elsewhere
 
@@ -262,3 +273,14 @@ class Folder:
                 self._replace(
                     self.root / CONFIG, msgspec.json.format(msgspec.json.encode(_TSCONFIG)).decode()
                 )
+
+
+def fits_windows(name: str) -> bool:
+    """Tell whether a path can be that of an ordinary file on Windows.
+
+    `aux.js` would be a device, `a:b.js` a stream of the file `a`, and `a./b.js` the file in `a`.
+    """
+    return not any(
+        _RESERVED.fullmatch(part) or _UNWRITABLE.search(part) or part.endswith((".", " "))
+        for part in name.split("/")
+    )

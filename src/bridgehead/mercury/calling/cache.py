@@ -11,10 +11,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, msgpack
 from msgspec.structs import replace
 
 from bridgehead.mcp import NEWEST_HANDSHAKE, Encoded, Revision
+from bridgehead.runtime.stores.flights import Flights
 from bridgehead.runtime.timing import Clock
 
 from ..completion import Completion
@@ -156,6 +157,24 @@ class Cache:
             if not shared.waiting and not shared.task.done():
                 self._shared.pop(key, None)
                 shared.task.cancel()
+
+
+async def share_with_replicas(
+    flights: Flights, key: CacheKey, send: Callable[[], Coroutine[Any, Any, Completion]]
+) -> tuple[Completion, bool]:
+    """Send a request, unless another replica does that or did a while ago; tells whether it did."""
+    sent: list[Completion] = []
+
+    async def work() -> bytes:
+        sent.append(await send())
+        return msgpack.encode(sent[0]) if sent[0].is_whole else b""
+
+    path, body = key
+    answer, _ = await flights.join(b"mercury\0%b\0%b" % (path.encode(), body), work)
+    if sent:
+        return sent[0], False
+    found = msgpack.decode(answer, type=Completion)
+    return replace(found, metadata=replace(found.metadata, cost_usd=0.0)), True
 
 
 def _encode(key: CacheKey, completion: Completion, now: float) -> CachedCompletion:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from bridgehead.mcp import Context
 from bridgehead.runtime import logs
+from bridgehead.runtime.stores.flights import Flights
 from bridgehead.runtime.timing import Clock
 
 from ..api.client import Report, TimeLimit
@@ -27,7 +28,7 @@ from ..errors import MercuryError, format_seconds
 from . import response_format
 from .audit import Audit
 from .budget import Budget, Reservation
-from .cache import Cache, CachedCompletion
+from .cache import Cache, CachedCompletion, share_with_replicas
 from .call import ANONYMOUS, Call
 from .keys import ASIDE_SECONDS
 from .limits import UNKNOWN, Held, Limits
@@ -73,6 +74,7 @@ class Completer:
         providers: dict[str, Provider],
         audit: Audit,
         default_model: str,
+        flights: Flights | None = None,
     ) -> None:
         self._clock = clock
         self._cache = cache
@@ -84,6 +86,8 @@ class Completer:
         self._providers = providers
         self._audit = audit
         self._default_model = default_model
+        self._flights = flights
+        """Work that other replicas do as well; None where there are none."""
         self._needs_prices = budget.is_set or limits.are_on_output
         """Whether a call's worst case has to be known before it goes out."""
 
@@ -148,12 +152,21 @@ class Completer:
         return call.cache == "use" and self._cache.is_enabled and not call.is_streamed
 
     async def _share(self, call: Call, targets: list[Target]) -> Completion:
-        completion, is_joined = await self._cache.share(
-            call.cache_key, lambda: self._send(call, targets, None)
-        )
+        completion, is_joined = await self._cache.share(call.cache_key, lambda: self._fly(call, targets))
         if is_joined:  # who asked first pays, and nobody is told of a second bill
             self._usage.count_hit(call.model, call.client)
             return replace(completion, metadata=replace(completion.metadata, cost_usd=0.0))
+        return completion
+
+    async def _fly(self, call: Call, targets: list[Target]) -> Completion:
+        """Send a call, unless another replica does that or has done it a while ago."""
+        if self._flights is None:
+            return await self._send(call, targets, None)
+        completion, is_joined = await share_with_replicas(
+            self._flights, call.cache_key, lambda: self._send(call, targets, None)
+        )
+        if is_joined:
+            self._usage.count_hit(call.model, call.client)
         return completion
 
     def _route(self, call: Call) -> list[Target]:

@@ -37,6 +37,7 @@ class Service:
 
         from bridgehead.runtime import directories
         from bridgehead.runtime.stores import open_redis
+        from bridgehead.runtime.stores.flights import Flights
         from bridgehead.runtime.stores.ledger import SharedLedger
         from bridgehead.runtime.timing import Backoff, SystemClock
 
@@ -77,8 +78,9 @@ class Service:
             Amounts(settings.client_budget_usd, settings.client_month_budget_usd),
             {name: Amounts(day, month) for name, day, month in settings.client_budgets},
         )
-        redis = open_redis(settings) if budgets != BudgetLimits() else None
-        self.shared_ledger = None if redis is None else SharedLedger(redis)
+        self.redis = redis = open_redis(settings)
+        has_budget = budgets != BudgetLimits()
+        self.shared_ledger = SharedLedger(redis) if redis is not None and has_budget else None
         self.budget = Budget(self.usage_store, clock, budgets, self.shared_ledger)
         self.audit = Audit(with_content=settings.log_content)
         backoff = Backoff(settings.retry_delay / 1000, settings.max_retry_delay / 1000, jitter=_JITTER)
@@ -93,6 +95,7 @@ class Service:
             providers=self.providers,
             audit=self.audit,
             default_model=settings.model,
+            flights=None if redis is None else Flights(redis, settings.cache_ttl),
         )
 
     @property
@@ -138,6 +141,8 @@ class Service:
 async def open_service(settings: MercurySettings, clock: Clock | None = None) -> AsyncIterator[Service]:
     """Open everything, connect to the API in the background, and close it all in the end."""
     service = Service(settings, clock)
+    if service.redis is not None:
+        await service.redis.start()
     if service.shared_ledger is not None:
         await service.shared_ledger.start()
     _log.info("mercury bridge open", **settings.changes())
@@ -150,6 +155,8 @@ async def open_service(settings: MercurySettings, clock: Clock | None = None) ->
         await service.usage_store.close()
         if service.shared_ledger is not None:
             await service.shared_ledger.stop()
+        if service.redis is not None:
+            await service.redis.close()
         if service.usage_database is not None:
             await service.usage_database.close()
         await service.close()

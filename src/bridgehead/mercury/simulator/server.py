@@ -6,7 +6,7 @@ import asyncio
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -102,7 +102,8 @@ class Simulator:
             return
         # asyncio loses a connection that it has accepted and not handed over yet when its server is closed.
         # So accepting stops first, and those on their way get the turns of the loop that they need.
-        asyncio.get_running_loop().remove_reader(self._listening)
+        with suppress(NotImplementedError):  # Windows, where a connection is handed over as it is accepted
+            asyncio.get_running_loop().remove_reader(self._listening)
         for _ in range(_TURNS):
             await asyncio.sleep(0)
         await server.stop()

@@ -48,6 +48,7 @@ def open_database(path: Path, schema: Sequence[str], version: int, *, what: str)
     try:
         _use_wal(connection)
         connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA fullfsync=ON")  # for macOS, as `durable.flush` does; elsewhere it is FULL
         connection.execute(f"PRAGMA journal_size_limit={_MAX_WAL_BYTES}")
         _make_tables(connection, path, schema, version, what)
     except BaseException:

@@ -1,7 +1,6 @@
 """Connections: what becomes of one when its client idles, its server is full, or its application fails."""
 
 import asyncio
-import resource
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from bridgehead.mcp.http import message
 from tests.support.http_client import Headers, HttpClient, Response
 from tests.support.http_server import JSON_POST, mirrored, serving
 from tests.support.messages import call, encode, initialize, notification, stateless
+from tests.support.posix import resource
 from tests.support.waiting import until
 
 H2C: Headers = {

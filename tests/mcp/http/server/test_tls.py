@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uvloop
 
 from bridgehead.mcp.http.message import Request, Response
 from bridgehead.mcp.http.server import Server
+from bridgehead.mcp.process import socket_loop
 from tests.support import waiting
 from tests.support.certificates import certificate
 
 PATIENCE = waiting.PATIENCE
 Loop = Callable[[], asyncio.AbstractEventLoop] | None
-both_loops = pytest.mark.parametrize("loop", [None, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+both_loops = pytest.mark.parametrize("loop", [None, socket_loop], ids=["asyncio", "uvloop"])
 
 
 def run(loop: Loop, behaviour: Coroutine[Any, Any, None]) -> None:

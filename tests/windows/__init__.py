@@ -1,0 +1,1 @@
+"""Windows: runs the tests on the real CPython for Windows, under Wine."""

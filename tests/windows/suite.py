@@ -1,0 +1,163 @@
+"""Suite: runs test files in processes of the rig, several at once, each test bounded in time.
+
+A process that hangs or dies fails the test that it was at; the rest of its files go on in another one.
+"""
+
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from . import outcomes
+from .rig import ROOT, Rig, as_windows
+
+TEST_SECONDS = 120
+"""How long one test may take; the process then writes where it is and ends."""
+SILENCE_SECONDS = TEST_SECONDS + 60
+"""How long a process may finish no test before it is ended from outside."""
+FILES_AT_ONCE = 8
+"""Starting pytest takes seconds under Wine; a process that died repeats no more than these."""
+
+
+class Outcome(NamedTuple):
+    """What came of one test."""
+
+    test: str
+    event: str
+    seconds: float
+    text: str
+
+    @property
+    def package(self) -> str:
+        """Return the part of the tests that it belongs to."""
+        return self.test.split("/")[1]
+
+
+def find_files(places: Sequence[str]) -> list[str]:
+    """Return the test files at these places, as pytest names them."""
+    files: set[Path] = set()
+    for place in places:
+        path = ROOT / place
+        files |= {path} if path.is_file() else set(path.rglob("test_*.py"))
+    return sorted(str(file.relative_to(ROOT)) for file in files)
+
+
+class Suite:
+    """One run of test files on one rig."""
+
+    def __init__(self, rig: Rig, until: float, options: Sequence[str] = ()) -> None:
+        self._rig = rig
+        self._until = until
+        self._options = options
+        self._folder = rig.home / "outcomes"
+
+    def run(self, files: Sequence[str], jobs: int) -> list[Outcome]:
+        """Run files and return every test's outcome."""
+        self._folder.mkdir(exist_ok=True)
+        batches = [files[start : start + FILES_AT_ONCE] for start in range(0, len(files), FILES_AT_ONCE)]
+        with ThreadPoolExecutor(jobs) as pool:
+            found = list(pool.map(self._run_batch, range(len(batches)), batches))
+        return [outcome for batch in found for outcome in batch]
+
+    def _run_batch(self, number: int, files: Sequence[str]) -> list[Outcome]:
+        done: dict[str, Outcome] = {}
+        before = -1
+        while before < len(done) and self._until > time.monotonic():
+            before = len(done)
+            events, running, ended_well = self._run_process(number, files, list(done))
+            done |= {test: Outcome(test, **rest) for test, rest in events.items()}
+            if running is not None:
+                said = self._log(number).read_text(encoding="utf-8", errors="replace")[-4000:]
+                done[running] = Outcome(running, "failed", 0.0, f"{said}\nIt hung, or its process died.")
+            if ended_well:
+                _show(done.values())
+                return list(done.values())
+        return [
+            *done.values(),
+            Outcome(files[0], "failed", 0.0, f"Not finished in time, or died: {' '.join(files)}"),
+        ]
+
+    def _run_process(
+        self, number: int, files: Sequence[str], done: Sequence[str]
+    ) -> tuple[dict[str, dict[str, Any]], str | None, bool]:
+        """Run files but for what is done.
+
+        Returns new outcomes, the test that the process died in, and whether it came to its end.
+        """
+        report = self._folder / f"{number}.jsonl"
+        report.unlink(missing_ok=True)
+        without = self._folder / f"{number}.done"
+        without.write_text("\n".join(done), encoding="utf-8")
+        command = self._rig.command(
+            *("-X", "utf8", "-m", "pytest", "-n", "0", "-q", "-p", "no:cacheprovider"),
+            *(
+                "-p",
+                "tests.windows.outcomes",
+                "--outcomes",
+                as_windows(report),
+                "--done",
+                as_windows(without),
+            ),
+            *("--basetemp", f"C:\\t{number}", *self._options, *files),
+        )
+        with self._log(number).open("wb") as log:
+            process = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env=self._rig.environment(BRIDGEHEAD_TEST_SECONDS=str(TEST_SECONDS)),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            assert process.stdout is not None
+            with ThreadPoolExecutor(1) as pool:
+                copying = pool.submit(_copy, process.stdout.fileno(), log)
+                status = self._wait(process, report)
+                copying.result()
+        found, running = outcomes.read(report)
+        events = {
+            test: {name: event[name] for name in ("event", "seconds", "text")}
+            for test, event in found.items()
+        }
+        return events, running, status in {0, 1, 5} and running is None
+
+    def _wait(self, process: subprocess.Popen[bytes], report: Path) -> int:
+        """Wait for a process as long as it finishes tests; end it, and all that it started, otherwise."""
+        heard = time.monotonic()
+        size = -1
+        while process.poll() is None:
+            now = time.monotonic()
+            new = report.stat().st_size if report.is_file() else 0
+            if new != size:
+                size, heard = new, now
+            if now > min(heard + SILENCE_SECONDS, self._until):
+                os.killpg(process.pid, signal.SIGKILL)
+                return -9
+            time.sleep(0.1)
+        return process.returncode
+
+    def _log(self, number: int) -> Path:
+        return self._folder / f"{number}.log"
+
+
+def _copy(descriptor: int, log: Any) -> None:
+    while chunk := os.read(descriptor, 65_536):
+        log.write(chunk)
+        log.flush()
+
+
+def _show(found: Any) -> None:
+    found = list(found)
+    counts = Counter(outcome.event for outcome in found)
+    where = sorted({outcome.test.split("::")[0] for outcome in found})
+    print(f"{where[0] if where else '?'} …: {dict(counts)}", flush=True)
+    for outcome in found:
+        if outcome.event == "failed":
+            last = outcome.text.strip().splitlines()
+            print(f"  FAILED {outcome.test}: {last[-1] if last else ''}", flush=True)
