@@ -41,7 +41,9 @@ class RequestState(Struct, frozen=True, array_like=True):
 class Seal:
     """Closes request state with one key, and opens what any of its keys closed."""
 
-    def __init__(self, keys: bytes | Sequence[bytes] | None = None, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, keys: bytes | Sequence[bytes] | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
         given = (keys,) if isinstance(keys, bytes) else tuple(keys or ())
         self._keys = given or (secrets.token_bytes(_DIGEST_BYTES),)
         self._clock = clock
