@@ -25,7 +25,7 @@ from bridgehead.runtime.timing import Backoff
 
 from ..systemd import ALIVE, READY, STOPPING, ServiceManager
 
-ENDING = (signal.SIGTERM, signal.SIGINT)
+ENDING = (signal.SIGTERM, signal.SIGINT, *((signal.SIGQUIT,) if hasattr(signal, "SIGQUIT") else ()))
 _HEARD = (*ENDING, signal.SIGHUP, signal.SIGCHLD) if hasattr(signal, "SIGHUP") else ENDING
 AGAIN = Backoff(base=0.5, most=30.0, jitter=0.0)
 BEAT_SECONDS = 1.0
@@ -94,6 +94,7 @@ class Supervisor:
         signal.set_wakeup_fd(waking)
         for number in _HEARD:
             signal.signal(number, self._hear)
+        ignore_signals()
         self._workers = [_Worker(index) for index in range(count)]
         for worker in self._workers:
             self._start(worker)
@@ -200,6 +201,13 @@ class Supervisor:
             return
         for worker in self._running():
             _signal(worker.pid, number)
+
+
+def ignore_signals() -> None:
+    """Let signals that others give a meaning to end nothing here; workers inherit it."""
+    for name in ("SIGUSR1", "SIGUSR2"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
 def _end_with_parent(lifeline: int) -> None:
