@@ -148,9 +148,8 @@ async def _open_door(
         entrance = WorkerEntrance(
             place.workers,
             handler,
-            app.pages.own_metrics,
+            app.own_answers,
             app.record_early_rejection,
-            app.pages.events.serve_own,
         )
     if replica is not None:
         entrance = replica.entrance(app, entrance, app.record_early_rejection)
