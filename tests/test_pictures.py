@@ -1,4 +1,4 @@
-"""The pictures of the documents: drawn by `make pictures`, self-contained, from the figures that were measured."""
+"""The pictures of the documents: self-contained, and drawn from the figures that were measured."""
 
 import re
 from pathlib import Path
