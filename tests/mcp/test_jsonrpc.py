@@ -1,6 +1,7 @@
 """Envelopes: ids that come back as they were sent, and bytes that are no message."""
 
 import json
+import tracemalloc
 
 import msgspec
 import pytest
@@ -267,3 +268,55 @@ def test_a_part_of_a_message_is_decoded_as_a_type_or_as_values() -> None:
     assert jsonrpc.decode_as(msgspec.Raw(b'{"text":"a"}'), Said).text == "a"
     assert jsonrpc.decode_value(msgspec.Raw(b"[1]")) == [1]
     assert jsonrpc.decode_value(msgspec.UNSET) is None
+
+
+@pytest.mark.parametrize("item", [b"1", b"[]", b"{}", b'{"jsonrpc":"2.0","id":1,"method":"ping"}'])
+def test_an_array_of_more_than_a_batch_may_have_is_refused_without_reading_it(item: bytes) -> None:
+    most = jsonrpc.MOST_BATCH_ITEMS
+    full = jsonrpc.decode(b"[%b]" % b",".join([item] * most))
+    over = jsonrpc.decode(b"[%b nonsense" % ((item + b",") * (most + 1)))
+
+    assert isinstance(full, jsonrpc.Batch)
+    assert len(full.items) == most
+    assert isinstance(over, jsonrpc.Malformed)
+    assert over.error.message == "Invalid request: a batch may have 1024 messages"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"jsonrpc":"1.0","id":7,"method":"ping","params":[%b{}]}',
+        b"[%b{}]",
+        b"[[%b{}]]",
+        b"%b",
+        b'{"jsonrpc":"2.0","id":7,"method":"ping","params":[%b"\\ud800"]}',
+    ],
+)
+def test_what_is_large_and_wrong_is_refused_without_building_it(data: bytes) -> None:
+    large = data % (b"{}," * 300_000)
+    tracemalloc.start()
+    try:
+        found = jsonrpc.decode(large)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert not isinstance(found, jsonrpc.Message)
+    assert peak < 4 * len(large)  # its values would take twenty times as much
+
+
+@pytest.mark.parametrize(
+    ("head", "request_id"), [(b'"id":7', 7), (b'"id":"a"', "a"), (b'"id":null', None), (b'"id":[1]', None)]
+)
+def test_what_is_large_and_wrong_is_answered_under_its_id(head: bytes, request_id: object) -> None:
+    found = jsonrpc.decode(b'{"jsonrpc":"1.0",%b,"method":"ping","params":"%b"}' % (head, b"x" * 100_000))
+
+    assert isinstance(found, jsonrpc.Malformed)
+    assert (found.error.code, found.id) == (-32600, request_id)
+
+
+def test_more_values_than_are_built_are_not_decoded() -> None:
+    many = msgspec.Raw(b"[%b0]" % (b"0," * (jsonrpc.MOST_VALUES + 1)))
+
+    with pytest.raises(msgspec.ValidationError, match="More than 50000 values"):
+        jsonrpc.decode_value(many)

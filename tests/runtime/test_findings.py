@@ -2,10 +2,22 @@
 
 import io
 
+import msgspec
 from rich.console import Console
 
 from bridgehead.runtime import env_file
-from bridgehead.runtime.findings import Finding, exit_code, settings_finding, settings_table, table
+from bridgehead.runtime.findings import (
+    Chart,
+    ChartBar,
+    Fact,
+    Finding,
+    Report,
+    ReportTable,
+    exit_code,
+    settings_finding,
+    settings_table,
+    table,
+)
 from bridgehead.runtime.settings import TEXT, Setting, Settings, whole
 
 RIGHT = Finding("state", "right", "kept in [a] folder")
@@ -62,3 +74,17 @@ def test_a_table_has_all_of_them() -> None:
     assert ["SOME_YEAR", "2024", ".env", "The [year]."] in rows
     assert ["SOME_PLACE", "here", "default", "Where."] in rows
     assert ["SOME_KEY", "(set)", "the environment", "What opens it."] in rows
+
+
+def test_a_report_survives_the_way_to_another_process() -> None:
+    report = Report(
+        facts=(Fact("Files", "61"),),
+        charts=(Chart("Ranking", (ChartBar("<b>", 1.5, "1.50×"),), "columns"),),
+        tables=(ReportTable("Files", ("Name", "Size"), (("a.js", "5 B"),), frozenset({"Size"})),),
+    )
+
+    assert msgspec.json.decode(msgspec.json.encode(report), type=Report) == report
+
+
+def test_a_report_may_have_nothing_to_tell() -> None:
+    assert (Report().facts, Report().charts, Report().tables) == ((), (), ())

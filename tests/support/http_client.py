@@ -50,6 +50,7 @@ class Response:
         self._ended = False
         self.status = 0
         self.headers: dict[str, str] = {}
+        self.cookies: list[str] = []
         self.last_id: str | None = None
 
     async def begin(self) -> None:
@@ -61,6 +62,8 @@ class Response:
         for line in lines:
             name, _, value = line.partition(":")
             self.headers[name.lower()] = value.strip()
+            if name.lower() == "set-cookie":
+                self.cookies.append(value.strip())
 
     async def body(self) -> bytes:
         """Read the whole body."""

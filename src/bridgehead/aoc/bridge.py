@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from bridgehead.runtime.findings import Finding
+    from bridgehead.runtime.findings import Finding, Report
     from bridgehead.runtime.metrics import Metrics
     from bridgehead.runtime.stores import migrations, postgres
 
@@ -137,6 +137,12 @@ def first_step(settings: AocSettings) -> str:
     return "Ask your agent: “Read day 1, solve it, and record how long it took.”"
 
 
+async def _report(event: Event) -> Report:
+    from .ranking.report import report
+
+    return await report(event)
+
+
 async def _doctor(environment: Mapping[str, str]) -> list[Finding]:
     from .doctor import examine
 
@@ -175,6 +181,7 @@ manifest = Manifest(
     settings=AocSettings,
     make=_make,
     far_side=far_side,
+    report=_report,
     doctor=_doctor,
     demo=_demo,
     trial=_trial,

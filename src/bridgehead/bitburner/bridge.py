@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from bridgehead.runtime.findings import Finding
+    from bridgehead.runtime.findings import Finding, Report
 
 GAME_WAIT_SECONDS = 2.0
 """How long `bridgehead doctor` waits for a game; `bridgehead bitburner doctor --wait` waits longer."""
@@ -114,6 +114,12 @@ def first_step(settings: BitburnerSettings) -> str:
     return describe_connect(settings, str(settings.listen))
 
 
+async def _report(session: Session) -> Report:
+    from .game.report import report
+
+    return await report(session)
+
+
 async def _doctor(environment: Mapping[str, str]) -> list[Finding]:
     from .doctor import examine
 
@@ -146,6 +152,7 @@ manifest = Manifest(
     settings=BitburnerSettings,
     make=_make,
     far_side=far_side,
+    report=_report,
     doctor=_doctor,
     demo=_demo,
     trial=_trial,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from bridgehead.mcp import OVERLOADED, ProtocolError, jsonrpc
-from bridgehead.mcp.http.message import ClientGone, Handled, Request, Response, ResponseStream
+from bridgehead.mcp.http.message import ClientGone, Handled, Handler, Request, Response, ResponseStream
 from bridgehead.mcp.http.rejection import Rejection
 from bridgehead.runtime import events
 from bridgehead.runtime.timing import Clock
@@ -35,8 +35,10 @@ from .routes import Route
 from .telemetry.access_log import AccessLog
 from .telemetry.metrics import HostMetrics
 from .views import Views
+from .workers.forwarding import OWN_EVENTS, OWN_METRICS
 
 if TYPE_CHECKING:
+    from .dashboard.dashboard import Dashboard
     from .database import HostDatabase
     from .events.webhook import Webhook
     from .replicas.replica import Replica
@@ -79,6 +81,7 @@ class HostApplication:
         webhook: Webhook | None = None,
         replica: Replica | None = None,
         database: HostDatabase | None = None,
+        dashboard: Dashboard | None = None,
     ) -> None:
         self._registry = registry
         self._views = views
@@ -96,6 +99,8 @@ class HostApplication:
         self.replica = replica
         """This process as one of several; None where it is alone."""
         self._database = database
+        self.dashboard = dashboard
+        """The page for people; None where it is switched off."""
         self._ids = RequestIds()
         self._running: set[HostRequest] = set()
         self._tasks: list[asyncio.Task[None]] = []
@@ -126,6 +131,8 @@ class HostApplication:
         route = self._admission.route(request)
         if route.access == "probe":
             return self._answer_probe(request, route)
+        if route.access == "page" and self.dashboard is not None:
+            return self.dashboard.answer(request)
         if is_preflight(request):
             return answer_preflight(request)
         if route.access == "public":
@@ -277,6 +284,15 @@ class HostApplication:
         self.metrics.rejections.add(reason)
         self._access_log.write_early(reason, address, status)
 
+    @property
+    def own_answers(self) -> dict[str, Handler]:
+        """What this process tells other workers of itself, by path."""
+        own: dict[str, Handler] = {
+            OWN_METRICS: lambda _request: Response(200, self.pages.own_metrics()),
+            OWN_EVENTS: self.pages.events.serve_own,
+        }
+        return own if self.dashboard is None else own | self.dashboard.own_answers
+
     # --- the process's life --------------------------------------------------------------------------------
 
     async def start(self) -> None:
@@ -288,6 +304,8 @@ class HostApplication:
         await self._registry.start()
         begin = asyncio.get_running_loop().create_task
         self._tasks = [begin(self._watch.run(self.revoke_where)), begin(self._access_log.run())]
+        if self.dashboard is not None:
+            self._tasks.append(begin(self.dashboard.run()))
         if self._webhook is not None:
             self._webhook.start(events.feed)
         if self._telemetry is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,6 +20,11 @@ from .auth.admission import Admission
 from .auth.authenticator import Authenticator, FileIssuer, Issuer
 from .auth.throttle import Throttle
 from .auth.tokens import FileTokens, TokenFile, Tokens, TokenStore, TokenWatch
+from .dashboard import layout
+from .dashboard.dashboard import Dashboard
+from .dashboard.history import History
+from .dashboard.sign_in import SignIn
+from .dashboard.snapshot import Camera
 from .pages import Pages
 from .proxies import Proxies
 from .registry import Registry
@@ -132,12 +138,14 @@ def make_application(
     if oauth is not None:
         issuers.append(oauth)
     tracer = None if telemetry is None else telemetry.tracer
+    history = History(clock)
     registry = Registry(
         manifests,
         environment,
         is_traced=tracer is not None,
         probe_seconds=settings.probe_seconds,
         store_audit=None if database is None else database.add_audit,
+        note_failure=history.note_failure if settings.dashboard else None,
     )
     guard = Guard(settings.hosts, settings.allowed_origins)
     limits = limits_of(settings)
@@ -159,17 +167,20 @@ def make_application(
     if certificate is not None:
         metrics.show_certificate(lambda: certificate.expires)
     access_log = AccessLog(settings.access_log, clock)
+    authenticator = Authenticator(issuers, clock, metrics.auth_failures.add)
+    paths = (*layout.PAGES, *layout.FILES) if settings.dashboard else ()
+    admission = Admission(
+        make_table(manifests, with_oauth=oauth is not None, pages=paths),
+        guard,
+        authenticator,
+        Throttle(clock.monotonic),
+        (lambda _request: "") if oauth is None else oauth.challenge_details,
+        shared=None if replica is None else replica.make_throttle(clock.monotonic),
+    )
     return HostApplication(
         registry,
         views,
-        Admission(
-            make_table(manifests, with_oauth=oauth is not None),
-            guard,
-            Authenticator(issuers, clock, metrics.auth_failures.add),
-            Throttle(clock.monotonic),
-            (lambda _request: "") if oauth is None else oauth.challenge_details,
-            shared=None if replica is None else replica.make_throttle(clock.monotonic),
-        ),
+        admission,
         Pages(
             registry, metrics, None if oauth is None else oauth.describe_resource, workers, replica, database
         ),
@@ -186,7 +197,27 @@ def make_application(
         webhook=_make_webhook(settings, environment, clock, metrics),
         replica=replica,
         database=database,
+        dashboard=None
+        if not settings.dashboard
+        else Dashboard(
+            registry,
+            views,
+            SignIn(authenticator, tokens, _derive(state_keys, b"dashboard"), clock, settings.public_url),
+            Camera(registry, metrics, views, history, clock, 0 if workers is None else workers.index),
+            history,
+            clock,
+            count_rejection=metrics.rejections.add,
+            count_call=admission.count,
+            tokens=tokens,
+            token_store=None if tokens is None else token_store(settings),
+            workers=workers,
+        ),
     )
+
+
+def _derive(keys: tuple[bytes, ...], purpose: bytes) -> tuple[bytes, ...]:
+    """Make the keys for one purpose, the same in all processes that have the same keys."""
+    return tuple(hmac.digest(key, purpose, "sha256") for key in keys)
 
 
 def _open_database(settings: HostSettings, tokens: Tokens | None) -> HostDatabase | None:

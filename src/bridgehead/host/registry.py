@@ -21,7 +21,7 @@ from bridgehead.runtime.settings import SettingError
 from bridgehead.runtime.timing import Backoff
 
 from .telemetry.audit import StoreAudit, audit_changes
-from .telemetry.metrics import CallMetrics
+from .telemetry.metrics import CallMetrics, NoteFailure
 
 AGAIN = Backoff(base=1.0, most=60.0)
 _BEGIN_SECONDS = 5.0
@@ -62,6 +62,7 @@ class Registry:
         *,
         is_traced: bool = False,
         store_audit: StoreAudit | None = None,
+        note_failure: NoteFailure | None = None,
         probe_seconds: float = 0.0,
         draw: Callable[[], float] = random.random,
     ) -> None:
@@ -69,11 +70,12 @@ class Registry:
         self._draw = draw
         self._probe_seconds = probe_seconds
         self._keepers: list[asyncio.Task[None]] = []
-        self.statuses = {
-            name: _make_status(manifest, environment, store_audit, is_traced=is_traced)
-            for name, manifest in manifests.items()
-        }
-
+        self.statuses = {name: _make_status(manifest, environment) for name, manifest in manifests.items()}
+        for name, bridge in self.bridges.items():
+            counted = self.statuses[name].metrics
+            audit = audit_changes(name, bridge, store_audit)
+            calls = CallMetrics(name, counted, audit, is_traced=is_traced, note_failure=note_failure)
+            bridge.around_calls(calls.hook())
         self.metrics = self._make_metrics()
 
     def _make_metrics(self) -> Metrics:
@@ -201,9 +203,7 @@ def installed(names: Collection[str] = ()) -> dict[str, Manifest]:
     return {name: plugins.load(name) for name in tuple(names) or plugins.built_in_names()}
 
 
-def _make_status(
-    manifest: Manifest, environment: Mapping[str, str], store_audit: StoreAudit | None, *, is_traced: bool
-) -> BridgeStatus:
+def _make_status(manifest: Manifest, environment: Mapping[str, str]) -> BridgeStatus:
     metrics, problem = Metrics(), ""
     try:
         bridge: Bridge[Any] | None = manifest.make(read_settings(manifest, environment), metrics)
@@ -211,10 +211,7 @@ def _make_status(
         bridge, problem = None, _reason(failure)
     if bridge is None:
         log.error("a bridge cannot be served", bridge=manifest.name, problem=problem)
-        return BridgeStatus(manifest, None, metrics, problem)
-    audit = audit_changes(manifest.name, bridge, store_audit)
-    bridge.around_calls(CallMetrics(manifest.name, metrics, audit, is_traced=is_traced).hook())
-    return BridgeStatus(manifest, bridge, metrics)
+    return BridgeStatus(manifest, bridge, metrics, problem)
 
 
 def _reason(failure: Exception) -> str:

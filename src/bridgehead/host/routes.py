@@ -10,14 +10,19 @@ ALIVE = "/healthz"
 READY = "/readyz"
 METRICS = "/metrics"
 EVENTS = "/events"
+PAGES = "/dashboard"
+"""What the pages of the dashboard are counted under."""
 RESOURCE = "/.well-known/oauth-protected-resource"
 NO_OAUTH = "/register"
 """What answers where clients look for OAuth and there is none."""
 _OPENID = "/.well-known/openid-configuration"
 _OAUTH_PATHS = (RESOURCE, "/.well-known/oauth-authorization-server", _OPENID)
 
-Access = Literal["probe", "public", "token"]
-"""`probe`: anyone, under any Host, as probes come. `public`: without a token. `token`: only with one."""
+Access = Literal["probe", "public", "token", "page"]
+"""`probe`: anyone, under any Host, as probes come. `public`: without a token. `token`: only with one.
+
+`page`: a browser, which shows who it is in its own way.
+"""
 
 
 class Route(NamedTuple):
@@ -30,7 +35,7 @@ class Route(NamedTuple):
     is_mcp: bool = False
 
 
-def make_table(bridges: Iterable[str], *, with_oauth: bool) -> dict[str, Route]:
+def make_table(bridges: Iterable[str], *, with_oauth: bool, pages: Iterable[str] = ()) -> dict[str, Route]:
     """Make the table of all paths."""
     found = {
         ALIVE: Route(ALIVE, "probe"),
@@ -38,6 +43,7 @@ def make_table(bridges: Iterable[str], *, with_oauth: bool) -> dict[str, Route]:
         METRICS: Route(METRICS, "token"),
         EVENTS: Route(EVENTS, "token"),
     }
+    found |= {path: Route(path if path == "/" else PAGES, "page") for path in pages}
     for bridge in (None, *bridges):
         prefix = f"/{bridge}" if bridge else ""
         for path in MCP_PATHS:

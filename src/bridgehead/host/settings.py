@@ -220,6 +220,12 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         "failures",
         "Which requests get a line in the log.",
     )
+    dashboard = Setting(
+        "BRIDGEHEAD_DASHBOARD",
+        FLAG,
+        default=True,
+        about="Show people a page at `/`, in a browser. Where callers need a token, so do they.",
+    )
     webhook_url = Setting(
         "BRIDGEHEAD_WEBHOOK_URL",
         SECURE_URL,

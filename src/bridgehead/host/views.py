@@ -7,7 +7,7 @@ connection to each far side, however many views there are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from bridgehead import __version__
@@ -15,6 +15,7 @@ from bridgehead.mcp import Bridge, Dispatcher, Limits, Tasks, combine, restrict
 from bridgehead.mcp.http import Application
 from bridgehead.mcp.http.callers import Callers
 from bridgehead.mcp.http.guard import Guard
+from bridgehead.mcp.http.sessions import Session
 from bridgehead.runtime.tool_filter import ToolFilter
 
 from .auth.grants import Grant
@@ -119,6 +120,20 @@ class Views:
                 {tool.name: tool.refuse(NO_SPENDING) for tool in part.tools.values() if tool.is_paid}
             )
         return part
+
+    def sessions(self) -> Iterator[tuple[str | None, Session]]:
+        """Give every session, each with the bridge that it is of; None is all of them."""
+        for (bridge, *_), view in self._views.items():
+            for session in view.endpoint.sessions:
+                yield bridge, session
+
+    def end_session(self, session: Session) -> bool:
+        """End a session of one of the views; tells whether there was one."""
+        for view in self._views.values():
+            if session in tuple(view.endpoint.sessions):
+                view.endpoint.sessions.close(session)
+                return True
+        return False
 
     def end_streams(self) -> None:
         """End what would never end by itself, because the server is going."""

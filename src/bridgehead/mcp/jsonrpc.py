@@ -7,6 +7,8 @@ through Python objects.
 
 from __future__ import annotations
 
+from functools import cache
+from itertools import takewhile
 from typing import Any, Literal, TypeGuard, TypeVar
 
 import msgspec
@@ -47,20 +49,41 @@ class Batch(Struct, frozen=True):
     items: list[Message | Malformed]
 
 
+MOST_BATCH_ITEMS = 1024
+"""Messages in one batch; an array with more is not read to its end."""
+MOST_VALUES = 50_000
+"""Values that are built, beside the arguments of a tool; counted by commas. Six million take seconds."""
+_MOST_BUILT_BYTES = 64 * 1024
+"""What is explained by building its values; the rest is only skimmed: 16 MB of `{},` are 6 million values."""
+_MOST_BUILT_OF_ITEM = 1024
+_MOST_ID_BYTES = 1024
+
+
+class _Outline(Struct):
+    """What a large object says of itself, with nothing of it built."""
+
+    id: Raw | UnsetType = UNSET
+    method: Raw | UnsetType = UNSET
+    result: Raw | UnsetType = UNSET
+    error: Raw | UnsetType = UNSET
+
+
 _decode_message = msgspec.json.Decoder(Message).decode
-_decode_items = msgspec.json.Decoder(list[Raw]).decode
+_decode_outline = msgspec.json.Decoder(_Outline).decode
 _decode_anything = msgspec.json.Decoder().decode
 
 
-def decode(data: bytes | bytearray | memoryview | Raw) -> Message | Batch | Malformed:
-    """Read one line or body. Never raises."""
+def decode(
+    data: bytes | bytearray | memoryview | Raw, most_built: int = _MOST_BUILT_BYTES
+) -> Message | Batch | Malformed:
+    """Read one line or body. Never raises, and takes no more time than its bytes do."""
     # One typed pass for what is right; only what is wrong is read again, to say what is wrong with it.
     try:
         message = _decode_message(data)
         if data.__class__ is not bytes or not data.isascii():
             str(data, "utf-8")  # what the decoder skips it does not look at, and it would be kept as it is
-    except UNDECODABLE:
-        return _explain(data)
+    except UNDECODABLE as error:
+        return _explain(bytes(data), error, most_built)
     if message.method is UNSET and message.result is UNSET and message.error is UNSET:
         return Malformed(_not_a_message("it has no method, result or error"), _id_of(message.id))
     return message
@@ -73,21 +96,37 @@ def is_request(message: Message | Batch | Malformed) -> TypeGuard[Message | Batc
     return isinstance(message, Batch)
 
 
-def _explain(data: bytes | bytearray | memoryview | Raw) -> Message | Batch | Malformed:
+def _explain(data: bytes, problem: Exception, most_built: int) -> Message | Batch | Malformed:
     """Find out, on the slow path, why bytes are not a message."""
+    data = data.strip()  # megabytes of white space are gone over once
+    is_batch = data[:1] == b"["
     try:
-        value = _decode_anything(data)
+        if is_batch:
+            return _explain_batch(data)
+        value = _decode_anything(data) if len(data) <= most_built else _skim(data)
     except msgspec.ValidationError as error:  # a number that fits no type; what comes behind it is unread
-        return _explain_unreadable(data, _not_a_message(str(error)))
+        failure = _not_a_message(str(error))
     except RecursionError:
         return Malformed(ProtocolError(PARSE_ERROR, "Parse error: nested too deeply"))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return _explain_unreadable(data, ProtocolError(PARSE_ERROR, f"Parse error: {error}"))
-    if isinstance(value, list):
-        return _explain_batch(data, value)
-    if isinstance(value, dict):
-        return _explain_object(value, _not_a_message(_first_problem(data)))
-    return Malformed(_not_a_message("it is not an object"))
+        failure = ProtocolError(PARSE_ERROR, f"Parse error: {error}")
+    else:
+        if isinstance(value, dict):
+            return _explain_object(value, _not_a_message(_reword(problem)))
+        return Malformed(_not_a_message("it is not an object"))
+    return Malformed(failure) if is_batch or len(data) > most_built else _explain_unreadable(data, failure)
+
+
+def _skim(data: bytes) -> dict[str, Any] | None:
+    """Return what is needed of a large object to refuse it; None where it is none."""
+    str(data, "utf-8")
+    if data[:1] != b"{":
+        msgspec.json.decode(data, type=Raw)  # which raises where it is not even JSON
+        return None
+    outline = _decode_outline(data)
+    found = {name: True for name in ("method", "result", "error") if getattr(outline, name) is not UNSET}
+    given = b"" if isinstance(outline.id, UnsetType) else bytes(outline.id)
+    return found | ({"id": _decode_anything(given)} if 0 < len(given) <= _MOST_ID_BYTES else {})
 
 
 def _explain_unreadable(data: Any, failure: ProtocolError) -> Message | Malformed:
@@ -110,24 +149,40 @@ def _explain_object(value: dict[str, Any], failure: ProtocolError) -> Message | 
     return Malformed(failure, found)
 
 
-def _explain_batch(data: Any, value: list[Any]) -> Batch | Malformed:
-    if not value:
-        return Malformed(_not_a_message("the batch is empty"))
-    items = []
-    for raw in _decode_items(data):
-        item = decode(raw)
-        items.append(Malformed(_not_a_message("a batch inside a batch")) if isinstance(item, Batch) else item)
-    return Batch(items)
-
-
-def _first_problem(data: Any) -> str:
+def _explain_batch(data: bytes) -> Batch | Malformed:
+    """Split an array into its messages; raises one of `UNDECODABLE` where it is not JSON."""
     try:
-        _decode_message(data)
-    except UNDECODABLE as error:
-        from .features.argument_errors import reword  # only what is broken needs it
+        items = _split(data)
+    except msgspec.ValidationError:
+        return Malformed(_not_a_message(f"a batch may have {MOST_BATCH_ITEMS} messages"))
+    if not items:
+        return Malformed(_not_a_message("the batch is empty"))
+    return Batch([_decode_item(item) for item in items])
 
-        return reword(str(error), whole="the message")
-    return "it is not a JSON-RPC 2.0 message"
+
+def _split(data: bytes) -> list[Raw]:
+    # A list of any length would be read to its end before somebody counts; this stops at the first too many.
+    items = msgspec.json.decode(data, type=_items_type())
+    return list(takewhile(lambda item: item is not UNSET, msgspec.structs.astuple(items)))
+
+
+@cache
+def _items_type() -> type[Struct]:
+    fields = [(f"item{n}", Raw | UnsetType, UNSET) for n in range(MOST_BATCH_ITEMS)]
+    return msgspec.defstruct("Items", fields, array_like=True, forbid_unknown_fields=True)
+
+
+def _decode_item(item: Raw) -> Message | Malformed:
+    if bytes(item)[:1] == b"[":  # not looked into: each level would be read as often as it is deep
+        return Malformed(_not_a_message("a batch inside a batch"))
+    found = decode(item, _MOST_BUILT_OF_ITEM)
+    return Malformed(_not_a_message("a batch inside a batch")) if isinstance(found, Batch) else found
+
+
+def _reword(problem: Exception) -> str:
+    from .features.argument_errors import reword  # only what is broken needs it
+
+    return reword(str(problem), whole="the message")
 
 
 def _not_a_message(problem: str) -> ProtocolError:
@@ -193,4 +248,8 @@ def decode_as(raw: Raw, kind: type[_Kind]) -> _Kind:
 
 def decode_value(raw: Raw | UnsetType) -> Any:
     """Decode a part of a message as plain values; raises one of `UNDECODABLE`."""
-    return None if isinstance(raw, UnsetType) else _decode_anything(raw)
+    if isinstance(raw, UnsetType):
+        return None
+    if len(memoryview(raw)) > MOST_VALUES and bytes(raw).count(b",") > MOST_VALUES:
+        raise msgspec.ValidationError(f"More than {MOST_VALUES} values")
+    return _decode_anything(raw)

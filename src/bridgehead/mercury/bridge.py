@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from bridgehead.runtime.findings import Finding
+    from bridgehead.runtime.findings import Finding, Report
     from bridgehead.runtime.metrics import Metrics
     from bridgehead.runtime.stores import migrations
 
@@ -188,6 +188,12 @@ def first_step(settings: MercurySettings) -> str:
     return "Ask your agent: “Let Mercury write a regular expression for ISO dates.”"
 
 
+async def _report(service: Service) -> Report:
+    from .report import report
+
+    return await report(service)
+
+
 async def _doctor(environment: Mapping[str, str]) -> list[Finding]:
     from .doctor import examine
 
@@ -227,6 +233,7 @@ manifest = Manifest(
     make=make_bridge,
     far_side=far_side,
     probe=probe,
+    report=_report,
     doctor=_doctor,
     demo=_demo,
     trial=_trial,

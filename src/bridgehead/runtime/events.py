@@ -22,6 +22,7 @@ from . import logs
 
 MOST_WAITING = 1000
 """Events that wait for one listener; the oldest make room."""
+_CALLS = ("call.ended", "call.failed")
 
 
 class Event(Struct, frozen=True, omit_defaults=True):
@@ -55,7 +56,7 @@ class Listener:
     """What waits for one who listens: bounded, so that a slow one costs its own events and nothing else."""
 
     def __init__(self, patterns: tuple[str, ...] = (), most: int = MOST_WAITING) -> None:
-        self._patterns = patterns
+        self.patterns = patterns
         self._waiting: deque[Event] = deque()
         self._most = most
         self._woken = asyncio.Event()
@@ -67,7 +68,7 @@ class Listener:
 
     def put(self, event: Event) -> None:
         """Take an event in, if it is of a wanted type; the oldest is dropped where there is no room."""
-        if not matches(self._patterns, event.type):
+        if not matches(self.patterns, event.type):
             return
         if len(self._waiting) >= self._most:
             self._waiting.popleft()
@@ -93,19 +94,24 @@ class Feed:
         self.with_content = False
         """Whether publishers add what was asked and answered."""
 
-    @property
-    def has_listeners(self) -> bool:
-        """Whether somebody listens; for publishers that would make much in vain."""
-        return bool(self._listeners)
+        self.hears_calls = False
+        """Whether somebody wants to hear of calls, of which there are many; asked after each of them."""
 
     def join(self, listener: Listener) -> None:
         """Let somebody hear of everything from now on."""
         self._listeners.append(listener)
+        self._find_who_hears_calls()
 
     def leave(self, listener: Listener) -> None:
         """Let somebody hear no more."""
         if listener in self._listeners:
             self._listeners.remove(listener)
+        self._find_who_hears_calls()
+
+    def _find_who_hears_calls(self) -> None:
+        self.hears_calls = any(
+            matches(listener.patterns, kind) for listener in self._listeners for kind in _CALLS
+        )
 
     def publish(self, kind: str, **data: Any) -> None:
         """Tell all listeners of something that has just happened."""

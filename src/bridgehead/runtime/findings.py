@@ -1,4 +1,7 @@
-"""Findings: what a doctor looked at, what it thinks of it, and what to do; settings with their origin."""
+"""Findings: what a doctor looked at, what it thinks of it, and what to do; settings with their origin.
+
+Also what a bridge reports of its far side to the host's page. Texts are plain: who shows them escapes them.
+"""
 
 from __future__ import annotations
 
@@ -79,3 +82,47 @@ def settings_table(settings: Settings, environment: Mapping[str, str]) -> Table:
         shown = value if source == _DEFAULT else f"[bold]{value}[/]"
         grid.add_row(setting.name, shown, source, escape(setting.about))
     return grid
+
+
+# --- what the host's page shows of a far side ------------------------------------------------------------
+
+
+class Fact(Struct, frozen=True):
+    """One thing that is so: a label and its value, such as `Files` and `61`."""
+
+    label: str
+    value: str
+
+
+class ChartBar(Struct, frozen=True):
+    """One bar or column: how long it is, and how its value is written."""
+
+    label: str
+    value: float
+    shown: str
+
+
+class Chart(Struct, frozen=True):
+    """A picture: bars below each other (a ranking), or columns beside each other (days)."""
+
+    title: str
+    bars: tuple[ChartBar, ...]
+    kind: Literal["bars", "columns"] = "bars"
+
+
+class ReportTable(Struct, frozen=True):
+    """Rows of texts. Columns that hold numbers are aligned so that they can be compared."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: frozenset[str] = frozenset()
+    """The columns that hold numbers."""
+
+
+class Report(Struct, frozen=True):
+    """How things stand with a far side. The first facts are the ones that an overview has room for."""
+
+    facts: tuple[Fact, ...] = ()
+    charts: tuple[Chart, ...] = ()
+    tables: tuple[ReportTable, ...] = ()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bridgehead.mcp import TaskStore
 
     from .command_line import Parser
-    from .findings import Finding
+    from .findings import Finding, Report
     from .metrics import Metrics
     from .stores.migrations import Schema
 
@@ -37,6 +37,7 @@ API = 1
 
 
 Make: TypeAlias = "Callable[[Any, Metrics | None], Bridge[Any]]"
+TellReport: TypeAlias = "Callable[[Any], Awaitable[Report]]"
 Doctor: TypeAlias = "Callable[[Mapping[str, str]], Awaitable[list[Finding]]]"
 Demo: TypeAlias = "Callable[[Console], bool]"
 ReadSchema: TypeAlias = "Callable[[], Schema]"
@@ -98,6 +99,10 @@ class Manifest(Struct, frozen=True, kw_only=True):
     """Takes what the lifespan holds open, and looks at the far side, so that `far_side` knows without a call.
 
     A host does so now and then. It should be cheap and end by itself within seconds."""
+    report: TellReport | None = None
+    """Takes what the lifespan holds open, and tells a person how the far side is; the host's page shows it.
+
+    Asked only while somebody looks. It should be cheap and end within a second or two."""
     doctor: Doctor | None = None
     demo: Demo | None = None
     """Shows the bridge at work against a simulated far side; tells whether everything went as expected."""

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bridgehead.host.workers.forwarding import WorkerEntrance, WorkerGone, Workers
-from bridgehead.mcp.http.message import ClientGone, HeaderPairs, Request, ResponseStream
+from bridgehead.host.workers.forwarding import OWN_METRICS, WorkerEntrance, WorkerGone, Workers
+from bridgehead.mcp.http.message import ClientGone, HeaderPairs, Request, Response, ResponseStream
 from bridgehead.mcp.http.server import Server
 from bridgehead.runtime.http import ConnectionBroken
 from tests.host.conftest import Dial
@@ -90,7 +90,10 @@ async def pair() -> AsyncIterator[tuple[Workers, Echo]]:
         closed.close()
         theirs = Workers(1, ports, b"secret")
         entrance = WorkerEntrance(
-            theirs, app, lambda: b"# HELP x X.\n", lambda *what: app.rejected.append(what)
+            theirs,
+            app,
+            {OWN_METRICS: lambda _request: Response(200, b"# HELP x X.\n")},
+            lambda *what: app.rejected.append(what),
         )
         server = Server(entrance, shutdown_seconds=1)
         await server.start(listener)

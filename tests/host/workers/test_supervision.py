@@ -209,6 +209,19 @@ async def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
                     await asyncio.sleep(0.01)
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_no_signal_ends_it_midway(tmp_path: Path, dial: Dial, workers: int) -> None:
+    arguments = ("--bridges", "alpha", "--workers", str(workers))
+    with serving(tmp_path, *arguments, workers=workers, cwd=ROOT) as host:
+        for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP):
+            host.process.send_signal(number)
+        assert text(await called(dial(host.port), "alpha_echo")) == "hi"
+        host.process.send_signal(signal.SIGQUIT)
+        assert await asyncio.to_thread(host.process.wait, PATIENCE) == 0
+
+    assert sum(line["event"] == "ended" for line in host.lines) == workers
+
+
 def latest_pids(host: Command) -> dict[int, int]:
     """The process of each worker that was started last."""
     return {line["worker"]: line["pid"] for line in host.lines if line["event"] == "a worker was started"}

@@ -88,3 +88,29 @@ def test_a_version_that_is_not_spoken_is_refused_with_those_that_are() -> None:
         )
 
     assert refused.value.data == {"supported": ["2026-07-28"], "requested": "1999"}
+
+
+MANY = b'{"x":[%b0]}' % (b"{}," * 100_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "told"),
+    [
+        ("initialize", b'{"capabilities":%b}' % MANY, "the parameters may have 65536 bytes"),
+        ("tools/list", b'{"_meta":{"%bclientCapabilities":%b}}', "_meta may have 65536 bytes"),
+        ("tools/call", b'{"name":"echo","inputResponses":%b}' % MANY, "more than 50000 values"),
+    ],
+)
+def test_what_would_take_seconds_to_build_is_refused(name: str, given: bytes, told: str) -> None:
+    request = read(1, name, Raw(given.replace(b"%b", META_PREFIX.encode(), 1).replace(b"%b", MANY)))
+
+    assert isinstance(request.problem, MalformedRequest)
+    assert request.problem.message == f"Invalid params for {name}: {told}"
+
+
+def test_the_arguments_of_a_tool_may_be_large() -> None:
+    request = read(1, "tools/call", Raw(b'{"name":"echo","arguments":%b}' % MANY))
+
+    assert request.problem is None
+    assert isinstance(request.params, CallToolParams)
+    assert bytes(request.params.arguments) == MANY

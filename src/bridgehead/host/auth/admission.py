@@ -48,7 +48,8 @@ class Admission:
             if route.access == "probe":
                 return route
         self._guard.check(request.headers)
-        request.allow_origin()
+        if route is None or route.access != "page":  # what a browser shows is for no other page to read
+            request.allow_origin()
         if route is None:
             raise reject_path(request.path)
         return route

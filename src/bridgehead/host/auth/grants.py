@@ -2,8 +2,8 @@
 
 An authorisation server says it in scopes: `bridgehead` opens everything, `bridgehead:read` what only reads,
 `bridgehead:aoc` one bridge, and `bridgehead:aoc:read` what only reads of it; `bridgehead:spend` adds the
-tools that cost money to those that only read, `bridgehead:metrics` opens the metrics, and `bridgehead:events`
-the stream of events.
+tools that cost money to those that only read, `bridgehead:metrics` opens the metrics, `bridgehead:events` the
+stream of events, and `bridgehead:dashboard` the page for people, where `bridgehead:admin` may also act.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ SCOPE = "bridgehead"
 METRICS_SCOPE = f"{SCOPE}:metrics"
 SPEND_SCOPE = f"{SCOPE}:spend"
 EVENTS_SCOPE = f"{SCOPE}:events"
+DASHBOARD_SCOPE = f"{SCOPE}:dashboard"
+ADMIN_SCOPE = f"{SCOPE}:admin"
 
 
 class Grant(Struct, frozen=True):
@@ -40,17 +42,26 @@ class Grant(Struct, frozen=True):
     """What tells this grant from an earlier one under the same name."""
     events: bool = False
     """Whether the stream of events is open to it."""
+    dashboard: bool = False
+    """Whether it may look at the dashboard."""
+    admin: bool = False
+    """Whether it may look and also act there: revoke tokens, end sessions."""
 
     def may_write(self, bridge: str) -> bool:
         """Tell whether all tools of a bridge are open."""
         return bridge in self.full or EVERYTHING in self.full
+
+    @property
+    def may_look(self) -> bool:
+        """Whether the dashboard is open."""
+        return self.dashboard or self.admin
 
     def may_read(self, bridge: str) -> bool:
         """Tell whether at least the reading tools of a bridge are open."""
         return self.may_write(bridge) or bridge in self.reading or EVERYTHING in self.reading
 
 
-ANYONE = Grant(None, frozenset({EVERYTHING}), metrics=True, events=True)
+ANYONE = Grant(None, frozenset({EVERYTHING}), metrics=True, events=True, dashboard=True, admin=True)
 """What everybody may where nobody is asked."""
 
 
@@ -62,6 +73,8 @@ class Opened(NamedTuple):
     metrics: bool
     may_spend: bool
     events: bool = False
+    dashboard: bool = False
+    admin: bool = False
 
 
 def read_scopes(scopes: Iterable[str], bridges: Iterable[str]) -> Opened:
@@ -74,6 +87,8 @@ def read_scopes(scopes: Iterable[str], bridges: Iterable[str]) -> Opened:
         METRICS_SCOPE in given,
         SPEND_SCOPE in given,
         EVENTS_SCOPE in given,
+        DASHBOARD_SCOPE in given,
+        ADMIN_SCOPE in given,
     )
 
 
@@ -83,7 +98,7 @@ def supported_scopes(bridges: Iterable[str], of: str | None = None) -> list[str]
     return (
         [scope for word in words for scope in (word, f"{word}:read")]
         + [SPEND_SCOPE]
-        + ([] if of else [METRICS_SCOPE, EVENTS_SCOPE])
+        + ([] if of else [METRICS_SCOPE, EVENTS_SCOPE, DASHBOARD_SCOPE, ADMIN_SCOPE])
     )
 
 

@@ -158,7 +158,17 @@ class OAuthIssuer:
         expires = float(claims["exp"]) + LEEWAY_SECONDS
         metrics = opened.metrics and only is None
         name = _name(str(claims["sub"]))
-        return Grant(name, full, reading, metrics, opened.may_spend, expires=expires, events=opened.events)
+        return Grant(
+            name,
+            full,
+            reading,
+            metrics,
+            opened.may_spend,
+            expires=expires,
+            events=opened.events,
+            dashboard=opened.dashboard and only is None,
+            admin=opened.admin and only is None,
+        )
 
     def _bridges_of(self, audience: str | list[str]) -> frozenset[str] | None:
         """Return the bridges that a token was issued for; None where it was issued for the whole host."""

@@ -32,6 +32,7 @@ Whoever uses it puts it into the environment of their client as BRIDGEHEAD_TOKEN
   bridgehead install CLIENT --url https://ADDRESS
 A request by hand carries the header `Authorization: Bearer TOKEN`.
 """
+_RIGHTS = ("metrics", "events", "dashboard", "admin")
 _DAY = timedelta(days=1).total_seconds()
 
 
@@ -61,6 +62,8 @@ def parser() -> Parser:
     add.add_argument("--may-spend", action="store_true", help="with --read-only: also tools that cost money")
     add.add_argument("--metrics", action="store_true", help="opens /metrics too")
     add.add_argument("--events", action="store_true", help="opens /events too, what happens in the host")
+    add.add_argument("--dashboard", action="store_true", help="opens the page at / too, to look")
+    add.add_argument("--admin", action="store_true", help="may also act there: revoke, end sessions")
     add.add_argument("--per-minute", type=int, default=0, metavar="N", help="requests a minute (no limit)")
     add.add_argument("--days", type=float, metavar="N", help="days until it expires (never)")
     listing = acts.add_parser("list", help="show all tokens, without their secrets")
@@ -85,6 +88,8 @@ def _add(file: TokenStore, given: argparse.Namespace, now: float) -> None:
         read_only=given.read_only,
         metrics=given.metrics,
         events=given.events,
+        dashboard=given.dashboard,
+        admin=given.admin,
         may_spend=given.may_spend,
         per_minute=_at_least(given.per_minute, 0, "--per-minute"),
         expires=None if given.days is None else now + _at_least(given.days, 0, "--days") * _DAY,
@@ -138,7 +143,7 @@ def _row(token: Token, now: float) -> tuple[str, ...]:
     return (
         token.name,
         ",".join(token.bridges) or "all",
-        ", ".join([may, *(what for what in ("metrics", "events") if getattr(token, what))]),
+        ", ".join([may, *(what for what in _RIGHTS if getattr(token, what))]),
         str(token.per_minute or "no limit"),
         _day(token.created),
         expires,

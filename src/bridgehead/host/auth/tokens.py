@@ -56,6 +56,9 @@ class Token(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True,
     """Whether a token that only reads may call tools that cost money."""
     events: bool = False
     """Whether it opens the stream of events."""
+    dashboard: bool = False
+    admin: bool = False
+    """Whether it may look at the dashboard, and whether it may act there."""
     per_minute: Annotated[int, Meta(ge=0)] = 0
     expires: float | None = None
 
@@ -72,10 +75,17 @@ class Token(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True,
             self.expires,
             self.id,
             self.events,
+            self.dashboard,
+            self.admin,
         )
 
 
-RIGHTS = {"right:spend": "may_spend", "right:events": "events"}
+RIGHTS = {
+    "right:spend": "may_spend",
+    "right:events": "events",
+    "right:dashboard": "dashboard",
+    "right:admin": "admin",
+}
 """How the file writes rights that version 0.1 did not have: as names among the bridges.
 
 0.1 refuses a file with a field that it does not know, and takes these for bridges that there are none of. A
@@ -270,6 +280,15 @@ class Tokens(ABC):
         expected, grant = self._by_id.get(own_id, (_NOBODY, None))
         is_right = hmac.compare_digest(_hash(secret), expected)
         return grant if is_right and prefix == PREFIX else None
+
+    def find(self, token_id: str) -> tuple[str, Grant] | None:
+        """Return the hash and the grant of the token with an id."""
+        return self._by_id.get(token_id)
+
+    @property
+    def grants(self) -> list[Grant]:
+        """What all tokens open, by the name of the caller."""
+        return sorted((grant for _, grant in self._by_id.values()), key=lambda grant: grant.name or "")
 
     def has(self, grant: Grant) -> bool:
         """Tell whether a grant that was given is still there as it was."""

@@ -157,11 +157,24 @@ class HostMetrics:
             self._clients.add(client if len(known) < _MOST_CLIENTS or (client,) in known else OTHERS)
 
 
+NoteFailure = Callable[[str, Invocation, Outcome], None]
+"""Hears of each call of a bridge that failed."""
+
+
 class CallMetrics:
     """Counts, times and traces the tool calls of one bridge, wherever its tools are offered."""
 
-    def __init__(self, bridge: str, metrics: Metrics, audit: Audit, *, is_traced: bool) -> None:
+    def __init__(
+        self,
+        bridge: str,
+        metrics: Metrics,
+        audit: Audit,
+        *,
+        is_traced: bool,
+        note_failure: NoteFailure | None = None,
+    ) -> None:
         self._bridge = bridge
+        self._note_failure = note_failure
         self._is_traced = is_traced
         self._audit = audit
         self._in_flight = 0
@@ -198,12 +211,18 @@ class CallMetrics:
             self._in_flight -= 1
         if self._counts:
             self._calls.add(call.name)
-            if outcome.status == "error":
-                self._errors.add(call.name)
+        if outcome.status == "error":
+            self._count_failure(call, outcome)
         self._seconds.observe(seconds, call.name, outcome.status)
-        if events.feed.has_listeners:
+        if events.feed.hears_calls:
             _publish(self._bridge, call, outcome, seconds)
         self._audit(call, outcome, seconds)
+
+    def _count_failure(self, call: Invocation, outcome: Outcome) -> None:
+        if self._counts:
+            self._errors.add(call.name)
+        if self._note_failure is not None:
+            self._note_failure(self._bridge, call, outcome)
 
 
 def _publish(bridge: str, call: Invocation, outcome: Outcome, seconds: float) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -28,6 +28,8 @@ CLIENT = b"x-bridgehead-client"
 HOST = b"x-bridgehead-host"
 OWN_METRICS = "/own-metrics"
 OWN_EVENTS = "/own-events"
+OWN_STATE = "/own-state"
+END_SESSION = "/end-session"
 FOLLOW_SECONDS = 1.0
 """How long until a worker whose events broke off is asked for them again."""
 _HOP_BY_HOP = {b"connection", b"keep-alive", b"transfer-encoding", b"expect", b"upgrade", b"te"}
@@ -86,7 +88,11 @@ class Workers:
 
     async def fetch_metrics(self, number: int) -> bytes:
         """Return what another worker counts; nothing where it does not answer."""
-        asking = self._pool(number).request("GET", OWN_METRICS, _texts([(SECRET, self._secret)]))
+        return await self.ask(number, OWN_METRICS)
+
+    async def ask(self, number: int, path: str) -> bytes:
+        """Ask another worker for something of its own; nothing where it does not answer."""
+        asking = self._pool(number).request("GET", path, _texts([(SECRET, self._secret)]))
         try:
             async with asyncio.timeout(GATHER_SECONDS), asking as response:
                 return await response.read_body(_MOST_METRICS_BYTES)
@@ -171,14 +177,12 @@ class WorkerEntrance:
         self,
         workers: Workers,
         handler: Handler,
-        own_metrics: Callable[[], bytes],
+        own: Mapping[str, Handler],
         on_reject: OnReject = log_rejection,
-        own_events: Handler = lambda _request: Response(404),
     ) -> None:
         self._workers = workers
         self._handler = handler
-        self._own_metrics = own_metrics
-        self._own_events = own_events
+        self._own = own
         self._on_reject = on_reject
 
     def __call__(self, request: Request) -> Handled:
@@ -186,9 +190,7 @@ class WorkerEntrance:
         if not self._workers.is_worker(request):
             self._on_reject("sibling", request.address, 403)
             return Response(403)
-        if request.path == OWN_METRICS:
-            return Response(200, self._own_metrics())
-        if request.path == OWN_EVENTS:
-            return self._own_events(request)
+        if request.path in self._own:
+            return self._own[request.path](request)
         act_for_client(request)
         return self._handler(request)

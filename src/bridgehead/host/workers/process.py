@@ -27,7 +27,7 @@ from ..systemd import ALIVE, READY, STOPPING, ServiceManager
 from ..telemetry.exporting import open_telemetry
 from .forwarding import WorkerEntrance, Workers
 from .sharding import ShardedApplication
-from .supervision import BEAT_SECONDS
+from .supervision import BEAT_SECONDS, ignore_signals
 from .watchdog import Watchdog
 
 RENEW_SECONDS = 60.0
@@ -67,6 +67,7 @@ def serve(job: Job, place: WorkerPlace | None = None) -> None:
     """Serve until told to end."""
     settings = job.settings
     _open_as_many_as_allowed()
+    ignore_signals()
     telemetry = open_telemetry(job.environment)
     certificate = tls.certificate(settings)
     app = make_application(
@@ -147,9 +148,8 @@ async def _open_door(
         entrance = WorkerEntrance(
             place.workers,
             handler,
-            app.pages.own_metrics,
+            app.own_answers,
             app.record_early_rejection,
-            app.pages.events.serve_own,
         )
     if replica is not None:
         entrance = replica.entrance(app, entrance, app.record_early_rejection)
@@ -164,12 +164,11 @@ async def _open_door(
 
 
 def _hear_other_signals(app: HostApplication) -> None:
-    """Reload on SIGHUP, and let no signal that others give a meaning to end this process midway."""
+    """Reload on SIGHUP, and end in good order on SIGQUIT too."""
     loop = asyncio.get_running_loop()
     with suppress(NotImplementedError, AttributeError):  # not on Windows
         loop.add_signal_handler(signal.SIGHUP, app.reload)
-        for number in (signal.SIGUSR1, signal.SIGUSR2):
-            loop.add_signal_handler(number, lambda: None)
+        loop.add_signal_handler(signal.SIGQUIT, signal.raise_signal, signal.SIGTERM)
 
 
 async def _beat(listener: ServiceManager | WorkerPlace) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import socket
 import sys
 import threading
 import time
@@ -25,7 +26,7 @@ from bridgehead.runtime.timing import Backoff
 
 from ..systemd import ALIVE, READY, STOPPING, ServiceManager
 
-ENDING = (signal.SIGTERM, signal.SIGINT)
+ENDING = (signal.SIGTERM, signal.SIGINT, *((signal.SIGQUIT,) if hasattr(signal, "SIGQUIT") else ()))
 _HEARD = (*ENDING, signal.SIGHUP, signal.SIGCHLD) if hasattr(signal, "SIGHUP") else ENDING
 AGAIN = Backoff(base=0.5, most=30.0, jitter=0.0)
 BEAT_SECONDS = 1.0
@@ -53,9 +54,11 @@ def check_bridges(manifests: Mapping[str, Manifest], workers: int) -> None:
             )
 
 
-def run(count: int, serve: Serve, stalled_seconds: float, manager: ServiceManager) -> None:
-    """Serve with several processes until told to end."""
-    Supervisor(serve, stalled_seconds, manager).run(count)
+def run(
+    listening: socket.socket, count: int, serve: Serve, stalled_seconds: float, manager: ServiceManager
+) -> None:
+    """Serve a socket with several processes until told to end."""
+    Supervisor(listening, serve, stalled_seconds, manager).run(count)
 
 
 class _Worker:
@@ -77,7 +80,10 @@ class _Worker:
 class Supervisor:
     """The parent of the workers."""
 
-    def __init__(self, serve: Serve, stalled_seconds: float, manager: ServiceManager) -> None:
+    def __init__(
+        self, listening: socket.socket, serve: Serve, stalled_seconds: float, manager: ServiceManager
+    ) -> None:
+        self._listening = listening
         self._serve = serve
         self._manager = manager
         self._stalled_seconds = stalled_seconds
@@ -94,6 +100,7 @@ class Supervisor:
         signal.set_wakeup_fd(waking)
         for number in _HEARD:
             signal.signal(number, self._hear)
+        ignore_signals()
         self._workers = [_Worker(index) for index in range(count)]
         for worker in self._workers:
             self._start(worker)
@@ -134,6 +141,8 @@ class Supervisor:
         worker.pid, worker.beats = pid, hearing
         worker.started = worker.beat_at = time.monotonic()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEARD)
+        if self._is_ending:  # since it was decided to start it, so that it was not told
+            _signal(pid, signal.SIGTERM)
         log.info("a worker was started", worker=worker.index, pid=pid)
 
     def _be_worker(self, index: int, beating: int) -> NoReturn:
@@ -194,12 +203,21 @@ class Supervisor:
         """Pass a signal on; what is to be done about it is done in the loop, which it has woken."""
         if number in ENDING:
             self._is_ending = True
+            # As long as anybody holds it, clients connect; those whom no worker takes would be reset.
+            self._listening.close()
             self._manager.tell(STOPPING)
             number = signal.SIGTERM
         elif number == signal.SIGCHLD:
             return
         for worker in self._running():
             _signal(worker.pid, number)
+
+
+def ignore_signals() -> None:
+    """Let signals that others give a meaning to end nothing here; workers inherit it."""
+    for name in ("SIGUSR1", "SIGUSR2"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
 def _end_with_parent(lifeline: int) -> None:

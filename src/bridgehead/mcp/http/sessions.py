@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from time import monotonic
 
 from ..connection import Connection
@@ -82,6 +82,9 @@ class Sessions:
 
     def __len__(self) -> int:
         return len(self._sessions)
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter(tuple(self._sessions.values()))
 
     def open(self, request: Request) -> Session:
         """Begin a session, if there is room for one."""

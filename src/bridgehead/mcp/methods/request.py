@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from .. import jsonrpc
 from ..calls.context import check_level
@@ -30,6 +30,16 @@ class Request(Struct):
     problem: ProtocolError | None = None
 
 
+class _Parts(Struct):
+    """Those parts of parameters that are weighed by themselves."""
+
+    meta: Raw = field(default=EMPTY, name="_meta")
+    arguments: Raw = EMPTY
+
+
+_LARGE_BYTES = 64 * 1024
+"""What a client may say of itself with `initialize` or in `_meta`: it is built, and kept with a session."""
+_decode_parts = msgspec.json.Decoder(_Parts).decode
 _decoders: dict[type[Params], Callable[[Raw], Params]] = {}
 
 
@@ -37,6 +47,11 @@ def read(request_id: jsonrpc.RequestId, name: str, params: Raw | UnsetType) -> R
     """Find a request's method and decode its parameters."""
     method = METHODS.get(name)
     raw = EMPTY if isinstance(params, UnsetType) else params
+    if len(memoryview(raw)) > _LARGE_BYTES:
+        problem = _weigh(name, raw)
+        if problem:
+            failure = MalformedRequest(INVALID_PARAMS, f"Invalid params for {name}: {problem}")
+            return Request(request_id, name, method, Params(), failure)
     try:
         decoded = _decoder(Params if method is None else method.params)(raw)
     except jsonrpc.UNDECODABLE as error:
@@ -44,6 +59,19 @@ def read(request_id: jsonrpc.RequestId, name: str, params: Raw | UnsetType) -> R
             return read(request_id, name, UNSET)
         return _broken(request_id, name, method, raw, error)
     return Request(request_id, name, method, decoded)
+
+
+def _weigh(name: str, raw: Raw) -> str:
+    """Say what is too large about parameters, arguments of a tool apart: those are the tool's to judge."""
+    try:
+        parts = _decode_parts(raw)
+    except jsonrpc.UNDECODABLE:
+        return ""  # which is told with its reason when it is decoded as what it should be
+    if name == "initialize" or len(bytes(parts.meta)) > _LARGE_BYTES:
+        what = "the parameters" if name == "initialize" else "_meta"
+        return f"{what} may have {_LARGE_BYTES} bytes"
+    values = bytes(raw).count(b",") - bytes(parts.arguments).count(b",")
+    return f"more than {jsonrpc.MOST_VALUES} values" if values > jsonrpc.MOST_VALUES else ""
 
 
 def _decoder(kind: type[Params]) -> Callable[[Raw], Params]:

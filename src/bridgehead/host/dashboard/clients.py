@@ -1,0 +1,252 @@
+"""Clients: the pages about who uses the host: tokens, limits, sessions; and about what was refused. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from ..auth.grants import EVERYTHING, Grant
+from . import layout
+from .charts import draw_meter
+from .html import NOTHING, Child, Html, join, link, table, tag
+from .layout import Page, badge, duration, empty, form, hidden, number, section
+from .overview import write_failures, write_notices
+from .snapshot import SessionState, Snapshot
+
+_WHATS = ("sessions", "streams", "requests", "connections")
+_MOST_CALLERS = 50
+
+
+def write_clients(snapshot: Snapshot, tokens: Sequence[Grant] | None, proof: str, *, may_act: bool) -> Page:
+    """Make the page of those who use the host. Without tokens, nobody needs one."""
+    body = join(
+        [
+            tag("h1", "Clients"),
+            section("Tokens", _write_tokens(snapshot, tokens, may_act=may_act), name="tokens"),
+            section("What callers have open", _write_limits(snapshot), name="limits"),
+            section("Sessions", _write_sessions(snapshot, proof, may_act=may_act), name="sessions"),
+        ]
+    )
+    return Page("Clients", body, layout.CLIENTS, is_live=True)
+
+
+def _write_tokens(snapshot: Snapshot, tokens: Sequence[Grant] | None, *, may_act: bool) -> Html:
+    if tokens is None:
+        return empty("Nobody needs a token here: only this machine can reach the server.")
+    if not tokens:
+        return empty("There are no tokens. Make one with ", tag("code", "bridgehead token add NAME"), ".")
+    heads = [
+        ("Name", False),
+        ("Bridges", False),
+        ("May", False),
+        ("A minute", True),
+        ("Requests", True),
+        ("Expires", False),
+        *([("Action", False)] if may_act else []),
+    ]
+    rows = [_write_token(snapshot, one, may_act=may_act) for one in tokens]
+    return table(heads, rows, caption="Tokens and what they open")
+
+
+def _write_token(snapshot: Snapshot, one: Grant, *, may_act: bool) -> list[Child]:
+    name = one.name or ""
+    bridges = sorted((one.full | one.reading) - {EVERYTHING})
+    is_whole = EVERYTHING in one.full | one.reading
+    ends = "never" if one.expires is None else f"{datetime.fromtimestamp(one.expires, UTC):%Y-%m-%d}"
+    has_ended = one.expires is not None and one.expires <= snapshot.taken
+    action = tag(
+        "a", "Revoke", href=link(layout.REVOKE, name=name), class_="danger", aria_label=f"Revoke {name}"
+    )
+    return [
+        name,
+        "all" if is_whole else ", ".join(bridges) or "none",
+        ", ".join(_list_rights(one)),
+        number(one.per_minute) if one.per_minute else "no limit",
+        number(snapshot.clients.get(name, {}).get("made", 0)),
+        [ends, " ", badge("expired", "bad")] if has_ended else ends,
+        *([action] if may_act else []),
+    ]
+
+
+def _list_rights(one: Grant) -> list[str]:
+    using = ["everything"] if one.full else ["read"] if one.reading else []
+    further = {
+        "spend": one.may_spend,
+        "metrics": one.metrics,
+        "events": one.events,
+        "look": one.dashboard,
+        "act": one.admin,
+    }
+    return using + [name for name, is_so in further.items() if is_so]
+
+
+def _write_limits(snapshot: Snapshot) -> Html:
+    callers = {
+        name: counts for name, counts in snapshot.clients.items() if any(counts.get(what) for what in _WHATS)
+    }
+    if not callers:
+        return empty(
+            "Nobody has anything open. Sessions, streams and connections appear here beside their limits."
+        )
+    ranked = sorted(callers.items(), key=lambda one: (-_fullest(one[1], snapshot.limits), one[0]))
+    rows = [
+        [name, *(_write_meter(what, counts.get(what, 0), snapshot.limits.get(what, 0)) for what in _WHATS)]
+        for name, counts in ranked[:_MOST_CALLERS]
+    ]
+    heads = [("Caller", False), *((what.capitalize(), True) for what in _WHATS)]
+    return table(heads, rows, caption="What each caller has open, and its limit in each process")
+
+
+def _fullest(counts: dict[str, int], limits: dict[str, int]) -> float:
+    return max((counts.get(what, 0) / limits[what] for what in _WHATS if limits.get(what)), default=0.0)
+
+
+def _write_meter(what: str, count: int, most: int) -> Html:
+    return (
+        draw_meter(what, count, most, f"{number(count)} of {number(most)}")
+        if most
+        else tag("span", number(count))
+    )
+
+
+def _write_sessions(snapshot: Snapshot, proof: str, *, may_act: bool) -> Html:
+    if not snapshot.sessions:
+        return empty(
+            "No session is open. Clients of the newest revision need none: each request stands for itself."
+        )
+    has_workers = len(snapshot.processes) > 1
+    heads = [
+        ("Client", False),
+        ("Caller", False),
+        ("Bridge", False),
+        ("Revision", False),
+        ("Idle", True),
+        *([("Worker", True)] if has_workers else []),
+        *([("Action", False)] if may_act else []),
+    ]
+    rows = [_write_session(one, proof, has_workers=has_workers, may_act=may_act) for one in snapshot.sessions]
+    return table(heads, rows, caption="Sessions that are open")
+
+
+def _write_session(one: SessionState, proof: str, *, has_workers: bool, may_act: bool) -> list[Child]:
+    client = one.client or "unnamed"
+    action = form(
+        layout.END_SESSION,
+        proof,
+        hidden("handle", one.handle),
+        hidden("worker", one.worker),
+        tag("button", "End", class_="danger", aria_label=f"End the session of {client}, {one.caller}"),
+    )
+    return [
+        client,
+        one.caller,
+        one.bridge or "all",
+        one.revision,
+        "busy" if one.is_busy else duration(one.idle_seconds),
+        *([str(one.worker)] if has_workers else []),
+        *([action] if may_act else []),
+    ]
+
+
+def ask_to_revoke(name: str, proof: str) -> Page:
+    """Make the page that asks before a token is revoked."""
+    body = join(
+        [
+            tag("h1", "Revoke a token"),
+            tag(
+                "p",
+                "The token of ",
+                tag("b", name),
+                " stops working within a second, on every worker and replica. "
+                "What is being answered to it is cut off. This cannot be undone.",
+            ),
+            form(
+                layout.REVOKE,
+                proof,
+                hidden("name", name),
+                tag("button", f"Revoke the token of {name}", class_="danger"),
+                tag("a", "Cancel", href=layout.CLIENTS, class_="button"),
+                class_="actions",
+            ),
+        ]
+    )
+    return Page("Revoke a token", body, layout.CLIENTS)
+
+
+def write_problems(snapshot: Snapshot, grant: Grant) -> Page:
+    """Make the page of everything that went wrong lately."""
+    failures = [one for one in snapshot.failures if grant.may_read(one.bridge)]
+    body = join(
+        [
+            tag("h1", "Failures"),
+            section("Calls that failed", write_failures(failures, snapshot.taken), name="failures"),
+            section("Notices", write_notices(snapshot.notices, snapshot.taken), name="notices"),
+            section("Requests that were refused", _write_rejections(snapshot), name="rejections"),
+        ]
+    )
+    return Page("Failures", body, layout.FAILURES, is_live=True)
+
+
+_REASONS = {
+    "token_missing": "No token was sent.",
+    "token_unknown": "The token is wrong or was revoked.",
+    "token_expired": "The token has expired.",
+    "token_invalid": "The access token is not accepted.",
+    "auth_failures": "Too many wrong tokens came from one address.",
+    "grant": "The token does not open what was asked for.",
+    "limit": "The token's limit of requests a minute was reached.",
+    "too_many": "A caller had too much open at once.",
+    "host": "The name in the Host header is not one of ours. See BRIDGEHEAD_ALLOWED_HOSTS.",
+    "origin": "A web page of another origin asked. See BRIDGEHEAD_ALLOWED_ORIGINS.",
+    "path": "There is nothing at the path.",
+    "idle": "A connection was silent for too long.",
+    "connections": "Too many connections were open.",
+    "bridge": "The bridge does not serve right now.",
+}
+
+
+def _write_rejections(snapshot: Snapshot) -> Html:
+    if not snapshot.rejections:
+        return empty("No request has been refused since the start.")
+    ranked = sorted(snapshot.rejections.items(), key=lambda one: -one[1])
+    rows = [[tag("code", why), number(count), _REASONS.get(why, "")] for why, count in ranked]
+    return table(
+        [("Reason", False), ("Requests", True), ("Meaning", False)], rows, caption="Refused requests"
+    )
+
+
+def write_sign_in(proof: str, problem: str = "", status: int = 200) -> Page:
+    """Make the page that asks for a token."""
+    told = tag("p", problem, class_="problem", role="alert", id="problem") if problem else NOTHING
+    body = tag(
+        "div",
+        tag("h1", "Bridgehead"),
+        tag("p", "Sign in with a token that may look at this server."),
+        told,
+        form(
+            layout.SIGN_IN,
+            proof,
+            tag("label", "Token", for_="token"),
+            tag(
+                "input",
+                type="password",
+                id="token",
+                name="token",
+                autocomplete="current-password",
+                required=True,
+                autofocus=True,
+                spellcheck="false",
+                aria_describedby="problem" if problem else None,
+            ),
+            tag("button", "Sign in", class_="primary"),
+        ),
+        tag(
+            "p",
+            "Whoever runs the server makes one with ",
+            tag("code", "bridgehead token add NAME --dashboard"),
+            ". An access token of the authorisation server works too, where there is one.",
+            class_="hint",
+        ),
+        class_="sign-in",
+    )
+    return Page("Sign in", body, status=status)

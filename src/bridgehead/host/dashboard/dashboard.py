@@ -1,0 +1,354 @@
+"""Dashboard: answers browsers. Finds out who looks, gathers what all workers know, and does the few actions.
+
+Nothing is gathered while nobody looks, but for a look at the counters every few seconds. What a page shows is
+made in `overview`, `clients` and `tools`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, quote
+
+import msgspec
+
+from bridgehead.mcp.http.message import Handled, Handler, Request, Response
+from bridgehead.mcp.http.rejection import Rejection
+from bridgehead.runtime import events, logs
+from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.findings import Report
+from bridgehead.runtime.timing import Clock
+
+from ..auth.grants import Grant
+from ..auth.rejection import HostRejection, reject_method, reject_path
+from ..request import HostRequest
+from ..workers.forwarding import END_SESSION as PEER_END_SESSION
+from ..workers.forwarding import OWN_STATE
+from . import clients, layout, overview, tools
+from .forms import InvalidField, read_arguments, read_fields
+from .history import History
+from .html import Html, tag
+from .layout import Page
+from .sign_in import Form, SignIn, Visitor
+from .snapshot import Camera, Snapshot, merge
+
+if TYPE_CHECKING:
+    from ..auth.tokens import Tokens, TokenStore
+    from ..registry import BridgeStatus, Registry
+    from ..views import Views
+    from ..workers.forwarding import Workers
+
+REPORT_SECONDS = 3.0
+"""How long a bridge may take to tell of its far side."""
+KEEP_SECONDS = 4.0
+"""How long a report is shown before the bridge is asked again."""
+
+log = logs.logger("host.dashboard")
+
+CountCall = Callable[[HostRequest, Grant], Awaitable[None] | None]
+"""Counts a call of a caller, and rejects it where there were too many; may have to be awaited."""
+Show = Callable[[HostRequest, Visitor, Grant], Awaitable[Page | Response]]
+Act = Callable[[HostRequest, Visitor, Grant, Form], Awaitable[Page | Response]]
+
+
+class Dashboard:
+    """The pages of one process."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        views: Views,
+        sign_in: SignIn,
+        camera: Camera,
+        history: History,
+        clock: Clock,
+        *,
+        count_rejection: Callable[[str], None],
+        count_call: CountCall,
+        tokens: Tokens | None = None,
+        token_store: TokenStore | None = None,
+        workers: Workers | None = None,
+    ) -> None:
+        self._registry = registry
+        self._views = views
+        self._sign_in = sign_in
+        self._camera = camera
+        self._history = history
+        self._clock = clock
+        self._count_rejection = count_rejection
+        self._count_call = count_call
+        self._tokens = tokens
+        self._token_store = token_store
+        self._workers = workers
+        self._reports: dict[str, tuple[float, Report]] = {}
+        self._pages: dict[str, Show] = {
+            layout.OVERVIEW: self._show_overview,
+            layout.BRIDGE: self._show_bridge,
+            layout.CLIENTS: self._show_clients,
+            layout.FAILURES: self._show_failures,
+            layout.TOOLS: self._show_tools,
+            layout.TOOL: self._show_tool,
+            layout.REVOKE: self._ask_to_revoke,
+        }
+        self._actions: dict[str, Act] = {
+            layout.CALL: self._call,
+            layout.REVOKE: self._revoke,
+            layout.END_SESSION: self._end_session,
+        }
+
+    # --- its life ------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Follow what happens, as long as the host lives."""
+        events.feed.join(self._history.notices)
+        try:
+            await self._history.run({name: one.metrics for name, one in self._registry.statuses.items()})
+        finally:
+            events.feed.leave(self._history.notices)
+
+    @property
+    def own_answers(self) -> dict[str, Handler]:
+        """What this process tells other workers, by path."""
+        return {OWN_STATE: self._tell_state, PEER_END_SESSION: self._end_for_peer}
+
+    def _tell_state(self, _request: Request) -> Response:
+        return Response(200, self._camera.take().encode())
+
+    def _end_for_peer(self, request: Request) -> Response:
+        return Response(200, b"ended" if self._camera.end_session(request.query.decode("latin-1")) else b"")
+
+    # --- requests ------------------------------------------------------------------------------------------
+
+    def answer(self, request: HostRequest) -> Handled:
+        """Answer a browser. Whoever does not want HTML finds nothing at `/`, as before there was a page."""
+        if request.path == layout.OVERVIEW and b"text/html" not in request.headers.get(b"accept", b""):
+            request.route = "other"
+            raise reject_path(request.path)
+        if request.path in layout.FILES:
+            if request.method not in {"GET", "HEAD"}:
+                raise reject_method(request.method, b"GET")
+            return layout.serve_file(request.path)
+        return self._answer_page(request)
+
+    async def _answer_page(self, request: HostRequest) -> Response:
+        visitor = await self._sign_in.identify(request)
+        try:
+            made = await (
+                self._post(request, visitor) if request.method == "POST" else self._get(request, visitor)
+            )
+        except Rejection as rejection:
+            made = self._explain(request, visitor, rejection)
+        except BridgeError as failure:
+            made = Page("Failed", _write_problem("That did not work", str(failure)), status=500)
+        if isinstance(made, Response):
+            return made
+        grant = visitor.grant
+        return layout.render(
+            made,
+            who=grant.name if grant is not None else None,
+            proof=visitor.proof,
+            cookies=visitor.cookies,
+            is_in=grant is not None,
+        )
+
+    def _explain(self, request: HostRequest, visitor: Visitor, rejection: Rejection) -> Page:
+        """Show a rejection to a person, counted and logged as any other."""
+        request.reason = getattr(rejection, "reason", "") or "request"
+        self._count_rejection(request.reason)
+        status, message = rejection.response.status, rejection.error.message
+        if visitor.grant is None:
+            return clients.write_sign_in(visitor.proof, message, status)
+        return Page("Not possible", _write_problem("Not possible", message), status=status)
+
+    async def _get(self, request: HostRequest, visitor: Visitor) -> Page | Response:
+        if request.method not in {"GET", "HEAD"}:
+            raise reject_method(request.method, b"GET, POST")
+        grant = visitor.grant
+        if grant is None:
+            if request.path != layout.OVERVIEW:
+                return layout.redirect(layout.OVERVIEW, visitor.cookies)
+            return clients.write_sign_in(visitor.proof)
+        request.grant = grant
+        _check_look(grant)
+        show = self._pages.get(request.path)
+        return await show(request, visitor, grant) if show else layout.redirect(layout.OVERVIEW)
+
+    async def _post(self, request: HostRequest, visitor: Visitor) -> Page | Response:
+        form = await self._sign_in.read_form(request)
+        if request.path == layout.SIGN_IN:
+            return await self._enter(request, form)
+        if request.path == layout.SIGN_OUT:
+            return layout.redirect(layout.OVERVIEW, self._sign_in.leave(request))
+        grant = visitor.grant
+        if grant is None:
+            raise HostRejection(401, "Sign in first.", "token_missing")
+        request.grant = grant
+        _check_look(grant)
+        act = self._actions.get(request.path)
+        if act is None:
+            raise reject_method("POST", b"GET")
+        return await act(request, visitor, grant, form)
+
+    async def _enter(self, request: HostRequest, form: Form) -> Response:
+        token = form.get("token", "").strip()
+        if not token:
+            raise HostRejection(400, "Enter a token.", "token_missing")
+        request.grant, cookie = await self._sign_in.enter(request, token)
+        log.info("signed in", client=request.grant.name, address=request.address)
+        return layout.redirect(layout.OVERVIEW, (cookie,))
+
+    # --- looking -------------------------------------------------------------------------------------------
+
+    async def _gather(self) -> Snapshot:
+        """Take a snapshot of all workers; one that does not answer is left out."""
+        found = [self._camera.take()]
+        if self._workers is not None:
+            told = await asyncio.gather(*(self._workers.ask(one, OWN_STATE) for one in self._workers.others))
+            for text in told:
+                with suppress(msgspec.MsgspecError):  # it has gone, or is of another version
+                    found.append(msgspec.json.decode(text, type=Snapshot))
+        return merge(found)
+
+    async def _report(self, status: BridgeStatus) -> Report | None:
+        """Ask a bridge to tell of its far side, unless it did a moment ago."""
+        tell, bridge = status.manifest.report, status.bridge
+        if tell is None or bridge is None or status.problem:
+            return None
+        known = self._reports.get(status.name)
+        if known is not None and self._clock.monotonic() < known[0]:
+            return known[1]
+        lifespan = self._registry.lifespans[bridge]
+        if not lifespan.ready:
+            return None
+        report = Report()
+        try:
+            async with asyncio.timeout(REPORT_SECONDS):
+                report = await tell(lifespan.value)
+        except Exception as failure:  # noqa: BLE001  (a page never fails for a bridge)
+            log.warn("a bridge could not tell of its far side", bridge=status.name, problem=repr(failure))
+        self._reports[status.name] = (self._clock.monotonic() + KEEP_SECONDS, report)
+        return report
+
+    async def _show_overview(self, _request: HostRequest, _visitor: Visitor, grant: Grant) -> Page:
+        open_ = [status for name, status in self._registry.statuses.items() if grant.may_read(name)]
+        told = await asyncio.gather(*map(self._report, open_))
+        reports = {
+            status.name: report for status, report in zip(open_, told, strict=True) if report is not None
+        }
+        return overview.write_overview(await self._gather(), reports, grant)
+
+    async def _show_bridge(self, request: HostRequest, _visitor: Visitor, grant: Grant) -> Page:
+        name = read_query(request).get("name", "")
+        status = self._registry.statuses.get(name)
+        if status is None or not grant.may_read(name):
+            raise HostRejection(404, "There is no such bridge, or your token does not open it.", "path")
+        snapshot = await self._gather()
+        state = next(one for one in snapshot.bridges if one.name == name)
+        return overview.write_bridge(snapshot, state, await self._report(status))
+
+    async def _show_clients(self, _request: HostRequest, visitor: Visitor, grant: Grant) -> Page:
+        grants = None if self._tokens is None else self._tokens.grants
+        return clients.write_clients(await self._gather(), grants, visitor.proof, may_act=grant.admin)
+
+    async def _show_failures(self, _request: HostRequest, _visitor: Visitor, grant: Grant) -> Page:
+        return clients.write_problems(await self._gather(), grant)
+
+    # --- tools ---------------------------------------------------------------------------------------------
+
+    async def _show_tools(self, _request: HostRequest, _visitor: Visitor, grant: Grant) -> Page:
+        found = {}
+        for name, status in self._registry.statuses.items():
+            if not status.problem and grant.may_read(name):
+                view = self._views.find(name, grant)
+                found[name] = (status.manifest.title, tools.list_tools(view.dispatcher.bridge))
+        return tools.write_tools(found)
+
+    async def _show_tool(self, request: HostRequest, visitor: Visitor, grant: Grant) -> Page:
+        return tools.write_tool(self._choose(read_query(request), grant), visitor.proof, {})
+
+    def _choose(self, asked: Form, grant: Grant) -> tools.Choice:
+        """Find a tool in the caller's own view of its bridge."""
+        status = self._registry.statuses.get(asked.get("bridge", ""))
+        if status is not None and grant.may_read(status.name):
+            if status.problem:
+                raise HostRejection(503, status.problem, "bridge")
+            dispatcher = self._views.find(status.name, grant).dispatcher
+            for tool in tools.list_tools(dispatcher.bridge):
+                if tool.name == asked.get("name"):
+                    return tools.Choice(status.name, status.manifest.title, dispatcher, tool)
+        raise HostRejection(404, "There is no such tool, or your token does not open it.", "path")
+
+    async def _call(self, request: HostRequest, visitor: Visitor, grant: Grant, form: Form) -> Page:
+        choice = self._choose(form, grant)
+        try:
+            arguments = read_arguments(read_fields(choice.tool.input_schema), form)
+        except InvalidField as problem:
+            return tools.write_tool(choice, visitor.proof, form, problem)
+        if tools.needs_confirmation(choice.tool) and form.get("confirmed") != "yes":
+            return tools.ask_to_call(choice, arguments, form, visitor.proof)
+        waiting = self._count_call(request, grant)
+        if waiting is not None:
+            await waiting
+        answered = await tools.call_tool(choice, arguments, grant)
+        return tools.write_tool(choice, visitor.proof, form, answer=tools.write_answer(answered))
+
+    # --- actions -------------------------------------------------------------------------------------------
+
+    async def _ask_to_revoke(self, request: HostRequest, visitor: Visitor, grant: Grant) -> Page:
+        _check_act(grant)
+        return clients.ask_to_revoke(self._find_token(read_query(request).get("name", "")), visitor.proof)
+
+    async def _revoke(self, request: HostRequest, _visitor: Visitor, grant: Grant, form: Form) -> Response:
+        _check_act(grant)
+        name = self._find_token(form.get("name", ""))
+        if self._token_store is not None and self._tokens is not None:
+            await asyncio.to_thread(self._token_store.revoke, name)
+            self._tokens.refresh()
+        log.info("a token was revoked", token=name, client=grant.name, address=request.address)
+        return layout.redirect(layout.CLIENTS)
+
+    def _find_token(self, name: str) -> str:
+        if self._tokens is None or all(grant.name != name for grant in self._tokens.grants):
+            raise HostRejection(404, "There is no such token, or no longer.", "path")
+        return name
+
+    async def _end_session(
+        self, request: HostRequest, _visitor: Visitor, grant: Grant, form: Form
+    ) -> Response:
+        _check_act(grant)
+        handle, worker = form.get("handle", ""), form.get("worker", "")
+        if not handle.isalnum() or not await self._end(handle, worker):
+            raise HostRejection(404, "There is no such session any more.", "session")
+        log.info("a session was ended", session=handle, client=grant.name, address=request.address)
+        return layout.redirect(layout.CLIENTS)
+
+    async def _end(self, handle: str, worker: str) -> bool:
+        if self._camera.end_session(handle):
+            return True
+        if self._workers is None or not worker.isdigit() or int(worker) not in self._workers.others:
+            return False
+        return bool(await self._workers.ask(int(worker), f"{PEER_END_SESSION}?{quote(handle)}"))
+
+
+def read_query(request: HostRequest) -> dict[str, str]:
+    """Return what stands behind the question mark."""
+    return dict(parse_qsl(request.http.query.decode("latin-1"), max_num_fields=20))
+
+
+def _check_look(grant: Grant) -> None:
+    if not grant.may_look:
+        raise HostRejection(403, "Your token does not open the dashboard any more.", "grant")
+
+
+def _check_act(grant: Grant) -> None:
+    if not grant.admin:
+        message = "Your token may look but not act. Ask who runs the server for one with --admin."
+        raise HostRejection(403, message, "grant")
+
+
+def _write_problem(title: str, message: str) -> Html:
+    parts: list[Any] = [tag("h1", title), tag("p", message, class_="problem", role="alert")]
+    parts.append(tag("p", tag("a", "Back to the overview", href=layout.OVERVIEW)))
+    return tag("div", parts)

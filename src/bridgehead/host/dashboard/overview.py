@@ -1,0 +1,288 @@
+"""Overview: the first page, and the page of one bridge. Pure: makes HTML of a snapshot and of reports."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from bridgehead.runtime.findings import Report
+
+from ..auth.grants import Grant
+from . import layout
+from .charts import Series, draw_bars, draw_columns, draw_lines
+from .history import INTERVAL, SLOTS, Counts, Failure, Notice, current_slot
+from .html import NOTHING, Child, Html, join, link, table, tag
+from .layout import Page, badge, duration, empty, latency, number, plural, section, size, tile, tiles, when
+from .snapshot import BridgeState, Snapshot
+
+MOST_SHOWN = 5
+"""Failures and notices on the first page."""
+_MINUTE_SLOTS = 12
+_SINCE = "15 min ago"
+_MOST_FACTS = 4
+_MANY_FAILED = 0.05
+
+
+def write_overview(snapshot: Snapshot, reports: Mapping[str, Report], grant: Grant) -> Page:
+    """Make the first page."""
+    failures = [one for one in snapshot.failures if grant.may_read(one.bridge)]
+    seen = tag("a", "All failures", href=layout.FAILURES) if failures else NOTHING
+    body = join(
+        [
+            tag("h1", "Overview"),
+            tag("p", _describe_host(snapshot), class_="lead", id="about"),
+            section("Right now", _write_numbers(snapshot), name="now"),
+            section("The last 15 minutes", _write_charts(snapshot), name="traffic"),
+            section("Bridges", _write_cards(snapshot, reports, grant), name="bridges"),
+            section(
+                "Recent failures",
+                write_failures(failures, snapshot.taken, MOST_SHOWN),
+                name="failures",
+                note=seen,
+            ),
+            section("Notices", write_notices(snapshot.notices[:MOST_SHOWN], snapshot.taken), name="notices"),
+        ]
+    )
+    return Page("Overview", body, layout.OVERVIEW, is_live=True)
+
+
+def _describe_host(snapshot: Snapshot) -> str:
+    processes = snapshot.processes
+    up = snapshot.taken - min(one.started for one in processes)
+    workers = "1 process" if len(processes) == 1 else f"{len(processes)} workers"
+    memory = sum(one.memory_bytes for one in processes)
+    words = [f"Bridgehead {snapshot.version}", f"up for {duration(up)}", workers]
+    return " · ".join([*words, f"{size(memory)} of memory"] if memory else words)
+
+
+def _write_numbers(snapshot: Snapshot) -> Html:
+    minute = _recent(snapshot, _MINUTE_SLOTS)
+    quarter = _recent(snapshot, SLOTS)
+    rate = minute.calls / (_MINUTE_SLOTS * INTERVAL)
+    failed = quarter.errors / quarter.calls if quarter.calls else 0.0
+    opened = snapshot.open
+    return tiles(
+        [
+            tile("Calls a second", number(rate), f"{number(snapshot.calls.calls)} since the start"),
+            tile(
+                "Failed",
+                f"{100 * failed:.3g} %",
+                f"{number(quarter.errors)} of {number(quarter.calls)} calls",
+                level="bad" if failed > _MANY_FAILED else "",
+            ),
+            tile("Median", latency(quarter.quantile(0.5)), "of a call"),
+            tile("95 % within", latency(quarter.quantile(0.95)), "of a call"),
+            tile("Sessions", number(opened.get("sessions", 0)), "of the handshake era"),
+            tile(
+                "Streams",
+                number(opened.get("streams", 0)),
+                plural(opened.get("connections", 0), "connection"),
+            ),
+            tile("Tasks", number(sum(snapshot.tasks.values())), "running"),
+            tile("In flight", number(sum(one.in_flight for one in snapshot.bridges)), "calls that wait"),
+        ]
+    )
+
+
+def _recent(snapshot: Snapshot, slots: int, bridge: str | None = None) -> Counts:
+    total = Counts()
+    oldest = current_slot(snapshot.taken) - slots
+    for slot, bridges in snapshot.slots.items():
+        for name, counts in bridges.items():
+            if slot >= oldest and bridge in {None, name}:
+                total.add(counts)
+    return total
+
+
+def _write_charts(snapshot: Snapshot, bridge: str | None = None) -> Html:
+    """Draw calls, latency and failures, of all bridges or of one."""
+    names = [one.name for one in snapshot.bridges if bridge in {None, one.name}]
+    titles = {one.name: one.title for one in snapshot.bridges}
+    slots = _list_slots(snapshot)
+    calls = [
+        Series(titles[name], [_of(snapshot, slot, name).calls / INTERVAL for slot in slots]) for name in names
+    ]
+    errors = [
+        Series(titles[name], [float(_of(snapshot, slot, name).errors) for slot in slots]) for name in names
+    ]
+    every = [_add_up(snapshot, slot, names) for slot in slots]
+    times = [
+        Series(label, [counts.quantile(share) for counts in every])
+        for label, share in (("Median", 0.5), ("95 %", 0.95))
+    ]
+    return tag(
+        "div",
+        draw_lines("Calls a second", calls, number, since=_SINCE, is_filled=len(calls) == 1),
+        draw_lines("How long calls take", times, latency, since=_SINCE),
+        draw_lines(f"Failed calls, every {INTERVAL:g} s", errors, number, since=_SINCE),
+        class_="charts",
+    )
+
+
+def _list_slots(snapshot: Snapshot) -> list[int]:
+    now = current_slot(snapshot.taken)
+    return list(range(now - SLOTS, now))  # the interval that has just begun would look like a drop
+
+
+def _of(snapshot: Snapshot, slot: int, bridge: str) -> Counts:
+    return snapshot.slots.get(slot, {}).get(bridge, _NONE)
+
+
+def _add_up(snapshot: Snapshot, slot: int, names: list[str]) -> Counts:
+    total = Counts()
+    for name in names:
+        total.add(_of(snapshot, slot, name))
+    return total
+
+
+_NONE = Counts()
+
+
+# --- bridges -----------------------------------------------------------------------------------------------
+
+
+def _write_cards(snapshot: Snapshot, reports: Mapping[str, Report], grant: Grant) -> Html:
+    cards = [
+        _write_card(snapshot, one, reports.get(one.name), is_open=grant.may_read(one.name))
+        for one in snapshot.bridges
+    ]
+    return tag("div", cards, class_="cards")
+
+
+def _write_card(snapshot: Snapshot, bridge: BridgeState, report: Report | None, *, is_open: bool) -> Html:
+    quarter = _recent(snapshot, SLOTS, bridge.name)
+    facts = report.facts[:_MOST_FACTS] if report is not None else ()
+    known = [tag("div", tag("dt", fact.label), tag("dd", fact.value)) for fact in facts]
+    counted = [
+        tag("div", tag("dt", "Calls in 15 min"), tag("dd", number(quarter.calls))),
+        tag("div", tag("dt", "Median"), tag("dd", latency(quarter.quantile(0.5)))),
+    ]
+    return tag(
+        "article",
+        tag(
+            "h3",
+            tag("a", bridge.title, href=link(layout.BRIDGE, name=bridge.name)) if is_open else bridge.title,
+            write_status(bridge),
+        ),
+        tag("p", bridge.says if is_open else "This token does not open the bridge.", class_="says"),
+        tag("dl", known, counted, class_="facts"),
+        class_="card",
+    )
+
+
+def write_status(bridge: BridgeState) -> Html:
+    """Say in one word how a bridge is."""
+    if not bridge.serves:
+        return badge("not serving", "bad")
+    return badge("ready", "good") if bridge.is_there else badge("far side away", "warm")
+
+
+def write_bridge(snapshot: Snapshot, bridge: BridgeState, report: Report | None) -> Page:
+    """Make the page of one bridge."""
+    parts: list[Child] = [
+        tag("h1", bridge.title, " ", write_status(bridge)),
+        tag("p", bridge.says, class_="lead", id="about"),
+    ]
+    if report is not None and report.facts:
+        facts = [tag("div", tag("dt", fact.label), tag("dd", fact.value)) for fact in report.facts]
+        parts.append(section("The far side", tag("dl", facts, class_="facts wide"), name="facts"))
+    parts.extend(_write_report(report or Report()))
+    parts.append(section("The last 15 minutes", _write_charts(snapshot, bridge.name), name="traffic"))
+    parts.append(section("Tools", _write_tools(bridge), name="tools"))
+    return Page(bridge.title, join(parts), layout.OVERVIEW, is_live=True)
+
+
+def _write_report(report: Report) -> list[Html]:
+    drawn = [
+        draw_bars(chart.title, chart.bars) if chart.kind == "bars" else draw_columns(chart.title, chart.bars)
+        for chart in report.charts
+    ]
+    found = [section("Charts", tag("div", drawn, class_="charts"), name="charts")] if drawn else []
+    for place, one in enumerate(report.tables):
+        heads = [(column, column in one.numbers) for column in one.columns]
+        content = (
+            table(heads, one.rows, caption=one.title) if one.rows else empty("There is nothing here yet.")
+        )
+        found.append(section(one.title, content, name=f"table{place}"))
+    return found
+
+
+def _write_tools(bridge: BridgeState) -> Html:
+    if not bridge.tools:
+        return empty("No tool has been called yet. ", tag("a", "Try one", href=layout.TOOLS), ".")
+    ranked = sorted(bridge.tools.items(), key=lambda one: (-one[1].calls, one[0]))
+    rows = [
+        [
+            tag("a", tag("code", name), href=link(layout.TOOL, bridge=bridge.name, name=name)),
+            number(counts.calls),
+            number(counts.errors),
+            latency(counts.quantile(0.5)),
+            latency(counts.quantile(0.95)),
+        ]
+        for name, counts in ranked
+    ]
+    heads = [("Tool", False), ("Calls", True), ("Failed", True), ("Median", True), ("95 % within", True)]
+    return table(heads, rows, caption="Calls since the start")
+
+
+# --- what happened -----------------------------------------------------------------------------------------
+
+
+def write_failures(failures: Sequence[Failure], now: float, most: int | None = None) -> Html:
+    """List calls that failed, the newest first, each with what to do; the same one once, with how often."""
+    if not failures:
+        return empty("No call has failed since the start. Failures appear here with what to do about them.")
+    times = Counter(map(_identify, failures))
+    last: dict[tuple[str, ...], Failure] = {}
+    for one in failures:
+        last.setdefault(_identify(one), one)
+    items = [_write_failure(one, times[key], now) for key, one in last.items()]
+    return tag("ol", items[:most], class_="events")
+
+
+def _identify(one: Failure) -> tuple[str, ...]:
+    return one.bridge, one.tool, one.client, one.problem
+
+
+def _write_failure(one: Failure, times: int, now: float) -> Html:
+    who = f" by {one.client}" if one.client else ""
+    step = tag("p", tag("b", "Next: "), one.next_step, class_="next") if one.next_step else NOTHING
+    request = tag("span", "request ", tag("code", one.request)) if one.request else NOTHING
+    return tag(
+        "li",
+        tag(
+            "p",
+            tag("code", one.tool),
+            tag("span", f"{one.bridge}{who}"),
+            tag("b", f"× {times}") if times > 1 else NOTHING,
+            when(one.at, now),
+            request,
+            class_="meta",
+        ),
+        tag("p", one.problem, class_="text"),
+        step,
+    )
+
+
+_LEVELS = {"far_side.returned": "good", "breaker.closed": "good"}
+
+
+def write_notices(notices: Sequence[Notice], now: float) -> Html:
+    """List what happened to far sides and budgets."""
+    if not notices:
+        return empty("Nothing has happened to a far side or a budget since the start.")
+    items = [
+        tag(
+            "li",
+            tag(
+                "p",
+                badge(one.kind, _LEVELS.get(one.kind, "warm")),
+                tag("span", one.bridge),
+                when(one.at, now),
+                class_="meta",
+            ),
+            tag("p", one.says, class_="text"),
+        )
+        for one in notices
+    ]
+    return tag("ol", items, class_="events")

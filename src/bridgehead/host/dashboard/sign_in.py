@@ -1,0 +1,230 @@
+"""Sign-in: who looks at the dashboard. Owns its cookies, and the proof that a form was filled in on our page.
+
+Somebody shows a token once, as a form. One of ours is not kept: the cookie names it by its id, with a seal
+that holds for some hours and only as long as the token does. An access token of an authorisation server is in
+the cookie itself, because only its signature says what it opens, and is checked anew each time.
+
+A form carries a proof made from two cookies and a key of ours. No other page can read it or make one, so no
+other page can act for whoever is signed in; the cookies stay home anyway (SameSite=Strict).
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import re
+import secrets
+from urllib.parse import parse_qsl, urlsplit
+
+from msgspec import Struct
+
+from bridgehead.mcp import Limits
+from bridgehead.mcp.http.guard import check_length, read_body, whole_body
+from bridgehead.runtime.timing import Clock
+
+from ..auth.authenticator import Authenticator
+from ..auth.grants import Grant
+from ..auth.rejection import HostRejection
+from ..auth.tokens import Tokens
+from ..request import HostRequest
+
+SESSION_SECONDS = 12 * 3600.0
+FORM_TYPE = b"application/x-www-form-urlencoded"
+PROOF = "csrf"
+"""The field of a form that carries the proof."""
+_FORM_LIMITS = Limits(message_bytes=256 * 1024, body_seconds=10.0)
+_MOST_FIELDS = 200
+_MOST_COOKIE = 3800
+"""Browsers drop a cookie of more than 4096 bytes with its name and attributes."""
+_PAGE, _TOKEN = "bridgehead_page", "bridgehead_token"
+_PORT = re.compile(rb":([0-9]{1,5})$")
+_GOOD = re.compile(r"[A-Za-z0-9._~-]{1,4000}")
+_SEAL = "s1"
+_SEAL_PARTS = 4
+
+Form = dict[str, str]
+
+
+class Visitor(Struct):
+    """Somebody who looks."""
+
+    grant: Grant | None
+    """What is open; None where they have not signed in."""
+    proof: str
+    """What their forms carry."""
+    cookies: list[tuple[bytes, bytes]]
+    """Headers that set what they have to bring along."""
+    expires: float | None = None
+
+
+class SignIn:
+    """Tells who looks, and lets people in and out."""
+
+    def __init__(
+        self,
+        authenticator: Authenticator,
+        tokens: Tokens | None,
+        keys: tuple[bytes, ...],
+        clock: Clock,
+        public_url: str | None,
+    ) -> None:
+        self._authenticator = authenticator
+        self._tokens = tokens
+        self._keys = keys
+        self._clock = clock
+        self._public_host = urlsplit(public_url or "").netloc.lower()
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether somebody has to show who they are."""
+        return self._authenticator.needs_token
+
+    # --- who it is -----------------------------------------------------------------------------------------
+
+    async def identify(self, request: HostRequest) -> Visitor:
+        """Find out who looks. Raises HostRejection where a token is no longer accepted."""
+        cookies = read_cookies(request)
+        page, shown = cookies.get(_PAGE, ""), cookies.get(_TOKEN, "")
+        visitor = Visitor(None, "", [])
+        if not page:
+            page = secrets.token_urlsafe(16)
+            visitor.cookies.append(make_cookie(request, _PAGE, page))
+        visitor.proof = self._prove(self._keys[0], page, shown)
+        if not self.is_needed:
+            visitor.grant = await self._check(request, "")
+        elif shown:
+            visitor.grant = await self._open(request, shown)
+            if visitor.grant is None:
+                visitor.cookies.append(make_cookie(request, _TOKEN, ""))
+        return visitor
+
+    async def _open(self, request: HostRequest, shown: str) -> Grant | None:
+        """Return what a cookie opens."""
+        if not shown.startswith(f"{_SEAL}."):
+            try:
+                return await self._check(request, shown)
+            except HostRejection:
+                return None
+        parts = shown.split(".")
+        found = None if self._tokens is None or len(parts) != _SEAL_PARTS else self._tokens.find(parts[1])
+        if found is None or not parts[2].isdigit() or int(parts[2]) <= self._clock.now():
+            return None
+        sealed = (self._seal(key, parts[1], parts[2], found[0]) for key in self._keys)
+        if not any(hmac.compare_digest(one, parts[3]) for one in sealed):
+            return None
+        grant = found[1]
+        has_ended = grant.expires is not None and grant.expires <= self._clock.now()
+        return None if has_ended else grant
+
+    async def _check(self, request: HostRequest, token: str) -> Grant:
+        """Check a token as that of any caller is: counted, logged, and limited for each address."""
+        headers = {b"authorization": b"Bearer " + token.encode("latin-1", "replace")}
+        found = self._authenticator.check(headers, request.address, lambda: "")
+        if found is not None:
+            return found
+        return await self._authenticator.check_later(headers, request.address, lambda: "")
+
+    # --- in and out ----------------------------------------------------------------------------------------
+
+    async def enter(self, request: HostRequest, token: str) -> tuple[Grant, tuple[bytes, bytes]]:
+        """Check a token that somebody typed; return what it opens and the cookie. Raises HostRejection."""
+        grant = await self._check(request, token.strip())
+        if not grant.may_look:
+            message = (
+                "This token does not open the dashboard. Ask who runs the server for one with --dashboard."
+            )
+            raise HostRejection(403, message, "grant")
+        return grant, make_cookie(request, _TOKEN, self._make_session(grant, token.strip()))
+
+    def _make_session(self, grant: Grant, token: str) -> str:
+        found = None if self._tokens is None or not grant.token_id else self._tokens.find(grant.token_id)
+        if found is None:
+            if len(token) > _MOST_COOKIE:
+                raise HostRejection(400, "The token is too long to be kept by a browser.", "token_size")
+            return token
+        until = str(int(self._clock.now() + SESSION_SECONDS))
+        seal = self._seal(self._keys[0], grant.token_id, until, found[0])
+        return f"{_SEAL}.{grant.token_id}.{until}.{seal}"
+
+    def leave(self, request: HostRequest) -> list[tuple[bytes, bytes]]:
+        """Return the headers that make a browser forget."""
+        return [make_cookie(request, name, "") for name in (_TOKEN, _PAGE)]
+
+    # --- forms ---------------------------------------------------------------------------------------------
+
+    async def read_form(self, request: HostRequest) -> Form:
+        """Read a form that was filled in on our page. Raises HostRejection."""
+        self._check_origin(request)
+        http = request.http
+        if http.headers.get(b"content-type", b"").split(b";")[0].strip().lower() != FORM_TYPE:
+            raise HostRejection(415, "Send a form.", "content_type")
+        if http.is_complete:
+            body = whole_body(http, _FORM_LIMITS)
+        else:
+            check_length(http.headers, _FORM_LIMITS)
+            body = await read_body(http, _FORM_LIMITS)
+        try:
+            pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+        except ValueError:
+            raise HostRejection(400, "The form cannot be read.", "form") from None
+        form = dict(pairs)
+        self._check_proof(request, form.pop(PROOF, ""))
+        return form
+
+    def _check_origin(self, request: HostRequest) -> None:
+        """Refuse what another page sends, also one that is on this machine or a neighbour's port."""
+        own = {request.headers.get(b"host", b"").decode("latin-1").lower(), self._public_host} - {""}
+        origin = request.headers.get(b"origin")
+        site = request.headers.get(b"sec-fetch-site", b"same-origin")
+        is_ours = origin is None or urlsplit(origin.decode("latin-1")).netloc.lower() in own
+        if not is_ours or site not in {b"same-origin", b"none"}:
+            raise HostRejection(403, "The form was sent by another page.", "csrf")
+
+    def _check_proof(self, request: HostRequest, given: str) -> None:
+        cookies = read_cookies(request)
+        page, shown = cookies.get(_PAGE, ""), cookies.get(_TOKEN, "")
+        proofs = (self._prove(key, page, shown).encode() for key in self._keys)
+        if not page or not any(hmac.compare_digest(one, given.encode()) for one in proofs):
+            message = (
+                "The page is too old, or cookies are switched off. Load it again and repeat what you did."
+            )
+            raise HostRejection(403, message, "csrf")
+
+    def _prove(self, key: bytes, page: str, shown: str) -> str:
+        return _digest(key, "form", page, shown)
+
+    def _seal(self, key: bytes, token_id: str, until: str, token_hash: str) -> str:
+        return _digest(key, "session", token_id, until, token_hash)
+
+
+def _digest(key: bytes, *parts: str) -> str:
+    digest = hmac.digest(key, "\0".join(parts).encode(errors="replace"), "sha256")
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+def read_cookies(request: HostRequest) -> dict[str, str]:
+    """Return the cookies that are ours, by their short names; what could not be ours is not there."""
+    found: dict[str, str] = {}
+    names = {_full_name(request, name): name for name in (_PAGE, _TOKEN)}
+    for pair in request.headers.get(b"cookie", b"").decode("latin-1").split(";"):
+        name, _, value = pair.strip().partition("=")
+        if name in names and _GOOD.fullmatch(value):
+            found[names[name]] = value
+    return found
+
+
+def make_cookie(request: HostRequest, name: str, value: str) -> tuple[bytes, bytes]:
+    """Make the header that sets a cookie until the browser ends; an empty value takes it back."""
+    words = [f"{_full_name(request, name)}={value}", "Path=/", "HttpOnly", "SameSite=Strict"]
+    if request.scheme == "https":
+        words.append("Secure")
+    if not value:
+        words.append("Max-Age=0")
+    return b"set-cookie", "; ".join(words).encode()
+
+
+def _full_name(request: HostRequest, name: str) -> str:
+    # Browsers keep cookies by host and not by port, and several hosts may run on one machine.
+    found = _PORT.search(request.headers.get(b"host", b""))
+    own = f"{name}_{found.group(1).decode()}" if found else name
+    return f"__Host-{own}" if request.scheme == "https" else own

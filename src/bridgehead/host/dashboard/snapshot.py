@@ -1,0 +1,284 @@
+"""Snapshot: how one process is right now, as plain data that other workers are told; all workers added up.
+
+Taken only when somebody looks. Numbers come from the metrics, which are counted anyway.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+
+from bridgehead import __version__
+from bridgehead.runtime.metrics import Histogram, Metrics
+from bridgehead.runtime.timing import Clock
+
+from .history import Counts, Failure, History, Notice, Slots, add_slots, count_tools
+
+if TYPE_CHECKING:
+    from bridgehead.mcp.http.sessions import Session
+
+    from ..registry import BridgeStatus, Registry
+    from ..telemetry.metrics import HostMetrics
+    from ..views import Views
+
+MOST_SESSIONS = 200
+"""Sessions that one process tells of, those that were used last."""
+_MOST_NAME = 80
+
+
+class BridgeState(Struct):
+    """One bridge: whether it serves, and what was called."""
+
+    name: str
+    title: str
+    serves: bool
+    is_there: bool
+    """Whether its far side is."""
+    says: str
+    in_flight: int
+    tools: dict[str, Counts]
+
+
+class SessionState(Struct):
+    """One session of a client."""
+
+    handle: str
+    """Names it here; its id is a secret of its client."""
+    worker: int
+    caller: str
+    client: str
+    """What the client calls itself."""
+    revision: str
+    bridge: str
+    idle_seconds: float
+    is_busy: bool
+
+
+class ProcessState(Struct):
+    """One process: since when it runs, and what it takes of the machine."""
+
+    worker: int
+    started: float
+    cpu_seconds: float
+    memory_bytes: float
+
+
+class Snapshot(Struct):
+    """How things are, in one process or in all of them."""
+
+    taken: float
+    version: str
+    processes: list[ProcessState]
+    bridges: list[BridgeState]
+    slots: Slots
+    failures: list[Failure]
+    notices: list[Notice]
+    sessions: list[SessionState]
+    open: dict[str, int]
+    """How many sessions, streams, connections and requests are open."""
+    clients: dict[str, dict[str, int]]
+    """What each caller has open, and how many requests it has made."""
+    limits: dict[str, int]
+    """What one caller may have open, by the same names."""
+    tasks: dict[str, int]
+    rejections: dict[str, int]
+
+    @property
+    def calls(self) -> Counts:
+        """All calls since the start."""
+        total = Counts()
+        for bridge in self.bridges:
+            for counts in bridge.tools.values():
+                total.add(counts)
+        return total
+
+    def encode(self) -> bytes:
+        """Write it for another worker."""
+        return msgspec.json.encode(self)
+
+
+class Camera:
+    """Takes the snapshots of one process."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        metrics: HostMetrics,
+        views: Views,
+        history: History,
+        clock: Clock,
+        worker: int = 0,
+    ) -> None:
+        self._registry = registry
+        self._metrics = metrics
+        self._views = views
+        self._history = history
+        self._clock = clock
+        self._worker = worker
+
+    def take(self) -> Snapshot:
+        """Take one now."""
+        host = self._metrics.metrics
+        return Snapshot(
+            taken=self._clock.now(),
+            version=__version__,
+            processes=[self._process(host)],
+            bridges=[self._bridge(status) for status in self._registry.statuses.values()],
+            slots=self._history.slots,
+            failures=self._history.failures,
+            notices=self._history.notices.last,
+            sessions=self.sessions(),
+            open={
+                what: int(total(host, name))
+                for what, name in (
+                    ("sessions", "bridgehead_sessions"),
+                    ("streams", "bridgehead_streams"),
+                    ("connections", "bridgehead_connections"),
+                    ("requests", "bridgehead_http_in_flight"),
+                )
+            },
+            clients=self._clients(host),
+            limits={
+                what: int(most) for (scope, what), most in self._metrics.limits.items() if scope == "client"
+            },
+            tasks={status: int(count) for (status,), count in read(host, "bridgehead_tasks").items()},
+            rejections={why: int(count) for (why,), count in read(host, "bridgehead_refusals_total").items()},
+        )
+
+    def _process(self, host: Metrics) -> ProcessState:
+        return ProcessState(
+            self._worker,
+            total(host, "process_start_time_seconds"),
+            total(host, "process_cpu_seconds_total"),
+            total(host, "process_resident_memory_bytes"),
+        )
+
+    def _bridge(self, status: BridgeStatus) -> BridgeState:
+        far_side = self._registry.far_side(status)
+        return BridgeState(
+            status.name,
+            status.manifest.title,
+            not status.problem,
+            far_side.is_there,
+            far_side.says,
+            int(total(status.metrics, "bridgehead_tool_calls_in_flight")),
+            count_tools(status.metrics),
+        )
+
+    def _clients(self, host: Metrics) -> dict[str, dict[str, int]]:
+        found: dict[str, dict[str, int]] = {}
+        for (client,), count in read(host, "bridgehead_client_requests_total").items():
+            found.setdefault(client, {})["made"] = int(count)
+        for (client, what), count in read(host, "bridgehead_client_open").items():
+            found.setdefault(client, {})[what] = int(count)
+        return found
+
+    # --- sessions ------------------------------------------------------------------------------------------
+
+    def sessions(self) -> list[SessionState]:
+        """Tell of the sessions that are open, those that were used last first."""
+        now = time.monotonic()
+        found = [self._session(bridge, session, now) for bridge, session in self._views.sessions()]
+        return sorted(found, key=lambda one: (not one.is_busy, one.idle_seconds))[:MOST_SESSIONS]
+
+    def _session(self, bridge: str | None, session: Session, now: float) -> SessionState:
+        client = session.connection.client
+        info: Mapping[str, object] = {} if client is None else client.info
+        words = (str(info.get(key) or "")[:_MOST_NAME] for key in ("name", "version"))
+        return SessionState(
+            make_handle(session.id),
+            self._worker,
+            session.caller,
+            " ".join(word for word in words if word),
+            "" if client is None else client.revision.name,
+            bridge or "",
+            0.0 if session.in_use else now - session.idle_since,
+            bool(session.in_use),
+        )
+
+    def end_session(self, handle: str) -> bool:
+        """End a session of this process; False where it has none of that handle."""
+        for _, session in self._views.sessions():
+            if make_handle(session.id) == handle:
+                return self._views.end_session(session)
+        return False
+
+
+def make_handle(session_id: str) -> str:
+    """Name a session without giving away its id."""
+    return hashlib.sha256(session_id.encode()).hexdigest()[:16]
+
+
+def read(metrics: Metrics, name: str) -> dict[tuple[str, ...], float]:
+    """Return the values of a metric by its name."""
+    for metric in metrics.all:
+        if metric.name == name and not isinstance(metric, Histogram):
+            return metric.values
+    return {}
+
+
+def total(metrics: Metrics, name: str) -> float:
+    """Return the sum of a metric's values."""
+    return sum(read(metrics, name).values())
+
+
+def merge(snapshots: Iterable[Snapshot]) -> Snapshot:
+    """Add up the snapshots of all workers; the first one is of whoever was asked."""
+    every = list(snapshots)
+    first = every[0]
+    if len(every) == 1:
+        return first
+    return Snapshot(
+        taken=first.taken,
+        version=first.version,
+        processes=sorted((one for each in every for one in each.processes), key=lambda one: one.worker),
+        bridges=[_merge_bridge(bridge, every) for bridge in first.bridges],
+        slots=add_slots(each.slots for each in every),
+        failures=_newest([one for each in every for one in each.failures]),
+        notices=sorted((one for each in every for one in each.notices), key=lambda one: -one.at),
+        sessions=[one for each in every for one in each.sessions],
+        open=_add(each.open for each in every),
+        clients={
+            client: _add(each.clients.get(client, {}) for each in every)
+            for client in sorted({name for each in every for name in each.clients})
+        },
+        limits=first.limits,
+        tasks=_add(each.tasks for each in every),
+        rejections=_add(each.rejections for each in every),
+    )
+
+
+def _newest(failures: list[Failure]) -> list[Failure]:
+    return sorted(failures, key=lambda one: -one.at)
+
+
+def _merge_bridge(first: BridgeState, every: list[Snapshot]) -> BridgeState:
+    """Add up one bridge; it serves where every worker's does, and the first that does not says why."""
+    own = [bridge for each in every for bridge in each.bridges if bridge.name == first.name]
+    worst = next((one for one in own if not (one.serves and one.is_there)), first)
+    tools: dict[str, Counts] = {}
+    for bridge in own:
+        for tool, counts in bridge.tools.items():
+            tools.setdefault(tool, Counts()).add(counts)
+    return BridgeState(
+        first.name,
+        first.title,
+        all(bridge.serves for bridge in own),
+        all(bridge.is_there for bridge in own),
+        worst.says,
+        sum(bridge.in_flight for bridge in own),
+        tools,
+    )
+
+
+def _add(several: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    counted: Counter[str] = Counter()
+    for counts in several:
+        counted.update(counts)
+    return dict(counted)

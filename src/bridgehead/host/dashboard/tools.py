@@ -1,0 +1,233 @@
+"""Tools: the pages on which a person tries a tool: the list, the form, a question before it acts, the answer.
+
+A tool is called through the caller's own view of the bridge, as over MCP: what a token does not open is not
+there, and limits, audit and metering are the same. A tool that changes something or costs money is called
+only after a second page has asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from bridgehead.mcp import REVISIONS, Bridge, Dispatcher, ProtocolError, Tool
+from bridgehead.mcp.in_memory import InMemoryClient
+
+from ..auth.grants import Grant
+from . import layout
+from .forms import ARGUMENT, InvalidField, read_fields, write_field
+from .html import NOTHING, Child, Html, join, link, tag
+from .layout import Page, badge, empty, form, hidden, latency, section
+
+CALL_SECONDS = 60.0
+"""How long a page waits for a tool."""
+_MOST_TEXT = 100_000
+_MOST_PARTS = 50
+_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_REVISION = next(revision for revision in REVISIONS.values() if revision.stateless)
+
+
+class Choice(Struct, frozen=True):
+    """A tool that somebody has chosen, in their view of its bridge."""
+
+    bridge: str
+    title: str
+    dispatcher: Dispatcher
+    tool: Tool
+
+
+class Answered(Struct, frozen=True):
+    """What came of a call."""
+
+    result: dict[str, Any]
+    seconds: float
+    problem: str = ""
+    """Why there is no result."""
+
+
+def list_tools(bridge: Bridge[Any]) -> list[Tool]:
+    """Return the tools that a person may choose from."""
+    return [tool for tool in bridge.tools.values() if tool.visible_to == "everyone"]
+
+
+def needs_confirmation(tool: Tool) -> bool:
+    """Tell whether somebody has to say twice that they want it."""
+    return tool.is_paid or not tool.is_read_only
+
+
+async def call_tool(choice: Choice, arguments: Mapping[str, Any], grant: Grant) -> Answered:
+    """Call a tool as a client that has this grant would."""
+    client = InMemoryClient(choice.dispatcher, _REVISION, {})
+    client.connection.principal = grant.name
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    try:
+        async with asyncio.timeout(CALL_SECONDS):
+            result = await client.call(choice.tool.name, dict(arguments))
+    except ProtocolError as failure:
+        return Answered({}, loop.time() - began, str(failure))
+    except TimeoutError:
+        problem = (
+            f"The tool did not answer within {CALL_SECONDS:g} s. Use an MCP client for calls that take long."
+        )
+        return Answered({}, loop.time() - began, problem)
+    finally:
+        choice.dispatcher.disconnect(client.connection)
+    return Answered(result, loop.time() - began)
+
+
+# --- the list ----------------------------------------------------------------------------------------------
+
+
+def write_tools(bridges: Mapping[str, tuple[str, list[Tool]]]) -> Page:
+    """Make the list of all tools, by bridge: its title and its tools."""
+    parts: list[Child] = [
+        tag("h1", "Tools"),
+        tag("p", "Try a tool as a client would call it.", class_="lead"),
+    ]
+    for name, (title, tools) in bridges.items():
+        items = [_write_item(name, tool) for tool in tools]
+        content = tag("ul", items, class_="tools") if items else empty("No tool is open to you here.")
+        parts.append(section(title, content, name=f"tools-{name}"))
+    if not bridges:
+        parts.append(empty("No bridge serves right now."))
+    return Page("Tools", join(parts), layout.TOOLS)
+
+
+def _write_item(bridge: str, tool: Tool) -> Html:
+    about = tool.description.partition(". ")[0].rstrip(".") + "."
+    return tag(
+        "li",
+        tag("a", tag("code", tool.name), href=link(layout.TOOL, bridge=bridge, name=tool.name)),
+        write_badges(tool),
+        tag("p", about),
+    )
+
+
+def write_badges(tool: Tool) -> Html:
+    """Say what a tool may do."""
+    what = badge("reads", "good") if tool.is_read_only else badge("changes", "warm")
+    if tool.is_destructive:
+        what = badge("destroys", "bad")
+    return join([what, badge("costs money", "warm") if tool.is_paid else NOTHING])
+
+
+# --- the form ----------------------------------------------------------------------------------------------
+
+
+def write_tool(
+    choice: Choice,
+    proof: str,
+    given: Mapping[str, str],
+    problem: InvalidField | None = None,
+    answer: Html = NOTHING,
+) -> Page:
+    """Make the page of one tool: its form, and what came of the last call."""
+    tool = choice.tool
+    fields = read_fields(tool.input_schema)
+    controls = [
+        write_field(
+            field,
+            given.get(ARGUMENT + field.name, ""),
+            str(problem.args[0]) if problem is not None and problem.field == field.name else "",
+        )
+        for field in fields
+    ]
+    asks = needs_confirmation(tool)
+    filled = form(
+        layout.CALL,
+        proof,
+        hidden("bridge", choice.bridge),
+        hidden("name", tool.name),
+        controls or tag("p", "The tool takes no arguments.", class_="about"),
+        tag("div", tag("button", "Continue" if asks else "Call", class_="primary"), class_="actions"),
+        class_="call",
+    )
+    body = join(
+        [
+            tag("p", tag("a", "Tools", href=layout.TOOLS), " / ", choice.title, class_="trail"),
+            tag("h1", tag("code", tool.name), " ", write_badges(tool)),
+            tag("p", tool.description, class_="lead"),
+            answer,
+            section("Arguments", filled, name="arguments"),
+        ]
+    )
+    return Page(tool.name, body, layout.TOOLS, status=200 if problem is None else 400)
+
+
+def ask_to_call(choice: Choice, arguments: Mapping[str, Any], given: Mapping[str, str], proof: str) -> Page:
+    """Make the page that asks before a tool changes something or costs money."""
+    tool = choice.tool
+    why = []
+    if not tool.is_read_only:
+        why.append("It may destroy something." if tool.is_destructive else "It may change something.")
+    if tool.is_paid:
+        why.append("It costs money.")
+    body = join(
+        [
+            tag("h1", "Call ", tag("code", tool.name), "?"),
+            tag("p", " ".join(why), class_="lead"),
+            tag("pre", _format(arguments)),
+            form(
+                layout.CALL,
+                proof,
+                hidden("bridge", choice.bridge),
+                hidden("name", tool.name),
+                hidden("confirmed", "yes"),
+                [hidden(name, value) for name, value in given.items() if name.startswith(ARGUMENT)],
+                tag("button", "Yes, call it", class_="danger"),
+                tag(
+                    "a",
+                    "Cancel",
+                    href=link(layout.TOOL, bridge=choice.bridge, name=tool.name),
+                    class_="button",
+                ),
+                class_="actions",
+            ),
+        ]
+    )
+    return Page(f"Call {tool.name}?", body, layout.TOOLS)
+
+
+# --- the answer --------------------------------------------------------------------------------------------
+
+
+def write_answer(answered: Answered) -> Html:
+    """Show what came of a call."""
+    result = answered.result
+    has_failed = bool(answered.problem) or result.get("isError") is True
+    note = join(
+        [badge("failed", "bad") if has_failed else badge("answered", "good"), " ", latency(answered.seconds)]
+    )
+    if answered.problem:
+        return section("Answer", tag("p", answered.problem, class_="problem"), name="answer", note=note)
+    contents = result.get("content")
+    parts = [_write_part(part) for part in (contents if isinstance(contents, list) else [])[:_MOST_PARTS]]
+    structured = result.get("structuredContent")
+    if structured is not None:
+        summary = tag("summary", "Structured content")
+        parts.append(tag("details", summary, tag("pre", _format(structured), tabindex="0")))
+    return section("Answer", parts or empty("The answer is empty."), name="answer", note=note)
+
+
+def _write_part(part: Any) -> Html:
+    kind = part.get("type")
+    if kind == "text":
+        return tag("pre", _shorten(str(part.get("text", ""))), tabindex="0")
+    if kind == "image" and part.get("mimeType") in _IMAGES:
+        return tag(
+            "img", src=f"data:{part['mimeType']};base64,{part.get('data', '')}", alt="The image of the answer"
+        )
+    return tag("pre", _format(part), tabindex="0")
+
+
+def _format(value: Any) -> str:
+    return _shorten(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT] + f"\n… ({len(text):,} characters in all)"

@@ -1,0 +1,101 @@
+"""Report: what the host's page shows of the API: providers, money, and what was used by day and model."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+
+from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.findings import Chart, ChartBar, Fact, Report, ReportTable
+
+from .calling.usage import Span, UsageCounts, UsageRow
+
+if TYPE_CHECKING:
+    from .calling.budget import Spending
+    from .calling.service import Service
+
+DAYS = 14
+_COLUMNS = ("Model", "Calls", "Failed", "From cache", "Tokens in", "Tokens out", "Cost")
+
+
+async def report(service: Service) -> Report:
+    """Tell how the providers and budgets are, and what was used lately by all processes of this user."""
+    span = Span.ending(service.usage_store.today, DAYS)
+    try:
+        _, budgets = await service.budget.spending("")
+        by_day = await service.usage.history(span, ("day",))
+        by_model = await service.usage.history(span, ("model",))
+    except BridgeError as problem:
+        return Report(facts=(*_describe_api(service), Fact("Usage", str(problem))))
+    facts = (*_describe_money(budgets, by_model), *_describe_api(service))
+    return Report(facts, _draw(by_day, span), (_tabulate(by_model),))
+
+
+def _describe_money(budgets: list[Spending], by_model: list[UsageRow]) -> tuple[Fact, ...]:
+    spent = sum(row.counts.cost_usd for row in by_model)
+    told = [
+        Fact(f"Budget of the {one.cap.period}", f"{_dollars(one.committed)} of {_dollars(one.cap.limit)}")
+        for one in budgets
+        if one.cap.client is None
+    ]
+    return (*(told or [Fact("Budget", "no limit")]), Fact(f"Spent in {DAYS} days", _dollars(spent)))
+
+
+def _describe_api(service: Service) -> tuple[Fact, ...]:
+    cache = service.cache
+    asked = cache.hits + cache.misses
+    down = set(service.providers_down)
+    providers = (
+        Fact(
+            f"Provider {name}",
+            "left alone for a while: it keeps failing" if name in down else provider.problem or "up",
+        )
+        for name, provider in service.providers.items()
+    )
+    return (
+        Fact("Model", service.settings.model),
+        Fact("Keys", str(service.keys.count)),
+        Fact("Models known", str(len(service.catalogue.names))),
+        Fact("Cache", f"{cache.entries:,} answers, {100 * cache.hits / asked if asked else 0:.0f} % hits"),
+        *providers,
+    )
+
+
+def _draw(by_day: list[UsageRow], span: Span) -> tuple[Chart, ...]:
+    counts = {row.day: row.counts for row in by_day}
+    first = date.fromisoformat(span.first)
+    days = [(first + timedelta(days=number)).isoformat() for number in range(DAYS)]
+    found = [(day[5:], counts.get(day, UsageCounts())) for day in days]
+    return (
+        Chart(
+            f"Calls a day, {DAYS} days",
+            tuple(ChartBar(day, used.calls, f"{used.calls:,} calls") for day, used in found),
+            "columns",
+        ),
+        Chart(
+            "Cost a day, US dollars",
+            tuple(ChartBar(day, used.cost_usd, _dollars(used.cost_usd)) for day, used in found),
+            "columns",
+        ),
+    )
+
+
+def _tabulate(by_model: list[UsageRow]) -> ReportTable:
+    ranked = sorted(by_model, key=lambda row: (-row.counts.cost_usd, -row.counts.calls, row.model))
+    rows = tuple(
+        (
+            row.model,
+            f"{row.counts.calls:,}",
+            f"{row.counts.errors:,}",
+            f"{row.counts.cache_hits:,}",
+            f"{row.counts.prompt_tokens:,}",
+            f"{row.counts.completion_tokens:,}",
+            _dollars(row.counts.cost_usd),
+        )
+        for row in ranked
+    )
+    return ReportTable(f"Usage by model, {DAYS} days", _COLUMNS, rows, frozenset(_COLUMNS) - {"Model"})
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:,.2f}" if amount >= 1 or amount == 0 else f"${amount:.4f}"

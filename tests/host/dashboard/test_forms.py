@@ -1,0 +1,103 @@
+"""Forms: a schema becomes fields, and what was typed becomes arguments that the schema means."""
+
+from typing import Any
+
+import pytest
+
+from bridgehead.host.dashboard.forms import ARGUMENT, InvalidField, read_arguments, read_fields, write_field
+from tests.host.dashboard.test_html import HOSTILE, read
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "limit": {"type": "integer", "minimum": 1, "maximum": 9, "default": 5, "description": "How many"},
+        "name": {"type": "string"},
+        "phase": {"enum": ["one", "two"]},
+        "level": {"enum": [1, 2]},
+        "ratio": {"anyOf": [{"type": "number"}, {"type": "null"}]},
+        "flag": {"type": ["boolean", "null"]},
+        "items": {"type": "array"},
+        "place": {"$ref": "#/$defs/Place"},
+        "odd": True,
+    },
+    "required": ["name", "limit"],
+    "$defs": {"Place": {"type": "string", "description": "Where"}},
+}
+
+
+def typed(**fields: str) -> dict[str, str]:
+    return {ARGUMENT + name: value for name, value in fields.items()}
+
+
+def test_each_property_becomes_a_field_of_its_kind_and_the_required_ones_come_first() -> None:
+    fields = read_fields(SCHEMA)
+
+    assert [field.name for field in fields[:2]] == ["limit", "name"]
+    assert {field.name: field.kind for field in fields} == {
+        "limit": "integer",
+        "name": "string",
+        "phase": "choice",
+        "level": "json",
+        "ratio": "number",
+        "flag": "boolean",
+        "items": "json",
+        "place": "string",
+        "odd": "json",
+    }
+    limit = fields[0]
+    assert (limit.least, limit.most, limit.default, limit.about) == (1, 9, "5", "How many")
+
+
+def test_what_was_typed_becomes_arguments_and_what_was_not_is_left_out() -> None:
+    given = typed(
+        limit="3", name="", phase="two", ratio="0.5", flag="true", items="[1, null]", place="a\r\nb", level=""
+    )
+
+    assert read_arguments(read_fields(SCHEMA), given) == {
+        "limit": 3,
+        "name": "",
+        "phase": "two",
+        "ratio": 0.5,
+        "flag": True,
+        "items": [1, None],
+        "place": "a\nb",
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (typed(name="x"), "limit: This is needed."),
+        (typed(name="x", limit="many"), "limit: Expected a whole number."),
+        (typed(name="x", limit="1", ratio="half"), "ratio: Expected a number."),
+        (typed(name="x", limit="1", flag="maybe"), "flag: Expected true or false."),
+    ],
+)
+def test_what_cannot_be_read_is_named(given: dict[str, str], problem: str) -> None:
+    with pytest.raises(InvalidField) as refused:
+        read_arguments(read_fields(SCHEMA), given)
+
+    assert str(refused.value) == problem
+
+
+def test_json_that_cannot_be_read_is_explained() -> None:
+    with pytest.raises(InvalidField, match="items: Expected JSON"):
+        read_arguments(read_fields(SCHEMA), typed(name="x", limit="1", items="[1,"))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_hostile_schema_and_a_hostile_value_are_text(text: str) -> None:
+    (field,) = read_fields({"properties": {text: {"type": "string", "description": text, "default": text}}})
+    page = read(write_field(field, text, text))
+
+    assert {name for name, _ in page.elements} <= {"div", "label", "p", "input", "textarea"}
+    assert not [key for _, attributes in page.elements for key in attributes if key.startswith("on")]
+
+
+def test_every_control_has_its_label_and_says_what_is_wrong_with_it() -> None:
+    for field in read_fields(SCHEMA):
+        page = read(write_field(field, "", "Wrong."))
+        (label,) = [attributes["for"] for name, attributes in page.elements if name == "label"]
+        (control,) = [one for name, one in page.elements if name in {"input", "select", "textarea"}]
+        assert control["id"] == control["name"] == label
+        assert f"{label}-problem" in (control["aria-describedby"] or "")

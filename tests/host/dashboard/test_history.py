@@ -1,0 +1,133 @@
+"""History: what happened lately is known, bounded, and costs a call nothing."""
+
+from collections.abc import Callable
+
+import pytest
+
+from bridgehead.host.dashboard.history import (
+    INTERVAL,
+    MOST_NOTICES,
+    SLOTS,
+    Counts,
+    History,
+    add_slots,
+    current_slot,
+    describe_failure,
+)
+from bridgehead.mcp import CallResult, Outcome, Text, ToolError
+from bridgehead.runtime import logs
+from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.events import Feed
+from bridgehead.runtime.metrics import Metrics
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.at = 1_000_000.0
+
+    def now(self) -> float:
+        """Tell the time of day."""
+        return self.at
+
+    def monotonic(self) -> float:
+        """Tell the same."""
+        return self.at
+
+
+def counting() -> tuple[Metrics, Callable[..., None]]:
+    metrics = Metrics()
+    seconds = metrics.histogram("bridgehead_tool_seconds", "Seconds.", "tool", "outcome")
+    return metrics, seconds.observe
+
+
+def test_calls_are_counted_by_the_interval_in_which_they_ended() -> None:
+    clock, (metrics, observe) = Clock(), counting()
+    history = History(clock)
+    history.look({"aoc": metrics})
+    for _ in range(3):
+        observe(0.004, "echo", "ok")
+    observe(2.0, "echo", "error")
+    clock.at += INTERVAL
+    history.look({"aoc": metrics})
+    clock.at += INTERVAL
+    history.look({"aoc": metrics})
+
+    ((slot, bridges),) = history.slots.items()
+    assert slot == current_slot(clock.at) - 2
+    assert (bridges["aoc"].calls, bridges["aoc"].errors) == (4, 1)
+
+
+def test_only_so_much_is_kept() -> None:
+    clock, (metrics, observe) = Clock(), counting()
+    history = History(clock)
+    for _ in range(SLOTS + 20):
+        observe(0.1, "echo", "ok")
+        clock.at += INTERVAL
+        history.look({"aoc": metrics})
+    assert SLOTS - 2 <= len(history.slots) <= SLOTS
+    clock.at += SLOTS * INTERVAL
+    assert history.slots == {}
+
+
+def test_a_quantile_is_as_exact_as_the_buckets() -> None:
+    metrics, observe = counting()
+    for milliseconds in range(1, 101):
+        observe(milliseconds / 1000, "echo", "ok")
+    counts = Counts(100, 0, next(iter(metrics.all[0].counts.values())))  # type: ignore[union-attr]
+
+    assert counts.quantile(0.5) == pytest.approx(0.05, abs=0.005)
+    assert counts.quantile(0.95) == pytest.approx(0.095, abs=0.006)
+    assert Counts().quantile(0.5) is None
+    observe(1000.0, "echo", "ok")
+    assert counts.quantile(1.0) == 60.0
+
+
+def test_the_counts_of_several_processes_are_added_up() -> None:
+    one, other = Counts(2, 1, [2] + [0] * 15), Counts(3, 0, [1, 2] + [0] * 14)
+    total = add_slots([{7: {"aoc": one}}, {7: {"aoc": other}, 8: {"aoc": other}}])
+
+    assert (total[7]["aoc"].calls, total[7]["aoc"].errors, total[7]["aoc"].buckets[:2]) == (5, 1, [3, 2])
+    assert (one.calls, other.calls) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "told"),
+    [
+        (Outcome("error", error=BridgeError("Away.", next_step="Wait.")), ("Away.", "Wait.")),
+        (Outcome("error", error=ToolError("No.")), ("No.", "")),
+        (
+            Outcome("error", error=RuntimeError("a secret of the inside")),
+            ("An unexpected failure (RuntimeError).", "The log has the details."),
+        ),
+        (Outcome("error", CallResult([Text("It failed.")], is_error=True)), ("It failed.", "")),
+        (Outcome("error", CallResult([], is_error=True)), ("The tool says no more.", "")),
+    ],
+)
+def test_a_failure_is_told_in_the_words_of_its_bridge(outcome: Outcome, told: tuple[str, str]) -> None:
+    assert describe_failure(outcome) == told
+
+
+def test_a_failure_is_short_and_without_secrets() -> None:
+    logs.hide("sk-hidden-in-a-failure")
+    problem, _ = describe_failure(Outcome("error", error=ToolError("sk-hidden-in-a-failure " + "x" * 9999)))
+
+    assert "sk-hidden" not in problem
+    assert len(problem) == 600
+
+
+def test_notices_are_kept_and_calls_are_not_listened_to() -> None:
+    feed, history = Feed(), History(Clock())
+    feed.join(history.notices)
+    assert not feed.hears_calls
+
+    feed.publish("call.failed", bridge="aoc")
+    for number in range(MOST_NOTICES + 5):
+        feed.publish("budget.reached", bridge="mercury", share=number)
+    feed.publish("far_side.lost", bridge="aoc", says="Gone.")
+
+    first, second, *_ = history.notices.last
+    assert (first.kind, first.bridge, first.says) == ("far_side.lost", "aoc", "Gone.")
+    assert second.says == f"share {MOST_NOTICES + 4}"
+    assert len(history.notices.last) == MOST_NOTICES

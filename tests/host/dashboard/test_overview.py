@@ -1,0 +1,81 @@
+"""Overview: what is so, what was called, what failed; hostile names are text."""
+
+from bridgehead.host.auth.grants import ANYONE, Grant
+from bridgehead.host.dashboard.history import Failure, Notice
+from bridgehead.host.dashboard.overview import write_bridge, write_failures, write_overview
+from bridgehead.runtime.findings import Chart, ChartBar, Fact, Report, ReportTable
+from tests.host.dashboard.test_html import HOSTILE, read
+from tests.host.dashboard.test_snapshot import snapshot
+
+EVIL = HOSTILE[1]
+REPORT = Report(
+    facts=(Fact("Files", "61"), Fact(EVIL, EVIL)),
+    charts=(
+        Chart(EVIL, (ChartBar(EVIL, 1.0, EVIL),)),
+        Chart("Days", (ChartBar("1st", 1.0, "one"),), "columns"),
+    ),
+    tables=(
+        ReportTable(EVIL, (EVIL, "n"), ((EVIL, "1"),), frozenset({"n"})),
+        ReportTable("None", ("a",), ()),
+    ),
+)
+
+
+def test_the_first_page_tells_of_calls_bridges_and_failures() -> None:
+    text = read(write_overview(snapshot(calls=12), {"aoc": REPORT}, ANYONE).body).text
+
+    for words in (
+        "Calls a second0.2",
+        "12 since the start",
+        "Failed0 %",
+        "Sessions1",
+        "Advent",
+        "ready",
+        "Files61",
+        "Problem 0.",
+    ):
+        assert words in text
+
+
+def test_an_empty_host_says_what_will_be_there() -> None:
+    bare = snapshot(calls=0)
+    bare.failures, bare.slots, bare.bridges[0].tools = [], {}, {}
+    text = read(write_overview(bare, {}, ANYONE).body).text
+
+    assert "No call has failed since the start." in text
+    assert "Nothing has happened to a far side" in text
+    assert "No tool has been called yet." in read(write_bridge(bare, bare.bridges[0], None).body).text
+
+
+def test_hostile_names_are_text_on_every_part_of_a_page() -> None:
+    bad = snapshot()
+    bad.bridges[0].title = bad.bridges[0].says = EVIL
+    bad.bridges[0].tools = {EVIL: bad.bridges[0].tools["x"]}
+    bad.failures = [Failure(1.0, EVIL, EVIL, EVIL, EVIL, EVIL, EVIL)]
+    bad.notices = [Notice(1.0, EVIL, EVIL, EVIL)]
+    for page in (
+        write_overview(bad, {"aoc": REPORT}, ANYONE),
+        write_bridge(bad, bad.bridges[0], REPORT),
+    ):
+        made = read(page.body)
+        assert "img" not in {name for name, _ in made.elements}
+        assert EVIL in made.text
+
+
+def test_what_a_token_does_not_open_is_not_told_to_it() -> None:
+    text = read(write_overview(snapshot(), {}, Grant("ann", dashboard=True)).body).text
+
+    assert "This token does not open the bridge." in text
+    assert "Problem 0." not in text
+
+
+def test_the_same_failure_is_listed_once_with_how_often() -> None:
+    failures = [Failure(10.0 - number, "aoc", "x", "", "Away.") for number in range(3)]
+    text = read(write_failures([*failures, Failure(1.0, "aoc", "y", "", "Away.")], 10.0)).text
+
+    assert text.count("Away.") == 2
+    assert "× 3" in text
+    assert (
+        read(write_failures([Failure(1.0, "a", str(n), "", "p") for n in range(9)], 10.0, 5)).text.count("p")
+        == 5
+    )

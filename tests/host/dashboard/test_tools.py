@@ -1,0 +1,100 @@
+"""Tools: a person tries a tool by a form, through the same view, limits and audit as any client."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.host.dashboard.browsing import Browser
+from tests.host.dashboard.test_html import HOSTILE
+from tests.support.host_bridges import StandIns
+from tests.support.host_server import Clock, hosting
+
+ECHO = {"bridge": "alpha", "name": "alpha_echo"}
+WRITE = {"bridge": "alpha", "name": "alpha_write"}
+BUY = {"bridge": "alpha", "name": "alpha_buy"}
+
+
+async def test_a_tool_that_only_reads_is_called_at_once(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as host:
+        browser = Browser(host)
+        assert "What to say back" in await browser.open("/dashboard/tool?bridge=alpha&name=alpha_echo")
+        text = await browser.submit("/dashboard/call", {**ECHO, "arg.text": HOSTILE[0]})
+
+        assert HOSTILE[0] in text
+        assert "answered" in text
+        assert host.far["alpha"].visitors == [None]
+        assert [a for name, a in browser.page.elements if name == "script" and "src" not in a] == []
+
+
+async def test_a_tool_that_changes_something_is_called_after_a_question(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as host:
+        browser = Browser(host)
+        await browser.open("/dashboard/tool?bridge=alpha&name=alpha_write")
+        text = await browser.submit("/dashboard/call", {**WRITE, "arg.text": "it"})
+        assert "It may destroy something." in text
+        assert host.far["alpha"].visitors == []
+
+        text = await browser.submit("/dashboard/call", {**WRITE, "confirmed": "yes", "arg.text": "it"})
+        assert "wrote it" in text
+        assert len(host.logged("a call that may change something")) == 1
+
+
+async def test_a_tool_that_costs_money_asks_and_is_refused_to_who_may_not_spend(tmp_path: Path) -> None:
+    stand_ins = StandIns("alpha")
+    stand_ins.paid = {"alpha"}
+    tokens: dict[str, dict[str, Any]] = {
+        "rich": {"dashboard": True, "read_only": True, "may_spend": True},
+        "poor": {"dashboard": True, "read_only": True},
+    }
+    async with hosting(tmp_path, stand_ins=stand_ins, tokens=tokens) as host:
+        for name, words in (("rich", "bought"), ("poor", "may not call tools that cost money")):
+            browser = Browser(host)
+            await browser.sign_in(host.secrets[name])
+            await browser.open("/dashboard/tool?bridge=alpha&name=alpha_buy")
+            text = await browser.submit("/dashboard/call", {**BUY, "arg.text": "bought"})
+            assert "It costs money." in text
+            text = await browser.submit("/dashboard/call", {**BUY, "confirmed": "yes", "arg.text": "bought"})
+            assert words in text
+            assert "alpha_write" not in await browser.open("/dashboard/tools")
+            await browser.open("/dashboard/tool?bridge=alpha&name=alpha_write")
+            assert browser.status == 404
+
+
+async def test_a_call_is_made_in_the_name_of_the_token_and_within_its_limit(tmp_path: Path) -> None:
+    tokens = {"ann": {"dashboard": True, "per_minute": 1}}
+    async with hosting(tmp_path, tokens=tokens, clock=Clock(stands_still=True)) as host:
+        browser = Browser(host)
+        await browser.sign_in(host.secrets["ann"])
+        text = ""
+        for status in (200, 429):
+            await browser.open("/dashboard/tool?bridge=alpha&name=alpha_echo")
+            text = await browser.submit("/dashboard/call", {**ECHO, "arg.text": "hello"})
+            assert browser.status == status
+        assert "ann may make 1 requests a minute" in text
+        assert host.far["alpha"].visitors == ["ann"]
+
+
+async def test_a_tool_that_fails_or_asks_says_so(tmp_path: Path) -> None:
+    async with hosting(tmp_path, stand_ins=StandIns("alpha", "slow")) as host:
+        host.far["alpha"].is_there = False
+        browser = Browser(host)
+        await browser.open("/dashboard/tool?bridge=alpha&name=alpha_echo")
+        text = await browser.submit("/dashboard/call", {**ECHO, "arg.text": "x"})
+        assert ("failed" in text, "The far side of alpha is away." in text) == (True, True)
+        text = await browser.submit("/dashboard/call", {"bridge": "alpha", "name": "alpha_bug"})
+        assert ("Internal error" in text, "secret of the inside" in text) == (True, False)
+        text = await browser.submit(
+            "/dashboard/call", {"bridge": "slow", "name": "slow_ask", "arg.text": "Who?"}
+        )
+        assert "yours has not declared it" in text
+
+
+async def test_what_was_typed_stays_and_a_tool_that_is_not_there_is_named(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as host:
+        browser = Browser(host)
+        await browser.open("/dashboard/tool?bridge=alpha&name=alpha_echo")
+        await browser.submit("/dashboard/call", {**ECHO, "arg.text": "kept & safe"})
+        assert "kept &amp; safe</textarea>" in browser.html or 'value="kept &amp; safe"' in browser.html
+        assert "There is no such tool" in await browser.submit(
+            "/dashboard/call", {"bridge": "alpha", "name": "none"}
+        )
+        assert browser.status == 404
