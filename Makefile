@@ -31,7 +31,7 @@ define check-python
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: adversary fuzz soak help setup test check docs pictures demo bench compare conformance interop browser scale frameworks mutants dist smoke windows lock clean deploy
+.PHONY: adversary fuzz soak help setup test check docs pictures site demo bench compare conformance interop browser scale frameworks mutants dist smoke windows lock clean deploy
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +69,17 @@ docs: $(STAMP) ## make .env.example, docs/configuration.md, docs/api.md and the 
 
 pictures: $(STAMP) ## draw the pictures in docs/images
 	$(BIN)/python -m docs.pictures
+
+# The generator of the website lives outside of .venv too: no other verb needs it.
+SITE := build/site/tools
+$(SITE)/.installed: requirements/site.txt
+	$(check-python)
+	$(PYTHON) -m venv $(SITE)
+	$(SITE)/$(notdir $(BIN))/python -m pip install --quiet --require-hashes -r requirements/site.txt
+	@touch $@
+
+site: $(SITE)/.installed ## make a website of the documents in build/site/html; fails on a broken link
+	$(SITE)/$(notdir $(BIN))/python docs/site.py
 
 # The demo needs only what people install, so it does not wait for the tools of development.
 $(DEMO): requirements/runtime.txt
@@ -133,6 +144,7 @@ lock: ## remake requirements/ from pyproject.toml
 	$(LOCKER)/bin/$(COMPILE) pyproject.toml --extra oauth --extra otel --extra postgres --extra redis --constraint requirements/runtime.txt --output-file requirements/team.txt
 	$(LOCKER)/bin/$(COMPILE) pyproject.toml --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt
 	$(LOCKER)/bin/$(COMPILE) --group deploy --constraint requirements/dev.txt --output-file requirements/deploy.txt
+	$(LOCKER)/bin/$(COMPILE) --group site --constraint requirements/dev.txt --output-file requirements/site.txt
 	$(LOCKER)/bin/$(COMPILE) --group build --constraint requirements/dev.txt --output-file requirements/build.txt
 
 clean: ## remove everything that a verb made

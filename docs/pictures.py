@@ -14,7 +14,7 @@ from bridgehead.aoc.ranking.board import Filters
 from bridgehead.aoc.ranking.plot import THEMES, draw
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.runtime import plugins
-from docs import chart, terminal
+from docs import call_path, chart, terminal
 from release.install_links import OFFERED, button_name
 
 IMAGES = Path(__file__).parent / "images"
@@ -87,6 +87,7 @@ def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     draw_leaderboard()
     draw_buttons()
+    (IMAGES / "call-path.svg").write_text(call_path.draw(THEMES["light"]), encoding="utf-8", newline="\n")
     for theme, colours in THEMES.items():
         print(chart.draw(IMAGES / f"bench-{theme}.svg", colours))
     print(terminal.record(IMAGES / "demo.svg"))

@@ -51,8 +51,6 @@ TESTED_ELSEWHERE = {
 """Modules without a test file of their name, and where their behaviour is tested. It may only get shorter."""
 
 LATE_IMPORTS = {
-    ("mcp.tasks.run", "mcp.calls.context"),
-    ("mcp.calls.multi_round", "mcp.calls.request_state"),
     ("runtime.stores", "runtime.stores.redis"),
 }
 """Imports that close a circle: made late or for types alone. It may only get shorter."""

@@ -122,4 +122,5 @@ def _serve_together(job: Job) -> None:
     def serve(index: int, beat: Callable[[], None]) -> None:
         process.serve(job, WorkerPlace(Workers(index, ports, secret, host), inner[index], beat))
 
-    supervision.run(len(inner), serve, job.settings.stalled_seconds, ServiceManager(job.environment))
+    manager = ServiceManager(job.environment)
+    supervision.run(job.listening, len(inner), serve, job.settings.stalled_seconds, manager)

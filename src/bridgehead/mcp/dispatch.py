@@ -211,10 +211,12 @@ class Dispatcher(Server):
         """Answer for a handler that did not return: it asks the client something, goes on, or failed."""
         try:
             if asked := find_input_requests(error):
-                return self._answer_as(
-                    context, "input_required", self.multi_round.pause(context, request.params, asked)
-                )
-            if isinstance(error, BecameTask):
+                try:
+                    paused = self.multi_round.pause(context, request.params, asked)
+                    return self._answer_as(context, "input_required", paused)
+                except TypeError as bug:  # what it asks is not JSON
+                    error = bug
+            elif isinstance(error, BecameTask):
                 return self._answer_as(context, "task", error.described)
             from .calls.failures import give_failure  # which only a call that fails needs
 

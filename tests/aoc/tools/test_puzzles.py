@@ -105,4 +105,6 @@ async def test_a_year_without_a_folder_never_serves_or_changes_another_ones_file
 
     assert str(data.folder / "2024" / "instructions" / "Day01_phase1.md") in error["message"]
     assert not data.speeds.exists()
-    assert (data.folder / "2024" / "speeds" / "day01.json").exists()
+    async with connect(data.bridge(), revision=CONTRACT) as client:
+        board = await client.call("speed_leaderboard", {})
+    assert "a" not in {row["llm"] for row in board.get("structuredContent", {}).get("models", ())}

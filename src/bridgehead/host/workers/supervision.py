@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import socket
 import sys
 import threading
 import time
@@ -53,9 +54,11 @@ def check_bridges(manifests: Mapping[str, Manifest], workers: int) -> None:
             )
 
 
-def run(count: int, serve: Serve, stalled_seconds: float, manager: ServiceManager) -> None:
-    """Serve with several processes until told to end."""
-    Supervisor(serve, stalled_seconds, manager).run(count)
+def run(
+    listening: socket.socket, count: int, serve: Serve, stalled_seconds: float, manager: ServiceManager
+) -> None:
+    """Serve a socket with several processes until told to end."""
+    Supervisor(listening, serve, stalled_seconds, manager).run(count)
 
 
 class _Worker:
@@ -77,7 +80,10 @@ class _Worker:
 class Supervisor:
     """The parent of the workers."""
 
-    def __init__(self, serve: Serve, stalled_seconds: float, manager: ServiceManager) -> None:
+    def __init__(
+        self, listening: socket.socket, serve: Serve, stalled_seconds: float, manager: ServiceManager
+    ) -> None:
+        self._listening = listening
         self._serve = serve
         self._manager = manager
         self._stalled_seconds = stalled_seconds
@@ -135,6 +141,8 @@ class Supervisor:
         worker.pid, worker.beats = pid, hearing
         worker.started = worker.beat_at = time.monotonic()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEARD)
+        if self._is_ending:  # since it was decided to start it, so that it was not told
+            _signal(pid, signal.SIGTERM)
         log.info("a worker was started", worker=worker.index, pid=pid)
 
     def _be_worker(self, index: int, beating: int) -> NoReturn:
@@ -195,6 +203,8 @@ class Supervisor:
         """Pass a signal on; what is to be done about it is done in the loop, which it has woken."""
         if number in ENDING:
             self._is_ending = True
+            # As long as anybody holds it, clients connect; those whom no worker takes would be reset.
+            self._listening.close()
             self._manager.tell(STOPPING)
             number = signal.SIGTERM
         elif number == signal.SIGCHLD:

@@ -7,7 +7,7 @@ where a revision has no such thing, nothing is sent.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -24,10 +24,26 @@ if TYPE_CHECKING:
     # At run time each is imported by the method that asks: a server that asks nothing starts without them.
     from typing_extensions import TypeVar
 
-    from ..tasks.run import TaskRun
     from .input_requests import Elicited, InputRequest, Root, Sampled, SamplingMessage
 
     State = TypeVar("State", default=Any)
+
+    class TaskRun(Protocol):
+        """The task that a call may become: what its handler tells and asks goes there once it has."""
+
+        @property
+        def is_detached(self) -> bool:
+            """Whether it is a task by now."""
+
+        async def detach(self) -> bool:
+            """Go on as a task; False where there is no room for one."""
+
+        def tell(self, progress: float, total: float | None, message: str | None) -> None:
+            """Make progress the task's status message."""
+
+        async def ask(self, requests: Mapping[str, InputRequest]) -> dict[str, Any]:
+            """Ask the client, and wait for its updates."""
+
 else:
     from typing import TypeVar
 

@@ -15,14 +15,13 @@ import hmac
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 
 from ..errors import INVALID_PARAMS, ProtocolError
-from .multi_round import Keys
 
 _DIGEST_BYTES = 32
 _MOST_USED = 100_000
@@ -42,7 +41,9 @@ class RequestState(Struct, frozen=True, array_like=True):
 class Seal:
     """Closes request state with one key, and opens what any of its keys closed."""
 
-    def __init__(self, keys: Keys | None = None, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, keys: bytes | Sequence[bytes] | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
         given = (keys,) if isinstance(keys, bytes) else tuple(keys or ())
         self._keys = given or (secrets.token_bytes(_DIGEST_BYTES),)
         self._clock = clock

@@ -1,0 +1,83 @@
+"""Site: puts the pages of the project together and makes a website of them: `make site`.
+
+Pages of the root become pages of the site, and links to other files of the project lead to the repository.
+Needs only what requirements/site.txt locks; a broken link, a page that the menu lacks or a request to another
+site fails it.
+"""
+
+import posixpath
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+SITE = ROOT / "build" / "site"
+REPOSITORY = "https://github.com/bridgehead/bridgehead/blob/main"
+ROOT_PAGES = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?(?=\))")
+OUTSIDE = re.compile(
+    r"<(?:script|img|source|iframe|link rel=\"?(?:stylesheet|icon|preconnect|preload)\"?)\b"
+    r"[^>]*(?:src|srcset|href)=[\"']?((?:https?:)?//[^\"' >]+)"
+)
+
+
+def gather(target: Path) -> None:
+    """Copy every page and picture into one folder, with links that work there."""
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(DOCS / "images", target / "images")
+    sources = [*DOCS.glob("*.md"), *(ROOT / name for name in ROOT_PAGES)]
+    for source in sources:
+        text = relinked(source.read_text(encoding="utf-8"), source.parent.relative_to(ROOT).as_posix())
+        (target / page_name(source)).write_text(text, encoding="utf-8")
+
+
+def page_name(source: Path) -> str:
+    """Return what a page is called in the site."""
+    return source.name.lower() if source.name in ROOT_PAGES else source.name
+
+
+def relinked(text: str, folder: str) -> str:
+    """Rewrite the links of a page of this folder: to a page of the site, or to the repository."""
+
+    def replace(found: re.Match[str]) -> str:
+        path = posixpath.normpath(posixpath.join(folder, found[1]))
+        anchor = found[2] or ""
+        if path in ROOT_PAGES:
+            return path.lower() + anchor
+        inside = path.removeprefix("docs/")
+        is_page = inside != path and inside.endswith((".md", ".svg", ".png"))
+        return (inside if is_page else f"{REPOSITORY}/{path}") + anchor
+
+    return LINK.sub(replace, text)
+
+
+def outside_requests(folder: Path) -> Iterator[str]:
+    """Name what a page would load from another site."""
+    for page in sorted(folder.rglob("*.html")):
+        for found in OUTSIDE.finditer(page.read_text(encoding="utf-8")):
+            yield f"{page.relative_to(folder)}: {found[1]}"
+
+
+def main() -> int:
+    """Make the site and say where it is."""
+    gather(SITE / "pages")
+    shutil.copy(DOCS / "mkdocs.yml", SITE)
+    made = subprocess.run(
+        [sys.executable, "-m", "zensical", "build", "--strict", "--clean"], cwd=SITE, check=False
+    )
+    if made.returncode:
+        return 1
+    requests = list(outside_requests(SITE / "html"))
+    print(*requests, sep="\n", end="\n" if requests else "")
+    if requests:
+        return 1
+    print(f"{(SITE / 'html' / 'index.html').relative_to(ROOT)} is the site.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
