@@ -54,11 +54,11 @@ class Suite:
         self._rig = rig
         self._until = until
         self._options = options
-        self._folder = rig.home / "outcomes"
+        self._folder = rig.home / "outcomes" / str(os.getpid())  # runs may overlap
 
     def run(self, files: Sequence[str], jobs: int) -> list[Outcome]:
         """Run files and return every test's outcome."""
-        self._folder.mkdir(exist_ok=True)
+        self._folder.mkdir(parents=True, exist_ok=True)
         batches = [files[start : start + FILES_AT_ONCE] for start in range(0, len(files), FILES_AT_ONCE)]
         with ThreadPoolExecutor(jobs) as pool:
             found = list(pool.map(self._run_batch, range(len(batches)), batches))
@@ -103,7 +103,7 @@ class Suite:
                 "--done",
                 as_windows(without),
             ),
-            *("--basetemp", f"C:\\t{number}", *self._options, *files),
+            *("--basetemp", f"C:\\t{os.getpid()}-{number}", *self._options, *files),
         )
         with self._log(number).open("wb") as log:
             process = subprocess.Popen(
