@@ -111,7 +111,7 @@ deploy: $(STAMP) ## run balancers in front of replicas, and check manifests, com
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/deploy.txt
 	BRIDGEHEAD_DEPLOY=1 $(BIN)/pytest -n 0 tests/deploy
 
-browser: $(STAMP) ## show the apps in Chromium, in the official host (needs Node; ARGS=--pictures keeps pictures)
+browser: $(STAMP) ## show the apps and the dashboard in Chromium (needs Node; ARGS=--pictures keeps pictures)
 	$(BIN)/python -m tests.browser $(ARGS)
 
 mutants: $(STAMP) ## see that the tests notice faults in the modules that matter most; OF=durable tries one

@@ -5,6 +5,7 @@ has to succeed; what runs it through uvx, the archive or a container is run as o
 (pip, docker, systemctl, …) the form is checked, and that the files that it names are there.
 """
 
+import json
 import os
 import re
 import signal
@@ -16,6 +17,7 @@ from threading import Timer
 
 import pytest
 
+from bridgehead.runtime import plugins
 from tests.support import waiting
 
 ROOT = Path(__file__).parent.parent
@@ -55,6 +57,8 @@ FINDING = ("doctor", "check")
 """What may end with 1, because it found something."""
 ASKING = ("aoc cookie", "aoc fetch")
 """What needs something that only the reader has, and says so in one line."""
+NEEDS_GAME = "bitburner sync"
+"""What waits for a game, and says that none has come."""
 PATIENCE = waiting.PATIENCE
 RECORD = """\
 {"day": 1, "entries": [{"llm": "fox", "phase": 1, "speedMs": 12, "timestamp": "2025-12-01T10:30:00.000Z"}]}
@@ -154,6 +158,11 @@ def check_run(arguments: str, settings: dict[str, str], home: Path) -> None:
     if arguments.startswith(SERVING):
         assert run_until_it_speaks(arguments, settings, home) == 0, arguments
         return
+    if arguments.startswith(NEEDS_GAME):
+        done = run(f"{arguments} --wait 0", settings, home)
+        assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
+        assert "Remote API" in done.stdout
+        return
     done = run(arguments, settings, home)
     if arguments.startswith(ASKING):
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
@@ -179,6 +188,37 @@ def test_a_command_that_is_shown_is_marked_as_one(document: Path) -> None:
     blocks = BLOCK.findall(document.read_text(encoding="utf-8"))
 
     assert [block for block in blocks if not block.startswith("$ ")] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_a_command_that_is_not_run_here_exists(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    lines = "".join(re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)).splitlines()
+    named = {line.split()[1] for line in lines if line.startswith("bridgehead ")}
+
+    assert named - offered() == set()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_no_command_of_ours_is_in_a_block_that_nobody_looks_at(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(?:text)?\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+    assert [block for block in blocks if block.startswith("bridgehead ")] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_configuration_that_is_shown_starts_a_bridge_with_settings_that_exist(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    shown = [
+        json.loads(block) for block in re.findall(r"^ *```json\n(.*?)^ *```", text, re.MULTILINE | re.DOTALL)
+    ]
+    files = [one for one in shown if isinstance(one, dict) and {"mcpServers", "servers"} & one.keys()]
+    for entry in (entry for file in files for servers in file.values() for entry in servers.values()):
+        *_, bridge = entry["args"]
+        assert [entry["command"], *entry["args"][:-1]] in (["bridgehead"], ["uvx", "bridgehead"])
+        declared = {setting.name for setting in plugins.load(bridge).settings.declared}
+        assert entry.get("env", {}).keys() <= declared
 
 
 @pytest.mark.parametrize(

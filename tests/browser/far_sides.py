@@ -1,7 +1,9 @@
 """Far sides for the pages: invented records, a simulated game and API, all behind `bridgehead serve`."""
 
 import json
+import os
 import random
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -65,6 +67,24 @@ def write_game_files(folder: Path) -> None:
 
 
 @contextmanager
+def serve_guarded(home: Path, settings: dict[str, str]) -> Iterator[dict[str, str]]:
+    """Serve one bridge to those who have a token; give those of one who may look and one who may act."""
+    port, program = free_port(), [sys.executable, "-m", "bridgehead"]
+    own = {**settings, "BRIDGEHEAD_STATE_DIR": str(home / "guarded"), "BRIDGEHEAD_AUTH": "on"}
+    tokens = {
+        name: subprocess.run(
+            [*program, "token", "add", name, *options], env=os.environ | own, capture_output=True, check=True
+        )
+        .stdout.decode()
+        .strip()
+        for name, options in {"looker": ["--dashboard"], "boss": ["--admin"], "robot": []}.items()
+    }
+    command = [*program, "serve", "--bridges", "aoc", "--port", str(port)]
+    with listening(command, port, own) as server:
+        yield {"guarded": server, **tokens}
+
+
+@contextmanager
 def served(home: Path) -> Iterator[dict[str, str]]:
     """Run everything, and give what the checks need to know of it."""
     records, files, empty = home / "aoc", home / "files", home / "empty"
@@ -93,7 +113,9 @@ def served(home: Path) -> Iterator[dict[str, str]]:
         )
         server = stack.enter_context(listening([*program, "serve", "--port", str(port)], port, settings))
         other = stack.enter_context(listening([*program, "serve", "--port", str(bare)], bare, lonely))
+        guarded = stack.enter_context(serve_guarded(home, settings))
         yield {
+            **guarded,
             "server": server,
             "bare": other,
             "game": json.dumps(

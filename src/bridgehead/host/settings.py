@@ -104,7 +104,7 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         PATH,
         None,
         "The file of `bridgehead token`; setting it switches auth on.",
-        shown="tokens.json in the state directory",
+        shown="host/tokens.json in the state directory",
     )
     public_url = Setting(
         "BRIDGEHEAD_PUBLIC_URL", SECURE_URL, None, "The address under which clients know the server."

@@ -72,7 +72,16 @@ def test_the_scopes_that_are_offered_are_those_that_are_read() -> None:
         "bridgehead:spend",
         "bridgehead:metrics",
         "bridgehead:events",
+        "bridgehead:dashboard",
+        "bridgehead:admin",
     ]
+
+
+def test_looking_and_acting_are_scopes_of_their_own() -> None:
+    looks, acts = (read_scopes([f"bridgehead:{scope}"], BRIDGES) for scope in ("dashboard", "admin"))
+    assert (looks.dashboard, looks.admin, looks.full) == (True, False, frozenset())
+    assert (acts.dashboard, acts.admin) == (False, True)
+    assert not read_scopes(["bridgehead"], BRIDGES).dashboard
 
 
 def test_spending_is_a_scope_of_its_own() -> None:

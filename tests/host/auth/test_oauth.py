@@ -148,7 +148,7 @@ async def test_a_client_without_a_token_is_told_where_to_get_one(tmp_path: Path)
 @pytest.mark.parametrize(
     ("path", "scope", "supported"),
     [
-        ("/mcp", "bridgehead", 9),
+        ("/mcp", "bridgehead", 11),
         ("/alpha/mcp", "bridgehead:alpha", 3),
         ("/metrics", "bridgehead:metrics", 0),
     ],

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from tests.host.dashboard.test_html import Reader, read
 from tests.support.host_server import Host
-from tests.support.http_client import Headers, Response
+from tests.support.http_client import Headers, HttpClient, Response
 
 ACCEPT = "text/html,application/xhtml+xml,*/*;q=0.8"
 FORM = "application/x-www-form-urlencoded"
@@ -16,8 +16,8 @@ FORM = "application/x-www-form-urlencoded"
 class Browser:
     """One visitor of a host."""
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
+    def __init__(self, host: Host | HttpClient) -> None:
+        self._http = host if isinstance(host, HttpClient) else host.http
         self.cookies: dict[str, str] = {}
         self.html = ""
         self.status = 0
@@ -36,7 +36,9 @@ class Browser:
 
     async def open(self, path: str, headers: Headers | None = None) -> str:
         """Open a page and return its text."""
-        return await self._take(await self._host.get(path, {**self._own(), **(headers or {})}))
+        return await self._take(
+            await self._http.request("GET", path, {"Content-Length": None, **self._own(), **(headers or {})})
+        )
 
     async def submit(
         self, path: str, fields: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
@@ -44,7 +46,7 @@ class Browser:
         """Send a form of the page that is shown, and follow where it leads."""
         body = urlencode({"csrf": self.proof, **(fields or {})}).encode()
         sent: Headers = {**self._own(), "Content-Type": FORM, **(headers or {})}
-        return await self._take(await self._host.http.request("POST", path, sent, body))
+        return await self._take(await self._http.request("POST", path, sent, body))
 
     async def sign_in(self, token: str) -> str:
         """Show a token."""

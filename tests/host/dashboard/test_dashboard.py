@@ -1,13 +1,20 @@
 """Dashboard: what a person sees at `/`, and who sees it; other clients find what they always found there."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from tests.host.conftest import Dial
 from tests.host.dashboard.browsing import Browser
 from tests.support.host_bridges import StandIns
+from tests.support.host_command import serving
 from tests.support.host_server import bearer, hosting
+from tests.support.http_server import JSON_POST
+from tests.support.messages import encode, request
+from tests.support.waiting import PATIENCE
 
+START = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
 PAGES = ("/", "/dashboard/bridge?name=alpha", "/dashboard/tools", "/dashboard/clients", "/dashboard/failures")
 
 
@@ -123,3 +130,33 @@ async def test_a_bridge_that_cannot_be_made_is_shown_with_its_reason(tmp_path: P
 
         assert "not serving" in text
         assert "No space left on device" in text
+
+
+async def test_several_workers_are_added_up_and_a_session_of_any_of_them_is_ended(
+    tmp_path: Path, dial: Dial
+) -> None:
+    with serving(tmp_path, "--bridges", "alpha", "--workers", "2", workers=2) as host:
+        http, browser = dial(host.port), Browser(dial(host.port))
+        opened, text = 0, ""
+        async with asyncio.timeout(PATIENCE):
+            while set(find_workers(browser)) != {"0", "1"}:
+                await (
+                    await http.request("POST", "/mcp", {**JSON_POST}, encode(request("initialize", START)))
+                ).body()
+                opened += 1
+                text = await browser.open("/dashboard/clients")
+        assert text.count("c 1127.0.0.1") == opened
+        for worker in ("0", "1"):
+            handle = find_handle(browser, worker)
+            text = await browser.submit("/dashboard/end-session", {"handle": handle, "worker": worker})
+        assert text.count("c 1127.0.0.1") == opened - 2
+        assert "2 workers" in await browser.open("/")
+
+
+def find_workers(browser: Browser) -> list[str]:
+    return [str(a["value"]) for _, a in browser.page.elements if a.get("name") == "worker"]
+
+
+def find_handle(browser: Browser, worker: str) -> str:
+    handles = [str(a["value"]) for _, a in browser.page.elements if a.get("name") == "handle"]
+    return handles[find_workers(browser).index(worker)]

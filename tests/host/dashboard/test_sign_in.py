@@ -7,6 +7,7 @@ import pytest
 
 from bridgehead.host.dashboard.sign_in import SESSION_SECONDS
 from tests.host.dashboard.browsing import ACCEPT, FORM, Browser
+from tests.support.host_authority import guarded
 from tests.support.host_server import Clock, Host, bearer, hosting
 from tests.support.http_client import Headers
 from tests.support.waiting import until
@@ -196,3 +197,17 @@ async def test_where_nobody_needs_a_token_everybody_on_the_machine_may_act(tmp_p
         assert "Nobody needs a token here" in text
         assert "Sign out" not in text
         assert browser.proof
+
+
+async def test_an_access_token_of_the_authorisation_server_opens_the_page_while_it_holds(
+    tmp_path: Path,
+) -> None:
+    async with guarded(tmp_path) as (host, issuer):
+        browser = Browser(host)
+        token = issuer.token(scope="bridgehead:read bridgehead:dashboard")
+        text = await browser.sign_in(token)
+        assert ("The far side of alpha is there." in text, "oauth:" in text) == (True, True)
+
+        browser.cookies[f"bridgehead_token_{host.port}"] = token[:-4] + "AAAA"
+        assert "Sign in with a token" in await browser.open("/")
+        assert "does not open the dashboard" in await Browser(host).sign_in(issuer.token(scope="bridgehead"))

@@ -22,10 +22,15 @@ METHODS: list[tuple[str, Json]] = [
     ("tools/call", call("alpha_echo", {"text": "hi"})),
     ("tools/call", call("no_such_tool")),
     ("resources/list", {}),
+    ("resources/templates/list", {}),
     ("resources/read", {"uri": "alpha://note"}),
     ("resources/subscribe", {"uri": "alpha://note"}),
     ("prompts/list", {}),
     ("prompts/get", {"name": "alpha_greet"}),
+    (
+        "completion/complete",
+        {"ref": {"type": "ref/prompt", "name": "alpha_greet"}, "argument": {"name": "who", "value": ""}},
+    ),
     ("no/such_method", {}),
 ]
 
@@ -93,14 +98,17 @@ async def test_every_method_is_a_span_with_the_conventions_of_mcp(tmp_path: Path
                 await (await http.request("POST", "/mcp", {**JSON_POST, **session}, body)).body()
             discover = stateless("server/discover")
             await (await post(http, discover, mirrored(discover))).body()
+            listen = stateless("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+            listening = await post(http, listen, mirrored(listen))
             assert await asyncio.to_thread(host.end) == 0
-            await until(lambda: len(collector.spans) == len(METHODS) + 2)
+            await listening.body()
+            await until(lambda: len(collector.spans) == len(METHODS) + 3)
 
     spans = {span.name: attributes_of(span) for span in collector.spans}
     assert set(spans) == {
         *("initialize", "server/discover", "ping", "tools/list", "tools/call alpha_echo", "resources/list"),
         *("resources/read", "prompts/list", "prompts/get alpha_greet", "resources/subscribe", "(unknown)"),
-        "tools/call",
+        *("tools/call", "resources/templates/list", "completion/complete", "subscriptions/listen"),
     }
     asked = spans["tools/call alpha_echo"]
     assert asked["mcp.session.id"] == session["Mcp-Session-Id"] == spans["initialize"]["mcp.session.id"]
@@ -112,6 +120,8 @@ async def test_every_method_is_a_span_with_the_conventions_of_mcp(tmp_path: Path
     assert spans["server/discover"]["mcp.protocol.version"] == "2026-07-28"
     assert spans["tools/call"]["error.type"] == spans["tools/call"]["rpc.response.status_code"] == "-32602"
     assert spans["(unknown)"]["error.type"] == "-32601"
+    assert spans["subscriptions/listen"]["mcp.protocol.version"] == "2026-07-28"
+    assert "error.type" not in spans["subscriptions/listen"], "the host ended it in good order"
 
 
 async def test_what_is_passed_on_and_logged_names_the_span_of_the_call(tmp_path: Path, dial: Dial) -> None:

@@ -114,7 +114,7 @@ def table(heads: Iterable[tuple[str, bool]], rows: Iterable[Iterable[Child]], *,
     ]
     whole = tag("table", tag("caption", caption), tag("thead", tag("tr", head)), tag("tbody", body))
     # Wide tables scroll by themselves, also by keyboard, so that the page never does.
-    return tag("div", whole, class_="scroll", tabindex="0", role="region", aria_label=caption)
+    return tag("div", whole, class_="scroll", tabindex="0", role="group", aria_label=caption)
 
 
 def _cell(cell: Child, place: int, *, is_number: bool) -> Html:

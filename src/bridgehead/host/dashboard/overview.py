@@ -18,7 +18,8 @@ from .snapshot import BridgeState, Snapshot
 MOST_SHOWN = 5
 """Failures and notices on the first page."""
 _MINUTE_SLOTS = 12
-_SINCE = "15 min ago"
+_LEAST_SLOTS = 24
+"""Of a chart that has just begun: two minutes."""
 _MOST_FACTS = 4
 _MANY_FAILED = 0.05
 
@@ -32,7 +33,7 @@ def write_overview(snapshot: Snapshot, reports: Mapping[str, Report], grant: Gra
             tag("h1", "Overview"),
             tag("p", _describe_host(snapshot), class_="lead", id="about"),
             section("Right now", _write_numbers(snapshot), name="now"),
-            section("The last 15 minutes", _write_charts(snapshot), name="traffic"),
+            section("Traffic", _write_charts(snapshot), name="traffic"),
             section("Bridges", _write_cards(snapshot, reports, grant), name="bridges"),
             section(
                 "Recent failures",
@@ -99,6 +100,7 @@ def _write_charts(snapshot: Snapshot, bridge: str | None = None) -> Html:
     names = [one.name for one in snapshot.bridges if bridge in {None, one.name}]
     titles = {one.name: one.title for one in snapshot.bridges}
     slots = _list_slots(snapshot)
+    since = f"{duration(len(slots) * INTERVAL)} ago"
     calls = [
         Series(titles[name], [_of(snapshot, slot, name).calls / INTERVAL for slot in slots]) for name in names
     ]
@@ -112,16 +114,19 @@ def _write_charts(snapshot: Snapshot, bridge: str | None = None) -> Html:
     ]
     return tag(
         "div",
-        draw_lines("Calls a second", calls, number, since=_SINCE, is_filled=len(calls) == 1),
-        draw_lines("How long calls take", times, latency, since=_SINCE),
-        draw_lines(f"Failed calls, every {INTERVAL:g} s", errors, number, since=_SINCE),
+        draw_lines("Calls a second", calls, number, since=since, is_filled=len(calls) == 1),
+        draw_lines("How long calls take", times, latency, since=since),
+        draw_lines(f"Failed calls, every {INTERVAL:g} s", errors, number, since=since),
         class_="charts",
     )
 
 
 def _list_slots(snapshot: Snapshot) -> list[int]:
+    """List the intervals that a chart shows: a quarter of an hour, or what there is of it since the start."""
     now = current_slot(snapshot.taken)
-    return list(range(now - SLOTS, now))  # the interval that has just begun would look like a drop
+    up = now - current_slot(min(one.started for one in snapshot.processes))
+    shown = min(SLOTS, max(_LEAST_SLOTS, up))
+    return list(range(now - shown, now))  # the interval that has just begun would look like a drop
 
 
 def _of(snapshot: Snapshot, slot: int, bridge: str) -> Counts:
@@ -187,7 +192,7 @@ def write_bridge(snapshot: Snapshot, bridge: BridgeState, report: Report | None)
         facts = [tag("div", tag("dt", fact.label), tag("dd", fact.value)) for fact in report.facts]
         parts.append(section("The far side", tag("dl", facts, class_="facts wide"), name="facts"))
     parts.extend(_write_report(report or Report()))
-    parts.append(section("The last 15 minutes", _write_charts(snapshot, bridge.name), name="traffic"))
+    parts.append(section("Traffic", _write_charts(snapshot, bridge.name), name="traffic"))
     parts.append(section("Tools", _write_tools(bridge), name="tools"))
     return Page(bridge.title, join(parts), layout.OVERVIEW, is_live=True)
 

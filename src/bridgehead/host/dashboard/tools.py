@@ -200,8 +200,9 @@ def write_answer(answered: Answered) -> Html:
     """Show what came of a call."""
     result = answered.result
     has_failed = bool(answered.problem) or result.get("isError") is True
-    note = join(
-        [badge("failed", "bad") if has_failed else badge("answered", "good"), " ", latency(answered.seconds)]
+    note = tag(
+        "span",
+        [badge("failed", "bad") if has_failed else badge("answered", "good"), " ", latency(answered.seconds)],
     )
     if answered.problem:
         return section("Answer", tag("p", answered.problem, class_="problem"), name="answer", note=note)

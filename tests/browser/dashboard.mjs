@@ -1,0 +1,199 @@
+// The checks of the dashboard: what a person sees and can do at `/`, in both themes, on a phone, without a script.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { createRequire } from "node:module";
+import { eventually, startBrowser } from "./driver.mjs";
+
+const HOSTILE = "<img src=x onerror=alert(1)>";
+const PAGES = ["/", "/dashboard/bridge?name=aoc", "/dashboard/bridge?name=mercury", "/dashboard/bridge?name=bitburner", "/dashboard/tools", "/dashboard/tool?bridge=aoc&name=record_speed", "/dashboard/clients", "/dashboard/failures"];
+const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+const places = JSON.parse(process.argv[2]);
+const only = process.argv.slice(3);
+const browser = await startBrowser(places.chromium);
+const heard = { problems: [], dialogs: [], elsewhere: [] };
+let page;
+
+async function open(url, options = {}) {
+  await page?.context().close();
+  for (const list of Object.values(heard)) list.length = 0;
+  const { bypassCSP = false, theme = "light", width = 1200, height = 900, ...rest } = options;
+  const context = await browser.newContext({ bypassCSP, colorScheme: theme, viewport: { width, height }, ...rest });
+  page = await context.newPage();
+  page.on("console", (message) => message.type() === "error" && heard.problems.push(message.text()));
+  page.on("pageerror", (problem) => heard.problems.push(String(problem)));
+  page.on("dialog", (dialog) => (heard.dialogs.push(dialog.message()), dialog.dismiss()));
+  page.on("request", (request) => !request.url().startsWith(new URL(url).origin) && !request.url().startsWith("data:") && heard.elsewhere.push(request.url()));
+  await page.goto(url);
+}
+
+const text = () => page.locator("main").innerText();
+
+async function picture(name) {
+  if (!places.images) return;
+  await page.evaluate(() => { // folders of the machine that drew it are of no interest
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) walker.currentNode.data = walker.currentNode.data.replace(/\/tmp\/[^/\s]+/g, "~");
+  });
+  await page.screenshot({ path: `${places.images}/${name}.png` });
+}
+
+let lastId = 0;
+
+async function post(server, method, params, headers = {}) {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: ++lastId, method, params });
+  const answer = await fetch(`${server}/mcp`, { method: "POST", body, headers: { "content-type": "application/json", accept: "application/json, text/event-stream", ...headers } });
+  await answer.text();
+  return answer;
+}
+
+async function startSession(server, name, headers = {}) {
+  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name, version: "1" } };
+  const answer = await post(server, "initialize", params, headers);
+  assert.equal(answer.status, 200);
+  return { ...headers, "mcp-session-id": answer.headers.get("mcp-session-id") };
+}
+
+const call = (server, session, name, args = {}) => post(server, "tools/call", { name, arguments: args }, session);
+
+async function makeTraffic(count) {
+  const session = await startSession(places.server, HOSTILE);
+  const asked = { messages: [{ role: "user", content: "Hello" }] };
+  for (let turn = 0; turn < count; turn++) {
+    await call(places.server, session, "speed_leaderboard");
+    await call(places.server, session, "list_files");
+    await call(places.server, session, "mercury_chat_completion", asked);
+    if (turn % 5 === 0) await call(places.server, session, "read_file", { filename: turn % 2 ? "lost.js" : "gone.js" });
+    if (places.images) await new Promise((resolve) => setTimeout(resolve, 500 * (1.1 + Math.sin(turn / 7))));
+  }
+}
+
+async function signIn(token) {
+  await page.getByLabel("Token").fill(token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+function assertQuiet() {
+  assert.deepEqual(heard, { problems: [], dialogs: [], elsewhere: [] });
+}
+
+const checks = {
+  "every page: nothing wrong in the console, nothing from elsewhere, hostile names are text": async () => {
+    for (const path of PAGES) {
+      await open(places.server + path);
+      assert.ok((await text()).length > 50, path);
+      assert.equal(await page.locator("img[src='x']").count(), 0, path);
+      assertQuiet();
+    }
+    await open(`${places.server}/dashboard/clients`);
+    assert.match(await text(), /<img src=x onerror=alert\(1\)> 1/);
+    await open(`${places.server}/dashboard/bridge?name=aoc`);
+    assert.ok((await text()).includes(HOSTILE));
+  },
+  "every page passes the accessibility checks of axe, in both themes and on a phone": async () => {
+    for (const [theme, width] of [["light", 1200], ["dark", 1200], ["light", 390]]) {
+      for (const path of PAGES) {
+        await open(places.server + path, { theme, width, bypassCSP: true });
+        await page.addScriptTag({ path: AXE });
+        const { violations } = await page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
+        const told = violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`);
+        assert.deepEqual(told, [], `${theme} ${width} ${path}`);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        assert.ok(wide <= 0, `${path} is ${wide}px too wide at ${width}`);
+      }
+    }
+  },
+  "the first page is painted fast, small, and changes by itself until it is paused": async () => {
+    await open(`${places.server}/`);
+    const paint = await eventually("a paint", () => page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime));
+    const bytes = await page.evaluate(() => [...performance.getEntriesByType("resource"), ...performance.getEntriesByType("navigation")].reduce((sum, one) => sum + one.encodedBodySize, 0));
+    console.log(`  first paint ${Math.round(paint)} ms, ${bytes} bytes`);
+    assert.ok(bytes < 100_000, String(bytes));
+    assert.ok(paint < 2000, String(paint)); // on a busy machine; the bench has the figure
+    const before = await page.locator("#now").innerText();
+    const session = await startSession(places.server, "live");
+    await eventually("a live update", async () => {
+      await call(places.server, session, "speed_leaderboard");
+      return (await page.locator("#now").innerText()) !== before;
+    });
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByRole("button", { name: "Resume" }).waitFor();
+    assertQuiet();
+  },
+  "without a script every page reads the same": async () => {
+    await open(`${places.server}/`, { javaScriptEnabled: false });
+    assert.match(await text(), /Advent of Code/);
+    assert.equal(await page.getByRole("button", { name: "Pause" }).count(), 0);
+    await page.getByRole("link", { name: "Clients" }).click();
+    assert.match(await text(), /Sessions/);
+  },
+  "a tool that reads is tried at once, one that writes after a question": async () => {
+    await open(`${places.server}/dashboard/tool?bridge=aoc&name=speed_leaderboard`);
+    await page.getByRole("button", { name: "Call" }).click();
+    await page.locator("#answer").waitFor();
+    assert.match(await page.locator("#answer").innerText(), /clever-fox-4.5/);
+    assert.ok((await page.locator("#answer").innerText()).includes(HOSTILE));
+    await picture("dashboard-tool");
+    await page.goto(`${places.server}/dashboard/tool?bridge=aoc&name=record_speed`);
+    for (const [name, value] of Object.entries({ day: "3", phase: "1", llm_name: HOSTILE, speed_ms: "1234" })) await page.locator(`[id="arg.${name}"]`).fill(value);
+    await page.getByRole("button", { name: "Continue" }).click();
+    assert.match(await text(), /It may change something/);
+    await page.getByRole("button", { name: "Yes, call it" }).click();
+    await page.locator("#answer").waitFor();
+    assert.match(await page.locator("#answer").innerText(), /answered/);
+    assertQuiet();
+  },
+  "who has no token is refused with the reason, who may look cannot act, who may act can": async () => {
+    await open(`${places.guarded}/dashboard/clients`);
+    await signIn("bh_0123456789ab_wrong");
+    await page.getByRole("alert").waitFor();
+    assert.match(await text(), /not known here, or was revoked/);
+    await picture("dashboard-sign-in");
+    await signIn(places.looker);
+    await page.getByRole("link", { name: "Clients" }).click();
+    assert.match(await text(), /robot/);
+    assert.equal(await page.getByRole("link", { name: "Revoke robot" }).count(), 0);
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Token").waitFor();
+    const session = await startSession(places.guarded, "agent", { authorization: `Bearer ${places.robot}` });
+    await signIn(places.boss);
+    await page.getByRole("link", { name: "Clients" }).click();
+    await page.getByRole("button", { name: /End the session of agent/ }).click();
+    await eventually("the session ended", async () => (await call(places.guarded, session, "speed_leaderboard")).status === 404);
+    await page.getByRole("link", { name: "Revoke robot" }).click();
+    await page.getByRole("button", { name: "Revoke the token of robot" }).click();
+    await eventually("the token revoked", async () => (await call(places.guarded, { authorization: `Bearer ${places.robot}` }, "speed_leaderboard")).status === 401);
+    const cookies = await page.context().cookies();
+    assert.ok(cookies.every((cookie) => cookie.httpOnly && cookie.sameSite === "Strict"));
+  },
+  "pictures in both themes and of a phone": async () => {
+    if (!places.images) return;
+    for (const [name, theme, width, height] of [["dashboard-light", "light", 1200, 1500], ["dashboard-dark", "dark", 1200, 1500], ["dashboard-phone", "light", 390, 1400]]) {
+      await open(`${places.server}/`, { theme, width, height });
+      await picture(name);
+    }
+    await open(`${places.server}/dashboard/bridge?name=aoc`, { theme: "dark", height: 1300 });
+    await picture("dashboard-bridge");
+  },
+};
+
+let failed = 0;
+const [program, ...options] = JSON.parse(places.game);
+const game = spawn(program, options, { stdio: "ignore" });
+try {
+  await eventually("a game", async () => (await (await fetch(`${places.server}/readyz`)).json()).bridges.bitburner.far_side);
+  await makeTraffic(places.images ? 150 : 5);
+  for (const [name, check] of Object.entries(checks)) {
+    if (only.length && !only.some((word) => `dashboard: ${name}`.includes(word))) continue;
+    try {
+      await check();
+      console.log(`ok   dashboard: ${name}`);
+    } catch (problem) {
+      failed += 1;
+      console.log(`FAIL dashboard: ${name}\n${problem.stack}`);
+    }
+  }
+} finally {
+  game.kill();
+  await browser.close();
+}
+process.exit(failed ? 1 : 0);
