@@ -135,7 +135,7 @@ async def test_wrong_words_are_answered_in_one_line(tmp_path: Path, words: list[
 
     assert status == 2
     assert said.count("\n") == 1
-    assert "Usage: bridgehead bitburner" in said
+    assert "Usage: bridgehead bitburner" in said or "Valid values are doctor, " in said
 
 
 async def test_help_lists_the_commands(tmp_path: Path) -> None:

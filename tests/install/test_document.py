@@ -11,7 +11,7 @@ from .desk import Desk
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "install.md").read_text(encoding="utf-8")
 COMMANDS = [
-    line
+    line.removeprefix("$ ")
     for block in DOCUMENT.split("```console\n")[1:]
     for line in block.split("```")[0].splitlines()
     if "bridgehead install" in line
@@ -22,6 +22,8 @@ COMMANDS = [
 def test_every_command_of_the_document_works(desk: Desk, line: str) -> None:
     settings, arguments = line.split("bridgehead install", maxsplit=1)
     environment = dict(word.split("=", maxsplit=1) for word in settings.split())
+
+    (desk.home / ".cursor").mkdir()  # a client that `install all` finds
 
     said = desk.install(*shlex.split(arguments), environment=environment)
 

@@ -46,13 +46,16 @@ class Writer:
         if report.outcome == "failed":
             self._write(event="failed", test=report.nodeid, seconds=0.0, text=str(report.longrepr))
 
+    def pytest_sessionfinish(self) -> None:
+        self._write(event="finished", test="")
+
     def _write(self, **event: Any) -> None:
         with self._path.open("a", encoding="utf-8", newline="\n") as file:
             file.write(json.dumps(event) + "\n")
 
 
 def read(path: Path) -> tuple[dict[str, dict[str, Any]], str | None]:
-    """Return what came of each test, and the one that had begun and not ended."""
+    """Return what came of each test, and the last that had begun where the process did not come to its end."""
     found: dict[str, dict[str, Any]] = {}
     running: str | None = None
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
@@ -61,8 +64,8 @@ def read(path: Path) -> tuple[dict[str, dict[str, Any]], str | None]:
         if event["event"] == "began":
             running = event["test"]
             continue
-        if event["test"] == running:
-            running = None
+        if event["event"] == "finished":
+            return found, None
         if event["test"] not in found or found[event["test"]]["event"] != "failed":
             found[event["test"]] = event
     return found, running

@@ -26,8 +26,8 @@ from .manifest import API, Manifest
 
 GROUP = "bridgehead.bridges"
 NAME = re.compile(r"[a-z][a-z0-9_-]*")
-RESERVED = frozenset(  # commands,
-    {"call", "completion", "db", "demo", "dev", "doctor", "install", "new", "serve", "token", "tools"}
+RESERVED = frozenset(
+    {"call", "completion", "db", "demo", "dev", "doctor", "help", "install", "new", "serve", "token", "tools"}
     | {"bridgehead", "host", "none"}  # the server of all bridges, a part of doctor, a token without bridges
 )
 """Names that mean something else on a command line."""

@@ -230,7 +230,7 @@ def test_a_file_as_we_write_it_is_not_looked_at_key_by_key(monkeypatch: pytest.M
     ],
 )
 def test_a_key_that_stands_twice_is_refused_however_many_quotes_there_are(entry: str) -> None:
-    with pytest.raises(CorruptDay, match="stands twice"):
+    with pytest.raises(CorruptDay, match="appears twice"):
         day_document.decode_day(f'{{"day": 4, "entries": [{entry}]}}'.encode(), 4)
 
 

@@ -75,7 +75,7 @@ async def test_after_a_drop_the_text_says_since_when_and_whether_the_game_comes_
 
     assert text.startswith("Bitburner disconnected: the game went 0 s ago, at 20")
     assert "set host" not in text
-    expected = "comes back by itself if" if generation == 3 else "does not come back by itself"
+    expected = "comes back by itself if" if generation == 3 else "does not reconnect by itself"
     assert expected in text
     assert expected in status
 

@@ -246,7 +246,7 @@ class RedisTaskStore:
     async def _beat(self) -> None:
         while True:
             await asyncio.sleep(BEAT_SECONDS)
-            self._say()
+            self._say_and_look()  # a notice can be lost, what it told of is not
             self._miss_changes()  # nobody else tells that the process of a watched task is gone
 
 
