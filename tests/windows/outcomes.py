@@ -55,7 +55,7 @@ class Writer:
 
 
 def read(path: Path) -> tuple[dict[str, dict[str, Any]], str | None]:
-    """Return what came of each test, and the last that had begun where the process did not come to its end."""
+    """Return what came of each test, and the last that began where the process did not come to its end."""
     found: dict[str, dict[str, Any]] = {}
     running: str | None = None
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
