@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich.console import Console
 from websockets.exceptions import InvalidURI
 from websockets.uri import parse_uri
 
+from bridgehead.mcp import shutdown_signals
 from bridgehead.runtime.command_line import Parser
 
 from . import faults
@@ -40,13 +39,7 @@ def simulate(arguments: list[str], environment: Mapping[str, str]) -> int:
     options = _parser().parse_args(arguments)
     trouble = faults.parse(options.faults)
     taken = take(options.files, options.generation) if options.files is not None else Taken({}, ())
-    title = f"A simulated game of generation {options.generation}"
-    with Screen(Console(), title) as screen:
-        if taken.left_out:
-            screen.tell(f"Left out, as the game takes no such files: {', '.join(taken.left_out)}")
-        files: dict[str, dict[str, str]] = {**{host: {} for host in HOSTS}, HOME: taken.files}
-        game = Game(options.generation, files, trouble, seed=options.seed, watcher=screen.show)
-        asyncio.run(_until_told(game, options, screen))
+    asyncio.run(_simulate(options, trouble, taken))
     return 0
 
 
@@ -76,34 +69,28 @@ def _url(text: str) -> str:
     return text
 
 
-async def _until_told(game: Game, options: Namespace, screen: Screen) -> None:
+async def _simulate(options: Namespace, trouble: faults.Faults, taken: Taken) -> None:
+    title = f"A simulated game of generation {options.generation}"
+    # Signals first: whoever reads the first line may end the process right then.
+    with shutdown_signals() as stop, Screen(Console(), title) as screen:
+        if taken.left_out:
+            screen.tell(f"Left out, as the game takes no such files: {', '.join(taken.left_out)}")
+        files: dict[str, dict[str, str]] = {**{host: {} for host in HOSTS}, HOME: taken.files}
+        game = Game(options.generation, files, trouble, seed=options.seed, watcher=screen.show)
+        await _play_until(stop, game, options, screen)
+
+
+async def _play_until(stop: asyncio.Event, game: Game, options: Namespace, screen: Screen) -> None:
     """Play until a signal comes, or the game has no reason to go on."""
-    stop = asyncio.Event()
     playing = asyncio.create_task(_play(game, options, screen))
     told = asyncio.create_task(stop.wait())
-    with _signals(stop):
-        await asyncio.wait({playing, told}, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait({playing, told}, return_when=asyncio.FIRST_COMPLETED)
     for task in (playing, told):
         task.cancel()
     await asyncio.wait({playing, told})
     await game.hang_up()
     if not playing.cancelled():
         playing.result()
-
-
-@contextmanager
-def _signals(stop: asyncio.Event) -> Iterator[None]:
-    """Let the signals that end a program set an event for as long as this lasts."""
-    loop = asyncio.get_running_loop()
-    before = {
-        number: signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 async def _play(game: Game, options: Namespace, screen: Screen) -> None:
