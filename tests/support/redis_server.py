@@ -93,6 +93,13 @@ class RedisServer:
             connection.sendall(text.encode())
             return connection.recv(65536)
 
+    def is_master(self) -> bool:
+        """Tell whether it takes writes; while it changes its role, it answers nothing."""
+        try:
+            return b"role:master" in self.command("INFO", "replication")
+        except OSError:
+            return False
+
     def kill(self) -> None:
         """End it at once, as a power cut does."""
         if self._process is not None:

@@ -55,7 +55,7 @@ async def test_after_a_failover_the_new_master_is_found_through_sentinel(tmp_pat
                 assert await redis.call("SET", "k", "v") == b"OK"
                 one.kill()
 
-                await until(lambda: b"role:master" in two.command("INFO", "replication"))
+                await until(two.is_master)
                 await until(lambda: redis.failures and redis.is_up)
                 assert await redis.call("SET", "k", "w") == b"OK"
                 assert two.command("GET", "k") == b"$1\r\nw\r\n"

@@ -127,7 +127,11 @@ class RequestParser:
                 self._ignore_upgrade()
             except httptools.HttpParserError as problem:
                 # What a callback raises comes as the context of an error of the parser's own.
-                raise problem.__context__ if isinstance(problem.__context__, Malformed) else _MALFORMED  # noqa: B904
+                if isinstance(problem.__context__, Malformed):
+                    raise problem.__context__  # noqa: B904
+                # However it was cut: what is too much before what is malformed is what is told.
+                is_too_much = self.is_in_head and len(self._headers) > MOST_HEADERS
+                raise _HEAD_TOO_LARGE if is_too_much else _MALFORMED  # noqa: B904
             else:
                 return
 
