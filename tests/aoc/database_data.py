@@ -1,14 +1,17 @@
 """A data directory whose records are in a database: the same tests run over both."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from bridgehead.aoc.commands import main
-from bridgehead.aoc.event import open_event
+from bridgehead.aoc.event import Event, open_event
 from bridgehead.aoc.files.entries import Entry
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.commands import db
 from bridgehead.runtime.stores import postgres
+from bridgehead.runtime.stores.postgres import Database
 from tests.aoc.data import Data
 
 
@@ -40,6 +43,19 @@ class DatabaseData(Data):
         with postgres.opened_in_thread(self.url) as database:
             event = open_event(AocSettings(self.environment()), database=database)
             return [_as_file(entry) for entry in event.records.entries([day]).get(day, [])]
+
+
+@asynccontextmanager
+async def replica(data: DatabaseData, url: str | None = None) -> AsyncIterator[Event]:
+    """Open an event as a replica of its own, with connections of its own."""
+    database = Database(url or data.url)
+    database.start()
+    event = open_event(AocSettings(data.environment()), database=database)
+    try:
+        yield event
+    finally:
+        await event.close()
+        await database.close()
 
 
 def _as_file(entry: Entry) -> dict[str, Any]:

@@ -5,38 +5,22 @@ Each has a bounded time and a clear error, and nothing that was acknowledged is 
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from bridgehead.aoc.bridge import far_side
 from bridgehead.aoc.database.recorder import SETTLE_SECONDS
-from bridgehead.aoc.event import Event, open_event
+from bridgehead.aoc.event import Event
 from bridgehead.aoc.files.recorder import NewRun
 from bridgehead.aoc.ranking.board import Filters
-from bridgehead.aoc.settings import AocSettings
 from bridgehead.runtime.errors import BridgeError, StorageError, Unavailable
-from bridgehead.runtime.stores.postgres import Database
-from tests.aoc.database_data import DatabaseData
+from tests.aoc.database_data import DatabaseData, replica
 from tests.support.fault_proxy import fault_proxy
 from tests.support.postgres_server import PostgresServer
 from tests.support.waiting import PATIENCE, until
 
 RUN = NewRun(1, 1, "gpt4", 5)
-
-
-@asynccontextmanager
-async def replica(data: DatabaseData, url: str | None = None) -> AsyncIterator[Event]:
-    database = Database(url or data.url)
-    database.start()
-    event = open_event(AocSettings(data.environment()), database=database)
-    try:
-        yield event
-    finally:
-        await event.close()
-        await database.close()
 
 
 async def recorded_again(event: Event) -> None:

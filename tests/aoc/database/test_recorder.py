@@ -1,20 +1,17 @@
 """Recorder: acknowledged means committed, from any replica, whatever dies when; and stored once."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bridgehead.aoc.event import Event, open_event
+from bridgehead.aoc.event import Event
 from bridgehead.aoc.files.entries import Group
 from bridgehead.aoc.files.recorder import NewRun, key_of
-from bridgehead.aoc.settings import AocSettings
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, Unavailable
-from bridgehead.runtime.stores.postgres import Database
-from tests.aoc.database_data import DatabaseData
+from tests.aoc.database_data import DatabaseData, replica
 from tests.support.checked import connect
 from tests.support.fault_proxy import fault_proxy
 from tests.support.messages import call
@@ -29,19 +26,6 @@ RUN = {"day": 1, "phase": 1, "llm_name": "gpt4", "speed_ms": 1250}
 @pytest.fixture
 def data(tmp_path: Path, database_url: str) -> DatabaseData:
     return DatabaseData(tmp_path, database_url)
-
-
-@asynccontextmanager
-async def replica(data: DatabaseData, url: str | None = None) -> AsyncIterator[Event]:
-    """Open an event as a replica of its own, with connections of its own."""
-    database = Database(url or data.url)
-    database.start()
-    event = open_event(AocSettings(data.environment()), database=database)
-    try:
-        yield event
-    finally:
-        await event.close()
-        await database.close()
 
 
 async def test_calls_that_wait_together_are_stored_by_one_statement(data: DatabaseData) -> None:

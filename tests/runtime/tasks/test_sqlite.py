@@ -64,7 +64,7 @@ async def test_a_process_hears_of_the_tasks_that_it_watches(tmp_path: Path) -> N
         tasks = there.dispatcher.tasks
         assert await tasks.watch(task_id, "workshop\n\n", lambda record: seen.append(record.status))
         workshop.open.set()
-        await until(lambda: seen[-1] == "completed")
+        await until(lambda: seen[-1:] == ["completed"])
 
 
 async def test_a_process_that_ended_in_good_order_leaves_results_and_reasons(tmp_path: Path) -> None:
