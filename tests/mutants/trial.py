@@ -19,8 +19,10 @@ from typing import Any
 import pytest
 
 from tests.mutants.mutation import ENVIRONMENT, VARIABLE
+from tests.support import time_limit
 
 LEAST_SECONDS = 30.0
+LEAST_TEST_SECONDS = 20.0
 TIMES_SLOWER = 5
 """A mutant that takes this many times longer than the unchanged module hangs, and that is noticed."""
 STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec"}
@@ -173,6 +175,9 @@ class Trials:
         items = self._chosen(number)
         for item, following in zip(items, [*items[1:], None], strict=False):
             began = time.monotonic()
+            if number:
+                usual = self._tests[item.nodeid]["seconds"]
+                time_limit.LIMIT = max(LEAST_TEST_SECONDS, TIMES_SLOWER * usual)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             observed[item.nodeid] = {"seconds": time.monotonic() - began, **passage.take()}
             if self._session.testsfailed:

@@ -218,7 +218,7 @@ async def test_whoever_recorded_can_wait_for_it_and_nobody_else_does(
     await waiting
 
     assert len(data.entries(1)) == 2
-    await asyncio.gather(*recording)
+    await asyncio.gather(*recording, one.record(GPT4, by=9))
     assert one._unanswered._answers == {}  # noqa: SLF001 - clients come and go, and leave nothing
 
 
@@ -328,14 +328,15 @@ async def test_a_journal_that_another_process_writes_to_is_tried_again(
     assert max(seen) < recorder.IDLE_SECONDS  # else it would never be idle long enough when it is looked at
 
 
+@pytest.mark.parametrize("failure", [StorageError("It is full."), RuntimeError("That is a bug.")])
 async def test_a_journal_that_cannot_be_folded_is_not_tried_again_until_the_next_record(
-    data: Data, journaled: Path, monkeypatch: pytest.MonkeyPatch
+    data: Data, journaled: Path, monkeypatch: pytest.MonkeyPatch, failure: Exception
 ) -> None:
     tries: list[float] = []
 
     def fail(_file: DayFile, idle_seconds: float) -> bool:
         tries.append(idle_seconds)
-        raise StorageError("It is full.")
+        raise failure
 
     monkeypatch.setattr(DayFile, "fold", fail)
     one = open_recorder(data)
