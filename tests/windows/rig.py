@@ -109,7 +109,8 @@ class Rig:
     def _install_project(self) -> None:
         """Install the project as `pip install --editable` does: its metadata, a path, and its command."""
         here = Path(str(metadata.distribution("bridgehead").locate_file(""))).glob("bridgehead-*.dist-info")
-        for folder in here:
+        own_pip = Path(str(metadata.distribution("pip").locate_file("pip")))  # which no lock file names
+        for folder in (*here, own_pip, *own_pip.parent.glob("pip-*.dist-info")):
             shutil.copytree(folder, self.packages / folder.name, dirs_exist_ok=True)
         (self.packages / "bridgehead.pth").write_text(as_windows(ROOT / "src"), encoding="utf-8")
         scripts = self.python.parent / "Scripts"

@@ -14,7 +14,7 @@ from .. import jsonrpc
 from ..connection import Connection
 from ..dispatch import Dispatcher
 from ..errors import INVALID_REQUEST, ProtocolError
-from ..process import hear_end
+from ..process import hear_end, start_task
 from .lines import Lines, TooLong
 from .pipes import Input, Output, open_input, open_output
 
@@ -49,12 +49,14 @@ class StdioServer:
         self._connection.room_made = self._room_made
         self._input = source
         self._output = output
+        self._output.on_break = self.stop
         self._lines = Lines(self._limits.message_bytes)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._announcer: asyncio.Task[None] | None = None
         self._drainer: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
         self._flush_is_due = False
+        self._is_advancing = False
         self._has_input_ended = False
         self._has_client_left = False
         self._stopped = asyncio.Event()
@@ -118,7 +120,9 @@ class StdioServer:
         if isinstance(reply, bytes):
             self._answer(reply)
         elif reply is not None:
-            self._tasks.add(self._loop.create_task(self._finish(reply)))
+            task = start_task(self._loop, self._finish(reply))
+            if not task.done():
+                self._tasks.add(task)
 
     async def _finish(self, work: Coroutine[Any, Any, bytes | None]) -> None:
         try:
@@ -137,8 +141,14 @@ class StdioServer:
 
     def _advance(self) -> None:
         """Begin what waits, as far as there is room."""
-        while self._waiting and self._has_room:
-            self._take(self._waiting.popleft())
+        if self._is_advancing:  # one that was done at once, below: the loop there goes on
+            return
+        self._is_advancing = True
+        try:
+            while self._waiting and self._has_room:
+                self._take(self._waiting.popleft())
+        finally:
+            self._is_advancing = False
         self._balance()
 
     def _balance(self) -> None:
