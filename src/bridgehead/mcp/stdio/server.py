@@ -57,6 +57,8 @@ class StdioServer:
         self._loop = asyncio.get_running_loop()
         self._flush_is_due = False
         self._is_advancing = False
+        self._is_starting = False
+        self._is_burst = False
         self._has_input_ended = False
         self._has_client_left = False
         self._stopped = asyncio.Event()
@@ -89,8 +91,11 @@ class StdioServer:
     # --- in ------------------------------------------------------------------------------------------------
 
     def _receive(self, chunk: bytes) -> None:
-        for line in self._lines.feed(chunk) if chunk else self._lines.end():
+        lines = list(self._lines.feed(chunk) if chunk else self._lines.end())
+        self._is_burst = len(lines) > 1
+        for line in lines:
             self._line(line)
+        self._is_burst = False
         if not chunk:
             self._has_input_ended = self._has_client_left = True
             self._stopped.set()
@@ -120,7 +125,9 @@ class StdioServer:
         if isinstance(reply, bytes):
             self._answer(reply)
         elif reply is not None:
+            self._is_starting = True
             task = start_task(self._loop, self._finish(reply))
+            self._is_starting = False
             if not task.done():
                 self._tasks.add(task)
 
@@ -179,7 +186,8 @@ class StdioServer:
             return
         # One write per loop turn: a burst of answers costs one system call and wakes the client once. A lone
         # answer goes out now, since nothing can join it and the client waits for it.
-        if len(self._tasks) <= 1 and not self._waiting:
+        is_followed = self._is_starting and self._is_burst
+        if len(self._tasks) <= 1 and not self._waiting and not is_followed:
             self._flush()
         else:
             self._flush_is_due = True
