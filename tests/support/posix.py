@@ -6,6 +6,8 @@ The tests that use them are skipped by name (tests/windows/skipped.toml).
 import importlib
 import os
 import signal
+import sys
+from pathlib import Path
 from typing import Any
 
 
@@ -23,4 +25,11 @@ termios = _import("termios")
 tty = _import("tty")
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 """What ends a process at once; on Windows every signal that is sent does."""
+
+
+def is_private(path: Path) -> bool:
+    """Tell whether only its owner can look into something; on Windows its place decides that, not a mode."""
+    return sys.platform == "win32" or not path.stat().st_mode & 0o077
+
+
 is_root = hasattr(os, "geteuid") and os.geteuid() == 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from .. import jsonrpc
@@ -55,9 +56,9 @@ class StdioServer:
         self._announcer: asyncio.Task[None] | None = None
         self._drainer: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
+        self._start = partial(start_task, self._loop)
         self._flush_is_due = False
         self._is_advancing = False
-        self._is_starting = False
         self._is_burst = False
         self._has_input_ended = False
         self._has_client_left = False
@@ -125,9 +126,9 @@ class StdioServer:
         if isinstance(reply, bytes):
             self._answer(reply)
         elif reply is not None:
-            self._is_starting = True
-            task = start_task(self._loop, self._finish(reply))
-            self._is_starting = False
+            # What else came with it may cancel it, and its answer joins theirs: only a lone call begins now.
+            start = self._loop.create_task if self._is_burst else self._start
+            task = start(self._finish(reply))
             if not task.done():
                 self._tasks.add(task)
 
@@ -186,8 +187,7 @@ class StdioServer:
             return
         # One write per loop turn: a burst of answers costs one system call and wakes the client once. A lone
         # answer goes out now, since nothing can join it and the client waits for it.
-        is_followed = self._is_starting and self._is_burst
-        if len(self._tasks) <= 1 and not self._waiting and not is_followed:
+        if len(self._tasks) <= 1 and not self._waiting:
             self._flush()
         else:
             self._flush_is_due = True
