@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
+from . import using
 from .rig import EMBEDDED, ROOT, Rig
 from .suite import Outcome, Suite, find_files
 
@@ -26,6 +27,8 @@ def main() -> int:
     started = time.monotonic()
     suite = Suite(rig, started + options.minutes * 60, ["-k", options.only] if options.only else [])
     found = suite.run(find_files(options.places or PACKAGES), options.jobs)
+    if not options.only:
+        found += using.run(rig)
     report = rig.home / "outcomes.json"
     report.write_text(json.dumps([outcome._asdict() for outcome in found], indent=1), encoding="utf-8")
     seconds = time.monotonic() - started
