@@ -39,6 +39,7 @@ class Service:
         from bridgehead.runtime.stores import open_redis
         from bridgehead.runtime.stores.flights import Flights
         from bridgehead.runtime.stores.ledger import SharedLedger
+        from bridgehead.runtime.stores.windows import SharedWindows
         from bridgehead.runtime.timing import Backoff, SystemClock
 
         from .audit import Audit
@@ -57,14 +58,16 @@ class Service:
         self.clock = clock = clock or SystemClock()
         self.routes = read_routes(settings.routes_file)
         self.calls = CallFactory(settings, self.routes)
-        self.mercury = Provider(settings, clock)
+        self.redis = redis = open_redis(settings)
+        self.mercury = Provider(settings, clock, redis=redis)
         self.providers = {MERCURY: self.mercury}
         for name, entry in self.routes.providers.items():
-            self.providers[name] = make_provider(name, entry, settings, clock)
+            self.providers[name] = make_provider(name, entry, settings, clock, redis)
         self.keys, self.catalogue = self.mercury.keys, self.mercury.catalogue
         self.cache = Cache(settings, clock)
         self.runs = Runs(clock)
-        self.limits = Limits(settings, clock)
+        windows = None if redis is None else SharedWindows(redis, settings.rate_limit_window / 1000)
+        self.limits = Limits(settings, clock, windows)
         self.usage_store = UsageStore(
             lambda: directories.open_state(settings, "mercury"),
             clock,
@@ -78,7 +81,6 @@ class Service:
             Amounts(settings.client_budget_usd, settings.client_month_budget_usd),
             {name: Amounts(day, month) for name, day, month in settings.client_budgets},
         )
-        self.redis = redis = open_redis(settings)
         has_budget = budgets != BudgetLimits()
         self.shared_ledger = SharedLedger(redis) if redis is not None and has_budget else None
         self.budget = Budget(self.usage_store, clock, budgets, self.shared_ledger)
@@ -119,7 +121,7 @@ class Service:
     async def close(self) -> None:
         """Close all connections."""
         for provider in self.providers.values():
-            await provider.api.close()
+            await provider.close()
 
     async def list_able_models(self, path: str) -> tuple[str, ...]:
         """Return the models that this server allows and that can be used with an endpoint, where known."""
@@ -145,6 +147,8 @@ async def open_service(settings: MercurySettings, clock: Clock | None = None) ->
         await service.redis.start()
     if service.shared_ledger is not None:
         await service.shared_ledger.start()
+    for provider in service.providers.values():
+        provider.start()
     _log.info("mercury bridge open", **settings.changes())
     warming = asyncio.create_task(_warm(service))
     try:
