@@ -12,6 +12,7 @@ from bridgehead.mcp.http.guard import Guard
 from bridgehead.runtime import directories, events, logs
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest
+from bridgehead.runtime.stores import open_own_redis
 from bridgehead.runtime.tasks import open_task_store
 from bridgehead.runtime.timing import Clock
 
@@ -62,6 +63,16 @@ def token_store(settings: HostSettings) -> TokenStore:
     from .auth.token_database import TokenDatabase
 
     return TokenDatabase(settings.database_url)
+
+
+def announced_tokens(settings: HostSettings) -> TokenStore:
+    """Return where tokens are, for whoever changes them: other hosts hear of it where there is Redis."""
+    store = token_store(settings)
+    if settings.redis_url is None:
+        return store
+    from .auth.revocation import AnnouncedTokens
+
+    return AnnouncedTokens(store, partial(open_own_redis, settings))
 
 
 def open_tokens(settings: HostSettings) -> Tokens | None:
@@ -132,6 +143,8 @@ def make_application(
     """Make the application of one process."""
     logs.also(log_fields)
     tokens = open_tokens(settings)
+    if replica is not None:
+        replica.tokens = tokens
     database = _open_database(settings, tokens)
     oauth = _oauth_issuer(settings, manifests, environment, clock)
     issuers: list[Issuer] = [] if tokens is None else [FileIssuer(tokens, clock)]
@@ -209,7 +222,7 @@ def make_application(
             count_rejection=metrics.rejections.add,
             count_call=admission.count,
             tokens=tokens,
-            token_store=None if tokens is None else token_store(settings),
+            token_store=None if tokens is None else announced_tokens(settings),
             workers=workers,
         ),
     )

@@ -249,6 +249,10 @@ class Tokens(ABC):
 
     def __init__(self) -> None:
         self._by_id: dict[str, tuple[str, Grant]] = {}
+        self._ended: set[str] = set()
+        """The ids of tokens that are known to be revoked, wherever we read them again."""
+        self._due = asyncio.Event()
+        """Set when something may have changed."""
         self.problem = ""
         """Why they cannot be read any more; what they were before stays valid."""
 
@@ -267,8 +271,31 @@ class Tokens(ABC):
     def _take(self, found: TokenList) -> bool:
         """Use these from now on; tell whether they are others than before."""
         self.problem = ""
-        before, self._by_id = self._by_id, {token.id: (token.hash, token.grant()) for token in found.tokens}
+        self._ended &= {token.id for token in found.tokens}  # the others are not read again
+        tokens = [token for token in found.tokens if token.id not in self._ended]
+        before, self._by_id = self._by_id, {token.id: (token.hash, token.grant()) for token in tokens}
         return before != self._by_id
+
+    def end(self, token_id: str) -> None:
+        """End a token that was revoked elsewhere, at once: a file may be read as it was a moment ago."""
+        if self._by_id.pop(token_id, None) is not None:
+            self._ended.add(token_id)
+            log.info("a token was revoked", tokens=len(self))
+        self.look_soon()
+
+    def look_soon(self) -> None:
+        """Look for changes with the next turn of the watch, which is now."""
+        self._due.set()
+
+    async def _wait_until_due(self, seconds: float) -> bool:
+        """Wait for a while, or until something may have changed; tell whether that is so."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._due.wait()
+        except TimeoutError:
+            return False
+        self._due.clear()
+        return True
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -336,7 +363,7 @@ class FileTokens(Tokens):
 
     async def wait(self) -> None:
         """Look now and then."""
-        await asyncio.sleep(WATCH_SECONDS)
+        await self._wait_until_due(WATCH_SECONDS)
         self.refresh()
 
 
