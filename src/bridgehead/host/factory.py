@@ -19,8 +19,9 @@ from bridgehead.runtime.timing import Clock
 from .app import HostApplication
 from .auth.admission import Admission
 from .auth.authenticator import Authenticator, FileIssuer, Issuer
+from .auth.revocation import AnnouncedTokens, TokenWatch
 from .auth.throttle import Throttle
-from .auth.tokens import FileTokens, TokenFile, Tokens, TokenStore, TokenWatch
+from .auth.tokens import FileTokens, TokenFile, Tokens, TokenStore
 from .dashboard import layout
 from .dashboard.dashboard import Dashboard
 from .dashboard.history import History
@@ -70,8 +71,6 @@ def announced_tokens(settings: HostSettings) -> TokenStore:
     store = token_store(settings)
     if settings.redis_url is None:
         return store
-    from .auth.revocation import AnnouncedTokens
-
     return AnnouncedTokens(store, partial(open_own_redis, settings))
 
 

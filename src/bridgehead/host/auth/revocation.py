@@ -1,4 +1,4 @@
-"""Revocation: how every host that shares a Redis hears at once that a token was revoked.
+"""Revocation: what is under way ends with its token, and every host that shares a Redis hears of it at once.
 
 Where tokens are, in a file or in a database, they stay; this only says when to look, and whose token is over.
 Without Redis a host finds out by itself, within a second.
@@ -11,8 +11,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.timing import Clock
 
-from .tokens import Token, TokenList, Tokens, TokenStore, log
+from .grants import Grant
+from .tokens import WATCH_SECONDS, Token, TokenList, Tokens, TokenStore, log
 
 if TYPE_CHECKING:
     from bridgehead.runtime.stores.redis import Redis
@@ -59,3 +61,29 @@ def follow_revocations(redis: Redis, tokens: Tokens) -> Callable[[], None]:
     return redis.notices.subscribe(
         CHANNEL, lambda message: tokens.end(message.decode(errors="replace")), tokens.look_soon
     )
+
+
+class TokenWatch:
+    """Ends what is being answered to callers whose tokens were revoked or have expired meanwhile."""
+
+    def __init__(self, tokens: Tokens | None, clock: Clock) -> None:
+        self._tokens = tokens
+        self._clock = clock
+
+    async def run(self, revoke_where: Callable[[Callable[[Grant], bool]], None]) -> None:
+        """Look, as long as the host lives."""
+        while True:
+            if self._tokens is None:
+                await asyncio.sleep(WATCH_SECONDS)
+            else:
+                await self._tokens.wait()
+            revoke_where(self._has_ended)
+
+    def is_token_over(self, token_id: str) -> bool:
+        """Tell whether what was begun with a token must stop."""
+        return self._tokens is not None and self._tokens.has_ended(token_id, self._clock.now())
+
+    def _has_ended(self, grant: Grant) -> bool:
+        if grant.expires is not None and grant.expires <= self._clock.now():
+            return True
+        return bool(grant.token_id) and self._tokens is not None and not self._tokens.has(grant)

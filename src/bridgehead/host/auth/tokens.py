@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -24,7 +24,6 @@ from msgspec.structs import replace
 
 from bridgehead.runtime import durable, logs
 from bridgehead.runtime.errors import InvalidArgument, NotFound, StorageError
-from bridgehead.runtime.timing import Clock
 
 from .grants import EVERYTHING, Grant
 
@@ -365,32 +364,6 @@ class FileTokens(Tokens):
         """Look now and then."""
         await self._wait_until_due(WATCH_SECONDS)
         self.refresh()
-
-
-class TokenWatch:
-    """Ends what is being answered to callers whose tokens were revoked or have expired meanwhile."""
-
-    def __init__(self, tokens: Tokens | None, clock: Clock) -> None:
-        self._tokens = tokens
-        self._clock = clock
-
-    async def run(self, revoke_where: Callable[[Callable[[Grant], bool]], None]) -> None:
-        """Look, as long as the host lives."""
-        while True:
-            if self._tokens is None:
-                await asyncio.sleep(WATCH_SECONDS)
-            else:
-                await self._tokens.wait()
-            revoke_where(self._has_ended)
-
-    def is_token_over(self, token_id: str) -> bool:
-        """Tell whether what was begun with a token must stop."""
-        return self._tokens is not None and self._tokens.has_ended(token_id, self._clock.now())
-
-    def _has_ended(self, grant: Grant) -> bool:
-        if grant.expires is not None and grant.expires <= self._clock.now():
-            return True
-        return bool(grant.token_id) and self._tokens is not None and not self._tokens.has(grant)
 
 
 def _signature(path: Path) -> tuple[int, ...] | None:
