@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .auth.oauth import OAuthIssuer
+    from .dashboard.oauth_sign_in import OAuthSignIn, UsedOnce
     from .database import HostDatabase
     from .events.webhook import Webhook
     from .replicas.replica import Replica
@@ -149,6 +150,7 @@ def make_application(
     )
     guard = Guard(settings.hosts, settings.allowed_origins)
     limits = limits_of(settings)
+    consent = _open_consent(settings, workers, replica, clock)
     views = Views(
         registry,
         settings.tool_filter,
@@ -158,7 +160,7 @@ def make_application(
         state_keys=state_keys,
         session_prefix=_session_prefix(workers, replica),
         tracer=tracer,
-        used_states=_open_consent(settings, workers, replica, clock),
+        used_states=consent,
         on_error=lambda *error: metrics.count_error(*error),  # noqa: PLW0108 - it is made below
     )
     metrics = HostMetrics(views.callers)
@@ -168,7 +170,10 @@ def make_application(
         metrics.show_certificate(lambda: certificate.expires)
     access_log = AccessLog(settings.access_log, clock)
     authenticator = Authenticator(issuers, clock, metrics.auth_failures.add)
+    page_keys = _derive(state_keys, b"dashboard")
+    signing_in = _sign_in_elsewhere(settings, oauth, environment, clock, page_keys, consent)
     paths = (*layout.PAGES, *layout.FILES) if settings.dashboard else ()
+    paths += layout.OAUTH_PAGES if settings.dashboard and signing_in else ()
     admission = Admission(
         make_table(manifests, with_oauth=oauth is not None, pages=paths),
         guard,
@@ -202,7 +207,14 @@ def make_application(
         else Dashboard(
             registry,
             views,
-            SignIn(authenticator, tokens, _derive(state_keys, b"dashboard"), clock, settings.public_url),
+            SignIn(
+                authenticator,
+                tokens,
+                page_keys,
+                clock,
+                settings.public_url,
+                f"{settings.oauth_issuer} {settings.oauth_audience}" if oauth else "",
+            ),
             Camera(registry, metrics, views, history, clock, 0 if workers is None else workers.index),
             history,
             clock,
@@ -211,6 +223,7 @@ def make_application(
             tokens=tokens,
             token_store=None if tokens is None else token_store(settings),
             workers=workers,
+            oauth=signing_in,
         ),
     )
 
@@ -277,7 +290,7 @@ def _oauth_issuer(
         return None
     from bridgehead.runtime.http import Proxies
 
-    from .auth.jwks import fetch
+    from .auth.discovery import fetch
     from .auth.oauth import OAuthIssuer
 
     return OAuthIssuer(
@@ -289,3 +302,34 @@ def _oauth_issuer(
         clock=clock,
         fetch=partial(fetch, proxies=Proxies.from_environment(environment)),
     )
+
+
+def _sign_in_elsewhere(
+    settings: HostSettings,
+    oauth: OAuthIssuer | None,
+    environment: Mapping[str, str],
+    clock: Clock,
+    keys: tuple[bytes, ...],
+    used: UsedOnce,
+) -> OAuthSignIn | None:
+    """Let people sign in to the dashboard at the issuer, where it knows this host as a client."""
+    if oauth is None or not settings.oauth_client_id:
+        return None
+    from bridgehead.runtime.http import Proxies
+
+    from .auth.code_flow import Client, CodeFlow
+    from .auth.discovery import fetch, post
+    from .dashboard.oauth_sign_in import OAuthSignIn
+
+    logs.hide(settings.oauth_client_secret)
+    proxies = Proxies.from_environment(environment)
+    flow = CodeFlow(
+        settings.oauth_issuer or "",
+        Client(settings.oauth_client_id, settings.oauth_client_secret),
+        settings.oauth_audience or "",
+        clock,
+        fetch=partial(fetch, proxies=proxies),
+        post=partial(post, proxies=proxies),
+        verify_id_token=oauth.verify_id_token,
+    )
+    return OAuthSignIn(flow, keys, clock, settings.public_url, used)
