@@ -75,9 +75,9 @@ class OAuthIssuer:
         self._expired = jwt.exceptions.ExpiredSignatureError
         self._issuer = issuer
         self._audience = audience
-        self._audiences = _accepted_audiences(audience, public_url, tuple(bridges))
-        """What a token may be issued for, each with the bridge that it is limited to, if any."""
         self._bridges = tuple(bridges)
+        self._audiences = _accepted_audiences(audience, public_url, self._bridges)
+        """What a token may be issued for, each with the bridge that it is limited to, if any."""
         self._public_url = public_url
         self._clock = clock
         self._keys = SigningKeys(issuer, jwks_url, clock, fetch)
@@ -181,18 +181,17 @@ class OAuthIssuer:
             full = only if EVERYTHING in full else full & only
             reading = only if EVERYTHING in reading else reading & only
         expires = float(claims["exp"]) + LEEWAY_SECONDS
-        metrics = opened.metrics and only is None
-        name = _name(str(claims["sub"]))
+        is_for_all = only is None  # metrics, events and the dashboard are about all bridges
         return Grant(
-            name,
+            _name(str(claims["sub"])),
             full,
             reading,
-            metrics,
+            opened.metrics and is_for_all,
             opened.may_spend,
             expires=expires,
-            events=opened.events,
-            dashboard=opened.dashboard and only is None,
-            admin=opened.admin and only is None,
+            events=opened.events and is_for_all,
+            dashboard=opened.dashboard and is_for_all,
+            admin=opened.admin and is_for_all,
         )
 
     def _bridges_of(self, audience: str | list[str]) -> frozenset[str] | None:

@@ -40,6 +40,13 @@ PAGES = (OVERVIEW, BRIDGE, TOOLS, TOOL, CALL, CLIENTS, FAILURES, SIGN_IN, SIGN_O
 OAUTH_PAGES = (OAUTH_START, OAUTH_CALLBACK, OAUTH_FINISH)
 """What there is only where people can sign in at an authorisation server."""
 FILES = {STYLE: b"text/css; charset=utf-8", SCRIPT: b"text/javascript; charset=utf-8", ICON: b"image/svg+xml"}
+
+
+def list_paths(*, with_oauth: bool) -> tuple[str, ...]:
+    """List every path of the dashboard."""
+    return (*PAGES, *FILES, *(OAUTH_PAGES if with_oauth else ()))
+
+
 _MENU = ((OVERVIEW, "Overview"), (TOOLS, "Tools"), (CLIENTS, "Clients"), (FAILURES, "Failures"))
 
 POLICY = (

@@ -15,16 +15,21 @@ import hmac
 import inspect
 import secrets
 from collections.abc import Awaitable, Mapping
+from functools import partial
 from typing import Protocol
 from urllib.parse import urlsplit
 
+from bridgehead.runtime import logs
+from bridgehead.runtime.http import Proxies
 from bridgehead.runtime.timing import Clock
 
-from ..auth.code_flow import CodeFlow
+from ..auth.code_flow import Client, CodeFlow, VerifyIdToken
+from ..auth.discovery import fetch, post
 from ..auth.grants import ADMIN_SCOPE, DASHBOARD_SCOPE, SCOPE
 from ..auth.rejection import HostRejection, reject_rate
 from ..auth.throttle import Throttle
 from ..request import HostRequest
+from ..settings import HostSettings
 from . import layout
 from .html import link
 from .sign_in import make_digest
@@ -144,3 +149,27 @@ def write_landing(query: Mapping[str, str]) -> layout.Page:
     """Make the page that a browser sees for a moment when it comes back from the issuer."""
     onward = link(layout.OAUTH_FINISH, **read_answer(query))
     return layout.write_forward("Signing in", onward)
+
+
+def make_oauth_sign_in(
+    settings: HostSettings,
+    environment: Mapping[str, str],
+    clock: Clock,
+    *,
+    keys: tuple[bytes, ...],
+    used: UsedOnce,
+    verify_id_token: VerifyIdToken,
+) -> OAuthSignIn:
+    """Make the way to the issuer that is set, where it knows this host as a client."""
+    logs.hide(settings.oauth_client_secret)
+    proxies = Proxies.from_environment(environment)
+    flow = CodeFlow(
+        settings.oauth_issuer or "",
+        Client(settings.oauth_client_id or "", settings.oauth_client_secret),
+        settings.oauth_audience or "",
+        clock,
+        fetch=partial(fetch, proxies=proxies),
+        post=partial(post, proxies=proxies),
+        verify_id_token=verify_id_token,
+    )
+    return OAuthSignIn(flow, keys, clock, settings.public_url, used)
