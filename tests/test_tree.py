@@ -37,7 +37,6 @@ TESTED_ELSEWHERE = {
     "bitburner/sync/folder.py": "bitburner/sync/test_engine.py",
     "bitburner/tools/declaring.py": "bitburner/test_bridge.py",
     "host/app.py": "host/test_security.py and host/test_operations.py",
-    "host/auth/admission.py": "host/auth/test_authenticator.py",
     "host/factory.py": "host/test_command.py",
     "host/reloading.py": "host/test_operations.py",
     "install/json_edit.py": "install/test_edit.py and install/test_any_document.py",
