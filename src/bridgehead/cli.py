@@ -90,9 +90,10 @@ def _choose(name: str, arguments: list[str], environment: "Mapping[str, str]") -
         if os.isatty(0):
             _greet(bridge)
         return manifest.serve(bridge, environment)
-    if bridge.commands is None:
+    commands = bridge.load_commands()
+    if commands is None:
         return _refuse(f"The bridge {name} has no commands of its own.")
-    return _show(bridge.commands(), arguments, env_file.narrow(environment, bridge.settings.declared))
+    return _show(commands, arguments, env_file.narrow(environment, bridge.settings.declared))
 
 
 def _greet(bridge: "Manifest") -> None:

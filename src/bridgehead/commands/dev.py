@@ -23,6 +23,7 @@ from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.errors import InvalidArgument
 
+from .client_entries import end_server
 from .traffic import Traffic, show
 
 if TYPE_CHECKING:
@@ -272,17 +273,8 @@ class Relay:
     async def _end(self) -> None:
         """Close the bridge's input, and give it a moment to answer what it was asked."""
         process, self._process = self._process, None
-        if process is None or self._reading is None:
-            return
-        if process.stdin is not None:
-            process.stdin.close()
-        try:
-            async with asyncio.timeout(END_SECONDS):
-                await self._reading
-                await process.wait()
-        except TimeoutError:
-            process.kill()
-            await process.wait()
+        if process is not None:
+            await end_server(process, END_SECONDS, self._reading)
 
 
 def _key(request_id: Any) -> Any:

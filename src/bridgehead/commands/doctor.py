@@ -20,7 +20,7 @@ from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.env_file import narrow
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding, exit_code, settings_finding, table
-from bridgehead.runtime.manifest import Manifest
+from bridgehead.runtime.manifest import BrokenPart, Manifest
 from bridgehead.runtime.tool_filter import ToolFilterSettings
 
 from . import client_entries, deployed_server
@@ -127,7 +127,7 @@ async def _part(name: str, environment: Mapping[str, str]) -> list[Finding]:
 
             return await examine_host(environment)
         return await _examine_bridge(plugins.load(name), environment)
-    except plugins.PluginError as error:
+    except (plugins.PluginError, BrokenPart) as error:
         return [Finding("plugin", "wrong", error.message, error.next_step)]
     except BridgeError as error:
         return [Finding("settings", "wrong", error.message, error.next_step)]
@@ -135,8 +135,9 @@ async def _part(name: str, environment: Mapping[str, str]) -> list[Finding]:
 
 async def _examine_bridge(manifest: Manifest, environment: Mapping[str, str]) -> list[Finding]:
     own = narrow(environment, manifest.settings.declared)
-    if manifest.doctor is not None:
-        return await manifest.doctor(own)
+    examine_bridge = manifest.load_doctor()
+    if examine_bridge is not None:
+        return await examine_bridge(own)
     return [settings_finding(manifest.settings(own), own)]
 
 

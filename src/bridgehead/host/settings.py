@@ -76,6 +76,19 @@ class OAuthSettings(LogSettings):
         "Where the issuer's keys are.",
         shown="what the issuer's metadata say",
     )
+    oauth_client_id = Setting(
+        "BRIDGEHEAD_OAUTH_CLIENT_ID",
+        TEXT,
+        None,
+        "Let people sign in to the dashboard at the issuer, where the host is registered under this id.",
+    )
+    oauth_client_secret = Setting(
+        "BRIDGEHEAD_OAUTH_CLIENT_SECRET",
+        TEXT,
+        "",
+        "The secret that belongs to the client id, if the issuer gave one.",
+        secret=True,
+    )
 
 
 class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSettings, ReplicaSettings):
@@ -267,6 +280,12 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         if bool(self.oauth_issuer) != bool(self.oauth_audience):
             name = "BRIDGEHEAD_OAUTH_AUDIENCE" if self.oauth_issuer else "BRIDGEHEAD_OAUTH_ISSUER"
             raise SettingError(name, "", "set where its counterpart is")
+        if self.oauth_client_id and not self.oauth_issuer:
+            raise SettingError("BRIDGEHEAD_OAUTH_ISSUER", "", "set where BRIDGEHEAD_OAUTH_CLIENT_ID is")
+        if self.oauth_client_secret and not self.oauth_client_id:
+            raise SettingError(
+                "BRIDGEHEAD_OAUTH_CLIENT_ID", "", "set where BRIDGEHEAD_OAUTH_CLIENT_SECRET is"
+            )
 
     @property
     def is_loopback(self) -> bool:

@@ -103,8 +103,8 @@ async def test_a_server_that_becomes_read_only_refuses_at_once_and_boards_are_st
     assert isinstance(refusal, Unavailable)
     assert spent < SETTLE_SECONDS  # it is sure that nothing was stored, so nothing is tried again
     assert view.rows[0].n >= 1
-    assert not said.is_there
-    assert "takes no writes" in said.says or "not there" in said.says
+    assert not said.is_up
+    assert "takes no writes" in said.detail or "not there" in said.detail
 
 
 async def test_a_restart_is_noticed_and_records_are_taken_again(

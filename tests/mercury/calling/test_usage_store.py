@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import sqlite3
 import subprocess
 import sys
@@ -30,6 +29,7 @@ from bridgehead.mercury.calling.usage_store import (
 )
 from bridgehead.runtime.errors import StorageError
 from tests.mercury.calling.clock import DAY, GivenClock
+from tests.support.children import unmeasured
 from tests.support.posix import KILL
 from tests.support.waiting import PATIENCE, until
 
@@ -132,7 +132,7 @@ class Killed:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={name: value for name, value in os.environ.items() if not name.startswith("COV")},
+            env=unmeasured(),
         )
 
     def run(self, steps: int) -> tuple[Path, list[str], int]:

@@ -187,7 +187,7 @@ class TokenFile:
     def read(self) -> TokenList:
         """Return what the file says; a file that is not there says nothing."""
         try:
-            found = msgspec.json.decode(self.path.read_bytes(), type=TokenList)
+            found = msgspec.json.decode(durable.read(self.path), type=TokenList)
             return replace(found, tokens=tuple(map(_from_file, found.tokens)))
         except FileNotFoundError:
             return TokenList()

@@ -20,7 +20,7 @@ from bridgehead.runtime.timing import SystemClock
 
 from .. import tls
 from ..app import HostApplication
-from ..factory import limits_of, make_application
+from ..factory import ApplicationFactory, limits_of
 from ..replicas.directory import open_door
 from ..replicas.replica import open_replica
 from ..settings import HostSettings
@@ -74,7 +74,7 @@ def serve(job: Job, place: WorkerPlace | None = None) -> None:
     ignore_signals()
     telemetry = open_telemetry(job.environment)
     certificate = tls.certificate(settings)
-    app = make_application(
+    app = ApplicationFactory(
         settings,
         job.manifests,
         job.environment,
@@ -84,7 +84,7 @@ def serve(job: Job, place: WorkerPlace | None = None) -> None:
         workers=None if place is None else place.workers,
         certificate=certificate,
         replica=open_replica(settings),
-    )
+    ).make()
     run_to_end(_serve(job, place, app, certificate), socket_loop, settings.shutdown_seconds)
     if telemetry is not None:
         telemetry.close()

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from .. import logs
 from ..errors import StorageError
-from . import Script, StoreUnavailable
+from .scripts import Script, StoreUnavailable
 
 if TYPE_CHECKING:
     from .redis import Redis

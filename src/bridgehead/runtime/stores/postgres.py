@@ -98,14 +98,14 @@ class Database:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
     @property
-    def is_there(self) -> bool:
+    def is_up(self) -> bool:
         """Whether both connections are open."""
         return self.writer.is_open and self.reader.is_open
 
     @property
-    def says(self) -> str:
+    def detail(self) -> str:
         """How the database is, in a sentence."""
-        if self.is_there:
+        if self.is_up:
             return f"The database at {self.address.shown} is there."
         problem = self.writer.problem or self.reader.problem or "it is being connected to"
         return f"The database at {self.address.shown} is not there: {problem}."
