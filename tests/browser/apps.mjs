@@ -102,6 +102,22 @@ for (const era of ERAS) {
     assert.equal(await app.locator("img").count(), 0);
     assertQuiet();
   };
+  checks[`${era} files: what is not as the agent wrote it is marked`] = async () => {
+    await open("server", "bitburner", era);
+    let game = startGame();
+    try {
+      const app = await show({ tool: "browse_files", call: false });
+      await sees(app, "hack.js");
+      await page.evaluate((args) => window.host.call("write_file", args), { filename: `fresh-${era}.js`, content: "// new\n" });
+      game.kill();
+      await sees(app, /The game has gone/);
+      game = startGame(); // without the file: it was not saved
+      await app.getByRole("treeitem", { name: new RegExp(`fresh-${era}\\.js.*missing`) }).waitFor({ timeout: 30000 });
+    } finally {
+      game.kill();
+    }
+    assertQuiet();
+  };
   checks[`${era} diffusion: watched while it is refined, looked back at, stopped, never paid for by itself`] = async () => {
     await open("server", "mercury", era);
     let app = await show({ tool: "mercury_chat_stream", args: ASK, call: false });
