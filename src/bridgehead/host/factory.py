@@ -194,9 +194,8 @@ class ApplicationFactory:
 
     @cached_property
     def _admission(self) -> Admission:
-        paths = (
-            layout.list_paths(with_oauth=self._oauth_sign_in is not None) if self._settings.dashboard else ()
-        )
+        has_sign_in = self._oauth_sign_in is not None
+        paths = layout.list_paths(with_oauth=has_sign_in) if self._settings.dashboard else ()
         oauth, replica, monotonic = self._oauth, self._replica, self._clock.monotonic
         return Admission(
             make_table(self._manifests, with_oauth=oauth is not None, pages=paths),
@@ -288,33 +287,17 @@ class ApplicationFactory:
             return None
         from .dashboard.oauth_sign_in import make_oauth_sign_in
 
-        keys, verify = self._page_keys, self._oauth.verify_id_token
-        return make_oauth_sign_in(
-            self._settings,
-            self._environment,
-            self._clock,
-            keys=keys,
-            used=self._consent,
-            verify_id_token=verify,
-        )
-
-    def _make_sign_in(self) -> SignIn:
-        settings = self._settings
-        return SignIn(
-            self._authenticator,
-            self._tokens,
-            self._page_keys,
-            self._clock,
-            settings.public_url,
-            f"{settings.oauth_issuer} {settings.oauth_audience}" if self._oauth else "",
-        )
+        keys, used, verify = self._page_keys, self._consent, self._oauth.verify_id_token
+        return make_oauth_sign_in(self._settings, self._environment, self._clock, keys, used, verify)
 
     def _make_dashboard(self) -> Dashboard:
+        public_url = self._settings.public_url
+        issuer = f"{self._settings.oauth_issuer} {self._settings.oauth_audience}" if self._oauth else ""
         worker = 0 if self._workers is None else self._workers.index
         return Dashboard(
             self._registry,
             self._views,
-            self._make_sign_in(),
+            SignIn(self._authenticator, self._tokens, self._page_keys, self._clock, public_url, issuer),
             Camera(self._registry, self._metrics, self._views, self._history, self._clock, worker),
             self._history,
             self._clock,

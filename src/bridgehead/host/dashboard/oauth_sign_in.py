@@ -155,7 +155,6 @@ def make_oauth_sign_in(
     settings: HostSettings,
     environment: Mapping[str, str],
     clock: Clock,
-    *,
     keys: tuple[bytes, ...],
     used: UsedOnce,
     verify_id_token: VerifyIdToken,
