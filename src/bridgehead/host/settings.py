@@ -277,7 +277,7 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         "BRIDGEHEAD_WEBHOOK_URL",
         SECURE_URL,
         None,
-        "Post events to this address, as JSON.",
+        "Post events to this URL, as JSON.",
         secret=True,  # receivers put a key into the path
     )
     webhook_secret = Setting(
@@ -304,7 +304,7 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         "OTEL_EXPORTER_OTLP_ENDPOINT",
         TEXT,
         None,
-        "Send a span of each request to this address (OTLP over HTTP).",
+        "Send a span for each request to this URL (OTLP over HTTP).",
     )
 
     def check(self) -> None:
