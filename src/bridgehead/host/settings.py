@@ -104,13 +104,13 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         "BRIDGEHEAD_STALLED_SECONDS",
         number(2, 3600),
         30.0,
-        "A worker whose event loop stands still for this long is replaced, where there are several.",
+        "A worker whose event loop is blocked for this long is replaced, if there are several.",
     )
     auth = Setting(
         "BRIDGEHEAD_AUTH",
         choice("auto", "on", "off"),
         "auto",
-        "Whether callers must show a token. `auto`: unless only this machine can reach the server.",
+        "Whether callers must send a token. `auto`: unless only this machine can reach the server.",
     )
     tokens_file = Setting(
         "BRIDGEHEAD_TOKENS_FILE",
@@ -129,10 +129,10 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         "BRIDGEHEAD_ALLOWED_ORIGINS", WORDS, (), "Web pages (origins) that may call the server; sets CORS."
     )
     trusted_proxies = Setting(
-        "BRIDGEHEAD_TRUSTED_PROXIES", NETWORKS, (), "Proxies whose forwarded headers are believed."
+        "BRIDGEHEAD_TRUSTED_PROXIES", NETWORKS, (), "Proxies whose forwarded headers are trusted."
     )
     tls_cert = Setting(
-        "BRIDGEHEAD_TLS_CERT", PATH, None, "Certificate chain (PEM); with it, https is spoken."
+        "BRIDGEHEAD_TLS_CERT", PATH, None, "Certificate chain (PEM); setting it switches https on."
     )
     tls_key = Setting("BRIDGEHEAD_TLS_KEY", PATH, None, "The certificate's key, where it has its own file.")
     body_limit = Setting(
@@ -216,16 +216,19 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         "BRIDGEHEAD_BLOCKED_SECONDS",
         number(0, 3600),
         1.0,
-        "Seconds after which a tool that keeps the event loop is named in the log; 0 is never.",
+        "Seconds after which a tool that blocks the event loop is named in the log; 0 is never.",
     )
     probe_seconds = Setting(
         "BRIDGEHEAD_PROBE_SECONDS",
         number(0, 86_400),
         60.0,
-        "How often a far side is looked at without a call, as far as its bridge can; 0 is never.",
+        "How often a far side is checked without a call, if its bridge can do that; 0 is never.",
     )
     shutdown_seconds = Setting(
-        "BRIDGEHEAD_SHUTDOWN_SECONDS", number(0, 3600), 10.0, "Seconds answers get when the server ends."
+        "BRIDGEHEAD_SHUTDOWN_SECONDS",
+        number(0, 3600),
+        10.0,
+        "Seconds that calls get to finish when the server stops.",
     )
     access_log = Setting(
         "BRIDGEHEAD_ACCESS_LOG",
@@ -243,7 +246,7 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         "BRIDGEHEAD_WEBHOOK_URL",
         SECURE_URL,
         None,
-        "Post events there, as JSON.",
+        "Post events to this URL, as JSON.",
         secret=True,  # receivers put a key into the path
     )
     webhook_secret = Setting(
@@ -267,7 +270,10 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         about="Put the arguments of calls into their events.",
     )
     otel_endpoint = Setting(
-        "OTEL_EXPORTER_OTLP_ENDPOINT", TEXT, None, "Send a span of each request there (OTLP over HTTP)."
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        TEXT,
+        None,
+        "Send a span for each request to this URL (OTLP over HTTP).",
     )
 
     def check(self) -> None:
