@@ -130,8 +130,8 @@ def help_text(way: Way, offered: list[str]) -> None:
 
 def use(way: Way, name: str, command: tuple[str, ...]) -> None:
     """A bridge shakes hands, lists its tools, answers a call and ends well."""
-    set_up = plugins.load(name).trial
-    assert set_up is not None, f"the manifest of {name} has no trial"
+    set_up = plugins.load(name).load_trial()
+    assert set_up is not None, f"the demo of {name} has no trial"
     with (
         set_up(way.home) as trial,
         Client(command, {**way.environment, **trial.environment}, way.home) as client,

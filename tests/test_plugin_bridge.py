@@ -169,6 +169,29 @@ def test_one_that_is_broken_is_named_by_the_doctor_and_harms_nobody(person: Pers
     )
 
 
+def test_one_with_a_broken_module_is_named_by_the_doctor_and_its_commands_are_not_completed(
+    person: Person, tmp_path: Path
+) -> None:
+    code = """
+from bridgehead.aoc.bridge import manifest as aoc
+import msgspec
+manifest = msgspec.structs.replace(aoc, name="halved", package="halved_parts")
+"""
+    folder = write_distribution(tmp_path / "halved", "halved", "halved", code)
+    (folder / "halved_parts").mkdir()
+    for name in ("doctor", "commands"):
+        (folder / "halved_parts" / f"{name}.py").write_text("import nowhere_to_be_found", encoding="utf-8")
+
+    told = run(person, folder, "doctor", "halved", "--json")
+    completed = run(person, folder, "completion", "words", "--", "halved")
+    typed = run(person, folder, "halved", "today")
+
+    (finding,) = json.loads(told.stdout)["halved"]
+    assert finding["text"].startswith("halved_parts.doctor cannot be imported: ModuleNotFoundError")
+    assert (completed.returncode, completed.stdout) == (0, "")
+    assert typed.stderr.startswith("bridgehead halved: halved_parts.commands cannot be imported")
+
+
 def test_two_with_one_name_are_named_by_the_doctor(person: Person, tmp_path: Path) -> None:
     folder = write_distribution(tmp_path / "two", "one", "storm", "")
     write_distribution(folder, "two", "storm", "")

@@ -81,7 +81,7 @@ MANIFEST = Manifest(
     description="The tools of the bench.",
     settings=Settings,
     make=lambda _settings, _metrics: make_bridge(),
-    far_side=lambda _: FarSide(is_there=True, says="There."),
+    far_side=lambda _: FarSide(is_up=True, detail="There."),
 )
 
 

@@ -132,16 +132,16 @@ def test_a_host_is_told_to_serve_it_in_one_process(tmp_path: Path) -> None:
 
 
 async def test_a_game_is_there_when_it_has_dialled_in(tmp_path: Path) -> None:
-    assert far_side(None).says == "The port is not open yet."
+    assert far_side(None).detail == "The port is not open yet."
 
     async with bridged(tmp_path) as play:
         missing = far_side(play.session)
-        assert not missing.is_there
-        assert "Options → Remote API" in missing.says
+        assert not missing.is_up
+        assert "Options → Remote API" in missing.detail
 
     async with played(tmp_path) as play:
         found = far_side(play.session)
-        assert (found.is_there, found.says) == (
+        assert (found.is_up, found.detail) == (
             True,
             "A game is connected, from https://bitburner-official.github.io.",
         )

@@ -34,7 +34,7 @@ def _stand_in(name: str, settings: type[Settings], *required: str, step: str = "
         description=name,
         settings=settings,
         make=lambda _settings, _metrics: Bridge(name, "1"),
-        far_side=lambda _opened: FarSide(is_there=True, says="Here."),
+        far_side=lambda _opened: FarSide(is_up=True, detail="Here."),
         first_step=(lambda _settings: step) if step else None,
         form=tuple(FormField(variable, variable, is_required=True) for variable in required),
     )

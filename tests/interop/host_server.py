@@ -20,7 +20,7 @@ INTEROP = Manifest(
     description="The interop bridge.",
     settings=Settings,
     make=lambda _settings, _metrics: bridge,
-    far_side=lambda _: FarSide(is_there=True, says="There."),
+    far_side=lambda _: FarSide(is_up=True, detail="There."),
 )
 
 

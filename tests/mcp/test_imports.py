@@ -5,7 +5,6 @@ msgspec brings along, is found out in a clean process and taken off.
 """
 
 import json
-import os
 import subprocess
 import sys
 from functools import cache
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.children import unmeasured
 from tests.support.waiting import PATIENCE
 
 PROBE = Path(__file__).parents[1] / "support" / "import_probe.py"
@@ -88,11 +88,6 @@ FORBIDDEN = [
 ]
 
 
-def environment() -> dict[str, str]:
-    """Give the environment without what would measure the child and so load modules into it."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("COV")}
-
-
 @cache
 def foundation() -> frozenset[str]:
     program = FOUNDATION + "print(*sys.modules)"
@@ -100,7 +95,7 @@ def foundation() -> frozenset[str]:
         [sys.executable, "-P", "-c", program],
         capture_output=True,
         text=True,
-        env=environment(),
+        env=unmeasured(),
         timeout=PATIENCE,
         check=True,
     )
@@ -115,7 +110,7 @@ def probed(*command: str) -> frozenset[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=environment(),
+        env=unmeasured(),
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None

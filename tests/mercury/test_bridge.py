@@ -48,7 +48,7 @@ async def test_what_was_used_of_each_model_is_counted(api: Simulator, tmp_path: 
     assert used["bridgehead_mercury_errors_total"] == {(MODEL,): 0}
     assert used["bridgehead_mercury_completion_tokens_total"][(MODEL,)] >= 20
     assert used["bridgehead_mercury_cost_usd_total"][(MODEL,)] > 0
-    assert (found.is_there, found.says) == (True, f"1 key(s) for {api.url}.")
+    assert (found.is_up, found.detail) == (True, f"1 key(s) for {api.url}.")
     assert manifest.single_process == ""
 
 
@@ -60,7 +60,7 @@ async def test_an_api_that_keeps_failing_is_not_there(api: Simulator, tmp_path: 
         assert (await client.call("mercury_chat_completion", HELLO))["isError"]
         found = far_side(client.dispatcher.lifespans[made].value)
 
-    assert (found.is_there, "keeps failing" in found.says) == (False, True)
+    assert (found.is_up, "keeps failing" in found.detail) == (False, True)
 
 
 async def test_without_a_key_there_is_no_far_side(api: Simulator, tmp_path: Path) -> None:
@@ -69,8 +69,8 @@ async def test_without_a_key_there_is_no_far_side(api: Simulator, tmp_path: Path
         await client.call("mercury_usage", {})
         found = far_side(client.dispatcher.lifespans[made].value)
 
-    assert (found.is_there, "MERCURY_API_KEY" in found.says) == (False, True)
-    assert not far_side(None).is_there
+    assert (found.is_up, "MERCURY_API_KEY" in found.detail) == (False, True)
+    assert not far_side(None).is_up
 
 
 async def test_an_api_that_is_down_or_back_is_known_without_a_call(tmp_path: Path) -> None:
@@ -88,10 +88,10 @@ async def test_an_api_that_is_down_or_back_is_known_without_a_call(tmp_path: Pat
             assert not back.requests.to("/chat/completions")
             found = far_side(service)
 
-    assert (down.is_there, "cannot be reached" in down.says) == (False, True)
+    assert (down.is_up, "cannot be reached" in down.detail) == (False, True)
     assert shown["bridgehead_mercury_provider_up"] == {("mercury",): 0.0}
     assert shown["bridgehead_mercury_breaker_open"] == {("mercury",): 0.0}
-    assert found.is_there
+    assert found.is_up
 
 
 @pytest.mark.parametrize(("status", "is_there"), [(401, False), (404, True), (429, True), (500, False)])
@@ -105,7 +105,7 @@ async def test_what_a_check_is_answered_tells_whether_calls_would_be(
         api.faults.always(Fault(status=status, on="models"))
         await probe(service)
 
-    assert far_side(service).is_there is is_there
+    assert far_side(service).is_up is is_there
 
 
 async def test_a_breaker_that_opens_is_a_gauge_and_an_event(api: Simulator, tmp_path: Path) -> None:

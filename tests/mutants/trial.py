@@ -1,9 +1,11 @@
 """A pytest plugin that tries mutants: collects the tests once, then forks a process for each mutant.
 
-The forks share everything that was imported, so a mutant costs what its tests cost and no start. Quick tests
-come first, and before them those that have killed a mutant already.
+The forks share everything that was imported, so a mutant costs what its tests cost and no start. A mutant is
+tried on the tests that came by its place when the module was unchanged, and on those that start a process,
+which may come by it there. Quick tests come first, and before them those that have killed a mutant already.
 """
 
+import importlib
 import json
 import os
 import shutil
@@ -17,10 +19,41 @@ from typing import Any
 import pytest
 
 from tests.mutants.mutation import ENVIRONMENT, VARIABLE
+from tests.support import time_limit
 
 LEAST_SECONDS = 30.0
+LEAST_TEST_SECONDS = 20.0
 TIMES_SLOWER = 5
 """A mutant that takes this many times longer than the unchanged module hangs, and that is noticed."""
+STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec"}
+
+
+class Passage:
+    """Stands for the number of no mutant, and notes the mutants whose places a test comes by."""
+
+    def __init__(self) -> None:
+        self.numbers: set[int] = set()
+        self.has_started_process = False
+
+    def __eq__(self, number: object) -> bool:
+        self.numbers.add(number)  # type: ignore[arg-type]
+        return False
+
+    def __ne__(self, number: object) -> bool:
+        self.numbers.add(number)  # type: ignore[arg-type]
+        return True
+
+    __hash__ = object.__hash__
+
+    def hear(self, event: str, _: object) -> None:
+        """Hear of what the interpreter does."""
+        self.has_started_process |= event in STARTS
+
+    def take(self) -> dict[str, Any]:
+        """Return what there was since the last time."""
+        numbers, self.numbers = self.numbers, set()
+        has_started, self.has_started_process = self.has_started_process, False
+        return {"numbers": sorted(numbers), "has_started_process": has_started}
 
 
 class Trials:
@@ -33,21 +66,21 @@ class Trials:
         self._jobs: int = plan["jobs"]
         self._results = Path(plan["results"])
         self._folder = Path(plan["folder"])
-        self._durations = Path(plan["results"]).with_name("durations.json")
-        self._seconds = 10 * LEAST_SECONDS
-        self._running: dict[int, tuple[int, int, float]] = {}
-        """The number of the mutant, the end of its pipe and when it began, by process."""
+        self._observed = self._results.with_name("observed.json")
+        self._tests: dict[str, dict[str, Any]] = {}
+        """By test, how long it took on the unchanged module, and what it came by."""
+        self._running: dict[int, tuple[int, int, float, float]] = {}
+        """The number of the mutant, the end of its pipe, when it began and when it hangs, by process."""
 
     def run(self, numbers: list[int]) -> None:
         """Try these mutants, after the unchanged module."""
-        began = time.monotonic()
+        importlib.import_module(self._module)
         self._start(0)
         killer = self._wait()
         if killer is not None:
             pytest.exit(f"The tests fail on the unchanged module: {killer}", returncode=3)
-        self._seconds = max(LEAST_SECONDS, TIMES_SLOWER * (time.monotonic() - began))
-        took = json.loads(self._durations.read_text(encoding="utf-8"))
-        self._items.sort(key=lambda item: took[item.nodeid])
+        self._tests = json.loads(self._observed.read_text(encoding="utf-8"))
+        self._items.sort(key=lambda item: self._tests[item.nodeid]["seconds"])
         for number in numbers:
             if len(self._running) == self._jobs:
                 self._wait()
@@ -62,19 +95,33 @@ class Trials:
             os.close(reading)
             self._try(number, writing)
         os.close(writing)
-        self._running[pid] = number, reading, time.monotonic()
+        began = time.monotonic()
+        self._running[pid] = number, reading, began, began + self._seconds(number)
+
+    def _chosen(self, number: int) -> list[pytest.Item]:
+        """Return the tests that could notice a mutant; all of them for none."""
+        if not number:
+            return self._items
+        found = [(item, self._tests[item.nodeid]) for item in self._items]
+        return [item for item, test in found if number in test["numbers"] or test["has_started_process"]]
+
+    def _seconds(self, number: int) -> float:
+        if not number:
+            return 10 * LEAST_SECONDS
+        usual: float = sum(self._tests[item.nodeid]["seconds"] for item in self._chosen(number))
+        return max(LEAST_SECONDS, TIMES_SLOWER * usual)
 
     def _wait(self) -> str | None:
         """Wait for one to end, or end one that hangs; return the test that noticed it."""
         while True:
-            for pid, (number, reading, began) in list(self._running.items()):
-                hangs = time.monotonic() - began > self._seconds
+            for pid, (number, reading, _, end) in list(self._running.items()):
+                hangs = time.monotonic() > end
                 if hangs or os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
                     return self._finish(pid, number, reading, hangs=hangs)
             time.sleep(0.01)
 
     def _finish(self, pid: int, number: int, reading: int, *, hangs: bool) -> str | None:
-        del self._running[pid]
+        *_, began, _ = self._running.pop(pid)
         with suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)  # with whatever the tests have started
         _, status = os.waitpid(pid, 0)
@@ -86,7 +133,8 @@ class Trials:
             killer = "it hangs" if hangs else f"its process ends with {status}"
         self._move_up(killer)
         with self._results.open("a", encoding="utf-8") as results:
-            results.write(json.dumps({"number": number, "killer": killer}) + "\n")
+            seconds = round(time.monotonic() - began, 1)
+            results.write(json.dumps({"number": number, "killer": killer, "seconds": seconds}) + "\n")
         return killer
 
     def _move_up(self, killer: str | None) -> None:
@@ -105,30 +153,37 @@ class Trials:
         quiet = os.open(os.devnull, os.O_RDWR)
         for descriptor in range(3):
             os.dup2(quiet, descriptor)
-        self._switch_on(number)
         try:
-            killer = self._first_failure()
+            killer = self._first_failure(number, self._switch_on(number))
         except BaseException as error:  # noqa: BLE001 - whatever it is, the mutant was noticed
             killer = repr(error)
         os.write(writing, killer.encode()[:4000])
         os._exit(0)
 
-    def _switch_on(self, number: int) -> None:
+    def _switch_on(self, number: int) -> Passage:
         os.environ[ENVIRONMENT] = str(number)
-        if self._module in sys.modules:
-            setattr(sys.modules[self._module], VARIABLE, number)
+        passage = Passage()
+        setattr(sys.modules[self._module], VARIABLE, number or passage)
+        if not number:
+            sys.addaudithook(passage.hear)
         self._temporary(number).mkdir(parents=True)
         self._session.config._tmp_path_factory._basetemp = self._temporary(number)  # type: ignore[attr-defined]  # noqa: SLF001
+        return passage
 
-    def _first_failure(self) -> str:
-        took = {}
-        for item, following in zip(self._items, [*self._items[1:], None], strict=True):
+    def _first_failure(self, number: int, passage: Passage) -> str:
+        observed = {}
+        items = self._chosen(number)
+        for item, following in zip(items, [*items[1:], None], strict=False):
             began = time.monotonic()
+            if number:
+                usual = self._tests[item.nodeid]["seconds"]
+                time_limit.LIMIT = max(LEAST_TEST_SECONDS, TIMES_SLOWER * usual)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            took[item.nodeid] = time.monotonic() - began
+            observed[item.nodeid] = {"seconds": time.monotonic() - began, **passage.take()}
             if self._session.testsfailed:
                 return item.nodeid
-        self._durations.write_text(json.dumps(took), encoding="utf-8")
+        if not number:
+            self._observed.write_text(json.dumps(observed), encoding="utf-8")
         return ""
 
 

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -14,23 +13,12 @@ from pathlib import Path
 import pytest
 
 from bridgehead.runtime import durable
-from tests.support.posix import KILL, fcntl
+from tests.support.children import unmeasured
+from tests.support.posix import fcntl
 from tests.support.waiting import PATIENCE
 
 OLD = b"the old content"
 AN_HOUR = 3600.0
-KILLING_SECONDS = 3.0
-
-WRITER = """
-import itertools, sys
-from pathlib import Path
-from bridgehead.runtime import durable
-path = Path(sys.argv[1])
-for n in itertools.count(int(sys.argv[2])):
-    durable.replace(path, b"%08d" % n * (1 + n % 5 * 4000))
-    sys.stdout.write(f"{n}\\n")
-    sys.stdout.flush()
-"""
 
 LIMITED = """
 import resource, signal, sys
@@ -59,11 +47,6 @@ try:
 except PermissionError:
     durable.replace(Path("file"), b"new")
 """
-
-
-def unmeasured() -> dict[str, str]:
-    """Give the environment without what would measure a child that is killed or may write nothing."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("COV")}
 
 
 def run(program: str, *arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -306,49 +289,6 @@ def test_writers_in_many_threads_never_meet(tmp_path: Path) -> None:
     shared = content(tmp_path).pop("shared")
     assert shared in {b"%d" % number * 10_000 for number in range(8)}
     assert content(tmp_path) == {"shared": shared} | {f"own-{n}": b"%d" % n for n in range(8)}
-
-
-def number_in(path: Path) -> int:
-    """Give the number of the content, which has to be one that was written, and whole."""
-    found = path.read_bytes()
-    number = int(found[:8])
-    assert found == b"%08d" % number * (1 + number % 5 * 4000)
-    return number
-
-
-def kill_one(path: Path, alive: float) -> None:
-    """Let a writer go on from what is there, kill it, and see that no acknowledged content was lost."""
-    start = number_in(path) + 1
-    with subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(path), str(start)], stdout=subprocess.PIPE, env=unmeasured()
-    ) as writer:
-        assert writer.stdout is not None
-        first = writer.stdout.readline()
-        until = time.monotonic() + alive
-        last = start
-        while time.monotonic() < until:
-            seen = number_in(path)
-            assert seen >= last
-            last = seen
-        writer.send_signal(KILL)
-        acknowledged = int((first + writer.stdout.read()).splitlines()[-1])
-    assert number_in(path) in {acknowledged, acknowledged + 1}
-
-
-def test_a_kill_at_any_moment_leaves_the_old_or_the_new_content(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    durable.replace(path, b"%08d" % 0)
-    moments = random.Random(7)  # noqa: S311 - moments to kill at, not secrets
-    until = time.monotonic() + KILLING_SECONDS
-
-    kills = 0
-    while time.monotonic() < until:
-        kill_one(path, moments.random() * 0.05)
-        kills += 1
-
-    assert kills > 2
-    durable.sweep(tmp_path, time.time() + AN_HOUR)
-    assert [found.name for found in tmp_path.iterdir()] == ["file"]
 
 
 @pytest.fixture

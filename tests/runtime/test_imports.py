@@ -1,9 +1,9 @@
 """What a bridge's start loads of the runtime costs nothing that the engine has not loaded before."""
 
-import os
 import subprocess
 import sys
 
+from tests.support.children import unmeasured
 from tests.support.waiting import PATIENCE
 
 STARTING = ("durable", "directories", "errors", "logs", "metrics", "settings", "timing")
@@ -22,13 +22,11 @@ print(*sorted(set(sys.modules) - before))
 
 
 def test_the_modules_of_a_start_load_nothing_dear() -> None:
-    unmeasured = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
-
     done = subprocess.run(
         [sys.executable, "-P", "-c", PROGRAM, *STARTING],
         capture_output=True,
         text=True,
-        env=unmeasured,
+        env=unmeasured(),
         timeout=PATIENCE,
         check=True,
     )

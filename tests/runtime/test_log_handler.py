@@ -30,9 +30,10 @@ def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
     logs.configure("info", "json", stream)
     yield end
     root.handlers[:], root.level, root.propagate = before
+    rest = Reading(end)  # what nobody read; closing an end that is being read would wait on Windows
+    stream.close()
+    rest.join()
     os.close(end)
-    with suppress(OSError):  # what nobody read
-        stream.close()
 
 
 class Reading:
@@ -41,7 +42,11 @@ class Reading:
     def __init__(self, reader: int) -> None:
         self._reader = reader
         self.data = b""
-        threading.Thread(target=self._run, daemon=True).start()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def join(self) -> None:
+        self._thread.join(PATIENCE)
 
     def _run(self) -> None:
         with suppress(OSError):  # the test is over

@@ -29,7 +29,7 @@ def manifests(_names: Collection[str] = ()) -> Mapping[str, Manifest]:
             description="What the suite asks for.",
             settings=NoSettings,
             make=lambda _settings, _metrics: bridge,
-            far_side=lambda _state: FarSide(is_there=True, says="There is none."),
+            far_side=lambda _state: FarSide(is_up=True, detail="There is none."),
         )
     }
 

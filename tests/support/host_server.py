@@ -12,7 +12,7 @@ import msgspec
 
 from bridgehead.host.app import HostApplication
 from bridgehead.host.auth.tokens import TokenFile, create_token
-from bridgehead.host.factory import make_application
+from bridgehead.host.factory import ApplicationFactory
 from bridgehead.host.settings import HostSettings
 from bridgehead.mcp.http.server import Server
 from bridgehead.runtime import logs
@@ -162,7 +162,10 @@ async def hosting(
     settings = HostSettings(full)
     log = io.StringIO()
     logs.configure("debug", "json", log)
-    app = make_application(settings, stand_ins.manifests(), full, clock or Clock(), state_keys=(b"k" * 32,))
+    factory = ApplicationFactory(
+        settings, stand_ins.manifests(), full, clock or Clock(), state_keys=(b"k" * 32,)
+    )
+    app = factory.make()
     server = Server(
         app,
         most_connections=settings.connections,

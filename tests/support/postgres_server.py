@@ -64,6 +64,12 @@ def _other_user() -> dict[str, Any]:
     raise RuntimeError("PostgreSQL cannot run as root, and there is no other user")
 
 
+async def select_one(connection: Any) -> int:
+    """Make a round trip: what a test runs where any statement does."""
+    found: int = await connection.fetchval("select 1")
+    return found
+
+
 class PostgresServer:
     """One server with a folder of its own."""
 

@@ -1,12 +1,15 @@
 """TCP peers that a test writes itself: a server around a function, a relay of bytes, a certificate."""
 
 import asyncio
+import socket
 import ssl
-import subprocess
+import struct
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from tests.support.certificates import certificate
 from tests.support.waiting import PATIENCE
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -69,10 +72,14 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 
 def certified(folder: Path) -> tuple[ssl.SSLContext, Path]:
     """Give TLS for a server called localhost, with a certificate of its own, and where that is."""
-    certificate, key = folder / "certificate.pem", folder / "key.pem"
-    kind = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
-    files = f"-addext subjectAltName=DNS:localhost -keyout {key} -out {certificate}"
-    subprocess.run(["openssl", *kind.split(), *files.split()], check=True, capture_output=True)
+    chain, key = certificate(folder)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate, key)
-    return context, certificate
+    context.load_cert_chain(chain, key)
+    return context, chain
+
+
+def close_with_reset(writer: asyncio.StreamWriter) -> None:
+    """Close a connection at once, so that the other side sees it broken."""
+    at_once = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # linger for no time
+    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
+    writer.transport.abort()

@@ -46,7 +46,6 @@ class Rig:
             "WINEDEBUG": "-all",
             "WINEDLLOVERRIDES": "mscoree,mshtml=",  # no questions about Mono and Gecko
             "PYTHONDONTWRITEBYTECODE": "1",  # the tree is Linux's too
-            "PYTHONUTF8": "1",  # tests read what children write as UTF-8
         }
         return {**os.environ, **own, **settings}
 

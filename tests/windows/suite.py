@@ -94,7 +94,7 @@ class Suite:
         without = self._folder / f"{number}.done"
         without.write_text("\n".join(done), encoding="utf-8")
         command = self._rig.command(
-            *("-X", "utf8", "-m", "pytest", "-n", "0", "-q", "-p", "no:cacheprovider"),
+            *("-m", "pytest", "-n", "0", "-q", "-p", "no:cacheprovider"),
             *(
                 "-p",
                 "tests.windows.outcomes",

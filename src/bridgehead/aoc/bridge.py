@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bridgehead.mcp import Bridge
 from bridgehead.mcp.lazy_imports import asyncio
-from bridgehead.runtime.manifest import Commands, FarSide, FormField, Manifest, Trial
+from bridgehead.runtime.manifest import FarSide, FormField, Manifest
 from bridgehead.runtime.timing import Clock
 
 from .errors import CONTRACT_REVISION, AocDialect
@@ -22,12 +22,7 @@ from .settings import TOOLSETS, AocSettings
 from .tools import attempts, leaderboard, leaderboard_app, prompts, puzzles, records
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from rich.console import Console
-
-    from bridgehead.runtime.findings import Finding, Report
+    from bridgehead.runtime.findings import Report
     from bridgehead.runtime.metrics import Metrics
     from bridgehead.runtime.stores import migrations, postgres
 
@@ -79,11 +74,8 @@ def make_bridge(
         logging=False,
     )
     puzzles.declare(bridge, settings.year)
-    records.declare(bridge)
-    leaderboard_app.declare(bridge)
-    leaderboard.declare(bridge)
-    attempts.declare(bridge)
-    prompts.declare(bridge)
+    for noun in (records, leaderboard_app, leaderboard, attempts, prompts):
+        noun.declare(bridge)
     TOOLSETS.restrict(bridge, settings.toolsets)
     return bridge
 
@@ -116,17 +108,17 @@ def _make(settings: AocSettings, _metrics: Metrics | None) -> Bridge[Event]:
 def far_side(event: Event | None) -> FarSide:
     """Tell whether there are puzzles to read, or records."""
     if event is None:
-        return FarSide(is_there=False, says="The files have not been looked at yet.")
+        return FarSide(is_up=False, detail="The files have not been looked at yet.")
     places = event.folders
-    if event.database is not None and not event.database.is_there:
-        return FarSide(is_there=False, says=event.database.says)
+    if event.database is not None and not event.database.is_up:
+        return FarSide(is_up=False, detail=event.database.detail)
     if not any(os.path.isdir(folder) for folder in (places.instructions, places.speeds)):
-        return FarSide(is_there=False, says=f"There is neither {places.instructions} nor {places.speeds}.")
+        return FarSide(is_up=False, detail=f"There is neither {places.instructions} nor {places.speeds}.")
     count = len(event.days())
-    says = f"{count} day{'' if count == 1 else 's'} in {places.instructions}."
+    detail = f"{count} day{'' if count == 1 else 's'} in {places.instructions}."
     if event.database is not None:
-        says += f" {event.database.says}"
-    return FarSide(is_there=True, says=says)
+        detail += f" {event.database.detail}"
+    return FarSide(is_up=True, detail=detail)
 
 
 def first_step(settings: AocSettings) -> str:
@@ -143,30 +135,6 @@ async def _report(event: Event) -> Report:
     return await report(event)
 
 
-async def _doctor(environment: Mapping[str, str]) -> list[Finding]:
-    from .doctor import examine
-
-    return await examine(environment)
-
-
-def _demo(console: Console) -> bool:
-    from .demo import show_demo
-
-    return show_demo(console)
-
-
-def _trial(folder: Path) -> AbstractContextManager[Trial]:
-    from .demo import trial
-
-    return trial(folder)
-
-
-def _commands() -> Commands:
-    from . import commands
-
-    return commands
-
-
 def _read_schema() -> migrations.Schema:
     from .database import read_schema
 
@@ -174,6 +142,7 @@ def _read_schema() -> migrations.Schema:
 
 
 manifest = Manifest(
+    package=__package__,
     name="aoc",
     title="Advent of Code",
     summary="Advent of Code puzzles and solve-speed records",
@@ -182,10 +151,6 @@ manifest = Manifest(
     make=_make,
     far_side=far_side,
     report=_report,
-    doctor=_doctor,
-    demo=_demo,
-    trial=_trial,
-    commands=_commands,
     first_step=first_step,
     schema=_read_schema,
     form=(

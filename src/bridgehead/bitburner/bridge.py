@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bridgehead import __version__
 from bridgehead.mcp import Bridge
-from bridgehead.runtime.manifest import Commands, FarSide, FormField, Manifest, Trial
+from bridgehead.runtime.manifest import FarSide, FormField, Manifest
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.timing import Clock, SystemClock
 
@@ -34,15 +34,7 @@ from .tools import (
 from .tools.declaring import CallObserver, ToolDeclarer
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from rich.console import Console
-
-    from bridgehead.runtime.findings import Finding, Report
-
-GAME_WAIT_SECONDS = 2.0
-"""How long `bridgehead doctor` waits for a game; `bridgehead bitburner doctor --wait` waits longer."""
+    from bridgehead.runtime.findings import Report
 
 INSTRUCTIONS = """\
 Files of a running game of Bitburner: list, read, search, write, edit, delete, restore, and RAM costs. \
@@ -101,10 +93,10 @@ def _make(settings: BitburnerSettings, metrics: Metrics | None) -> Bridge[Sessio
 def far_side(session: Session | None) -> FarSide:
     """Tell whether a game is connected."""
     if session is None:
-        return FarSide(is_there=False, says="The port is not open yet.")
+        return FarSide(is_up=False, detail="The port is not open yet.")
     if session.board.link is None:
-        return FarSide(is_there=False, says=str(session.board.make_not_connected()))
-    return FarSide(is_there=True, says=f"A game is connected, from {session.board.game}.")
+        return FarSide(is_up=False, detail=str(session.board.make_not_connected()))
+    return FarSide(is_up=True, detail=f"A game is connected, from {session.board.game}.")
 
 
 def first_step(settings: BitburnerSettings) -> str:
@@ -120,31 +112,8 @@ async def _report(session: Session) -> Report:
     return await report(session)
 
 
-async def _doctor(environment: Mapping[str, str]) -> list[Finding]:
-    from .doctor import examine
-
-    return await examine(environment, GAME_WAIT_SECONDS)
-
-
-def _demo(console: Console) -> bool:
-    from .demo import show_demo
-
-    return show_demo(console)
-
-
-def _trial(folder: Path) -> AbstractContextManager[Trial]:
-    from .demo import trial
-
-    return trial(folder)
-
-
-def _commands() -> Commands:
-    from . import commands
-
-    return commands
-
-
 manifest = Manifest(
+    package=__package__,
     name="bitburner",
     title="Bitburner",
     summary="files of a running game of Bitburner",
@@ -153,10 +122,6 @@ manifest = Manifest(
     make=_make,
     far_side=far_side,
     report=_report,
-    doctor=_doctor,
-    demo=_demo,
-    trial=_trial,
-    commands=_commands,
     first_step=first_step,
     form=(
         FormField("BITBURNER_LISTEN", "Where the game dials in"),

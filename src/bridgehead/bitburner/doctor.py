@@ -22,10 +22,12 @@ from .tools import saves
 if TYPE_CHECKING:
     from pathlib import Path
 
+WAIT_SECONDS = 2.0
+"""How long `bridgehead doctor` waits for a game; `bridgehead bitburner doctor --wait` waits longer."""
 _OTHERS = 0o077
 
 
-async def examine(environment: Mapping[str, str], wait: float) -> list[Finding]:
+async def examine(environment: Mapping[str, str], wait: float = WAIT_SECONDS) -> list[Finding]:
     """Look at everything, waiting so many seconds for a game to dial in."""
     settings = BitburnerSettings({"MCP_LOG_LEVEL": "error", **environment})
     found = [settings_finding(BitburnerSettings(environment), environment), *_check_folders(settings)]

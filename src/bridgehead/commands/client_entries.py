@@ -101,7 +101,7 @@ async def _start(entry: Mapping[str, Any], environment: Mapping[str, str]) -> st
     except TimeoutError:
         raise _NotAnswering(f"no answer within {START_SECONDS:.0f} s") from None
     finally:
-        await _end(process)
+        await end_server(process, END_SECONDS)
 
 
 async def _ask(process: asyncio.subprocess.Process) -> str:
@@ -116,15 +116,22 @@ async def _ask(process: asyncio.subprocess.Process) -> str:
         server = msgspec.json.decode(line)["result"]["serverInfo"]
         return f"{server['name']} {server['version']}"
     except (msgspec.DecodeError, LookupError, TypeError):
-        raise _NotAnswering("what it answered is not MCP") from None
+        raise _NotAnswering("its answer is not MCP") from None
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """End a server as a client does, by closing its input, and by force where that is not enough."""
+async def end_server(
+    process: asyncio.subprocess.Process, seconds: float, reading: asyncio.Task[None] | None = None
+) -> None:
+    """End a server as a client does, by closing its input, and by force where that is not enough.
+
+    `reading` is what still hands on its answers; the server has until then to give them.
+    """
     if process.stdin is not None:
         process.stdin.close()
     try:
-        async with asyncio.timeout(END_SECONDS):
+        async with asyncio.timeout(seconds):
+            if reading is not None:
+                await reading
             await process.wait()
     except TimeoutError:
         process.kill()

@@ -98,7 +98,7 @@ def _load_parser(name: str) -> Parser | None:
         found: Parser = import_module(COMMANDS[name][0]).parser()
         return found
     try:
-        commands = plugins.load(name).commands
+        commands = plugins.load(name).load_commands()
     except BridgeError:
         return None
-    return commands().parser() if commands is not None else None
+    return commands.parser() if commands is not None else None

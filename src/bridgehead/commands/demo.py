@@ -39,16 +39,17 @@ def main(arguments: list[str], _environment: Mapping[str, str]) -> int:
     began = time.monotonic()
     well = [_show(manifest, console) for manifest in chosen]
     took = f"{time.monotonic() - began:.0f} s"
-    console.rule(f"[bold]That was it, in {took}" if all(well) else "[bold red]Something did not go as told")
+    console.rule(f"[bold]Done in {took}" if all(well) else "[bold red]Something did not go as expected")
     return int(not all(well))
 
 
 def _show(manifest: Manifest, console: Console) -> bool:
-    if manifest.demo is None:
-        console.print(f"{manifest.title} has no demo.")
-        return True
     try:
-        return manifest.demo(console)
+        show_demo = manifest.load_demo()
+        if show_demo is None:
+            console.print(f"{manifest.title} has no demo.")
+            return True
+        return show_demo(console)
     except Exception as failure:  # noqa: BLE001 - whatever it is, a newcomer reads a sentence and the next demo
         reason = str(failure) or type(failure).__name__
         console.print(f"\n[bold red]The demo of {manifest.name} stopped:[/] {escape(reason)}")

@@ -20,19 +20,19 @@ from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.env_file import narrow
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding, exit_code, settings_finding, table
-from bridgehead.runtime.manifest import Manifest
+from bridgehead.runtime.manifest import BrokenPart, Manifest
 from bridgehead.runtime.tool_filter import ToolFilterSettings
 
 from . import client_entries, deployed_server
 
 _ABOUT = """\
-Looks at everything and says what to do about each problem. The exit status is 0 where nothing is wrong.
+Checks everything and says how to fix each problem. The exit status is 0 if nothing is wrong.
 
   bridgehead doctor                          this machine: bridges, host, and what each client starts
   bridgehead doctor mercury --json
   bridgehead doctor host                     what bridgehead serve would do
   bridgehead doctor https://bridges.example.com/mcp
-                                             a server as its clients meet it; BRIDGEHEAD_TOKEN is its token
+                                             a server as clients see it, with the token in BRIDGEHEAD_TOKEN
 """
 HOST = "host"
 _LIBRARIES = ("msgspec", "httptools", "websockets")
@@ -127,7 +127,7 @@ async def _part(name: str, environment: Mapping[str, str]) -> list[Finding]:
 
             return await examine_host(environment)
         return await _examine_bridge(plugins.load(name), environment)
-    except plugins.PluginError as error:
+    except (plugins.PluginError, BrokenPart) as error:
         return [Finding("plugin", "wrong", error.message, error.next_step)]
     except BridgeError as error:
         return [Finding("settings", "wrong", error.message, error.next_step)]
@@ -135,8 +135,9 @@ async def _part(name: str, environment: Mapping[str, str]) -> list[Finding]:
 
 async def _examine_bridge(manifest: Manifest, environment: Mapping[str, str]) -> list[Finding]:
     own = narrow(environment, manifest.settings.declared)
-    if manifest.doctor is not None:
-        return await manifest.doctor(own)
+    examine_bridge = manifest.load_doctor()
+    if examine_bridge is not None:
+        return await examine_bridge(own)
     return [settings_finding(manifest.settings(own), own)]
 
 
@@ -169,5 +170,5 @@ def _verdict(findings: list[Finding]) -> str:
     wrong = sum(finding.verdict == "wrong" for finding in findings)
     if wrong:
         noun = "problem" if wrong == 1 else "problems"
-        return f"\n[bold red]{wrong} {noun}.[/] Each → says what to do."
-    return "\n[bold green]Everything that is used works.[/]"
+        return f"\n[bold red]{wrong} {noun}.[/] The lines with → say how to fix them."
+    return "\n[bold green]Everything in use works.[/]"

@@ -18,7 +18,7 @@ from bridgehead.mcp.http.asgi import AsgiApplication, asgi
 from bridgehead.runtime.manifest import Manifest
 from bridgehead.runtime.timing import SystemClock
 
-from .factory import make_application
+from .factory import ApplicationFactory
 from .registry import installed
 from .replicas.replica import open_replica
 from .settings import HostSettings
@@ -36,7 +36,7 @@ def create_app(
     telemetry = open_telemetry(env)
     if telemetry is not None:
         atexit.register(telemetry.close)  # the server says when it stops, and not that nothing comes after
-    app = make_application(
+    app = ApplicationFactory(
         settings,
         manifests(settings.bridges),
         env,
@@ -44,5 +44,5 @@ def create_app(
         state_keys=settings.derive_keys("request state"),
         telemetry=telemetry,
         replica=open_replica(settings),
-    )
+    ).make()
     return asgi(app)

@@ -76,7 +76,7 @@ class HostDatabase:
         """Say how the database is, for /readyz."""
         if self._database is None:
             return {"up": False, "says": "The database has not been opened yet."}
-        return {"up": self._database.is_there, "says": self._database.says}
+        return {"up": self._database.is_up, "says": self._database.detail}
 
     # --- audit ---------------------------------------------------------------------------------------------
 

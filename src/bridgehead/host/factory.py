@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from bridgehead.mcp import Limits, Tasks, UsedStates
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .auth.oauth import OAuthIssuer
+    from .dashboard.oauth_sign_in import OAuthSignIn
     from .database import HostDatabase
     from .events.webhook import Webhook
     from .replicas.replica import Replica
@@ -127,104 +128,199 @@ def _limits_for_all(settings: HostSettings, limits: Limits) -> dict[tuple[str, .
     }
 
 
-def make_application(
-    settings: HostSettings,
-    manifests: Mapping[str, Manifest],
-    environment: Mapping[str, str],
-    clock: Clock,
-    *,
-    state_keys: tuple[bytes, ...],
-    telemetry: Telemetry | None = None,
-    workers: Workers | None = None,
-    certificate: Certificate | None = None,
-    replica: Replica | None = None,
-) -> HostApplication:
-    """Make the application of one process."""
-    logs.also(log_fields)
-    tokens = open_tokens(settings)
-    if replica is not None:
-        replica.tokens = tokens
-    database = _open_database(settings, tokens)
-    oauth = _oauth_issuer(settings, manifests, environment, clock)
-    issuers: list[Issuer] = [] if tokens is None else [FileIssuer(tokens, clock)]
-    if oauth is not None:
-        issuers.append(oauth)
-    tracer = None if telemetry is None else telemetry.tracer
-    history = History(clock)
-    registry = Registry(
-        manifests,
-        environment,
-        is_traced=tracer is not None,
-        probe_seconds=settings.probe_seconds,
-        store_audit=None if database is None else database.add_audit,
-        note_failure=history.note_failure if settings.dashboard else None,
-    )
-    guard = Guard(settings.hosts, settings.allowed_origins)
-    limits = limits_of(settings)
-    views = Views(
-        registry,
-        settings.tool_filter,
-        guard,
-        limits,
-        Tasks(limits, partial(open_task_store, settings, "host")),
-        state_keys=state_keys,
-        session_prefix=_session_prefix(workers, replica),
-        tracer=tracer,
-        used_states=_open_consent(settings, workers, replica, clock),
-        on_error=lambda *error: metrics.count_error(*error),  # noqa: PLW0108 - it is made below
-    )
-    metrics = HostMetrics(views.callers)
-    metrics.limits |= _limits_for_all(settings, limits)
-    metrics.show_tasks(views.tasks)
-    if certificate is not None:
-        metrics.show_certificate(lambda: certificate.expires)
-    access_log = AccessLog(settings.access_log, clock)
-    authenticator = Authenticator(issuers, clock, metrics.auth_failures.add)
-    paths = (*layout.PAGES, *layout.FILES) if settings.dashboard else ()
-    admission = Admission(
-        make_table(manifests, with_oauth=oauth is not None, pages=paths),
-        guard,
-        authenticator,
-        Throttle(clock.monotonic),
-        (lambda _request: "") if oauth is None else oauth.challenge_details,
-        shared=None if replica is None else replica.make_throttle(clock.monotonic),
-    )
-    return HostApplication(
-        registry,
-        views,
-        admission,
-        Pages(
-            registry, metrics, None if oauth is None else oauth.describe_resource, workers, replica, database
-        ),
-        proxies=Proxies(settings.trusted_proxies),
-        metrics=metrics,
-        access_log=access_log,
-        reloader=Reloader(
-            settings, environment, tokens=tokens, certificate=certificate, access_log=access_log
-        ),
-        clock=clock,
-        watch=TokenWatch(tokens, clock),
-        shutdown_seconds=settings.shutdown_seconds,
-        telemetry=telemetry,
-        webhook=_make_webhook(settings, environment, clock, metrics),
-        replica=replica,
-        database=database,
-        dashboard=None
-        if not settings.dashboard
-        else Dashboard(
-            registry,
-            views,
-            SignIn(authenticator, tokens, _derive(state_keys, b"dashboard"), clock, settings.public_url),
-            Camera(registry, metrics, views, history, clock, 0 if workers is None else workers.index),
-            history,
-            clock,
-            count_rejection=metrics.rejections.add,
-            count_call=admission.count,
-            tokens=tokens,
-            token_store=None if tokens is None else announced_tokens(settings),
-            workers=workers,
-        ),
-    )
+class ApplicationFactory:
+    """Makes the application of one process.
+
+    Each part is made when the first other part names it, so the order in which they are made follows from
+    what needs what.
+    """
+
+    def __init__(
+        self,
+        settings: HostSettings,
+        manifests: Mapping[str, Manifest],
+        environment: Mapping[str, str],
+        clock: Clock,
+        *,
+        state_keys: tuple[bytes, ...],
+        telemetry: Telemetry | None = None,
+        workers: Workers | None = None,
+        certificate: Certificate | None = None,
+        replica: Replica | None = None,
+    ) -> None:
+        self._settings = settings
+        self._manifests = manifests
+        self._environment = environment
+        self._clock = clock
+        self._state_keys = state_keys
+        self._telemetry = telemetry
+        self._tracer = None if telemetry is None else telemetry.tracer
+        self._workers = workers
+        self._certificate = certificate
+        self._replica = replica
+        self._limits = limits_of(settings)
+        self._guard = Guard(settings.hosts, settings.allowed_origins)
+        self._history = History(clock)
+
+    def make(self) -> HostApplication:
+        """Put everything together. Raises BridgeError where callers need a token and there is none."""
+        logs.also(log_fields)
+        settings, tokens = self._settings, self._tokens  # a missing token is said before anything is opened
+        return HostApplication(
+            self._registry,
+            self._views,
+            self._admission,
+            self._make_pages(),
+            proxies=Proxies(settings.trusted_proxies),
+            metrics=self._metrics,
+            access_log=self._access_log,
+            reloader=self._make_reloader(),
+            clock=self._clock,
+            watch=TokenWatch(tokens, self._clock),
+            shutdown_seconds=settings.shutdown_seconds,
+            telemetry=self._telemetry,
+            webhook=_make_webhook(settings, self._environment, self._clock, self._metrics),
+            replica=self._replica,
+            database=self._database,
+            dashboard=self._make_dashboard() if settings.dashboard else None,
+        )
+
+    # --- who may come in -----------------------------------------------------------------------------------
+
+    @cached_property
+    def _tokens(self) -> Tokens | None:
+        tokens = open_tokens(self._settings)
+        if self._replica is not None:
+            self._replica.tokens = tokens
+        return tokens
+
+    @cached_property
+    def _oauth(self) -> OAuthIssuer | None:
+        return _oauth_issuer(self._settings, self._manifests, self._environment, self._clock)
+
+    @cached_property
+    def _authenticator(self) -> Authenticator:
+        issuers: list[Issuer] = [] if self._tokens is None else [FileIssuer(self._tokens, self._clock)]
+        if self._oauth is not None:
+            issuers.append(self._oauth)
+        return Authenticator(issuers, self._clock, self._metrics.auth_failures.add)
+
+    @cached_property
+    def _admission(self) -> Admission:
+        has_sign_in = self._oauth_sign_in is not None
+        paths = layout.list_paths(with_oauth=has_sign_in) if self._settings.dashboard else ()
+        oauth, replica, monotonic = self._oauth, self._replica, self._clock.monotonic
+        return Admission(
+            make_table(self._manifests, with_oauth=oauth is not None, pages=paths),
+            self._guard,
+            self._authenticator,
+            Throttle(monotonic),
+            (lambda _request: "") if oauth is None else oauth.challenge_details,
+            shared=None if replica is None else replica.make_throttle(monotonic),
+        )
+
+    # --- what is served ------------------------------------------------------------------------------------
+
+    @cached_property
+    def _database(self) -> HostDatabase | None:
+        return _open_database(self._settings, self._tokens)
+
+    @cached_property
+    def _registry(self) -> Registry:
+        return Registry(
+            self._manifests,
+            self._environment,
+            is_traced=self._tracer is not None,
+            probe_seconds=self._settings.probe_seconds,
+            store_audit=None if self._database is None else self._database.add_audit,
+            note_failure=self._history.note_failure if self._settings.dashboard else None,
+        )
+
+    @cached_property
+    def _views(self) -> Views:
+        return Views(
+            self._registry,
+            self._settings.tool_filter,
+            self._guard,
+            self._limits,
+            Tasks(self._limits, partial(open_task_store, self._settings, "host")),
+            state_keys=self._state_keys,
+            session_prefix=_session_prefix(self._workers, self._replica),
+            tracer=self._tracer,
+            used_states=self._consent,
+            on_error=self._count_error,
+        )
+
+    @cached_property
+    def _consent(self) -> ReplicatedConsent | SharedConsent | UsedStates:
+        return _open_consent(self._settings, self._workers, self._replica, self._clock)
+
+    def _count_error(self, method: str, code: int) -> None:
+        """Count an error of the views in the metrics, which are made later: they show the views' callers."""
+        self._metrics.count_error(method, code)
+
+    # --- what operators see --------------------------------------------------------------------------------
+
+    @cached_property
+    def _access_log(self) -> AccessLog:
+        return AccessLog(self._settings.access_log, self._clock)
+
+    @cached_property
+    def _metrics(self) -> HostMetrics:
+        metrics = HostMetrics(self._views.callers)
+        metrics.limits |= _limits_for_all(self._settings, self._limits)
+        metrics.show_tasks(self._views.tasks)
+        certificate = self._certificate
+        if certificate is not None:
+            metrics.show_certificate(lambda: certificate.expires)
+        return metrics
+
+    def _make_pages(self) -> Pages:
+        describe_resource = None if self._oauth is None else self._oauth.describe_resource
+        return Pages(
+            self._registry, self._metrics, describe_resource, self._workers, self._replica, self._database
+        )
+
+    def _make_reloader(self) -> Reloader:
+        return Reloader(
+            self._settings,
+            self._environment,
+            tokens=self._tokens,
+            certificate=self._certificate,
+            access_log=self._access_log,
+        )
+
+    @cached_property
+    def _page_keys(self) -> tuple[bytes, ...]:
+        return _derive(self._state_keys, b"dashboard")
+
+    @cached_property
+    def _oauth_sign_in(self) -> OAuthSignIn | None:
+        if self._oauth is None or not self._settings.oauth_client_id:
+            return None
+        from .dashboard.oauth_sign_in import make_oauth_sign_in
+
+        keys, used, verify = self._page_keys, self._consent, self._oauth.verify_id_token
+        return make_oauth_sign_in(self._settings, self._environment, self._clock, keys, used, verify)
+
+    def _make_dashboard(self) -> Dashboard:
+        public_url = self._settings.public_url
+        issuer = f"{self._settings.oauth_issuer} {self._settings.oauth_audience}" if self._oauth else ""
+        worker = 0 if self._workers is None else self._workers.index
+        return Dashboard(
+            self._registry,
+            self._views,
+            SignIn(self._authenticator, self._tokens, self._page_keys, self._clock, public_url, issuer),
+            Camera(self._registry, self._metrics, self._views, self._history, self._clock, worker),
+            self._history,
+            self._clock,
+            count_rejection=self._metrics.rejections.add,
+            count_call=self._admission.count,
+            tokens=self._tokens,
+            token_store=None if self._tokens is None else announced_tokens(self._settings),
+            workers=self._workers,
+            oauth=self._oauth_sign_in,
+        )
 
 
 def _derive(keys: tuple[bytes, ...], purpose: bytes) -> tuple[bytes, ...]:
@@ -289,7 +385,7 @@ def _oauth_issuer(
         return None
     from bridgehead.runtime.http import Proxies
 
-    from .auth.jwks import fetch
+    from .auth.discovery import fetch
     from .auth.oauth import OAuthIssuer
 
     return OAuthIssuer(

@@ -117,9 +117,9 @@ class Pages:
 
     def _describe(self, status: BridgeStatus, grant: Grant | None) -> dict[str, Any]:
         far_side = self._registry.far_side(status)
-        told: dict[str, Any] = {"serves": not status.problem, "far_side": far_side.is_there}
+        told: dict[str, Any] = {"serves": not status.problem, "far_side": far_side.is_up}
         if grant is not None and grant.may_read(status.name):
-            told["says"] = far_side.says
+            told["says"] = far_side.detail
         return told
 
     # --- metrics -------------------------------------------------------------------------------------------

@@ -74,7 +74,7 @@ def _alone_by_file(path: Path, within: float) -> Iterator[None]:
 
 
 def _not_alone() -> InstallError:
-    return InstallError("Another bridgehead install does not end.", next_step="Run this again.")
+    return InstallError("Another bridgehead install is still running.", next_step="Run this again.")
 
 
 def _locked(fcntl: ModuleType, descriptor: int) -> bool:
@@ -113,7 +113,7 @@ def _expand(place: PurePath) -> list[Path]:
 def read(path: Path) -> str | None:
     """Return the text of a file with its line endings as they are; None if it is not there."""
     try:
-        data = path.read_bytes()
+        data = durable.read(path)
     except FileNotFoundError:
         return None
     except OSError as failure:
@@ -148,7 +148,7 @@ def _write(path: Path, before: str | None, after: str | None, stamp: str) -> Pat
         backup = path.with_name(f"{path.name}.bridgehead-{stamp}.bak")
         durable.replace(backup, before.encode(), mode=mode & _PRIVATE)
     if after is None:
-        path.unlink(missing_ok=True)
+        durable.remove(path)
     else:
         durable.replace(path, after.encode(), mode=mode)
         path.chmod(mode)  # a new file has less than this where the user's mask says so
@@ -160,4 +160,5 @@ def _prune(path: Path) -> None:
     pattern = re.compile(re.escape(path.name) + r"\.bridgehead-[0-9TZ.]+\.bak")
     backups = sorted(other for other in path.parent.iterdir() if pattern.fullmatch(other.name))
     for old in backups[:-BACKUPS]:
-        old.unlink(missing_ok=True)
+        with suppress(PermissionError):  # on Windows, somebody reads it; the next change prunes it
+            old.unlink(missing_ok=True)

@@ -157,10 +157,7 @@ class Bridge(Home, Generic[State]):
         `app` is the URI of an app that shows the answers. A tool that only makes sense beside an app is
         `visible_to` hosts that show apps ("app_hosts"), or to the page alone ("app").
         """
-        if app is not None and app not in self.resources:
-            message = f"There is no app {app!r}: declare it before its tools"
-            raise ValueError(message)
-        meta = {**(meta or {}), **describe_ui(app, visible_to)} or None
+        meta = {**(meta or {}), **self._describe_app(app, visible_to)} or None
         hints = ToolHints(None, read_only, destructive, idempotent, open_world)
 
         def declare(handler: Function) -> Function:
@@ -186,6 +183,12 @@ class Bridge(Home, Generic[State]):
             return handler
 
         return declare
+
+    def _describe_app(self, app: str | None, visible_to: Visibility) -> dict[str, Any]:
+        if app is not None and app not in self.resources:
+            message = f"There is no app {app!r}: declare it before its tools"
+            raise ValueError(message)
+        return describe_ui(app, visible_to)
 
     def resource(
         self,

@@ -114,11 +114,7 @@ class Dispatcher(Server):
     # --- requests ------------------------------------------------------------------------------------------
 
     def serve(
-        self,
-        request: Request,
-        connection: Connection,
-        outlet: Outlet,
-        expected: Revision | None = None,
+        self, request: Request, connection: Connection, outlet: Outlet, expected: Revision | None = None
     ) -> bytes | Coroutine[Any, Any, bytes | None]:
         """Run a request. Returns its answer or the work towards it; raises `ProtocolError`.
 

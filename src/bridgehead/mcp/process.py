@@ -20,6 +20,8 @@ LoopFactory = Callable[[], "asyncio.AbstractEventLoop"]
 
 TURN_SECONDS = 0.1
 """How often a loop that is to end is asked whether it still turns."""
+CONSOLE_ENDS = frozenset({2, 5, 6})
+"""What Windows tells a process whose console is closed, whose user logs off, whose machine shuts down."""
 
 
 def end_signals() -> list[signal.Signals]:
@@ -94,6 +96,38 @@ def hear_end(act: Callable[[], None], within: float) -> None:
         with suppress(NotImplementedError):  # Windows
             loop.add_signal_handler(number, act)  # which wakes the loop, even if it is just about to wait
         signal.signal(number, note)
+    if sys.platform == "win32":
+        _hear_console(note, within)
+
+
+def handle_console_event(event: int, act: Callable[[], None], wait: Callable[[], object]) -> bool:
+    """Act on the end of a console and wait for what that brings; tell whether the event was such an end.
+
+    Windows ends the process when this returns. Ctrl-C and Ctrl-Break are left to their signals.
+    """
+    if event not in CONSOLE_ENDS:
+        return False
+    act()
+    wait()
+    return True
+
+
+_console_handlers: list[Any] = []
+"""The one that Windows calls, which must not be collected."""
+
+
+def _hear_console(act: Callable[[], None], within: float) -> None:
+    if sys.platform == "win32":
+        import ctypes
+
+        def handle(event: int) -> bool:
+            return handle_console_event(event, act, lambda: time.sleep(within + TURN_SECONDS))
+
+        set_handler = ctypes.windll.kernel32.SetConsoleCtrlHandler
+        while _console_handlers:
+            set_handler(_console_handlers.pop(), 0)
+        _console_handlers.append(ctypes.WINFUNCTYPE(ctypes.c_int, ctypes.c_uint32)(handle))
+        set_handler(_console_handlers[-1], 1)
 
 
 def _end_if_stuck(loop: asyncio.AbstractEventLoop, act: Callable[[], None], within: float) -> None:

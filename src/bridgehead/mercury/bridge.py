@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bridgehead import __version__
 from bridgehead.mcp import Bridge
-from bridgehead.runtime.manifest import Commands, FarSide, FormField, Manifest, Trial
+from bridgehead.runtime.manifest import FarSide, FormField, Manifest
 
 from .calling.audit import audit_calls
 from .calling.routes import MERCURY
@@ -20,12 +21,8 @@ from .tools import batch, chat, code, decide, diffusion, edits, models, prompts,
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
-    from contextlib import AbstractContextManager
-    from pathlib import Path
 
-    from rich.console import Console
-
-    from bridgehead.runtime.findings import Finding, Report
+    from bridgehead.runtime.findings import Report
     from bridgehead.runtime.metrics import Metrics
     from bridgehead.runtime.stores import migrations
 
@@ -83,67 +80,65 @@ _USED = {
 
 
 def _declare_metrics(metrics: Metrics, opened: list[Service]) -> None:
-    """Let whoever reads the metrics see what was used of each model, as soon as there is a service."""
-
-    def make_reader(field: str) -> Callable[[], dict[tuple[str, ...], float]]:
-        def read() -> dict[tuple[str, ...], float]:
-            return {
-                (model,): float(getattr(counts, field))
-                for service in opened
-                for model, counts in service.usage.models.items()
-            }
-
-        return read
-
+    """Let whoever reads the metrics see what was used and what is up, as soon as there is a service."""
     for field, about in _USED.items():
-        metrics.total(f"bridgehead_mercury_{field}_total", about, make_reader(field), "model")
-
-    def read_providers(is_so: Callable[[Provider], bool]) -> Callable[[], dict[tuple[str, ...], float]]:
-        return lambda: {
-            (name,): float(is_so(provider))
-            for service in opened
-            for name, provider in service.providers.items()
-        }
-
+        read = partial(_read_usage, opened, field)
+        metrics.total(f"bridgehead_mercury_{field}_total", about, read, "model")
     metrics.gauge(
         "bridgehead_mercury_provider_up",
         "Whether a provider answered when it was last checked.",
-        read_providers(lambda provider: not provider.problem),
+        partial(_read_providers, opened, lambda provider: not provider.problem),
         "provider",
     )
     metrics.gauge(
         "bridgehead_mercury_breaker_open",
         "Whether a provider has failed so often that nothing is sent to it for a while.",
-        read_providers(lambda provider: provider.breaker.is_open),
+        partial(_read_providers, opened, lambda provider: provider.breaker.is_open),
         "provider",
     )
     metrics.gauge(
         "bridgehead_mercury_budget_left_usd",
         "What is left of everybody's budget, in US dollars.",
-        lambda: {
-            (period,): spending.left
-            for service in opened
-            for period, spending in service.budget.latest.items()
-        },
+        partial(_read_budget, opened),
         "period",
     )
+
+
+def _read_usage(opened: list[Service], field: str) -> dict[tuple[str, ...], float]:
+    return {
+        (model,): float(getattr(counts, field))
+        for service in opened
+        for model, counts in service.usage.models.items()
+    }
+
+
+def _read_providers(opened: list[Service], is_so: Callable[[Provider], bool]) -> dict[tuple[str, ...], float]:
+    return {
+        (name,): float(is_so(provider)) for service in opened for name, provider in service.providers.items()
+    }
+
+
+def _read_budget(opened: list[Service]) -> dict[tuple[str, ...], float]:
+    return {
+        (period,): spending.left for service in opened for period, spending in service.budget.latest.items()
+    }
 
 
 def far_side(service: Service | None) -> FarSide:
     """Tell whether there is a key, and whether the API answered when it was last asked."""
     if service is None:
-        return FarSide(is_there=False, says="The API has not been spoken to yet.")
+        return FarSide(is_up=False, detail="The API has not been spoken to yet.")
     if not service.keys.count:
-        return FarSide(is_there=False, says="There is no API key: set MERCURY_API_KEY.")
+        return FarSide(is_up=False, detail="There is no API key: set MERCURY_API_KEY.")
     down = service.providers_down
     if MERCURY in down:
-        return FarSide(is_there=False, says="The API keeps failing and is left alone for a moment.")
+        return FarSide(is_up=False, detail="The API keeps failing and is left alone for a moment.")
     if service.mercury.problem:
-        return FarSide(is_there=False, says=service.mercury.problem)
+        return FarSide(is_up=False, detail=service.mercury.problem)
     down += [name for name, one in service.providers.items() if one.problem and name not in down]
     if down:
-        return FarSide(is_there=True, says=f"Providers that keep failing: {', '.join(down)}.")
-    return FarSide(is_there=True, says=f"{service.keys.count} key(s) for {service.settings.api_url}.")
+        return FarSide(is_up=True, detail=f"Providers that keep failing: {', '.join(down)}.")
+    return FarSide(is_up=True, detail=f"{service.keys.count} key(s) for {service.settings.api_url}.")
 
 
 async def probe(service: Service) -> None:
@@ -194,30 +189,6 @@ async def _report(service: Service) -> Report:
     return await report(service)
 
 
-async def _doctor(environment: Mapping[str, str]) -> list[Finding]:
-    from .doctor import examine
-
-    return await examine(environment)
-
-
-def _demo(console: Console) -> bool:
-    from .demo import show_demo
-
-    return show_demo(console)
-
-
-def _trial(folder: Path) -> AbstractContextManager[Trial]:
-    from .demo import trial
-
-    return trial(folder)
-
-
-def _commands() -> Commands:
-    from . import commands
-
-    return commands
-
-
 def _schema() -> migrations.Schema:
     from .database.usage import read_schema
 
@@ -225,6 +196,7 @@ def _schema() -> migrations.Schema:
 
 
 manifest = Manifest(
+    package=__package__,
     name="mercury",
     title="Mercury",
     summary="the Mercury diffusion LLM: chat, streams, code, edits",
@@ -234,10 +206,6 @@ manifest = Manifest(
     far_side=far_side,
     probe=probe,
     report=_report,
-    doctor=_doctor,
-    demo=_demo,
-    trial=_trial,
-    commands=_commands,
     schema=_schema,
     serve=serve,
     first_step=first_step,

@@ -70,6 +70,17 @@ def insist(act: Callable[[], Result]) -> Result:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
 
+def read(path: Path) -> bytes:
+    """Return what a file holds, also where it is just being replaced."""
+    is_folder = sys.platform == "win32" and path.is_dir()  # refused there too, and that stays so
+    return path.read_bytes() if is_folder else insist(path.read_bytes)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, where it is there, as soon as nobody has it open."""
+    insist(lambda: path.unlink(missing_ok=True))
+
+
 def _is_held(failure: PermissionError) -> bool:
     # Functions of the C library, such as `open`, keep Windows' own code to themselves.
     return getattr(failure, "winerror", None) in _HELD_OPEN or sys.platform == "win32"

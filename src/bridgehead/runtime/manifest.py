@@ -2,13 +2,14 @@
 
 A bridge declares it once, as `manifest` in its `bridge.py`. `serve`, `install`, `doctor`, `tools`, `call`,
 `demo`, `completion`, `token`, the documents and the release bundles read it, and name no bridge themselves.
-Importing `bridge.py` is part of a server's cold start: what only a person's command needs (doctor, demo,
-commands) is a small function that imports it when it is called.
+Importing `bridge.py` is part of a server's cold start. What only a person's command needs is therefore not
+declared: the modules `doctor`, `demo` and `commands` of the package are found by name when they are used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -16,6 +17,7 @@ from msgspec import Struct
 from bridgehead.mcp import Bridge
 
 from .env_file import narrow
+from .errors import BridgeError
 from .settings import Settings
 from .tool_filter import filter_tools
 
@@ -47,8 +49,8 @@ Try: TypeAlias = "Callable[[Path], AbstractContextManager[Trial]]"
 class FarSide(Struct, frozen=True):
     """Whether what a bridge crosses to is there right now, and a sentence about it for a person."""
 
-    is_there: bool
-    says: str
+    is_up: bool
+    detail: str
 
 
 class FormField(Struct, frozen=True):
@@ -81,6 +83,12 @@ class Commands(Protocol):
         ...
 
 
+class BrokenPart(BridgeError):
+    """A module that belongs to a bridge cannot be imported, or lacks the function it is there for."""
+
+    code = "plugin"
+
+
 class Manifest(Struct, frozen=True, kw_only=True):
     """A bridge as it declares itself."""
 
@@ -103,12 +111,8 @@ class Manifest(Struct, frozen=True, kw_only=True):
     """Takes what the lifespan holds open, and tells a person how the far side is; the host's page shows it.
 
     Asked only while somebody looks. It should be cheap and end within a second or two."""
-    doctor: Doctor | None = None
-    demo: Demo | None = None
-    """Shows the bridge at work against a simulated far side; tells whether everything went as expected."""
-    commands: Callable[[], Commands] | None = None
-    trial: Try | None = None
-    """Sets a far side up in a folder, to try an installed bridge with; the release checks do."""
+    package: str = ""
+    """`__package__`, where the bridge has a module `doctor`, `demo` or `commands`; none is required."""
     serve: Callable[[Bridge[Any], Any], int] | None = None
     """Takes the bridge and its settings and serves one client, where that is not simply over stdio."""
     first_step: Callable[[Any], str] | None = None
@@ -119,6 +123,53 @@ class Manifest(Struct, frozen=True, kw_only=True):
     single_process: str = ""
     """Why only one process can serve it; empty where several can."""
     api: int = API
+
+    def load_doctor(self) -> Doctor | None:
+        """Return `doctor.examine`: it takes the environment and returns findings."""
+        doctor: Doctor | None = self._load("doctor", "examine")
+        return doctor
+
+    def load_demo(self) -> Demo | None:
+        """Return `demo.show_demo`: it shows the bridge at work against a simulated far side.
+
+        It takes a console and tells whether everything went as expected.
+        """
+        demo: Demo | None = self._load("demo", "show_demo")
+        return demo
+
+    def load_trial(self) -> Try | None:
+        """Return `demo.trial`: it sets a far side up in a folder, to try an installed bridge with.
+
+        The release checks do. A demo can do without one.
+        """
+        trial: Try | None = getattr(self._import("demo"), "trial", None)
+        return trial
+
+    def load_commands(self) -> Commands | None:
+        """Return the module `commands`, with its functions `parser` and `main`."""
+        self._load("commands", "parser")
+        self._load("commands", "main")
+        commands: Commands | None = self._import("commands")
+        return commands
+
+    def _load(self, module: str, function: str) -> Any:
+        found = self._import(module)
+        if found is None or hasattr(found, function):
+            return getattr(found, function, None)
+        raise BrokenPart(f"{found.__name__} has no function {function!r}.", next_step="Add it.")
+
+    def _import(self, module: str) -> Any:
+        """Import a module of the package; None where the package does not have it."""
+        from importlib.util import find_spec
+
+        path = f"{self.package}.{module}"
+        if not self.package or find_spec(path) is None:
+            return None
+        try:
+            return import_module(path)
+        except Exception as failure:
+            reason = f"{type(failure).__name__}: {failure}".rstrip(".")
+            raise BrokenPart(f"{path} cannot be imported: {reason}.") from failure
 
 
 def read_settings(manifest: Manifest, environment: Mapping[str, str]) -> Settings:

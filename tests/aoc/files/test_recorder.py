@@ -3,15 +3,25 @@
 import asyncio
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from bridgehead.aoc.files.recorder import NewRun, Recorder
+import pytest
+
+from bridgehead.aoc.files import journal, recorder
+from bridgehead.aoc.files.day_file import DayFile
+from bridgehead.aoc.files.entries import Group, NewEntry
+from bridgehead.aoc.files.recorder import NewRun, Recorder, key_of
+from bridgehead.runtime.errors import InvalidArgument, StorageError
 from bridgehead.runtime.timing import SystemClock
-from tests.aoc.data import Data
+from tests.aoc.data import Data, entry
 from tests.support.checked import connect
 from tests.support.messages import call
 from tests.support.posix import KILL
 from tests.support.stdio_peer import Peer
+from tests.support.waiting import PATIENCE, until
 
 RUN = {"day": 1, "phase": 1, "llm_name": "gpt4", "speed_ms": 1250}
 
@@ -116,3 +126,257 @@ def test_reads_and_writes_of_one_connection_are_sequential(data: Data) -> None:
             peer.answer_to(f"w{number}")
             text = peer.answer_to(f"r{number}")["result"]["content"][0]["text"]
             assert len(text.splitlines()) == number + 1
+
+
+# --- in one process ----------------------------------------------------------------------------------------
+
+GPT4 = NewRun(1, 1, "gpt4", 1250)
+KEYS = [key_of("ada", str(number)) for number in range(3)]
+
+
+def open_recorder(data: Data) -> Recorder:
+    return Recorder(str(data.speeds), 10.0, SystemClock())
+
+
+def hold(monkeypatch: pytest.MonkeyPatch, method: str, instead: Callable[..., Any]) -> threading.Event:
+    """Let a method of the day file wait until it is released; returns what releases it."""
+    released = threading.Event()
+
+    def wait(file: DayFile, *given: Any) -> Any:
+        assert released.wait(PATIENCE)
+        return instead(file, *given)
+
+    monkeypatch.setattr(DayFile, method, wait)
+    return released
+
+
+async def test_a_key_makes_one_record_and_is_for_no_other(data: Data) -> None:
+    one = open_recorder(data)
+    first, again = await asyncio.gather(*(one.record(GPT4, key=KEYS[0]) for _ in range(2)))
+    later = await one.record(GPT4, key=KEYS[0])
+
+    assert first == again == later
+    assert (await one.record(GPT4)).figures.n == 2
+    for other in (GPT4._replace(time=1), GPT4._replace(llm="claude"), GPT4._replace(measure="execution")):
+        with pytest.raises(InvalidArgument, match="used for another record"):
+            await one.record(other, key=KEYS[0])
+    assert len(data.entries(1)) == 2
+
+
+def test_each_caller_has_keys_of_its_own() -> None:
+    made = {key_of(principal, key) for principal in (None, "ada", "bob") for key in ("1", "2")}
+
+    assert len(made) == 6
+    assert key_of(None, "1") == key_of("", "1")
+
+
+async def test_a_key_whose_record_failed_or_was_given_up_can_be_used_again(
+    data: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = open_recorder(data)
+    data.put_speeds(1, b"corrupt")
+    with pytest.raises(StorageError, match="corrupt"):
+        await one.record(GPT4, key=KEYS[0])
+    data.speeds_file(1).unlink()
+    assert (await one.record(GPT4, key=KEYS[0])).figures.n == 1
+
+    append = DayFile.append
+    released = hold(monkeypatch, "append", append)
+    given_up = asyncio.create_task(one.record(GPT4, key=KEYS[1]))
+    await asyncio.sleep(0)
+    given_up.cancel()
+    released.set()
+    with pytest.raises(asyncio.CancelledError):
+        await given_up
+    assert (await one.record(GPT4, key=KEYS[1])).entry.time == 1250
+
+
+async def test_of_many_keys_the_oldest_is_forgotten(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder, "MAX_KEYS", 2)
+    one = open_recorder(data)
+    for key in KEYS:
+        await one.record(GPT4, key=key)
+    for key in KEYS[1:]:
+        await one.record(GPT4, key=key)
+    assert len(data.entries(1)) == 3
+
+    assert (await one.record(GPT4, key=KEYS[0])).figures.n == 4
+
+
+async def test_whoever_recorded_can_wait_for_it_and_nobody_else_does(
+    data: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = hold(monkeypatch, "append", DayFile.append)
+    one = open_recorder(data)
+    recording = [asyncio.create_task(one.record(GPT4, by=7)) for _ in range(2)]
+    await asyncio.sleep(0)
+    await one.settled(8)
+    waiting = asyncio.create_task(one.settled(7))
+    await asyncio.sleep(0.01)
+    assert not waiting.done()
+    released.set()
+    await waiting
+
+    assert len(data.entries(1)) == 2
+    await asyncio.gather(*recording, one.record(GPT4, by=9))
+    assert one._unanswered._answers == {}  # noqa: SLF001 - clients come and go, and leave nothing
+
+
+async def test_a_record_that_is_given_up_before_it_is_written_is_not(data: Data) -> None:
+    one = open_recorder(data)
+    recording = asyncio.create_task(one.record(GPT4))
+    await asyncio.sleep(0)
+    recording.cancel()
+    await asyncio.gather(recording, return_exceptions=True)
+    await one.close()
+
+    assert not data.speeds_file(1).exists()
+
+
+async def test_one_who_is_gone_takes_no_answer_from_the_others(
+    data: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_file: DayFile, _entries: list[NewEntry]) -> None:
+        raise StorageError("It is full.")
+
+    one = open_recorder(data)
+    for act in (DayFile.append, fail):
+        with monkeypatch.context() as patched:
+            released = hold(patched, "append", act)
+            gone, stays = (asyncio.create_task(one.record(GPT4)) for _ in range(2))
+            await until(lambda: one._days and one._days[1].task and not one._days[1]._waiting)  # noqa: SLF001
+            gone.cancel()
+            await asyncio.sleep(0)
+            released.set()
+            if act is fail:
+                with pytest.raises(StorageError, match="full"):
+                    await stays
+            else:
+                assert (await stays).figures.n == 2
+
+
+async def test_closing_waits_for_what_is_being_written(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    released = hold(monkeypatch, "append", DayFile.append)
+    one = open_recorder(data)
+    recording = asyncio.create_task(one.record(GPT4))
+    await asyncio.sleep(0)
+    closing = asyncio.create_task(one.close())
+    await asyncio.sleep(0.01)
+    assert not closing.done()
+    released.set()
+    await closing
+
+    assert len(data.entries(1)) == 1
+    await recording
+
+
+# --- the journal of a day ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def journaled(data: Data, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The journal of a day that has one whatever its size, and is folded soon."""
+    monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", 50)
+    monkeypatch.setattr(recorder, "IDLE_SECONDS", 0.05)
+    data.put_speeds(1, [entry("gpt4", 1)])
+    return data.speeds / ".day01.journal"
+
+
+async def test_a_journal_is_folded_soon_and_records_go_on_after_it(data: Data, journaled: Path) -> None:
+    one = open_recorder(data)
+    for count in (2, 3):
+        assert (await one.record(GPT4)).figures.n == count
+        await until(lambda: not journaled.exists())
+        await until(lambda count=count: len(data.entries(1)) == count)  # type: ignore[misc]
+
+
+async def test_what_another_process_left_is_folded_too(data: Data, journaled: Path) -> None:
+    await open_recorder(data).record(GPT4)
+    assert journaled.exists()
+    open_recorder(data).fold_leftovers()
+
+    await until(lambda: not journaled.exists())
+
+
+async def test_closing_folds_at_once_and_leaves_no_timer(
+    data: Data, journaled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder, "IDLE_SECONDS", 600.0)
+    one = open_recorder(data)
+    await one.record(GPT4)
+    await one.close()
+
+    assert not journaled.exists()
+    assert one._days[1]._folding is None  # noqa: SLF001
+
+
+async def test_a_journal_that_another_process_writes_to_is_tried_again(
+    data: Data, journaled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[float] = []
+    fold = DayFile.fold
+
+    def busy_at_first(file: DayFile, idle_seconds: float) -> bool:
+        seen.append(idle_seconds)
+        return len(seen) > 2 and fold(file, 0.0)
+
+    monkeypatch.setattr(DayFile, "fold", busy_at_first)
+    await open_recorder(data).record(GPT4)
+    await until(lambda: not journaled.exists())
+
+    assert len(seen) == 3
+    assert max(seen) < recorder.IDLE_SECONDS  # else it would never be idle long enough when it is looked at
+
+
+@pytest.mark.parametrize("failure", [StorageError("It is full."), RuntimeError("That is a bug.")])
+async def test_a_journal_that_cannot_be_folded_is_not_tried_again_until_the_next_record(
+    data: Data, journaled: Path, monkeypatch: pytest.MonkeyPatch, failure: Exception
+) -> None:
+    tries: list[float] = []
+
+    def fail(_file: DayFile, idle_seconds: float) -> bool:
+        tries.append(idle_seconds)
+        raise failure
+
+    monkeypatch.setattr(DayFile, "fold", fail)
+    one = open_recorder(data)
+    await one.record(GPT4)
+    await until(lambda: tries and one._days[1].task is None)  # noqa: SLF001
+    assert one._days[1]._folding is None  # noqa: SLF001
+
+    await one.record(GPT4)
+    await until(lambda: len(tries) == 2)
+    assert journaled.exists()
+
+
+async def test_a_record_that_comes_while_a_journal_is_folded_has_its_turn_after_it(
+    data: Data, journaled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = hold(monkeypatch, "fold", DayFile.fold)
+    one = open_recorder(data)
+    await one.record(GPT4)
+    await until(lambda: one._days[1].task)  # noqa: SLF001 - which folds
+    recording = asyncio.create_task(one.record(GPT4))
+    await asyncio.sleep(0.01)
+    assert not recording.done()
+    released.set()
+
+    assert (await recording).figures.n == 3
+
+
+def test_records_of_a_command_are_folded_at_once(data: Data, journaled: Path) -> None:
+    told = open_recorder(data).record_now([GPT4, GPT4._replace(time=7)])
+
+    assert [one.figures.n for one in told] == [2, 3]
+    assert [e["speedMs"] for e in data.entries(1)] == [7, 1250, 1]
+    assert not journaled.exists()
+    assert open_recorder(data).record_now([GPT4])[0].figures.n == 4
+
+
+async def test_a_record_is_taken_back_and_returned(data: Data) -> None:
+    one = open_recorder(data)
+    recorded = await one.record(GPT4)
+    entry_of_it = await one.withdraw(1, Group("gpt4", 1, "solving"), recorded.entry.timestamp)
+
+    assert entry_of_it.time == 1250
+    assert "withdrawn" in data.entries(1)[0]

@@ -75,6 +75,14 @@ def test_the_leaderboard_as_csv_can_be_read_back(filled: Data) -> None:
     ]
 
 
+@pytest.mark.parametrize("command", ["leaderboard", "export"])
+def test_a_model_whose_name_is_a_formula_is_text_in_csv(data: Data, command: str) -> None:
+    data.put_speeds(1, [entry("=cmd|'/C calc'!A0", 1000)])
+    (row,) = csv.DictReader(io.StringIO(typed(data, command, "--format", "csv").stdout))
+
+    assert row["llm"] == "'=cmd|'/C calc'!A0"
+
+
 async def test_every_view_of_a_board_has_the_same_figures(filled: Data) -> None:
     table = typed(filled, "leaderboard").stdout
     as_json = json.loads(typed(filled, "leaderboard", "--format", "json").stdout)

@@ -222,6 +222,42 @@ def test_other_names_are_files_on_windows_too(tmp_path: Path, name: str) -> None
     assert Folder(tmp_path, ("home",), is_windows=True).accepts(("home", name))
 
 
+@pytest.mark.parametrize("pair", [("a.js", "A.js"), ("lib/a.js", "LIB/A.js"), ("\u00e9.js", "\u00c9.js")])
+async def test_where_case_is_ignored_names_that_differ_only_in_it_never_share_a_file(
+    tmp_path: Path, pair: tuple[str, str]
+) -> None:
+    first, second = sorted(pair)
+    game = Game(3, {"home": {first: "// first\n", second: "// second\n"}})
+    async with synced(tmp_path, game=game) as one:
+        one.use(Folder(one.root, ("home",), ignores_case=True))
+        await one.sync.run_once()
+        await one.sync.run_once()
+
+        assert one.files == {first: "// first\n"}
+        assert game.servers["home"] == {first: "// first\n", second: "// second\n"}
+        assert one.folder.left_out[second].startswith("Only its case tells it from")
+
+
+async def test_where_case_is_ignored_a_file_has_the_name_that_the_game_gives_it(tmp_path: Path) -> None:
+    async with synced(tmp_path) as one:
+        one.use(Folder(one.root, ("home",), ignores_case=True))
+        one.put("LIB/Tools.js", "// tools\n")
+        await one.sync.run_once()
+
+        assert one.play.game.servers["home"] == HOME
+
+
+@pytest.mark.parametrize("name", [".Bridgehead/state.json", ".GIT/hooks.js", "TSConfig.json"])
+async def test_where_case_is_ignored_our_own_files_are_protected_in_any_case(
+    tmp_path: Path, name: str
+) -> None:
+    async with synced(tmp_path, game=Game(3, {"home": {**HOME, name: "// planted\n"}})) as one:
+        one.use(Folder(one.root, ("home",), ignores_case=True))
+        await one.sync.run_once()
+
+        assert one.files == HOME
+
+
 async def test_an_edit_reaches_the_game_while_it_runs_and_an_agents_write_the_folder(tmp_path: Path) -> None:
     async with synced(tmp_path) as one:
         await one.sync.run_once()

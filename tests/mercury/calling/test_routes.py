@@ -121,7 +121,7 @@ async def test_a_provider_that_keeps_failing_is_left_alone_and_the_others_are_no
         found = far_side(client.dispatcher.lifespans[bridge].value)
 
     assert (len(local.requests.to(PATH)), len(api.requests.to(PATH))) == (1, 3)
-    assert (found.is_there, found.says) == (True, "Providers that keep failing: local.")
+    assert (found.is_up, found.detail) == (True, "Providers that keep failing: local.")
 
 
 async def test_a_limit_of_a_provider_sends_what_is_over_it_to_the_next(

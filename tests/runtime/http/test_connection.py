@@ -8,7 +8,7 @@ import pytest
 from bridgehead.runtime.http import ConnectionBroken
 from bridgehead.runtime.http.connection import MAX_HEAD_BYTES, STALE_SECONDS, limit_staleness
 from tests.runtime.http.peers import NOTHING, address, ask, ask_once, open_pool, repeating, saying
-from tests.support.tcp import serving
+from tests.support.tcp import close_with_reset, serving
 
 TWO = b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\none"
 
@@ -51,9 +51,7 @@ async def test_a_body_that_ends_with_the_connection_does_not_end_with_a_reset() 
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\n\r\nhalf of it")
         await asyncio.wait_for(got_head.wait(), 5)
-        sock = writer.get_extra_info("socket")
-        sock.setsockopt(1, 13, b"\x01\x00\x00\x00\x00\x00\x00\x00")  # linger for no time: close with RST
-        writer.transport.abort()
+        close_with_reset(writer)
 
     got_head = asyncio.Event()
     async with serving(serve) as port, open_pool(address(port)) as pool, pool.request("GET", "/") as response:

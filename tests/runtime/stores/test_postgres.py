@@ -3,47 +3,14 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
-from typing import Any
 
 import pytest
 
-from bridgehead.runtime.errors import BridgeError, StorageError, Unavailable
+from bridgehead.runtime.errors import StorageError, Unavailable
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.stores import postgres
 from bridgehead.runtime.stores.postgres import Database, parse_address
-from tests.support.postgres_server import PostgresServer, running
-from tests.support.waiting import PATIENCE
-
-
-@pytest.fixture
-def server() -> Iterator[PostgresServer]:
-    """A server that a test may break."""
-    with running() as found:
-        yield found
-
-
-@pytest.fixture
-async def database(server: PostgresServer) -> AsyncIterator[Database]:
-    held = await postgres.acquire(server.url)
-    yield held
-    await postgres.release(held)
-
-
-async def one(connection: Any) -> int:
-    found: int = await connection.fetchval("select 1")
-    return found
-
-
-async def comes_back(database: Database) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            try:
-                assert await database.writer.run(one) == 1
-            except BridgeError:
-                await asyncio.sleep(0.02)
-            else:
-                return
+from tests.support.postgres_server import PostgresServer, select_one
 
 
 def test_nothing_of_the_driver_is_loaded_before_a_database_is_opened() -> None:
@@ -63,14 +30,15 @@ def test_an_address_says_whether_a_bouncer_is_between() -> None:
     assert pooled.shown == "db:6432/team"
 
 
-async def test_everybody_in_a_process_shares_two_connections(server: PostgresServer) -> None:
-    first, second = await postgres.acquire(server.url), await postgres.acquire(server.url)
+async def test_everybody_in_a_process_shares_two_connections(breakable_postgres: PostgresServer) -> None:
+    url = breakable_postgres.url
+    first, second = await postgres.acquire(url), await postgres.acquire(url)
     count = "select count(*) from pg_stat_activity where application_name = 'bridgehead'"
-    await asyncio.gather(*(first.writer.run(one) for _ in range(20)), second.reader.run(one))
+    await asyncio.gather(*(first.writer.run(select_one) for _ in range(20)), second.reader.run(select_one))
 
     found = await first.reader.run(lambda connection: connection.fetchval(count))
     await postgres.release(first)
-    still = await second.writer.run(one)
+    still = await second.writer.run(select_one)
     await postgres.release(second)
 
     assert (first is second, found, still) == (True, 2, 1)
@@ -79,7 +47,7 @@ async def test_everybody_in_a_process_shares_two_connections(server: PostgresSer
 async def test_metrics_tell_what_became_of_statements(database: Database) -> None:
     metrics = Metrics()
     database.count_in(metrics)
-    await database.writer.run(one)
+    await database.writer.run(select_one)
     with pytest.raises(StorageError):
         await database.writer.run(lambda connection: connection.execute("nonsense"))
 
@@ -95,8 +63,8 @@ async def test_a_wrong_password_is_told_without_the_password() -> None:
     held.start()
     try:
         with pytest.raises(Unavailable) as failure:
-            await held.reader.run(one)
+            await held.reader.run(select_one)
     finally:
         await held.close()
 
-    assert "hunter2" not in f"{failure.value} {held.says}"
+    assert "hunter2" not in f"{failure.value} {held.detail}"

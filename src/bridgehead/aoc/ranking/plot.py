@@ -143,7 +143,8 @@ def _save(
     }
     with rc_context(settings):
         figure = Figure(facecolor=theme.paper)
-        _compose(figure, lines, title, [*said, *fonts.notes], theme, fonts, is_relative=is_relative)
+        picture = _Picture(figure, lines, [*said, *fonts.notes], theme, fonts)
+        picture.compose(title, is_relative=is_relative)
         metadata = (
             {"Date": None} if suffix == ".svg" else {"CreationDate": None} if suffix == ".pdf" else None
         )
@@ -160,57 +161,76 @@ def _not_installed() -> BridgeError:
     )
 
 
-def _compose(
-    figure: Figure,
-    lines: list[Line],
-    title: str,
-    said: list[str],
-    theme: Theme,
-    fonts: Fonts,
-    *,
-    is_relative: bool,
-) -> None:
-    """Lay the picture out in inches, from measured texts, so that nothing can stand on anything else."""
-    labels = [fonts.fit(line.row.llm, MAX_LABEL, 10) for line in lines]
-    left = MARGIN + 0.42 + max(fonts.width(label, 10) for label in labels) + GAP
-    columns = _columns([line.row for line in lines])
-    widths = {
-        heading: max(fonts.width(text, 9.5) for text in (heading, *cells))
-        for heading, cells in columns.items()
-    }
-    right = MARGIN + sum(width + GAP for width in widths.values())
-    wrapped = [part for note in said for part in fonts.wrap(note, WIDTH - 2 * MARGIN, 8.5)]
-    body = ROW * len(lines)
-    height = HEAD + body + AXIS + NOTE * len(wrapped) + 0.25
-    figure.set_size_inches(WIDTH, height)
-    bottom = height - HEAD - body
-    axes = figure.add_axes((left / WIDTH, bottom / height, (WIDTH - left - right) / WIDTH, body / height))
-    for place, line in enumerate(lines):
-        _draw_model(axes, place, line, theme)
-    room = (WIDTH - left - right) / 0.62  # how many labels of this width have room beside each other
-    _draw_axis(axes, lines, theme, int(room), is_relative=is_relative)
+class _Picture:
+    """A picture laid out in inches, from measured texts, so that nothing can stand on anything else."""
 
-    def write(x: float, y: float, text: str, **options: Any) -> None:
-        figure.text(x / WIDTH, y / height, text, **{"va": "center", "color": theme.ink, **options})
+    def __init__(
+        self, figure: Figure, lines: list[Line], said: list[str], theme: Theme, fonts: Fonts
+    ) -> None:
+        self._figure = figure
+        self._lines = lines
+        self._theme = theme
+        self._labels = [fonts.fit(line.row.llm, MAX_LABEL, 10) for line in lines]
+        self._columns = _columns([line.row for line in lines])
+        self._widths = {
+            heading: max(fonts.width(text, 9.5) for text in (heading, *cells))
+            for heading, cells in self._columns.items()
+        }
+        self._notes = [part for note in said for part in fonts.wrap(note, WIDTH - 2 * MARGIN, 8.5)]
+        self._left = MARGIN + 0.42 + max(fonts.width(label, 10) for label in self._labels) + GAP
+        self._right = MARGIN + sum(width + GAP for width in self._widths.values())
+        body = ROW * len(lines)
+        self._height = HEAD + body + AXIS + NOTE * len(self._notes) + 0.25
+        self._bottom = self._height - HEAD - body
 
-    write(MARGIN, height - 0.36, title, fontsize=14, fontweight="bold")
-    _draw_key(figure, height, theme)
-    for place, (line, label) in enumerate(zip(lines, labels, strict=True)):
-        y = height - HEAD - ROW * (place + 0.5)
-        faint = theme.faint if line.row.provisional else theme.ink
-        write(MARGIN + 0.24, y, str(line.row.rank), ha="right", color=theme.faint, fontsize=10)
-        write(MARGIN + 0.42, y, label, color=faint, fontsize=10, linespacing=1.15)
-        if line.row.provisional:
-            lower = 0.17 if "\n" not in label else 0.26
-            write(MARGIN + 0.42, y - lower, "provisional", color=theme.faint, fontsize=7.5, style="italic")
-    x = WIDTH - right
-    for heading, cells in columns.items():
-        x += GAP + widths[heading]
-        write(x, height - HEAD + 0.14, heading, ha="right", color=theme.faint, fontsize=9.5)
-        for place, cell in enumerate(cells):
-            write(x, height - HEAD - ROW * (place + 0.5), cell, ha="right", fontsize=9.5)
-    for number, part in enumerate(wrapped):
-        write(MARGIN, bottom - AXIS - NOTE * (number + 0.5), part, color=theme.faint, fontsize=8.5)
+    def compose(self, title: str, *, is_relative: bool) -> None:
+        self._figure.set_size_inches(WIDTH, self._height)
+        self._draw_runs(is_relative=is_relative)
+        self._write(MARGIN, self._height - 0.36, title, fontsize=14, fontweight="bold")
+        _draw_key(self._figure, self._height, self._theme)
+        self._write_names()
+        self._write_columns()
+        for number, part in enumerate(self._notes):
+            y = self._bottom - AXIS - NOTE * (number + 0.5)
+            self._write(MARGIN, y, part, color=self._theme.faint, fontsize=8.5)
+
+    def _write(self, x: float, y: float, text: str, **options: Any) -> None:
+        options = {"va": "center", "color": self._theme.ink, **options}
+        self._figure.text(x / WIDTH, y / self._height, text, **options)
+
+    def _row_middle(self, place: int) -> float:
+        return self._height - HEAD - ROW * (place + 0.5)
+
+    def _draw_runs(self, *, is_relative: bool) -> None:
+        width, body = WIDTH - self._left - self._right, ROW * len(self._lines)
+        corner = (self._left / WIDTH, self._bottom / self._height)
+        axes = self._figure.add_axes((*corner, width / WIDTH, body / self._height))
+        for place, line in enumerate(self._lines):
+            _draw_model(axes, place, line, self._theme)
+        room = width / 0.62  # how many labels of this width have room beside each other
+        _draw_axis(axes, self._lines, self._theme, int(room), is_relative=is_relative)
+
+    def _write_names(self) -> None:
+        """Write the rank and the name of each model, left of its runs."""
+        faint, x = self._theme.faint, MARGIN + 0.42
+        for place, (line, label) in enumerate(zip(self._lines, self._labels, strict=True)):
+            y, row = self._row_middle(place), line.row
+            colour = faint if row.provisional else self._theme.ink
+            self._write(MARGIN + 0.24, y, str(row.rank), ha="right", color=faint, fontsize=10)
+            self._write(x, y, label, color=colour, fontsize=10, linespacing=1.15)
+            if row.provisional:
+                lower = 0.17 if "\n" not in label else 0.26
+                self._write(x, y - lower, "provisional", color=faint, fontsize=7.5, style="italic")
+
+    def _write_columns(self) -> None:
+        """Write the figures, right of the runs."""
+        x = WIDTH - self._right
+        for heading, cells in self._columns.items():
+            x += GAP + self._widths[heading]
+            top = self._height - HEAD + 0.14
+            self._write(x, top, heading, ha="right", color=self._theme.faint, fontsize=9.5)
+            for place, cell in enumerate(cells):
+                self._write(x, self._row_middle(place), cell, ha="right", fontsize=9.5)
 
 
 def _columns(rows: list[Row]) -> dict[str, list[str]]:

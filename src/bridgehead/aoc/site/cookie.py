@@ -57,7 +57,7 @@ def read_cookie(path: Path) -> str:
     """Return the user's cookie, from the file or else from the keyring."""
     try:
         status = path.stat()
-        text = path.read_text(encoding="ascii", errors="replace")
+        text = durable.read(path).decode("ascii", errors="replace")
     except FileNotFoundError:
         text = _read_keyring()
     except OSError as failure:

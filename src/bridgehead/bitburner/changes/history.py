@@ -114,7 +114,7 @@ class History:
 
     def discard(self, name: str) -> None:
         """Forget a version that the game turned out to have refused."""
-        (self.folder / f"{name}{_SUFFIX}").unlink(missing_ok=True)
+        durable.remove(self.folder / f"{name}{_SUFFIX}")
 
     def _check_size(self, size: int) -> None:
         if size > self._most_bytes:
@@ -184,7 +184,7 @@ class History:
 
     def _read(self, entry: _Entry) -> Version | None:
         try:
-            version = msgspec.json.decode((self.folder / entry.name).read_bytes(), type=Version)
+            version = msgspec.json.decode(durable.read(self.folder / entry.name), type=Version)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None  # pruned by another process meanwhile, or not ours
         return msgspec.structs.replace(version, name=entry.name.removesuffix(_SUFFIX))

@@ -102,7 +102,10 @@ async def _run(settings: BitburnerSettings, folder: Folder, options: Namespace, 
 
 async def _wait_for_game(session: Session, seconds: float, console: Console) -> bool:
     if session.board.link is None:
-        with console.status("Waiting for the game to connect …"):
+        waiting = f"Waiting up to {seconds:g} s for the game to connect …"
+        if not console.is_terminal:  # which shows no status: whoever reads a log should know as well
+            console.print(waiting)
+        with console.status(waiting):
             await session.board.wait_for_game(seconds)
     if session.board.link is None:
         console.print(f"[red]{session.board.make_not_connected()}[/red]", soft_wrap=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from bridgehead.runtime import logs
+from bridgehead.runtime import durable, logs
 from bridgehead.runtime.errors import BridgeError
 
 from ..changes.changing import Delete, Write, digest
@@ -65,8 +65,8 @@ class Sync:
     async def plan(self) -> list[Action]:
         """Compare both sides and return what is to be done; nothing is changed."""
         self._base = await asyncio.to_thread(self._folder.load_base)
+        await self._read_game()  # before the folder, whose files have the names that the game gives them
         local = await asyncio.to_thread(self._folder.scan)
-        await self._read_game()
         reverted = await self._list_reverted()
         game = {place: digest(content) for place, content in self._game.items()}
         return make_plan(self._base, local, game, self._rules, reverted)
@@ -154,9 +154,9 @@ class Sync:
         found: dict[Place, str] = {}
         for server in self._folder.servers:
             for one in await self._session.remote.read_all(server):
-                if self._folder.accepts((server, one.filename)):
-                    found[server, one.filename] = one.content
-        self._game = found
+                found[server, one.filename] = one.content
+        chosen = await asyncio.to_thread(self._folder.choose, found, self._base)
+        self._game = {place: found[place] for place in chosen}
 
     async def _list_reverted(self) -> frozenset[Place]:
         """Return the files that the game has lost with an older save."""
@@ -210,7 +210,7 @@ class Sync:
             self._base[place] = digest(content)
         beside = self._folder.find_beside(place)
         if beside is not None:
-            beside.unlink(missing_ok=True)
+            durable.remove(beside)
 
     async def _push(self, place: Place, why: str) -> None:
         content = await asyncio.to_thread(self._folder.read, self._folder.path_of(place))

@@ -10,7 +10,8 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -63,12 +64,21 @@ class Folder:
     """One folder, and which server each part of it is for."""
 
     def __init__(
-        self, root: Path, servers: tuple[str, ...], *, is_windows: bool = sys.platform == "win32"
+        self,
+        root: Path,
+        servers: tuple[str, ...],
+        *,
+        is_windows: bool = sys.platform == "win32",
+        ignores_case: bool | None = None,
     ) -> None:
+        """Make one; None asks the file system whether it ignores case."""
         self.root = root
         self._is_windows = is_windows
+        self._ignores_case = ignores_case
         self.servers = servers
         self._is_split = len(servers) > 1
+        self._spellings: dict[Place, Place] = {}
+        """How the game writes names that this file system takes for the same in another case."""
         self._cache: dict[Path, tuple[tuple[int, int], str]] = {}
         self._ignored: tuple[int, tuple[str, ...]] = (0, ())
         self.left_out: dict[str, str] = {}
@@ -112,7 +122,32 @@ class Folder:
             server, _, name = relative.partition("/")
             if server not in self.servers or not name:
                 return None
-        return (server, name) if self._is_valid(name, relative) else None
+        if not self._is_valid(name, relative):
+            return None
+        return self._spellings.get(_fold((server, name)), (server, name))
+
+    def choose(self, places: Iterable[Place], known: Collection[Place]) -> list[Place]:
+        """Return the files of the game that can lie in this folder, each in a file of its own.
+
+        Where the file system ignores case, `a.js` and `A.js` would be one file, and the content of the one
+        would go back into the game as the other's. The one that is known already stays, or the first.
+        """
+        chosen = [place for place in places if self.accepts(place)]
+        if not self.ignores_case():
+            return chosen
+        self._spellings = {}
+        for place in sorted(chosen, key=lambda one: (one not in known, one)):
+            other = self._spellings.setdefault(_fold(place), place)
+            if other != place:
+                self.left_out[place[1]] = f"Only its case tells it from {other[1]}; rename one in the game."
+        return list(self._spellings.values())
+
+    def ignores_case(self) -> bool:
+        """Tell whether names that differ only in case are one file here, as on Windows and macOS."""
+        if self._ignores_case is None:
+            (self.root / OWN).mkdir(parents=True, exist_ok=True)
+            self._ignores_case = (self.root / OWN.upper()).exists()
+        return self._ignores_case
 
     def accepts(self, place: Place) -> bool:
         """Tell whether a file of the game can lie in this folder.
@@ -122,7 +157,7 @@ class Folder:
         _, name = place
         if self.is_ignored(name) or not self._is_valid(name, name):
             return False
-        if self._is_windows and not fits_windows(name):
+        if self._is_windows and not fits_windows("/".join(place) if self._is_split else name):
             self.left_out[name] = "Windows cannot have a file of this name."
             return False
         return self.path_of(place).is_relative_to(self.root)  # on Windows a drive would lead elsewhere
@@ -139,6 +174,10 @@ class Folder:
 
     def is_ignored(self, relative: str) -> bool:
         """Tell whether a path is left out, by our own rules or the ignore file's."""
+        if self.ignores_case() and any(
+            paths.matches(relative.lower(), pattern.lower()) for pattern in _ALWAYS_IGNORED
+        ):
+            return True  # `.Bridgehead/state.json` would be our own file
         return any(paths.matches(relative, pattern) for pattern in (*_ALWAYS_IGNORED, *self._patterns()))
 
     def _patterns(self) -> tuple[str, ...]:
@@ -189,7 +228,7 @@ class Folder:
         for _ in range(_TRIES):
             try:
                 before = path.stat()
-                data = path.read_bytes()
+                data = durable.read(path)
                 after = path.stat()
             except OSError:
                 return None
@@ -238,7 +277,7 @@ class Folder:
 
     def delete(self, place: Place) -> None:
         """Delete a file."""
-        self.path_of(place).unlink(missing_ok=True)
+        durable.remove(self.path_of(place))
 
     def _replace(self, path: Path, content: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -251,7 +290,7 @@ class Folder:
         """Return what both sides held when they last agreed."""
         try:
             rows = msgspec.json.decode(
-                (self.root / OWN / "state.json").read_bytes(), type=list[tuple[str, str, str]]
+                durable.read(self.root / OWN / "state.json"), type=list[tuple[str, str, str]]
             )
         except (OSError, msgspec.DecodeError):
             return {}
@@ -284,3 +323,12 @@ def fits_windows(name: str) -> bool:
         _RESERVED.fullmatch(part) or _UNWRITABLE.search(part) or part.endswith((".", " "))
         for part in name.split("/")
     )
+
+
+def _fold(place: Place) -> Place:
+    """Return what is equal for names that a file system without case takes for the same.
+
+    macOS may also return the letters of a name and their accents one by one.
+    """
+    server, name = (unicodedata.normalize("NFC", part).lower() for part in place)
+    return server, name

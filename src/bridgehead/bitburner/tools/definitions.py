@@ -162,7 +162,7 @@ def _path(session: Session) -> Path:
 
 def _keep(path: Path, text: str) -> None:
     try:
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
+        if not path.exists() or durable.read(path) != text.encode():
             durable.replace(path, text.encode())
     except OSError:
         return  # it is only missed while the game is away
@@ -170,7 +170,7 @@ def _keep(path: Path, text: str) -> None:
 
 def _read_kept(path: Path, known: Index | None) -> tuple[str, float] | None:
     try:
-        text, moment = path.read_text(encoding="utf-8"), path.stat().st_mtime
+        text, moment = durable.read(path).decode(), path.stat().st_mtime
     except (OSError, UnicodeDecodeError):
         return None
     return (known.text if known is not None and known.text == text else text), moment

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -90,7 +91,8 @@ def _stored(settings: BitburnerSettings, name: str, data: bytes) -> Path:
     try:
         durable.replace(place / name, data)
         for old in sorted(place.glob(f"*{_SUFFIX}"))[:-_MOST]:
-            old.unlink(missing_ok=True)
+            with suppress(PermissionError):  # on Windows, somebody reads it; the next save prunes it
+                old.unlink(missing_ok=True)
     except OSError as failure:
         raise StorageError(
             f"The save cannot be written to {place}: {failure.strerror or failure}.",

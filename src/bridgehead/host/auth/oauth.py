@@ -6,6 +6,7 @@ client gets a token. Needs the extra `oauth` (PyJWT with cryptography), which no
 
 from __future__ import annotations
 
+import hmac
 import re
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -21,8 +22,9 @@ from bridgehead.runtime.timing import Clock
 
 from ..routes import RESOURCE
 from .authenticator import EXPIRED, InvalidToken
+from .discovery import Fetch
 from .grants import EVERYTHING, Grant, read_scopes, supported_scopes
-from .jwks import Fetch, SigningKeys
+from .jwks import SigningKeys
 from .rejection import HostRejection
 
 if TYPE_CHECKING:
@@ -73,9 +75,9 @@ class OAuthIssuer:
         self._expired = jwt.exceptions.ExpiredSignatureError
         self._issuer = issuer
         self._audience = audience
-        self._audiences = _accepted_audiences(audience, public_url, tuple(bridges))
-        """What a token may be issued for, each with the bridge that it is limited to, if any."""
         self._bridges = tuple(bridges)
+        self._audiences = _accepted_audiences(audience, public_url, self._bridges)
+        """What a token may be issued for, each with the bridge that it is limited to, if any."""
         self._public_url = public_url
         self._clock = clock
         self._keys = SigningKeys(issuer, jwks_url, clock, fetch)
@@ -146,6 +148,29 @@ class OAuthIssuer:
             self._remembered.popitem(last=False)
         return grant
 
+    async def verify_id_token(self, token: str, client_id: str, nonce: str) -> None:
+        """Check that an id token was made for a client and for the sign-in with this nonce."""
+        try:
+            key = await self._keys.find(*self._read_header(token))
+            if key is None:
+                raise InvalidToken(
+                    "The id token is signed with a key that its issuer does not have.", INVALID
+                )
+            claims = self._decode(
+                token,
+                key,
+                algorithms=[key.algorithm_name],
+                audience=client_id,
+                issuer=self._issuer,
+                leeway=LEEWAY_SECONDS,
+                options={"require": ["exp", "iat", "iss", "aud", "sub"]},
+            )
+        except (self._wrong, Unavailable, *_ODD) as problem:
+            raise InvalidToken(f"The id token is not accepted: {problem}.", INVALID) from None
+        is_ours = claims.get("azp", client_id) == client_id
+        if not is_ours or not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
+            raise InvalidToken("The id token is for another sign-in.", INVALID)
+
     def _grant(self, claims: dict[str, Any]) -> Grant:
         said = claims.get("scope", claims.get("scp", ""))
         given = said.split() if isinstance(said, str) else [str(scope) for scope in said]
@@ -156,18 +181,17 @@ class OAuthIssuer:
             full = only if EVERYTHING in full else full & only
             reading = only if EVERYTHING in reading else reading & only
         expires = float(claims["exp"]) + LEEWAY_SECONDS
-        metrics = opened.metrics and only is None
-        name = _name(str(claims["sub"]))
+        is_for_all = only is None  # metrics, events and the dashboard are about all bridges
         return Grant(
-            name,
+            _name(str(claims["sub"])),
             full,
             reading,
-            metrics,
+            opened.metrics and is_for_all,
             opened.may_spend,
             expires=expires,
-            events=opened.events,
-            dashboard=opened.dashboard and only is None,
-            admin=opened.admin and only is None,
+            events=opened.events and is_for_all,
+            dashboard=opened.dashboard and is_for_all,
+            admin=opened.admin and is_for_all,
         )
 
     def _bridges_of(self, audience: str | list[str]) -> frozenset[str] | None:

@@ -165,8 +165,8 @@ class Camera:
             status.name,
             status.manifest.title,
             not status.problem,
-            far_side.is_there,
-            far_side.says,
+            far_side.is_up,
+            far_side.detail,
             int(total(status.metrics, "bridgehead_tool_calls_in_flight")),
             count_tools(status.metrics),
         )

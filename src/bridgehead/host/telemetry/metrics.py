@@ -11,6 +11,7 @@ import platform
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from bridgehead import __version__
@@ -38,9 +39,19 @@ class HostMetrics:
     """What the host itself counts, beside what each bridge counts of itself."""
 
     def __init__(self, callers: Callers) -> None:
-        self.metrics = metrics = Metrics()
+        self.metrics = Metrics()
         self.in_flight = 0
         """Requests whose response takes waiting."""
+        self.connections: Counter[str] = Counter()
+        """Connections that are open, by the address at their other end; the server counts them."""
+        self._count_requests()
+        self._count_rejections()
+        show_process(self.metrics)
+        self._show_open(callers)
+        self._show_callers(callers)
+
+    def _count_requests(self) -> None:
+        metrics = self.metrics
         self._requests = metrics.counter(
             "bridgehead_http_requests_total", "HTTP requests that were answered.", "route", "status"
         )
@@ -59,6 +70,9 @@ class HostMetrics:
         self._clients = metrics.counter(
             "bridgehead_client_requests_total", "Requests by the name of the caller.", "client"
         )
+
+    def _count_rejections(self) -> None:
+        metrics = self.metrics
         self.rejections = metrics.counter(
             "bridgehead_refusals_total",
             "Requests and connections that were rejected before a bridge saw them.",
@@ -68,29 +82,24 @@ class HostMetrics:
             "bridgehead_auth_failures_total", "Requests without a valid token.", "reason"
         )
         self.blocked = metrics.counter(
-            "bridgehead_loop_blocked_total", "Times that the event loop stood still, by what kept it.", "tool"
-        )
-        show_process(metrics)
-        metrics.gauge(
-            "bridgehead_http_in_flight",
-            "HTTP requests being served that take waiting.",
-            lambda: {(): float(self.in_flight)},
+            "bridgehead_loop_blocked_total",
+            "Times that the event loop was blocked, by the tool that blocked it.",
+            "tool",
         )
 
-        self.connections: Counter[str] = Counter()
-        """Connections that are open, by the address at their other end; the server counts them."""
-        metrics.gauge(
-            "bridgehead_connections",
-            "Connections that are open.",
-            lambda: {(): float(self.connections.total())},
-        )
-        metrics.gauge(
-            "bridgehead_sessions", "Sessions that are open.", lambda: {(): float(callers.sessions.total)}
-        )
-        metrics.gauge(
-            "bridgehead_streams", "Streams that are open.", lambda: {(): float(callers.streams.total)}
-        )
-        self._show_callers(callers)
+    def _show_open(self, callers: Callers) -> None:
+        """Show what is open right now, of all callers together."""
+        gauges: dict[str, tuple[str, Callable[[], int]]] = {
+            "bridgehead_http_in_flight": (
+                "HTTP requests in progress.",
+                lambda: self.in_flight,
+            ),
+            "bridgehead_connections": ("Connections that are open.", self.connections.total),
+            "bridgehead_sessions": ("Sessions that are open.", lambda: callers.sessions.total),
+            "bridgehead_streams": ("Streams that are open.", lambda: callers.streams.total),
+        }
+        for name, (about, count) in gauges.items():
+            self.metrics.gauge(name, about, partial(_read_one, count))
 
     def _show_callers(self, callers: Callers) -> None:
         """Show what each caller has open of each thing that is limited, and the limits."""
@@ -138,7 +147,7 @@ class HostMetrics:
         """Show when the certificate ends, so that somebody is told before it does."""
         self.metrics.gauge(
             "bridgehead_tls_certificate_expiry_timestamp_seconds",
-            "When the certificate that is served ends, in seconds since 1970.",
+            "When the served certificate expires, in seconds since 1970.",
             lambda: {(): read_expiry()},
         )
 
@@ -188,7 +197,7 @@ class CallMetrics:
         )
         metrics.gauge(
             "bridgehead_tool_calls_in_flight",
-            "Tool calls being served that take waiting.",
+            "Tool calls in progress.",
             lambda: {(): float(self._in_flight)},
         )
 
@@ -241,6 +250,10 @@ def _publish(bridge: str, call: Invocation, outcome: Outcome, seconds: float) ->
     if events.feed.with_content:
         data["arguments"] = bytes(context.arguments).decode(errors="replace")[:_MOST_CONTENT]
     events.publish("call.failed" if outcome.status == "error" else "call.ended", **data)
+
+
+def _read_one(count: Callable[[], int]) -> dict[tuple[str, ...], float]:
+    return {(): float(count())}
 
 
 def _find_largest(by_caller: Mapping[str, int]) -> dict[str, int]:

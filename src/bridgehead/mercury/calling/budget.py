@@ -24,6 +24,7 @@ from bridgehead.runtime.stores.ledger import EVERYBODY, Counter, SharedLedger
 from bridgehead.runtime.timing import Clock
 
 from ..errors import MercuryError
+from ..settings import MercurySettings
 from .usage_store import Refusal, UsageStore, Work, counted_client
 
 SHARES = (0.5, 0.8, 0.9, 1.0)
@@ -47,6 +48,15 @@ class BudgetLimits(Struct, frozen=True):
     each_client: Amounts = Amounts()
     clients: dict[str, Amounts] = {}
     """Clients with amounts of their own."""
+
+    @classmethod
+    def from_settings(cls, settings: MercurySettings) -> BudgetLimits:
+        """Return the limits that are set."""
+        return cls(
+            Amounts(settings.budget_usd, settings.month_budget_usd),
+            Amounts(settings.client_budget_usd, settings.client_month_budget_usd),
+            {name: Amounts(day, month) for name, day, month in settings.client_budgets},
+        )
 
 
 class Cap(Struct, frozen=True):

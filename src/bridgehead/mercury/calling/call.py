@@ -94,13 +94,7 @@ class CallFactory:
         self._cache: CacheUse = "use" if settings.cache_completions else "bypass"
 
     def make(
-        self,
-        tool: str,
-        path: str,
-        args: CallArguments,
-        context: Context[Any],
-        *,
-        stream: bool = False,
+        self, tool: str, path: str, args: CallArguments, context: Context[Any], *, stream: bool = False
     ) -> Call:
         """Make a call from its arguments, which become the body of the request."""
         cache, timeout = args.cache, args.timeout_ms

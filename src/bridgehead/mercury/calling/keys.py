@@ -11,7 +11,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from bridgehead.runtime import logs
+from bridgehead.runtime import durable, logs
 from bridgehead.runtime.timing import Clock
 
 from ..errors import MercuryError
@@ -107,7 +107,7 @@ class Keys:
             return
         self._stamp = stamp
         try:
-            self._take(KEYS.parse(self._file.read_text(encoding="utf-8")))
+            self._take(KEYS.parse(durable.read(self._file).decode("utf-8-sig")))
         except (OSError, ValueError) as problem:
             reason = problem.strerror if isinstance(problem, OSError) else f"it must hold {KEYS.wanted}"
             _log.warn("key file not usable", file=str(self._file), reason=reason)

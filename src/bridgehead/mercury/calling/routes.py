@@ -128,7 +128,7 @@ def read_routes(file: Path | None) -> Routes:
     import tomllib
 
     try:
-        found = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Routes)
+        found = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8-sig")), Routes)
     except OSError as problem:
         raise SettingError(_VARIABLE, str(file), f"a file that can be read ({problem.strerror})") from None
     except ValueError as problem:  # TOML that is none, text that is none, and what does not fit

@@ -17,12 +17,18 @@ from ..errors import MercuryError
 from ..settings import MercurySettings
 from ..tools.arguments import CallArguments
 from .call import Call, CallFactory
-from .routes import MERCURY, read_routes
+from .routes import MERCURY, Routes, read_routes
 
 if TYPE_CHECKING:
+    from bridgehead.runtime.stores.ledger import SharedLedger
+    from bridgehead.runtime.stores.redis import Redis
     from bridgehead.runtime.timing import Clock
 
     from ..database.usage import UsageDatabase
+    from .budget import Budget
+    from .completer import Completer
+    from .provider import Provider
+    from .usage_store import UsageStore
 
 _JITTER = 0.2
 _CHECK_SECONDS = 5.0
@@ -33,61 +39,59 @@ class Service:
     """What is open while the bridge serves. Making it asks nothing of the API yet."""
 
     def __init__(self, settings: MercurySettings, clock: Clock | None = None) -> None:
-        import random
-
-        from bridgehead.runtime import directories
         from bridgehead.runtime.stores import open_redis
-        from bridgehead.runtime.stores.flights import Flights
-        from bridgehead.runtime.stores.ledger import SharedLedger
         from bridgehead.runtime.stores.windows import SharedWindows
-        from bridgehead.runtime.timing import Backoff, SystemClock
+        from bridgehead.runtime.timing import SystemClock
 
         from .audit import Audit
-        from .budget import Amounts, Budget, BudgetLimits
         from .cache import Cache
-        from .completer import Completer
-        from .ledger_import import import_ledger
         from .limits import Limits
-        from .provider import Provider, make_provider
-        from .retries import Retries
         from .runs import Runs
         from .usage import Usage
-        from .usage_store import UsageStore
 
         self.settings = settings
         self.clock = clock = clock or SystemClock()
         self.routes = read_routes(settings.routes_file)
         self.calls = CallFactory(settings, self.routes)
         self.redis = redis = open_redis(settings)
-        self.mercury = Provider(settings, clock, redis=redis)
-        self.providers = {MERCURY: self.mercury}
-        for name, entry in self.routes.providers.items():
-            self.providers[name] = make_provider(name, entry, settings, clock, redis)
+        self.providers = _make_providers(settings, self.routes, clock, redis)
+        self.mercury = self.providers[MERCURY]
         self.keys, self.catalogue = self.mercury.keys, self.mercury.catalogue
         self.cache = Cache(settings, clock)
         self.runs = Runs(clock)
         windows = None if redis is None else SharedWindows(redis, settings.rate_limit_window / 1000)
         self.limits = Limits(settings, clock, windows)
-        self.usage_store = UsageStore(
-            lambda: directories.open_state(settings, "mercury"),
-            clock,
-            keep_days=settings.usage_days,
-            on_open=import_ledger,
-        )
+        self.usage_store = _make_usage_store(settings, clock)
         self.usage_database = self._open_usage_database()
         self.usage = Usage(self.usage_store, self.catalogue.price, self.usage_database)
-        budgets = BudgetLimits(
-            Amounts(settings.budget_usd, settings.month_budget_usd),
-            Amounts(settings.client_budget_usd, settings.client_month_budget_usd),
-            {name: Amounts(day, month) for name, day, month in settings.client_budgets},
-        )
-        has_budget = budgets != BudgetLimits()
-        self.shared_ledger = SharedLedger(redis) if redis is not None and has_budget else None
-        self.budget = Budget(self.usage_store, clock, budgets, self.shared_ledger)
+        self.shared_ledger, self.budget = self._make_budget()
         self.audit = Audit(with_content=settings.log_content)
+        self.completer = self._make_completer()
+
+    def _make_budget(self) -> tuple[SharedLedger | None, Budget]:
+        """Make the budget, and what replicas share of it where there is one to share."""
+        from bridgehead.runtime.stores.ledger import SharedLedger
+
+        from .budget import Budget, BudgetLimits
+
+        limits = BudgetLimits.from_settings(self.settings)
+        has_budget = limits != BudgetLimits()
+        ledger = SharedLedger(self.redis) if self.redis is not None and has_budget else None
+        return ledger, Budget(self.usage_store, self.clock, limits, ledger)
+
+    def _make_completer(self) -> Completer:
+        import random
+
+        from bridgehead.runtime.stores.flights import Flights
+        from bridgehead.runtime.timing import Backoff
+
+        from .completer import Completer
+        from .retries import Retries
+
+        settings, redis = self.settings, self.redis
         backoff = Backoff(settings.retry_delay / 1000, settings.max_retry_delay / 1000, jitter=_JITTER)
-        self.completer = Completer(
-            clock,
+        return Completer(
+            self.clock,
             cache=self.cache,
             limits=self.limits,
             budget=self.budget,
@@ -137,6 +141,32 @@ class Service:
         except MercuryError as error:
             self.audit.begin(context, tool).end(error.code, 0.0)
             raise
+
+
+def _make_providers(
+    settings: MercurySettings, routes: Routes, clock: Clock, redis: Redis | None
+) -> dict[str, Provider]:
+    """Make Mercury, which the settings describe, and those that the routes file names."""
+    from .provider import Provider, make_provider
+
+    others = {
+        name: make_provider(name, entry, settings, clock, redis) for name, entry in routes.providers.items()
+    }
+    return {MERCURY: Provider(settings, clock, redis=redis), **others}
+
+
+def _make_usage_store(settings: MercurySettings, clock: Clock) -> UsageStore:
+    from bridgehead.runtime import directories
+
+    from .ledger_import import import_ledger
+    from .usage_store import UsageStore
+
+    return UsageStore(
+        lambda: directories.open_state(settings, "mercury"),
+        clock,
+        keep_days=settings.usage_days,
+        on_open=import_ledger,
+    )
 
 
 @asynccontextmanager

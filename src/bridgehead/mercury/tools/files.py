@@ -100,6 +100,8 @@ def _open(folder: str, steps: list[str]) -> int:
 def _open_resolved(folder: str, steps: list[str]) -> int:
     from pathlib import Path
 
+    if any(":" in step for step in steps):
+        raise OSError(0, "a part of a file is not a file")  # `a.txt:b`, a stream of `a.txt`
     root = Path(folder).resolve()
     wanted = root.joinpath(*steps)
     found = wanted.resolve(strict=True)

@@ -6,10 +6,10 @@ version that needs no server as the default.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ..errors import BridgeError, Unavailable
+from ..errors import BridgeError
+from .scripts import Script, StoreError, StoreUnavailable
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -27,32 +27,6 @@ __all__ = [
     "postgres",
     "sqlite",
 ]
-
-
-class StoreError(BridgeError):
-    """A store refused a command: a fault of ours, not of the store."""
-
-    code = "store"
-
-
-class StoreUnavailable(Unavailable):
-    """A store is gone, slow, full or read-only right now."""
-
-    code = "store_unavailable"
-
-
-class Script:
-    """A Lua script, which Redis runs as one step. One that must not count twice carries an id."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    @cached_property
-    def digest(self) -> str:
-        """What Redis knows it by, once it has seen it."""
-        from hashlib import sha1
-
-        return sha1(self.text.encode(), usedforsecurity=False).hexdigest()
 
 
 def open_redis(settings: ReplicaSettings) -> Redis | None:

@@ -15,7 +15,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from .. import logs
-from . import Script, StoreError, StoreUnavailable
+from .scripts import Script, StoreError, StoreUnavailable
 
 if TYPE_CHECKING:
     from .redis import Redis

@@ -113,17 +113,17 @@ class Database:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
     @property
-    def is_there(self) -> bool:
+    def is_up(self) -> bool:
         """Whether both connections are open."""
         return self.writer.is_open and self.reader.is_open
 
     @property
-    def says(self) -> str:
+    def detail(self) -> str:
         """How the database is, in a sentence."""
-        if self.is_there:
-            return f"The database at {self.address.shown} is there."
+        if self.is_up:
+            return f"The database at {self.address.shown} is up."
         problem = self.writer.problem or self.reader.problem or "it is being connected to"
-        return f"The database at {self.address.shown} is not there: {problem}."
+        return f"The database at {self.address.shown} is down: {problem}."
 
     @property
     def _lines(self) -> tuple[Line, ...]:
@@ -141,7 +141,7 @@ class Database:
         )
         metrics.total(
             "bridgehead_database_statements_total",
-            "What became of what was asked of PostgreSQL.",
+            "Statements sent to PostgreSQL, by outcome.",
             lambda: {(line.role, name): n for line in self._lines for name, n in line.outcomes.items()},
             "role",
             "outcome",

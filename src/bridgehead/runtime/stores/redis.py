@@ -27,7 +27,6 @@ from redis.exceptions import NoScriptError, ResponseError
 from .. import logs
 from ..settings import hide_credentials
 from ..timing import Backoff
-from . import Script, StoreError, StoreUnavailable
 from .connecting import (
     CONNECT_SECONDS,
     close_pool,
@@ -39,6 +38,7 @@ from .connecting import (
     run_within,
 )
 from .pubsub import Notices
+from .scripts import Script, StoreError, StoreUnavailable
 
 if TYPE_CHECKING:
     from redis.asyncio.connection import AbstractConnection
@@ -277,7 +277,7 @@ class Redis:
     def _say_up(self) -> None:
         if self.problem:
             self._up_since = monotonic()
-            log.info("redis is there", url=hide_credentials(self.url))
+            log.info("redis is up", url=hide_credentials(self.url))
         self.problem = ""
 
     def _say_down(self, failure: Exception) -> None:

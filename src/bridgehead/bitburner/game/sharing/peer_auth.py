@@ -37,7 +37,7 @@ def load_key(settings: StateSettings) -> bytes:
         with FileLock(path.with_suffix(".lock"), timeout=_LOCK_SECONDS, mode=0o600):
             if not path.exists():
                 durable.replace(path, secrets.token_bytes(_KEY_BYTES))
-            return path.read_bytes()
+            return durable.read(path)
     except (OSError, TimeoutError) as failure:
         raise StorageError(
             f"The key for sharing a game cannot be read or made in {path}: {failure}.",

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import Meta
-from rich.console import Console
 
 from bridgehead.mcp import Arguments, Bridge, Context
-from bridgehead.runtime.command_line import Parser
-from bridgehead.runtime.findings import Finding
-from bridgehead.runtime.manifest import Commands, FarSide, FormField, Manifest, Trial
+from bridgehead.runtime.manifest import FarSide, FormField, Manifest
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.settings import TEXT, Setting, Settings
 
@@ -47,51 +40,13 @@ def make(settings: WeatherSettings, _metrics: Metrics | None) -> Bridge[None]:
     return bridge
 
 
-async def examine(environment: Mapping[str, str]) -> list[Finding]:
-    """Say what the plugin was given of the environment."""
-    return [Finding("environment", "right", ",".join(sorted(environment)) or "nothing")]
-
-
-def demo(console: Console) -> bool:
-    """Show the weather."""
-    console.print("The weather: rain.")
-    return True
-
-
-@contextmanager
-def trial(folder: Path) -> Iterator[Trial]:
-    """Need nothing."""
-    yield Trial({"WEATHER_CITY": folder.name}, "get_weather", folder.name)
-
-
-class WeatherCommands:
-    """`bridgehead weather today`."""
-
-    def parser(self) -> Parser:
-        """Return the parser."""
-        found = Parser(prog="bridgehead weather")
-        commands = found.add_subparsers(dest="command", required=True)
-        commands.add_parser("today").add_argument("--unit", choices=("celsius", "kelvin"))
-        return found
-
-    def main(self, arguments: list[str], environment: Mapping[str, str]) -> int:
-        """Say what the weather is like."""
-        self.parser().parse_args(arguments)
-        Console().print(f"rain, {environment.get('AOC_YEAR', 'this year')}, pid {os.getpid()}")
-        return 0
-
-
-def load_commands() -> Commands:
-    """Give the commands."""
-    return WeatherCommands()
-
-
 def far_side(_state: Any) -> FarSide:
     """Say that there is always weather."""
-    return FarSide(is_there=True, says="There is always weather.")
+    return FarSide(is_up=True, detail="There is always weather.")
 
 
 manifest = Manifest(
+    package=__package__,
     name="weather",
     title="Weather",
     summary="the weather of a city",
@@ -99,10 +54,6 @@ manifest = Manifest(
     settings=WeatherSettings,
     make=make,
     far_side=far_side,
-    doctor=examine,
-    demo=demo,
-    trial=trial,
-    commands=load_commands,
     form=(FormField("WEATHER_CITY", "City"),),
     api=API,
 )

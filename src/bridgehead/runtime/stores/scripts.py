@@ -1,0 +1,33 @@
+"""Scripts: what a store runs as one step, and how it fails. Declaring one needs no client library."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from ..errors import BridgeError, Unavailable
+
+
+class StoreError(BridgeError):
+    """A store refused a command: a fault of ours, not of the store."""
+
+    code = "store"
+
+
+class StoreUnavailable(Unavailable):
+    """A store is gone, slow, full or read-only right now."""
+
+    code = "store_unavailable"
+
+
+class Script:
+    """A Lua script, which Redis runs as one step. One that must not count twice carries an id."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def digest(self) -> str:
+        """What Redis knows it by, once it has seen it."""
+        from hashlib import sha1
+
+        return sha1(self.text.encode(), usedforsecurity=False).hexdigest()
