@@ -12,9 +12,8 @@ from bridgehead.aoc.event import Event
 from bridgehead.aoc.files.entries import Group
 from bridgehead.aoc.files.recorder import NewRun, key_of
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, Unavailable
-from tests.aoc.database_data import DatabaseData, replica
+from tests.aoc.database_data import DatabaseData, faulty_replica, replica
 from tests.support.checked import connect
-from tests.support.fault_proxy import fault_proxy
 from tests.support.messages import call
 from tests.support.posix import KILL
 from tests.support.postgres_server import PostgresServer, running
@@ -136,12 +135,10 @@ async def test_a_key_belongs_to_one_record_and_to_one_caller(data: DatabaseData)
 async def test_a_connection_that_dies_between_commit_and_answer_loses_and_doubles_nothing(
     data: DatabaseData, postgres_server: PostgresServer
 ) -> None:
-    async with fault_proxy(postgres_server.port) as proxy:
-        url = data.url.replace(f":{postgres_server.port}", f":{proxy.port}")
-        async with replica(data, url) as event:
-            await event.record(NewRun(1, 1, "gpt4", 1))
-            proxy.cut_answer_to = lambda sent: b"the-run" in sent
-            done = await event.record(NewRun(1, 1, "the-run", 2))
+    async with faulty_replica(data, postgres_server.port) as (event, proxy):
+        await event.record(NewRun(1, 1, "gpt4", 1))
+        proxy.cut_answer_to = lambda sent: b"the-run" in sent
+        done = await event.record(NewRun(1, 1, "the-run", 2))
 
     assert proxy.cuts == 1
     assert done.figures.n == 1
@@ -151,14 +148,12 @@ async def test_a_connection_that_dies_between_commit_and_answer_loses_and_double
 async def test_a_connection_that_stays_away_says_that_the_record_may_be_there(
     data: DatabaseData, postgres_server: PostgresServer
 ) -> None:
-    async with fault_proxy(postgres_server.port) as proxy:
-        url = data.url.replace(f":{postgres_server.port}", f":{proxy.port}")
-        async with replica(data, url) as event:
-            await event.record(NewRun(1, 1, "gpt4", 1))
-            proxy.cut_answer_to = lambda sent: b"the-run" in sent
-            proxy.is_refusing = True
-            with pytest.raises(Unavailable, match="may be there or not"):
-                await event.record(NewRun(1, 1, "the-run", 2))
+    async with faulty_replica(data, postgres_server.port) as (event, proxy):
+        await event.record(NewRun(1, 1, "gpt4", 1))
+        proxy.cut_answer_to = lambda sent: b"the-run" in sent
+        proxy.is_refusing = True
+        with pytest.raises(Unavailable, match="may be there or not"):
+            await event.record(NewRun(1, 1, "the-run", 2))
 
 
 def answered(peer: Peer, number: int) -> bool:
