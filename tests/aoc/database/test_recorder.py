@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bridgehead.aoc.database.recorder import WORTH_TWO_LINES
 from bridgehead.aoc.event import Event
 from bridgehead.aoc.files.entries import Group
 from bridgehead.aoc.files.recorder import NewRun, key_of
@@ -36,6 +37,48 @@ async def test_calls_that_wait_together_are_stored_by_one_statement(data: Databa
     assert [done.figures.n for done in counts] == list(range(1, 201))
     assert sorted(e["speedMs"] for e in await asyncio.to_thread(data.entries, 1)) == list(range(200))
     assert statements < 5
+
+
+async def test_many_callers_record_over_two_connections_and_each_in_its_order(data: DatabaseData) -> None:
+    async with replica(data) as event:
+        database = event.database
+        assert database is not None
+
+        async def record_on(caller: int) -> list[int]:
+            times = [caller * 1000 + n for n in range(20)]
+            done = [event.record(NewRun(1, 1, f"model-{caller}", time), caller) for time in times]
+            return [found.figures.n for found in await asyncio.gather(*done)]
+
+        await asyncio.gather(*(record_on(caller) for caller in range(WORTH_TWO_LINES)))
+        await until(lambda: len(database.writers) == 2)
+        counts = await asyncio.gather(*(record_on(100 + caller) for caller in range(WORTH_TWO_LINES)))
+        statements = [line.outcomes["ok"] for line in database.writers]
+
+    assert counts == [list(range(1, 21))] * WORTH_TWO_LINES
+    assert all(statements)
+    stored = [e["speedMs"] for e in await asyncio.to_thread(data.entries, 1)]  # the newest first
+    for caller in range(100, 100 + WORTH_TWO_LINES):
+        own = [time for time in reversed(stored) if time // 1000 == caller]
+        assert own == [caller * 1000 + n for n in range(20)]
+
+
+@pytest.mark.parametrize("name", ['a "quoted" \\ name', "{a,b}", "NULL", "ünï — 你好", "it's; --"])
+async def test_any_name_is_stored_as_it_is(data: DatabaseData, name: str) -> None:
+    async with replica(data) as event:
+        await event.record(NewRun(1, 1, name, 5))
+
+    assert [e["llm"] for e in await asyncio.to_thread(data.entries, 1)] == [name]
+
+
+async def test_what_a_caller_recorded_is_waited_for(data: DatabaseData) -> None:
+    async with replica(data) as event:
+        recording = [asyncio.create_task(event.record(NewRun(1, 1, "gpt4", n), 7)) for n in range(5)]
+        await asyncio.sleep(0)
+        await event.settled(7)
+        stored = [e["speedMs"] for e in await asyncio.to_thread(data.entries, 1)]
+        await asyncio.gather(*recording)
+
+    assert sorted(stored) == list(range(5))
 
 
 async def test_replicas_that_record_on_one_day_count_each_others_runs(data: DatabaseData) -> None:
