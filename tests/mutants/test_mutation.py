@@ -1,11 +1,15 @@
 """Mutation: one number switches one change on, and everything else stays as it was."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.mutants import __main__ as command
+from tests.mutants.__main__ import LastTrial
 from tests.mutants.mutation import VARIABLE, instrument
+from tests.mutants.trial import Passage
 
 SOURCE = '''
 """What it is about."""
@@ -111,3 +115,36 @@ def test_only_what_acts_at_import_needs_a_process_of_its_own() -> None:
         "module: `60` → `0`",
         "Box.put: `2` → `3`",
     }
+
+
+def test_an_unchanged_module_notes_the_mutants_that_are_come_by() -> None:
+    namespace = run("none")
+    namespace[VARIABLE] = passage = Passage()
+    box = namespace["Box"]()
+    passage.take()
+    assert box.put(0) is False
+
+    numbers = set(passage.take()["numbers"])
+    assert changes()["Box.put: `len(self.items) < most` → `len(self.items) <= most`"] in numbers
+    assert changes()["Box.put: without `self.items.append(item)`"] not in numbers
+    assert passage.take() == {"numbers": [], "has_started_process": False}
+
+
+def test_a_process_that_is_started_is_noted() -> None:
+    passage = Passage()
+    for event in ("open", "subprocess.Popen", "open"):
+        passage.hear(event, ())
+
+    assert passage.take()["has_started_process"]
+
+
+def test_what_killed_a_mutant_holds_while_its_module_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "FOLDER", tmp_path)
+    assert LastTrial("m", SOURCE).read() == {}
+    LastTrial("m", SOURCE).write({1: "a test", 2: None})
+
+    assert LastTrial("m", SOURCE).read() == {1: "a test", 2: None}
+    assert LastTrial("m", SOURCE + "\n").read() == {}
+    assert LastTrial("other", SOURCE).read() == {}
