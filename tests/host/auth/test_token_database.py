@@ -131,8 +131,9 @@ def test_replicas_as_processes_refuse_a_revoked_token_within_a_second(
         before = asyncio.run(statuses(one, other))
         token_command.main(["revoke", "alice"], environment)
         begin = time.monotonic()
-        while asyncio.run(statuses(one, other)) != [401, 401]:
-            assert time.monotonic() - begin < PATIENCE
+        for host in (one, other):  # one after the other: who is asked too often with a bad token says 429
+            while asyncio.run(statuses(host)) != [401]:
+                assert time.monotonic() - begin < PATIENCE
 
     assert before == [403, 403]  # known, and not allowed to see metrics
 

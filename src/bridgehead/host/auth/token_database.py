@@ -84,7 +84,6 @@ class SharedTokens(Tokens):
         super().__init__()
         self._source = source
         self._database: postgres.Database | None = None
-        self._told = asyncio.Event()
         self._looked = 0.0
 
     def read(self) -> None:
@@ -93,7 +92,7 @@ class SharedTokens(Tokens):
 
     def refresh(self) -> None:
         """Look again with the next turn of the watch."""
-        self._told.set()
+        self.look_soon()
 
     def follow(self, database: postgres.Database) -> None:
         """Hear of changes from now on."""
@@ -102,22 +101,17 @@ class SharedTokens(Tokens):
             database.reader.when_opened(self._listen)
 
     async def _listen(self, connection: Connection) -> None:
-        await connection.add_listener(CHANNEL, lambda *_: self._told.set())
-        self._told.set()  # what happened while there was no connection
+        await connection.add_listener(CHANNEL, lambda *_: self.look_soon())
+        self.look_soon()  # what happened while there was no connection
 
     async def wait(self) -> None:
         """Wait until something may have changed, and read it."""
         database = self._database
-        try:
-            async with asyncio.timeout(WATCH_SECONDS):
-                await self._told.wait()
-        except TimeoutError:
-            pass
+        is_told = await self._wait_until_due(WATCH_SECONDS)
         now = asyncio.get_running_loop().time()
         is_due = now - self._looked >= (LOOK_SECONDS if database and not database.address.is_pooled else 0.0)
-        if database is None or not (is_due or self._told.is_set()):
+        if database is None or not (is_due or is_told):
             return
-        self._told.clear()
         self._looked = now
         try:
             found = await database.reader.run(read_tokens)
