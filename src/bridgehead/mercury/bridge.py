@@ -127,12 +127,12 @@ def _read_budget(opened: list[Service]) -> dict[tuple[str, ...], float]:
 def far_side(service: Service | None) -> FarSide:
     """Tell whether there is a key, and whether the API answered when it was last asked."""
     if service is None:
-        return FarSide(is_up=False, detail="The API has not been spoken to yet.")
+        return FarSide(is_up=False, detail="The API has not been called yet.")
     if not service.keys.count:
         return FarSide(is_up=False, detail="There is no API key: set MERCURY_API_KEY.")
     down = service.providers_down
     if MERCURY in down:
-        return FarSide(is_up=False, detail="The API keeps failing and is left alone for a moment.")
+        return FarSide(is_up=False, detail="The API keeps failing, so nothing is sent to it for a moment.")
     if service.mercury.problem:
         return FarSide(is_up=False, detail=service.mercury.problem)
     down += [name for name, one in service.providers.items() if one.problem and name not in down]

@@ -38,7 +38,7 @@ Progress = Callable[[dict[str, Any]], None]
 
 
 class DemoScript:
-    """One bridge in a process of its own, and a client that shows what it asks and hears."""
+    """One bridge in a process of its own, and a client that shows its requests and the answers."""
 
     def __init__(
         self,
