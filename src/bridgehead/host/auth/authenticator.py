@@ -19,10 +19,10 @@ from .throttle import Throttle
 from .tokens import PREFIX, Tokens
 
 FAILURES_PER_MINUTE = 20
-"""Failures that one address hears of as such; further ones are told to wait."""
+"""Failures of one address that are answered with 401; further ones get 429."""
 
 ChallengeDetails = Callable[[], str]
-"""What a caller without a valid token is told beyond that it needs one."""
+"""What the challenge for a caller without a valid token adds."""
 
 MISSING = "token_missing"
 EXPIRED = "token_expired"

@@ -1,4 +1,4 @@
-"""Token database: the tokens of all replicas in PostgreSQL, and how each replica hears of a change at once.
+"""Token database: the tokens of all replicas in PostgreSQL, and how each replica learns of a change at once.
 
 Of a secret only its hash is stored. A change notifies every host; behind a bouncer, which cannot carry that,
 a host looks twice a second. While the database is gone, the last tokens stay valid, as with a file. A host
