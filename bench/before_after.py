@@ -4,7 +4,8 @@
 
 Checks REVISION out beside the working tree, gives both the same run-time dependencies, and measures them in
 turns. CPU time is what the kernel counted for the server's threads: other work moves it less than it moves
-calls a second. A disturbance can only add to it, so the best rounds are compared beside the medians.
+calls a second. A disturbance can only add to it, so the best rounds are compared beside the medians. Where
+even that is too noisy, `bench.instructions` counts instructions.
 """
 
 import argparse
@@ -59,8 +60,8 @@ class Tree:
         """Return the command of the echo server of this state."""
         return (self._python, str(self.folder / "bench" / "servers" / "ours.py"), *words)
 
-    def mercury(self, upstream: Upstream) -> Process:
-        """Start the mercury bridge of this state."""
+    def mercury(self, upstream: Upstream, *counter: str) -> tuple[str, ...]:
+        """Return the command of the mercury bridge of this state, run by a program that counts if given."""
         settings = {
             "MERCURY_API_URL": upstream.url,
             "MERCURY_API_KEY": KEY,
@@ -69,7 +70,7 @@ class Tree:
             "BRIDGEHEAD_STATE_DIR": str(HOME / f"state-{self.title}"),
         }
         pairs = (f"{name}={value}" for name, value in settings.items())
-        return Process(("env", *pairs, self._python, "-m", "bridgehead", "mercury"))
+        return ("env", *pairs, *counter, self._python, "-m", "bridgehead", "mercury")
 
 
 def main() -> int:
@@ -78,7 +79,7 @@ def main() -> int:
     parser.add_argument("revision", help="the state to compare with, as git names it")
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
-    trees = [Tree("before", _checked_out(options.revision)), Tree("after", ROOT)]
+    trees = both_trees(options.revision)
     samples: dict[str, Samples] = {tree.title: {} for tree in trees}
     with running() as upstream:
         for number in range(options.rounds):
@@ -91,6 +92,11 @@ def main() -> int:
     return 0
 
 
+def both_trees(revision: str) -> list[Tree]:
+    """Return the state before, checked out beside this one, and this one."""
+    return [Tree("before", _checked_out(revision)), Tree("after", ROOT)]
+
+
 def _measure(tree: Tree, upstream: Upstream) -> dict[str, float]:
     return _stdio(tree) | _http(tree) | _mercury(tree, upstream)
 
@@ -100,8 +106,8 @@ def _stdio(tree: Tree) -> dict[str, float]:
     with Process(tree.echo("stdio")) as process:
         stdio.initialize(process)
         found["cold start"] = cpu_seconds(process) * 1e3
-        _sequential(process, CALLS // 5)
-        found["stdio, one at a time"] = _per_call(process, CALLS, lambda: _sequential(process, CALLS))
+        call_in_turn(process, CALLS // 5)
+        found["stdio, one at a time"] = _per_call(process, CALLS, lambda: call_in_turn(process, CALLS))
         found["stdio, pipelined"] = _pipelined(process)
         found["stdio memory"] = process.memory()
     with Process(tree.echo("coroutine", "stdio")) as process:
@@ -116,9 +122,9 @@ def _http(tree: Tree) -> dict[str, float]:
     with Process(tree.echo("http", str(port))) as process:
         http.wait(process, port)
         for measure, era in (("HTTP, sessions", HANDSHAKE), ("HTTP, stateless", STATELESS)):
-            _load(port, era, 0.3)
+            load_http(port, era, 0.3)
             begun = cpu_seconds(process)
-            calls = _load(port, era, 1.0)
+            calls = load_http(port, era, 1.0)
             found[measure] = (cpu_seconds(process) - begun) / calls * 1e6
         found["HTTP memory"] = process.memory()
     return found
@@ -126,7 +132,7 @@ def _http(tree: Tree) -> dict[str, float]:
 
 def _mercury(tree: Tree, upstream: Upstream) -> dict[str, float]:
     found: dict[str, float] = {}
-    with tree.mercury(upstream) as process:
+    with Process(tree.mercury(upstream)) as process:
         way = McpWay(process)
         way.start()
         for _ in range(CHATS // 5):
@@ -150,7 +156,8 @@ def _per_call(process: Process, calls: int, work: Callable[[], object]) -> float
     return (cpu_seconds(process) - begun) / calls * 1e6
 
 
-def _sequential(process: Process, calls: int) -> None:
+def call_in_turn(process: Process, calls: int) -> None:
+    """Make calls over stdio, each after the answer to the one before."""
     os.set_blocking(process.stdin, True)
     for number in range(FIRST_ID, FIRST_ID + calls):
         os.write(process.stdin, stdio.CALL_LINE % (number, number))
@@ -162,7 +169,8 @@ def _pipelined(process: Process) -> float:
     return _per_call(process, BURSTS * 500, lambda: stdio.bursts(process, BURSTS, 500))
 
 
-def _load(port: int, era: str, seconds: float) -> float:
+def load_http(port: int, era: str, seconds: float) -> float:
+    """Call over HTTP for some seconds; return how many calls were answered."""
     words = (sys.executable, "-m", "bench.load", str(port), era, str(seconds), "16")
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True, timeout=120)
     answered: float = json.loads(done.stdout)["answered"]

@@ -1,6 +1,7 @@
 """A server process under measurement: how it is started, watched and ended."""
 
 import os
+import signal
 import subprocess
 import tempfile
 import time
@@ -17,13 +18,18 @@ class NotRunning(Exception):
 
 
 class Process:
-    """One server process with pipes for stdin and stdout. It is killed, by its pid, when it is left."""
+    """A server with pipes for stdin and stdout; it is killed, with processes of its own, when it is left."""
 
     def __init__(self, command: tuple[str, ...]) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self.started = time.perf_counter()
         self._child = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, bufsize=0
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            bufsize=0,
+            start_new_session=True,
         )
         assert self._child.stdin is not None
         assert self._child.stdout is not None
@@ -40,7 +46,8 @@ class Process:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._child.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
         self._child.wait()
         for pipe in (self._child.stdin, self._child.stdout, self._errors):
             if pipe is not None:

@@ -14,13 +14,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from statistics import median
 
+from bench.before_after import cpu_seconds
 from bench.host.calls import STATELESS
 from bench.host.servers import Stage
 
 CONNECTIONS = 8
 WANTED = 60.0
 """Microseconds of CPU that a span may add to a call."""
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
@@ -95,18 +95,22 @@ def measured(stage: Stage, rounds: int, seconds: float) -> Cost:
 
 
 def _measure(stage: Stage, seconds: float) -> float:
-    """Return the microseconds of CPU for a call, all threads of the server included."""
-    with stage.ours(sys.executable) as (process, port):
-        stage.load(port, STATELESS, 0.5, CONNECTIONS, "echo").counted()
-        before = _cpu(process.pid)
-        counted = stage.load(port, STATELESS, seconds, CONNECTIONS, "echo").counted()
-        calls: float = sum(path["right"] for path in counted["paths"].values())
-        return (_cpu(process.pid) - before) / calls * 1e6
+    """Return the microseconds of CPU for a call, all threads of the server included.
 
-
-def _cpu(pid: int) -> float:
-    used = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(used[11]) + int(used[12])) / _TICKS
+    The server has a core to itself: what shares one adds to the time that the kernel counts for a call.
+    """
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(cores)})
+    try:
+        with stage.ours(sys.executable) as (process, port):
+            os.sched_setaffinity(0, {min(cores)})
+            stage.load(port, STATELESS, 0.5, CONNECTIONS, "echo").counted()
+            before = cpu_seconds(process)
+            counted = stage.load(port, STATELESS, seconds, CONNECTIONS, "echo").counted()
+            calls: float = sum(path["right"] for path in counted["paths"].values())
+            return (cpu_seconds(process) - before) / calls * 1e6
+    finally:
+        os.sched_setaffinity(0, cores)
 
 
 if __name__ == "__main__":

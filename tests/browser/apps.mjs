@@ -102,6 +102,22 @@ for (const era of ERAS) {
     assert.equal(await app.locator("img").count(), 0);
     assertQuiet();
   };
+  checks[`${era} files: what is not as the agent wrote it is marked`] = async () => {
+    await open("server", "bitburner", era);
+    let game = startGame();
+    try {
+      const app = await show({ tool: "browse_files", call: false });
+      await sees(app, "hack.js");
+      await page.evaluate((args) => window.host.call("write_file", args), { filename: `fresh-${era}.js`, content: "// new\n" });
+      game.kill();
+      await sees(app, /The game has gone/);
+      game = startGame(); // without the file: it was not saved
+      await app.getByRole("treeitem", { name: new RegExp(`fresh-${era}\\.js.*missing`) }).waitFor({ timeout: 30000 });
+    } finally {
+      game.kill();
+    }
+    assertQuiet();
+  };
   checks[`${era} diffusion: watched while it is refined, looked back at, stopped, never paid for by itself`] = async () => {
     await open("server", "mercury", era);
     let app = await show({ tool: "mercury_chat_stream", args: ASK, call: false });
@@ -128,38 +144,35 @@ for (const era of ERAS) {
       assert.deepEqual(tools.filter((tool) => tool.appOnly || tool.name === "browse_files"), []);
     }
   };
+  checks[`${era} a fetch from a page is blocked by the host's policy`] = async () => {
+    await open("server", "aoc", era);
+    await sees(await show({ tool: "speed_leaderboard" }), "clever-fox-4.5");
+    const outcome = await frame().evaluate((url) => fetch(url).then(() => "fetched", () => "blocked"), hosts.server.url);
+    assert.equal(outcome, "blocked");
+    assert.ok(heard.console.some((text) => /Content Security Policy/.test(text)));
+  };
+  checks[`${era} a page takes the host's theme and variables, also when they change`] = async () => {
+    await open("server", "aoc", era);
+    const app = await show({ tool: "speed_leaderboard", theme: "dark", variables: { "--color-text-primary": "rgb(1, 2, 3)" } });
+    await sees(app, "clever-fox-4.5");
+    const read = (element, name) => app.locator(element).first().evaluate((one, property) => getComputedStyle(one)[property], name);
+    assert.equal(await read("body", "color"), "rgb(1, 2, 3)");
+    const dark = await read("html", "backgroundColor");
+    await page.evaluate(() => window.host.context({ theme: "light" }));
+    await eventually("light", async () => (await read("html", "backgroundColor")) !== dark);
+    await app.getByRole("button", { name: "Full screen" }).click();
+    await app.getByRole("button", { name: "Leave full screen" }).waitFor();
+  };
+  checks[`${era} a page answers its teardown and asks for nothing afterwards`] = async () => {
+    await open("bare", "bitburner", era);
+    const app = await show({ tool: "browse_files", call: false });
+    await sees(app, "No game is connected");
+    assert.deepEqual(await page.evaluate(() => window.host.teardown()), {});
+    const before = heard.calls.length;
+    await page.waitForTimeout(3000); // longer than the two seconds after which it would ask again
+    assert.equal(heard.calls.length, before);
+  };
 }
-
-checks["a fetch from a page is blocked by the host's policy"] = async () => {
-  await open("server", "aoc", ERAS[1]);
-  await sees(await show({ tool: "speed_leaderboard" }), "clever-fox-4.5");
-  const outcome = await frame().evaluate((url) => fetch(url).then(() => "fetched", () => "blocked"), hosts.server.url);
-  assert.equal(outcome, "blocked");
-  assert.ok(heard.console.some((text) => /Content Security Policy/.test(text)));
-};
-
-checks["a page takes the host's theme and variables, also when they change"] = async () => {
-  await open("server", "aoc", ERAS[1]);
-  const app = await show({ tool: "speed_leaderboard", theme: "dark", variables: { "--color-text-primary": "rgb(1, 2, 3)" } });
-  await sees(app, "clever-fox-4.5");
-  const read = (element, name) => app.locator(element).first().evaluate((one, property) => getComputedStyle(one)[property], name);
-  assert.equal(await read("body", "color"), "rgb(1, 2, 3)");
-  const dark = await read("html", "backgroundColor");
-  await page.evaluate(() => window.host.context({ theme: "light" }));
-  await eventually("light", async () => (await read("html", "backgroundColor")) !== dark);
-  await app.getByRole("button", { name: "Full screen" }).click();
-  await app.getByRole("button", { name: "Leave full screen" }).waitFor();
-};
-
-checks["a page answers its teardown and asks for nothing afterwards"] = async () => {
-  await open("bare", "bitburner", ERAS[1]);
-  const app = await show({ tool: "browse_files", call: false });
-  await sees(app, "No game is connected");
-  assert.deepEqual(await page.evaluate(() => window.host.teardown()), {});
-  const before = heard.calls.length;
-  await page.waitForTimeout(3000); // longer than the two seconds after which it would ask again
-  assert.equal(heard.calls.length, before);
-};
 
 checks["what is empty, filtered away or failed says what to do, and new records show up"] = async () => {
   await open("bare", "aoc", ERAS[1]);

@@ -1,9 +1,10 @@
 """`make mutants`: try the mutants of each target, and see that its tests notice them.
 
-python -m tests.mutants [module ...] [--jobs N] [--record]
+python -m tests.mutants [module ...] [--jobs N] [--again] [--record]
 """
 
 import argparse
+import hashlib
 import json
 import os
 import subprocess
@@ -24,6 +25,7 @@ PYTEST = ["-m", "pytest", "-q", "-s", "-n", "0", "-p", "no:cacheprovider", "--no
 IMPORT_SECONDS = 300.0
 # A test that waits for what a mutant never does is given up sooner than one on a busy machine.
 PATIENCE = {"BRIDGEHEAD_TEST_PATIENCE": "10"}
+TEST_SECONDS = {"BRIDGEHEAD_TEST_SECONDS": "60"}
 
 
 @dataclass(frozen=True)
@@ -41,16 +43,42 @@ def targets(chosen: list[str]) -> list[Target]:
     return [one for one in found if not chosen or any(name in one.module for name in chosen)]
 
 
-def try_all(target: Target, jobs: int) -> results.Result:
-    """Try every mutant of a module."""
+class LastTrial:
+    """What killed each mutant of a module the last time, which holds while the module stays the same."""
+
+    def __init__(self, module: str, source: str) -> None:
+        self._path = FOLDER / f"{module}.json"
+        self._source = hashlib.sha256(source.encode()).hexdigest()
+
+    def read(self) -> dict[int, str | None]:
+        """Return the killers by mutant; nothing where the module has changed since."""
+        found = json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else {}
+        killers = found.get("killers", {}) if found.get("source") == self._source else {}
+        return {int(number): killer for number, killer in killers.items()}
+
+    def write(self, killers: dict[int, str | None]) -> None:
+        """Keep the killers for another time."""
+        found = {"source": self._source, "killers": killers}
+        self._path.write_text(json.dumps(found), encoding="utf-8")
+
+
+def try_all(target: Target, jobs: int, *, again: bool = False) -> results.Result:
+    """Try every mutant of a module; again, only those that survived the last time without a reason."""
     began = time.monotonic()
     workspace = Workspace(FOLDER / target.module)
     workspace.make()
     source = workspace.source(target.module)
-    instrumented, mutants = instrument(source.read_text(encoding="utf-8"))
+    text = source.read_text(encoding="utf-8")
+    instrumented, mutants = instrument(text)
     source.write_text(instrumented, encoding="utf-8")
-    killers = _try_in_forks(workspace, target, [m for m in mutants if not m.at_import], jobs)
-    killers |= _try_alone(workspace, target, [m for m in mutants if m.at_import], jobs)
+    last = LastTrial(target.module, text)
+    killers = last.read() if again else {}
+    explained = results.reasons().get(target.module, {}) if killers else {}
+    left = [m for m in mutants if not killers.get(m.number) and m.change not in explained]
+    killers |= _try_in_forks(workspace, target, left, jobs)
+    # What acts at import and was not noticed so far may still be noticed in a process of its own.
+    killers |= _try_alone(workspace, target, [m for m in left if m.at_import and not killers[m.number]], jobs)
+    last.write(killers)
     survivors = [mutant for mutant in mutants if not killers[mutant.number]]
     return results.Result(target.module, len(mutants), survivors, time.monotonic() - began)
 
@@ -62,6 +90,7 @@ def _try_in_forks(
     plan = {
         "module": target.module,
         "numbers": [mutant.number for mutant in mutants],
+        "at_import": [mutant.number for mutant in mutants if mutant.at_import],
         "jobs": jobs,
         "results": str(file),
         "folder": str(workspace.folder / "tmp"),
@@ -87,7 +116,7 @@ def _try_alone(
             done = subprocess.run(
                 [workspace.python, *PYTEST, "-x", f"--basetemp={temporary}", *target.tests[:2]],
                 cwd=workspace.folder,
-                env={**os.environ, ENVIRONMENT: str(mutant.number), **PATIENCE},
+                env={**os.environ, ENVIRONMENT: str(mutant.number), **PATIENCE, **TEST_SECONDS},
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 timeout=IMPORT_SECONDS,
@@ -106,6 +135,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants")
     parser.add_argument("module", nargs="*", help="a part of a module's name; all targets by default")
     parser.add_argument("--jobs", type=int, default=4 * (os.cpu_count() or 1), help="mutants to try at once")
+    parser.add_argument("--again", action="store_true", help="try only what survived, after adding tests")
     parser.add_argument("--record", action="store_true", help="write the figures to results.md")
     arguments = parser.parse_args()
     chosen = targets(arguments.module)
@@ -114,7 +144,7 @@ def main() -> int:
     good = True
     for target in chosen:
         try:
-            result = try_all(target, arguments.jobs)
+            result = try_all(target, arguments.jobs, again=arguments.again)
         except subprocess.CalledProcessError:
             print(f"{target.module}: its tests do not pass as they are")
             good = False

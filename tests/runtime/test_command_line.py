@@ -1,10 +1,11 @@
 """Command line: what is wrong and what would be right, in one line, for a command and for its subcommands."""
 
+import csv
 import io
 
 import pytest
 
-from bridgehead.runtime.command_line import WRONG_USAGE, Parser, tolerate_encoding
+from bridgehead.runtime.command_line import WRONG_USAGE, Parser, tolerate_encoding, write_csv
 
 
 def parser() -> Parser:
@@ -132,3 +133,12 @@ def test_half_a_character_is_shown_too() -> None:
     stream.flush()
 
     assert raw.getvalue() == b"a?b"
+
+
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\t", "\r", "\n", "'"])
+def test_a_text_in_csv_is_never_a_formula_and_can_be_had_back(sign: str) -> None:
+    name = f"{sign}HYPERLINK(A1)"
+    read = list(csv.reader(io.StringIO(write_csv(("name", "ms"), [(name, -5), ("a=b", 0.5)]), newline="")))
+
+    assert read == [["name", "ms"], [f"'{name}", "-5"], ["a=b", "0.5"]]
+    assert read[1][0].removeprefix("'") == name

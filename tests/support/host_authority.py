@@ -1,11 +1,12 @@
 """An authorisation server on loopback: publishes its metadata and keys, and signs what a test wants."""
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import jwt
 import msgspec
@@ -77,12 +78,17 @@ class Authority:
         """Sign claims that are no object that a library would make."""
         return jwt.PyJWS().encode(claims, self._keys["first"], "RS256", {"kid": "first", **(header or {})})
 
-    def _page(self, path: str) -> bytes | None:
+    def metadata(self) -> dict[str, Any]:
+        """What it publishes of itself."""
+        return {"issuer": self.issuer, "jwks_uri": f"{self.issuer}/keys"}
+
+    def respond(self, path: str, head: str, body: bytes) -> tuple[int, bytes]:
+        """Answer a request with a status and a document."""
         if path == self.metadata_path:
-            return msgspec.json.encode({"issuer": self.issuer, "jwks_uri": f"{self.issuer}/keys"})
+            return 200, msgspec.json.encode(self.metadata())
         if path == "/realm/keys":
-            return msgspec.json.encode({"keys": [self._public(name) for name in self._keys]})
-        return None
+            return 200, msgspec.json.encode({"keys": [self._public(name) for name in self._keys]})
+        return 404, b""
 
     def _public(self, name: str) -> dict[str, Any]:
         public = self._keys[name].public_key()
@@ -99,27 +105,36 @@ class Authority:
             writer.close()  # also where a test ends while it hangs
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        line = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].decode()
-        self.asked.append(line)
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        length = re.search(r"(?i)\r\ncontent-length: *([0-9]+)", head)
+        body = await reader.readexactly(int(length.group(1))) if length else b""
+        path = head.split(" ")[1]
+        self.asked.append(path)
         while self.hangs:
             await asyncio.sleep(0.01)
-        body = self._page(line) if self.is_there else None
-        status = b"200 OK" if body is not None else b"404 Not Found"
+        status, answer = self.respond(path, head, body) if self.is_there else (404, b"")
         writer.write(
-            b"HTTP/1.1 %b\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%b"
-            % (status, len(body or b""), body or b"")
+            b"HTTP/1.1 %d \r\ncontent-length: %d\r\nconnection: close\r\n\r\n%b"
+            % (status, len(answer), answer)
         )
         await writer.drain()
 
 
+Kind = TypeVar("Kind", bound=Authority)
+
+
 @asynccontextmanager
-async def authority() -> AsyncIterator[Authority]:
+async def running(one: Kind) -> AsyncIterator[Kind]:
     """Run an authorisation server."""
-    one = Authority()
     server = await asyncio.start_server(one._serve, "127.0.0.1", 0)  # noqa: SLF001 - its own
     one.port = server.sockets[0].getsockname()[1]
     async with server:
         yield one
+
+
+def authority() -> AbstractAsyncContextManager[Authority]:
+    """Run an authorisation server that only signs."""
+    return running(Authority())
 
 
 class RealClock(Clock):

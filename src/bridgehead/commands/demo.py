@@ -30,7 +30,7 @@ def parser() -> Parser:
 
 
 def main(arguments: list[str], _environment: Mapping[str, str]) -> int:
-    """Show the bridges and return 0 where everything went as told."""
+    """Show the bridges and return 0 if everything went as expected."""
     options = parser().parse_args(arguments)
     chosen = [plugins.load(name) for name in options.bridges] or plugins.load_usable(
         lambda error: sys.stderr.write(f"bridgehead: {error}\n")
@@ -39,7 +39,7 @@ def main(arguments: list[str], _environment: Mapping[str, str]) -> int:
     began = time.monotonic()
     well = [_show(manifest, console) for manifest in chosen]
     took = f"{time.monotonic() - began:.0f} s"
-    console.rule(f"[bold]That was it, in {took}" if all(well) else "[bold red]Something did not go as told")
+    console.rule(f"[bold]Done in {took}" if all(well) else "[bold red]Something did not go as expected")
     return int(not all(well))
 
 

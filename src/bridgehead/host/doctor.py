@@ -13,6 +13,7 @@ from bridgehead.runtime.settings import hide_credentials
 from bridgehead.runtime.stores import open_redis
 
 from . import tls
+from .dashboard.layout import OAUTH_CALLBACK
 from .factory import open_tokens, token_store
 from .registry import installed
 from .settings import HostSettings
@@ -37,6 +38,7 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
         settings_finding(settings, environment),
         Finding("would serve", "right", f"{served} at {address}{processes}"),
         await asyncio.to_thread(_tokens, settings),
+        *await _sign_in(settings, f"{scheme}://{settings.shown_host}:{settings.port}"),
         *await _database(settings),
         await _redis(settings),
         *await _telemetry(environment),
@@ -71,7 +73,7 @@ async def _webhook(settings: HostSettings) -> list[Finding]:
     origin = f"{parts.scheme}://{parts.netloc}"  # what follows may be a key
     found = [await _try_address("webhook", origin, "Correct BRIDGEHEAD_WEBHOOK_URL.")]
     if not settings.webhook_secret:
-        text = "events are not signed: a receiver cannot tell that they come from here"
+        text = "events are not signed: a receiver cannot verify where they come from"
         found.append(Finding("webhook signature", "note", text, "Set BRIDGEHEAD_WEBHOOK_SECRET."))
     return found
 
@@ -93,8 +95,8 @@ async def _try_address(what: str, url: str, advice: str) -> Finding:
 
 def _far_sides(settings: HostSettings) -> Finding:
     if not settings.probe_seconds:
-        return Finding("far sides", "note", "looked at only by calls: BRIDGEHEAD_PROBE_SECONDS is 0")
-    return Finding("far sides", "right", f"looked at every {settings.probe_seconds:g} s")
+        return Finding("far sides", "note", "checked only by calls: BRIDGEHEAD_PROBE_SECONDS is 0")
+    return Finding("far sides", "right", f"checked every {settings.probe_seconds:g} s")
 
 
 async def _database(settings: HostSettings) -> list[Finding]:
@@ -111,7 +113,7 @@ async def _redis(settings: HostSettings) -> Finding:
     """Try Redis as a replica would, and say what is shared through it."""
     redis = open_redis(settings)
     if redis is None:
-        text = "not set: limits, changes, sessions and tasks are this machine's"
+        text = "not set: limits, changes, sessions and tasks are kept on this machine"
         return Finding("redis", "right", text)
     await redis.start()
     problem = redis.problem
@@ -125,13 +127,24 @@ async def _redis(settings: HostSettings) -> Finding:
     return Finding("redis", "note", f"{where}: shares {SHARED}, but not sessions and open questions", advice)
 
 
+async def _sign_in(settings: HostSettings, address: str) -> list[Finding]:
+    """Say where people sign in to the dashboard, and what their authorisation server has to know."""
+    if not settings.oauth_issuer or not settings.oauth_client_id:
+        return []
+    found = await _try_address("OAuth issuer", settings.oauth_issuer, "Correct BRIDGEHEAD_OAUTH_ISSUER.")
+    callback = (settings.public_url or address).rstrip("/") + OAUTH_CALLBACK
+    return [found, Finding("dashboard", "right", f"sign-in with OAuth; the redirect URI is {callback}")]
+
+
 def _tokens(settings: HostSettings) -> Finding:
     try:
         tokens = open_tokens(settings)
     except BridgeError as error:
         return Finding("tokens", "note", error.message, error.next_step)
+    if tokens is not None and tokens.problem:
+        return Finding("tokens", "wrong", tokens.problem, "Until they can be read, nobody is let in.")
     if tokens is None:
-        return Finding("tokens", "right", "nobody needs one: only this machine can reach the address")
+        return Finding("tokens", "right", "not needed: only this machine can reach the address")
     issuer = f", and those of {settings.oauth_issuer}" if settings.oauth_issuer else ""
     return Finding(
         "tokens", "right", f"everyone needs one; {len(tokens)} in {token_store(settings).where}{issuer}"

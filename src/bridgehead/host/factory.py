@@ -12,14 +12,16 @@ from bridgehead.mcp.http.guard import Guard
 from bridgehead.runtime import directories, events, logs
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest
+from bridgehead.runtime.stores import open_own_redis
 from bridgehead.runtime.tasks import open_task_store
 from bridgehead.runtime.timing import Clock
 
 from .app import HostApplication
 from .auth.admission import Admission
 from .auth.authenticator import Authenticator, FileIssuer, Issuer
+from .auth.revocation import AnnouncedTokens, TokenWatch
 from .auth.throttle import Throttle
-from .auth.tokens import FileTokens, TokenFile, Tokens, TokenStore, TokenWatch
+from .auth.tokens import FileTokens, TokenFile, Tokens, TokenStore
 from .dashboard import layout
 from .dashboard.dashboard import Dashboard
 from .dashboard.history import History
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .auth.oauth import OAuthIssuer
+    from .dashboard.oauth_sign_in import OAuthSignIn
     from .database import HostDatabase
     from .events.webhook import Webhook
     from .replicas.replica import Replica
@@ -62,6 +65,14 @@ def token_store(settings: HostSettings) -> TokenStore:
     from .auth.token_database import TokenDatabase
 
     return TokenDatabase(settings.database_url)
+
+
+def announced_tokens(settings: HostSettings) -> TokenStore:
+    """Return where tokens are, for whoever changes them: other hosts hear of it where there is Redis."""
+    store = token_store(settings)
+    if settings.redis_url is None:
+        return store
+    return AnnouncedTokens(store, partial(open_own_redis, settings))
 
 
 def open_tokens(settings: HostSettings) -> Tokens | None:
@@ -178,7 +189,10 @@ class ApplicationFactory:
 
     @cached_property
     def _tokens(self) -> Tokens | None:
-        return open_tokens(self._settings)
+        tokens = open_tokens(self._settings)
+        if self._replica is not None:
+            self._replica.tokens = tokens
+        return tokens
 
     @cached_property
     def _oauth(self) -> OAuthIssuer | None:
@@ -193,7 +207,8 @@ class ApplicationFactory:
 
     @cached_property
     def _admission(self) -> Admission:
-        paths = (*layout.PAGES, *layout.FILES) if self._settings.dashboard else ()
+        has_sign_in = self._oauth_sign_in is not None
+        paths = layout.list_paths(with_oauth=has_sign_in) if self._settings.dashboard else ()
         oauth, replica, monotonic = self._oauth, self._replica, self._clock.monotonic
         return Admission(
             make_table(self._manifests, with_oauth=oauth is not None, pages=paths),
@@ -232,9 +247,13 @@ class ApplicationFactory:
             state_keys=self._state_keys,
             session_prefix=_session_prefix(self._workers, self._replica),
             tracer=self._tracer,
-            used_states=_open_consent(self._settings, self._workers, self._replica, self._clock),
+            used_states=self._consent,
             on_error=self._count_error,
         )
+
+    @cached_property
+    def _consent(self) -> ReplicatedConsent | SharedConsent | UsedStates:
+        return _open_consent(self._settings, self._workers, self._replica, self._clock)
 
     def _count_error(self, method: str, code: int) -> None:
         """Count an error of the views in the metrics, which are made later: they show the views' callers."""
@@ -271,21 +290,36 @@ class ApplicationFactory:
             access_log=self._access_log,
         )
 
+    @cached_property
+    def _page_keys(self) -> tuple[bytes, ...]:
+        return _derive(self._state_keys, b"dashboard")
+
+    @cached_property
+    def _oauth_sign_in(self) -> OAuthSignIn | None:
+        if self._oauth is None or not self._settings.oauth_client_id:
+            return None
+        from .dashboard.oauth_sign_in import make_oauth_sign_in
+
+        keys, used, verify = self._page_keys, self._consent, self._oauth.verify_id_token
+        return make_oauth_sign_in(self._settings, self._environment, self._clock, keys, used, verify)
+
     def _make_dashboard(self) -> Dashboard:
-        keys, public_url = _derive(self._state_keys, b"dashboard"), self._settings.public_url
+        public_url = self._settings.public_url
+        issuer = f"{self._settings.oauth_issuer} {self._settings.oauth_audience}" if self._oauth else ""
         worker = 0 if self._workers is None else self._workers.index
         return Dashboard(
             self._registry,
             self._views,
-            SignIn(self._authenticator, self._tokens, keys, self._clock, public_url),
+            SignIn(self._authenticator, self._tokens, self._page_keys, self._clock, public_url, issuer),
             Camera(self._registry, self._metrics, self._views, self._history, self._clock, worker),
             self._history,
             self._clock,
             count_rejection=self._metrics.rejections.add,
             count_call=self._admission.count,
             tokens=self._tokens,
-            token_store=None if self._tokens is None else token_store(self._settings),
+            token_store=None if self._tokens is None else announced_tokens(self._settings),
             workers=self._workers,
+            oauth=self._oauth_sign_in,
         )
 
 
@@ -351,7 +385,7 @@ def _oauth_issuer(
         return None
     from bridgehead.runtime.http import Proxies
 
-    from .auth.jwks import fetch
+    from .auth.discovery import fetch
     from .auth.oauth import OAuthIssuer
 
     return OAuthIssuer(

@@ -6,7 +6,6 @@ seconds.
 
 from __future__ import annotations
 
-import csv
 import sqlite3
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bridgehead.runtime import directories
+from bridgehead.runtime.command_line import write_csv
 from bridgehead.runtime.errors import StorageError
 
 from .calling.usage import DIMENSIONS, Span, UsageCounts, UsageRow, read_history
@@ -109,9 +109,8 @@ def _flat(row: UsageRow) -> dict[str, Any]:
 
 def _write_csv(rows: list[UsageRow], by: list[str]) -> None:
     fields = [*(name for name in DIMENSIONS if name in by), *UsageCounts.__struct_fields__]
-    writer = csv.DictWriter(sys.stdout, fields, lineterminator="\n", restval="")
-    writer.writeheader()
-    writer.writerows(_flat(row) for row in rows)
+    flat = map(_flat, rows)
+    sys.stdout.write(write_csv(fields, ([row.get(name, "") for name in fields] for row in flat)))
 
 
 def _print(content: RenderableType) -> None:

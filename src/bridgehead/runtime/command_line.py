@@ -1,15 +1,18 @@
-"""Command line: argparse with errors of one line, and what a shell completes, derived from the parsers."""
+"""Command line: argparse with errors of one line, what a shell completes, and tables for a spreadsheet."""
 
 from __future__ import annotations
 
 import argparse
 import codecs
+import io
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn, TextIO
 
 WRONG_USAGE = 2
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
+"""What a spreadsheet takes for the beginning of a formula, as OWASP lists it, and our own mark."""
 _MANY = ("*", "+")
 _HANDLER = "bridgehead.signs"
 _SIGNS = {
@@ -142,6 +145,27 @@ def _is_shown(option: str) -> bool:
 def _one_line(message: str) -> str:
     """Write out what a message repeats of the command line and a terminal would act on."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
+
+
+def write_csv(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """Write a table as CSV in which no text is a formula, whoever chose it.
+
+    A text that begins like one has an apostrophe before it, and so has one that begins with an apostrophe:
+    taking one away always gives the text back. Numbers stay as they are.
+    """
+    return "".join(map(_write_row, [columns, *rows]))
+
+
+def _write_row(cells: Iterable[object]) -> str:
+    from csv import writer
+
+    out = io.StringIO()
+    writer(out, lineterminator="\r\n").writerow(map(_disarm, cells))  # which quotes either sign in a text
+    return out.getvalue().removesuffix("\r\n") + "\n"
+
+
+def _disarm(cell: object) -> object:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
 def _replace_signs(error: UnicodeError) -> tuple[str, int]:

@@ -8,28 +8,9 @@ import subprocess
 
 import pytest
 
-from tests.aoc.data import Data, entry
+from tests.aoc.data import Data, entry, typed
 from tests.support.checked import connect
 from tests.support.person import COMMAND
-from tests.support.waiting import PATIENCE
-
-
-def typed(data: Data, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [COMMAND, "aoc", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-        env={**os.environ, "COLUMNS": "100", **data.environment(**more)},
-    )
-
-
-@pytest.fixture
-def filled(data: Data) -> Data:
-    data.put_speeds(1, [entry("fast", 1000), entry("slow|model", 2500), entry("slow|model", 2600)])
-    return data
-
 
 LONG = "meta-llama/Llama-4-Maverick-17B-128E"
 
@@ -73,6 +54,14 @@ def test_the_leaderboard_as_csv_can_be_read_back(filled: Data) -> None:
         ("1", "fast", "1000", ""),
         ("2", "slow|model", "2550", str(5000**0.5)),
     ]
+
+
+@pytest.mark.parametrize("command", ["leaderboard", "export"])
+def test_a_model_whose_name_is_a_formula_is_text_in_csv(data: Data, command: str) -> None:
+    data.put_speeds(1, [entry("=cmd|'/C calc'!A0", 1000)])
+    (row,) = csv.DictReader(io.StringIO(typed(data, command, "--format", "csv").stdout))
+
+    assert row["llm"] == "'=cmd|'/C calc'!A0"
 
 
 async def test_every_view_of_a_board_has_the_same_figures(filled: Data) -> None:

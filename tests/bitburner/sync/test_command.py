@@ -89,5 +89,6 @@ async def test_without_a_game_it_says_what_to_do(tmp_path: Path) -> None:
     status, said = await finish(await start(free_port(), tmp_path, "--wait", "0.1"))
 
     assert status == 1
+    assert said.startswith("Waiting up to 0.1 s for the game to connect …\n")
     assert "Bitburner disconnected" in said
     assert "Options → Remote API" in " ".join(said.split())

@@ -1,17 +1,13 @@
 """The authorisation server of a host: new keys, an absence, a silence, and what is not believed of it."""
 
-import asyncio
 import time
 from pathlib import Path
 
 import pytest
 
-from bridgehead.host.auth.jwks import AGAIN_SECONDS, FRESH_SECONDS, USABLE_SECONDS, fetch
-from bridgehead.runtime.errors import Unavailable
-from bridgehead.runtime.http import Proxies
+from bridgehead.host.auth.jwks import AGAIN_SECONDS, FRESH_SECONDS, USABLE_SECONDS
 from tests.support.host_authority import AUDIENCE, RealClock, authority, guarded
 from tests.support.host_server import bearer, hosting
-from tests.support.tcp import serving
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.filterwarnings("ignore::jwt.warnings.InsecureKeyLengthWarning")
@@ -61,23 +57,6 @@ async def test_metadata_of_another_issuer_are_not_believed(tmp_path: Path) -> No
             response = await host.try_call("/mcp", "alpha_echo", bearer(issuer.token()))
             assert response.status == 503
             assert "/realm/keys" not in issuer.asked
-
-
-async def test_keys_are_never_read_from_a_file_of_the_host_nor_where_an_issuer_sends_one_to(
-    tmp_path: Path,
-) -> None:
-    here = tmp_path / "keys.json"
-    here.write_text("{}")
-    with pytest.raises(Unavailable, match="not a web address"):
-        await fetch(here.as_uri(), Proxies())
-
-    async def moved(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:9/\r\ncontent-length: 0\r\n\r\n")
-
-    async with serving(moved) as port:
-        with pytest.raises(Unavailable, match="302"):
-            await fetch(f"http://127.0.0.1:{port}/keys", Proxies())
 
 
 async def test_an_issuer_that_cannot_be_reached_is_said_so(tmp_path: Path) -> None:

@@ -132,10 +132,19 @@ async def test_a_token_that_lacks_a_claim_or_is_for_another_is_invalid(claims: d
     assert await refused(Checked(), token(**claims)) == INVALID
 
 
-@pytest.mark.parametrize("header", [{"typ": "logout+jwt"}, {"typ": 7}, {"alg": "HS256"}, {"kid": "unknown"}])
-async def test_a_header_of_another_kind_is_invalid(header: dict[str, Any]) -> None:
-    with pytest.raises(InvalidToken) as problem:
-        await Checked().accepts.check_later(token(header=header) if "alg" not in header else hs256())
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ({"typ": "logout+jwt"}, "not an access token"),
+        ({"typ": 7}, "not an access token"),
+        ({"alg": "HS256"}, "signed in a way that is not accepted"),
+        ({"kid": "unknown"}, "signed with a key that its issuer does not have"),
+    ],
+)
+async def test_a_header_of_another_kind_is_invalid(header: dict[str, Any], words: str) -> None:
+    made = hs256() if "alg" in header else token(header=header)
+    with pytest.raises(InvalidToken, match=words) as problem:
+        await Checked().accepts.check_later(made)
     assert problem.value.reason == INVALID
 
 

@@ -34,11 +34,12 @@ class Browser:
         found = re.search(r'name="csrf" value="([^"]+)"', self.html)
         return unescape(found.group(1)) if found else ""
 
-    async def open(self, path: str, headers: Headers | None = None) -> str:
-        """Open a page and return its text."""
-        return await self._take(
-            await self._http.request("GET", path, {"Content-Length": None, **self._own(), **(headers or {})})
+    async def open(self, path: str, headers: Headers | None = None, *, follows: bool = True) -> str:
+        """Open a page, or the one that it sends to, and return its text."""
+        response = await self._http.request(
+            "GET", path, {"Content-Length": None, **self._own(), **(headers or {})}
         )
+        return await self._take(response, follows=follows)
 
     async def submit(
         self, path: str, fields: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
@@ -57,7 +58,7 @@ class Browser:
         kept = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         return {"Accept": ACCEPT, "Cookie": kept or None}
 
-    async def _take(self, response: Response) -> str:
+    async def _take(self, response: Response, *, follows: bool = True) -> str:
         self.status, self.headers = response.status, response.headers
         self.html = (await response.body()).decode()
         for pair in response.cookies:
@@ -65,6 +66,6 @@ class Browser:
             self.cookies[name] = value
             if not value:
                 del self.cookies[name]
-        if self.status == 303:
+        if self.status == 303 and follows:
             return await self.open(self.headers["location"])
         return self.page.text

@@ -49,7 +49,7 @@ async def test_the_cookie_is_for_this_server_and_its_own_pages_alone(tmp_path: P
 
         (given,) = response.cookies
         assert "; Path=/; HttpOnly; SameSite=Strict" in given
-        assert host.secrets["ann"].rpartition("_")[2] not in given  # a stolen cookie is not a token
+        assert host.secrets["ann"].split("_", 2)[2] not in given  # a stolen cookie is not a token
         assert (await host.get("/metrics", {"Cookie": given.partition(";")[0]})).status == 401
 
 
@@ -72,7 +72,7 @@ async def test_under_tls_the_cookie_is_secure(tmp_path: Path) -> None:
         (
             "bot",
             403,
-            "This token does not open the dashboard. Ask who runs the server for one with --dashboard.",
+            "This token does not open the dashboard. Ask whoever runs the server for one with --dashboard.",
         ),
     ],
 )
@@ -212,3 +212,18 @@ async def test_an_access_token_of_the_authorisation_server_opens_the_page_while_
         browser.cookies[f"bridgehead_token_{host.port}"] = token[:-4] + "AAAA"
         assert "Sign in with a token" in await browser.open("/")
         assert "does not open the dashboard" in await Browser(host).sign_in(issuer.token(scope="bridgehead"))
+
+
+async def test_whoever_follows_a_link_from_another_site_is_still_signed_in(tmp_path: Path) -> None:
+    led: Headers = {"Cookie": None, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "document"}
+    async with hosting(tmp_path, tokens=TOKENS) as host:
+        browser = Browser(host)
+        await browser.sign_in(host.secrets["ann"])
+        before = dict(browser.cookies)
+        await browser.open("/dashboard/bridge?name=alpha%22", led)
+
+        assert browser.cookies == before
+        assert 'content="0;url=/dashboard/bridge?name=alpha%22"' in browser.html
+        await browser.open("/dashboard/bridge?name=alpha", {"Sec-Fetch-Site": "same-origin"})
+        assert browser.status == 200
+        assert "ann" in browser.page.text

@@ -199,20 +199,25 @@ async def test_a_new_day_begins_at_nothing(api: Simulator, tmp_path: Path) -> No
     assert committed(tmp_path) < WORST
 
 
+async def cancel_reserving(budget: Budget, folder: Path, amount: float) -> None:
+    """Cancel a call that asks for money, while another process writes just then."""
+    other = sqlite3.connect(folder / FILE, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    reserving = asyncio.create_task(budget.reserve("me", amount))
+    await asyncio.sleep(0.05)
+    reserving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reserving
+    other.execute("COMMIT")
+    other.close()
+
+
 async def test_money_held_for_a_call_that_is_cancelled_meanwhile_is_given_back(tmp_path: Path) -> None:
     clock = GivenClock()
     async with open_store(tmp_path, clock) as store:
         budget = Budget(store, clock, BudgetLimits(Amounts(1.0)))
         await committed_by(budget)
-        other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
-        other.execute("BEGIN IMMEDIATE")  # another process writes just now
-        reserving = asyncio.create_task(budget.reserve("me", 0.4))
-        await asyncio.sleep(0.05)
-        reserving.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await reserving
-        other.execute("COMMIT")
-        other.close()
+        await cancel_reserving(budget, tmp_path, 0.4)
         assert await committed_by(budget) == 0.4  # its writing was under way and came to its end
 
         assert await committed_by(budget) == 0.0

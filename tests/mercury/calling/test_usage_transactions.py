@@ -5,10 +5,14 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from datetime import datetime, tzinfo
+from functools import partial
 from pathlib import Path
+from typing import Self
 
 import pytest
 
+from bridgehead.mercury.calling import usage_store
 from bridgehead.mercury.calling.usage import Usage, UsageCounts
 from bridgehead.mercury.calling.usage_store import FILE, UsageStore
 from bridgehead.runtime.errors import StorageError
@@ -55,6 +59,25 @@ async def test_a_new_day_begins_at_midnight(tmp_path: Path) -> None:
             found.append(store.today)
 
     assert found == ["2026-09-21", "2026-09-21", "2026-09-22", "2026-09-23"]
+
+
+async def test_the_day_is_worked_out_once_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    worked_out: list[float] = []
+
+    class Counted(datetime):
+        @classmethod
+        def fromtimestamp(cls, timestamp: float, tz: tzinfo | None = None) -> Self:
+            worked_out.append(timestamp)
+            return super().fromtimestamp(timestamp, tz)
+
+    monkeypatch.setattr(usage_store, "datetime", Counted)
+    clock = GivenClock()
+    async with open_store(tmp_path, clock) as store:
+        for seconds in (0.0, 60.0, DAY, 60.0):
+            clock.time += seconds
+            assert store.today
+
+    assert len(worked_out) == 2
 
 
 async def test_the_file_says_which_version_it_is(tmp_path: Path) -> None:
@@ -171,3 +194,39 @@ async def test_one_who_is_gone_takes_no_answer_from_the_others(tmp_path: Path) -
         gone.cancel()
 
         assert await stays == 2
+
+
+async def test_a_file_that_is_let_go_of_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = 0
+
+    class Connection(sqlite3.Connection):
+        def close(self) -> None:
+            nonlocal closed
+            closed += 1
+            super().close()
+
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Connection))
+    async with open_store(tmp_path, GivenClock()) as store:
+        await store.submit(lambda _: None)
+        before = closed
+        (tmp_path / FILE).unlink()
+        await store.submit(lambda _: None)
+        assert closed == before + 1
+
+    assert closed == before + 2
+
+
+async def test_closing_ends_the_thread_and_the_timer(tmp_path: Path) -> None:
+    store = UsageStore(lambda: tmp_path, GivenClock(), keep_days=2)
+    store.write_soon()
+    timer = store._timer  # noqa: SLF001
+    assert timer is not None
+    await store.submit(lambda _: None)
+    assert timer.cancelled()
+    thread = store._thread  # noqa: SLF001
+    assert thread is not None
+    assert [one for one in threading.enumerate() if "mercury-usage" in one.name]
+    await store.close()
+
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        thread.submit(print)

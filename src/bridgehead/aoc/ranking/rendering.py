@@ -5,7 +5,6 @@ A whole board as a table for the terminal, or a board or every run as CSV, JSON 
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -131,13 +130,9 @@ def natural_width(board: Board) -> int:
 
 def csv(items: Iterable[Any], columns: tuple[str, ...] = COLUMNS) -> str:
     """Write rows of a board, or runs, as CSV, numbers in full."""
-    from csv import writer
+    from bridgehead.runtime.command_line import write_csv
 
-    out = io.StringIO()
-    lines = writer(out, lineterminator="\n")
-    lines.writerow(columns)
-    lines.writerows([getattr(item, column) for column in columns] for item in items)
-    return out.getvalue()
+    return write_csv(columns, ([getattr(item, column) for column in columns] for item in items))
 
 
 def json(value: object) -> str:

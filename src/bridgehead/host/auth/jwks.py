@@ -8,9 +8,7 @@ the background: an issuer that hangs or is away delays nobody whose key is known
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -18,19 +16,14 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError, Unavailable
 from bridgehead.runtime.timing import Clock
 
+from .discovery import FETCH_SECONDS, Fetch, discover, read_object
+
 if TYPE_CHECKING:
     from jwt import PyJWK
-
-    from bridgehead.runtime.http import Proxies
-
-Fetch = Callable[[str], Awaitable[bytes]]
 
 FRESH_SECONDS = 600.0
 USABLE_SECONDS = 86_400.0
 AGAIN_SECONDS = 30.0
-FETCH_SECONDS = 5.0
-_MOST_BYTES = 1_000_000
-OK = 200
 
 log = logs.logger("host.oauth")
 
@@ -101,8 +94,8 @@ class SigningKeys:
         self._tried_at = self._now()
         try:
             async with asyncio.timeout(3 * FETCH_SECONDS):
-                self._url = self._url or await self._discover()
-                keys = _object(await self._fetch(self._url)).get("keys")
+                self._url = self._url or await self._find_url()
+                keys = read_object(await self._fetch(self._url)).get("keys")
         except (BridgeError, msgspec.MsgspecError, TimeoutError, ValueError) as failure:
             log.warn("the keys could not be fetched", issuer=self._issuer, problem=str(failure))
             return
@@ -112,24 +105,8 @@ class SigningKeys:
         self._fetched_at = self._now()
         log.info("the keys were fetched", issuer=self._issuer, keys=len(self._keys))
 
-    async def _discover(self) -> str:
-        """Find where the keys are, in one of the two places where issuers say so."""
-        parts = urlsplit(self._issuer)
-        base, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
-        failure: Exception = Unavailable("The issuer publishes no metadata.")
-        for url in (
-            f"{base}/.well-known/oauth-authorization-server{path}",
-            f"{base}{path}/.well-known/openid-configuration",
-        ):
-            try:
-                found = _object(await self._fetch(url))
-            except (BridgeError, msgspec.MsgspecError) as problem:
-                failure = problem
-                continue
-            if found.get("issuer") == self._issuer and isinstance(found.get("jwks_uri"), str):
-                return str(found["jwks_uri"])
-            failure = Unavailable(f"{url} is not about {self._issuer}, or names no jwks_uri.")
-        raise failure
+    async def _find_url(self) -> str:
+        return (await discover(self._issuer, self._fetch, ("jwks_uri",))).jwks_uri
 
 
 def _fits(key: dict[str, Any], key_id: str, algorithm: str) -> bool:
@@ -149,25 +126,3 @@ def _parse(key: dict[str, Any], algorithm: str) -> PyJWK | None:
         return PyJWK(key, algorithm)
     except (PyJWTError, ValueError, TypeError):
         return None
-
-
-def _object(data: bytes) -> dict[str, Any]:
-    return msgspec.json.decode(data, type=dict[str, Any])
-
-
-async def fetch(url: str, proxies: Proxies) -> bytes:
-    """Fetch a small document, through the proxy of the environment where there is one."""
-    from bridgehead.runtime import http
-
-    if not url.startswith(("https://", "http://")):  # what an issuer publishes might name a file here
-        raise Unavailable(f"{url} is not a web address.")
-    accept = (("Accept", "application/json"),)
-    try:
-        found = await http.fetch(
-            url, seconds=FETCH_SECONDS, max_bytes=_MOST_BYTES, headers=accept, proxy=proxies.choose(url)
-        )
-    except (http.BodyTooLarge, http.ConnectFailed, http.ConnectionBroken, TimeoutError) as failure:
-        raise Unavailable(f"{url} cannot be fetched: {str(failure) or 'it took too long'}.") from failure
-    if found.status != OK:
-        raise Unavailable(f"{url} answered with status {found.status}.")
-    return found.body

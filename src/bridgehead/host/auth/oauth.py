@@ -6,6 +6,7 @@ client gets a token. Needs the extra `oauth` (PyJWT with cryptography), which no
 
 from __future__ import annotations
 
+import hmac
 import re
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -21,8 +22,9 @@ from bridgehead.runtime.timing import Clock
 
 from ..routes import RESOURCE
 from .authenticator import EXPIRED, InvalidToken
+from .discovery import Fetch
 from .grants import EVERYTHING, Grant, read_scopes, supported_scopes
-from .jwks import Fetch, SigningKeys
+from .jwks import SigningKeys
 from .rejection import HostRejection
 
 if TYPE_CHECKING:
@@ -145,6 +147,30 @@ class OAuthIssuer:
         if len(self._remembered) > _MOST_REMEMBERED:
             self._remembered.popitem(last=False)
         return grant
+
+    async def verify_id_token(self, token: str, client_id: str, nonce: str) -> None:
+        """Check that an id token was made for a client and for the sign-in with this nonce."""
+        try:
+            key = await self._keys.find(*self._read_header(token))
+            if key is None:
+                raise InvalidToken(
+                    "The id token is signed with a key that its issuer does not have.", INVALID
+                )
+            claims = self._decode(
+                token,
+                key,
+                algorithms=[key.algorithm_name],
+                audience=client_id,
+                issuer=self._issuer,
+                leeway=LEEWAY_SECONDS,
+                options={"require": ["exp", "iat", "iss", "aud", "sub"]},
+            )
+        except (self._wrong, Unavailable, *_ODD) as problem:
+            raise InvalidToken(f"The id token is not accepted: {problem}.", INVALID) from None
+        is_ours = claims.get("azp", client_id) == client_id
+        said = str(claims.get("nonce", "")).encode(errors="replace")  # JSON can hold what UTF-8 cannot
+        if not is_ours or not hmac.compare_digest(said, nonce.encode()):
+            raise InvalidToken("The id token is for another sign-in.", INVALID)
 
     def _grant(self, claims: dict[str, Any]) -> Grant:
         said = claims.get("scope", claims.get("scp", ""))

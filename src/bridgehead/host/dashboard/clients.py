@@ -17,11 +17,19 @@ _WHATS = ("sessions", "streams", "requests", "connections")
 _MOST_CALLERS = 50
 
 
-def write_clients(snapshot: Snapshot, tokens: Sequence[Grant] | None, proof: str, *, may_act: bool) -> Page:
-    """Make the page of those who use the host. Without tokens, nobody needs one."""
+def write_clients(
+    snapshot: Snapshot, tokens: Sequence[Grant] | None, proof: str, *, may_act: bool, may_ask: bool = False
+) -> Page:
+    """Make the page of those who use the host. Without tokens, nobody needs one.
+
+    Whoever may not act but may ask the authorisation server to is shown how.
+    """
+    ask = tag("a", "Sign in again to act", href=link(layout.OAUTH_START, to="act"), class_="button")
+    lead = tag("p", "You may look here. ", ask, class_="lead") if may_ask else NOTHING
     body = join(
         [
             tag("h1", "Clients"),
+            lead,
             section("Tokens", _write_tokens(snapshot, tokens, may_act=may_act), name="tokens"),
             section("What callers have open", _write_limits(snapshot), name="limits"),
             section("Sessions", _write_sessions(snapshot, proof, may_act=may_act), name="sessions"),
@@ -194,6 +202,10 @@ _REASONS = {
     "token_invalid": "The access token is not accepted.",
     "auth_failures": "Too many wrong tokens came from one address.",
     "grant": "The token does not open what was asked for.",
+    "oauth": "The authorisation server cannot be reached.",
+    "oauth_denied": "The authorisation server refused a sign-in, or its user did.",
+    "oauth_mismatch": "The authorisation server said something that cannot be believed.",
+    "oauth_state": "A sign-in came back to another browser, too late, or twice.",
     "limit": "The token's limit of requests a minute was reached.",
     "too_many": "A caller had too much open at once.",
     "host": "The name in the Host header is not one of ours. See BRIDGEHEAD_ALLOWED_HOSTS.",
@@ -215,14 +227,15 @@ def _write_rejections(snapshot: Snapshot) -> Html:
     )
 
 
-def write_sign_in(proof: str, problem: str = "", status: int = 200) -> Page:
-    """Make the page that asks for a token."""
+def write_sign_in(proof: str, problem: str = "", status: int = 200, *, issuer: str = "") -> Page:
+    """Make the page that asks for a token, or sends people to the authorisation server for one."""
     told = tag("p", problem, class_="problem", role="alert", id="problem") if problem else NOTHING
     body = tag(
         "div",
         tag("h1", "Bridgehead"),
-        tag("p", "Sign in with a token that may look at this server."),
         told,
+        _write_issuer(issuer) if issuer else NOTHING,
+        tag("p", "Or sign in" if issuer else "Sign in", " with a token that may look at this server."),
         form(
             layout.SIGN_IN,
             proof,
@@ -234,11 +247,11 @@ def write_sign_in(proof: str, problem: str = "", status: int = 200) -> Page:
                 name="token",
                 autocomplete="current-password",
                 required=True,
-                autofocus=True,
+                autofocus=not issuer,
                 spellcheck="false",
                 aria_describedby="problem" if problem else None,
             ),
-            tag("button", "Sign in", class_="primary"),
+            tag("button", "Sign in", class_=None if issuer else "primary"),
         ),
         tag(
             "p",
@@ -250,3 +263,13 @@ def write_sign_in(proof: str, problem: str = "", status: int = 200) -> Page:
         class_="sign-in",
     )
     return Page("Sign in", body, status=status)
+
+
+def _write_issuer(issuer: str) -> Html:
+    """Make the link to the authorisation server.
+
+    A link and not a form: the policy keeps forms on this server, also where they are sent on.
+    """
+    return tag(
+        "a", f"Sign in with {issuer}", href=layout.OAUTH_START, class_="button primary", autofocus=True
+    )

@@ -29,9 +29,10 @@ from ..workers.forwarding import OWN_STATE
 from . import clients, layout, overview, tools
 from .forms import InvalidField, read_arguments, read_fields
 from .history import History
-from .html import Html, tag
+from .html import Html, link, tag
 from .layout import Page
-from .sign_in import Form, SignIn, Visitor
+from .oauth_sign_in import OAuthSignIn, read_answer, write_landing
+from .sign_in import Form, SignIn, Visitor, is_led_here
 from .snapshot import Camera, Snapshot, merge
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Dashboard:
         tokens: Tokens | None = None,
         token_store: TokenStore | None = None,
         workers: Workers | None = None,
+        oauth: OAuthSignIn | None = None,
     ) -> None:
         self._registry = registry
         self._views = views
@@ -82,6 +84,8 @@ class Dashboard:
         self._tokens = tokens
         self._token_store = token_store
         self._workers = workers
+        self._oauth = oauth
+        """How people sign in at the authorisation server; None where they cannot."""
         self._reports: dict[str, tuple[float, Report]] = {}
         self._pages: dict[str, Show] = {
             layout.OVERVIEW: self._show_overview,
@@ -130,6 +134,11 @@ class Dashboard:
             if request.method not in {"GET", "HEAD"}:
                 raise reject_method(request.method, b"GET")
             return layout.serve_file(request.path)
+        if request.path == layout.OAUTH_CALLBACK:
+            return layout.render_forward(write_landing(read_query(request)))
+        if is_led_here(request):
+            onward = link(request.path, **read_query(request))
+            return layout.render_forward(layout.write_forward("Bridgehead", onward))
         return self._answer_page(request)
 
     async def _answer_page(self, request: HostRequest) -> Response:
@@ -159,17 +168,19 @@ class Dashboard:
         self._count_rejection(request.reason)
         status, message = rejection.response.status, rejection.error.message
         if visitor.grant is None:
-            return clients.write_sign_in(visitor.proof, message, status)
+            return self._ask_to_sign_in(visitor, message, status)
         return Page("Not possible", _write_problem("Not possible", message), status=status)
 
     async def _get(self, request: HostRequest, visitor: Visitor) -> Page | Response:
         if request.method not in {"GET", "HEAD"}:
             raise reject_method(request.method, b"GET, POST")
+        if self._oauth is not None and request.path in layout.OAUTH_PAGES:
+            return await self._sign_in_elsewhere(self._oauth, request, visitor)
         grant = visitor.grant
         if grant is None:
             if request.path != layout.OVERVIEW:
                 return layout.redirect(layout.OVERVIEW, visitor.cookies)
-            return clients.write_sign_in(visitor.proof)
+            return self._ask_to_sign_in(visitor)
         request.grant = grant
         _check_look(grant)
         show = self._pages.get(request.path)
@@ -178,7 +189,7 @@ class Dashboard:
     async def _post(self, request: HostRequest, visitor: Visitor) -> Page | Response:
         form = await self._sign_in.read_form(request)
         if request.path == layout.SIGN_IN:
-            return await self._enter(request, form)
+            return await self._enter(request, form.get("token", "").strip())
         if request.path == layout.SIGN_OUT:
             return layout.redirect(layout.OVERVIEW, self._sign_in.leave(request))
         grant = visitor.grant
@@ -191,8 +202,23 @@ class Dashboard:
             raise reject_method("POST", b"GET")
         return await act(request, visitor, grant, form)
 
-    async def _enter(self, request: HostRequest, form: Form) -> Response:
-        token = form.get("token", "").strip()
+    def _ask_to_sign_in(self, visitor: Visitor, problem: str = "", status: int = 200) -> Page:
+        issuer = "" if self._oauth is None else self._oauth.issuer_name
+        return clients.write_sign_in(visitor.proof, problem, status, issuer=issuer)
+
+    async def _sign_in_elsewhere(
+        self, oauth: OAuthSignIn, request: HostRequest, visitor: Visitor
+    ) -> Response:
+        """Send a browser to the authorisation server, or let in whom it sent back."""
+        query = read_query(request)
+        if request.path == layout.OAUTH_START:
+            there = await oauth.begin(request, visitor.page, acts=query.get("to") == "act")
+            return layout.redirect(there, visitor.cookies)
+        if request.method != "GET":
+            raise reject_method(request.method, b"GET")
+        return await self._enter(request, await oauth.finish(request, visitor.page, read_answer(query)))
+
+    async def _enter(self, request: HostRequest, token: str) -> Response:
         if not token:
             raise HostRejection(400, "Enter a token.", "token_missing")
         request.grant, cookie = await self._sign_in.enter(request, token)
@@ -250,7 +276,10 @@ class Dashboard:
 
     async def _show_clients(self, _request: HostRequest, visitor: Visitor, grant: Grant) -> Page:
         grants = None if self._tokens is None else self._tokens.grants
-        return clients.write_clients(await self._gather(), grants, visitor.proof, may_act=grant.admin)
+        may_ask = self._oauth is not None and self._sign_in.is_needed and not (grant.admin or grant.token_id)
+        return clients.write_clients(
+            await self._gather(), grants, visitor.proof, may_act=grant.admin, may_ask=may_ask
+        )
 
     async def _show_failures(self, _request: HostRequest, _visitor: Visitor, grant: Grant) -> Page:
         return clients.write_problems(await self._gather(), grant)
@@ -334,7 +363,10 @@ class Dashboard:
 
 def read_query(request: HostRequest) -> dict[str, str]:
     """Return what stands behind the question mark."""
-    return dict(parse_qsl(request.http.query.decode("latin-1"), max_num_fields=20))
+    try:
+        return dict(parse_qsl(request.http.query.decode("latin-1"), max_num_fields=20))
+    except ValueError:
+        raise HostRejection(400, "The address has too many parameters.", "request") from None
 
 
 def _check_look(grant: Grant) -> None:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from bridgehead.mcp.http.message import HeaderPairs, Response
 
 from .html import NOTHING, Child, Html, join, link, tag
-from .sign_in import PROOF
+from .sign_in import OAUTH, PROOF
 
 OVERVIEW = "/"
 BRIDGE = "/dashboard/bridge"
@@ -28,13 +28,25 @@ CLIENTS = "/dashboard/clients"
 FAILURES = "/dashboard/failures"
 SIGN_IN = "/dashboard/sign-in"
 SIGN_OUT = "/dashboard/sign-out"
+OAUTH_START = f"{OAUTH}start"
+OAUTH_CALLBACK = f"{OAUTH}callback"
+OAUTH_FINISH = f"{OAUTH}finish"
 REVOKE = "/dashboard/revoke"
 END_SESSION = "/dashboard/end-session"
 STYLE = "/dashboard/style.css"
 SCRIPT = "/dashboard/page.js"
 ICON = "/dashboard/icon.svg"
 PAGES = (OVERVIEW, BRIDGE, TOOLS, TOOL, CALL, CLIENTS, FAILURES, SIGN_IN, SIGN_OUT, REVOKE, END_SESSION)
+OAUTH_PAGES = (OAUTH_START, OAUTH_CALLBACK, OAUTH_FINISH)
+"""What there is only where people can sign in at an authorisation server."""
 FILES = {STYLE: b"text/css; charset=utf-8", SCRIPT: b"text/javascript; charset=utf-8", ICON: b"image/svg+xml"}
+
+
+def list_paths(*, with_oauth: bool) -> tuple[str, ...]:
+    """List every path of the dashboard."""
+    return (*PAGES, *FILES, *(OAUTH_PAGES if with_oauth else ()))
+
+
 _MENU = ((OVERVIEW, "Overview"), (TOOLS, "Tools"), (CLIENTS, "Clients"), (FAILURES, "Failures"))
 
 POLICY = (
@@ -67,6 +79,8 @@ class Page(Struct):
     status: int = 200
     is_live: bool = False
     """Whether the script keeps it up to date."""
+    forward: str = ""
+    """Where it goes on by itself, at once."""
 
 
 # --- the frame ---------------------------------------------------------------------------------------------
@@ -82,6 +96,7 @@ def render(
         tag("title", f"{page.title} · Bridgehead"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", http_equiv="refresh", content=f"0;url={page.forward}") if page.forward else NOTHING,
         tag("link", rel="icon", href=link(ICON, v=version_of(ICON)), type="image/svg+xml"),
         tag("link", rel="stylesheet", href=link(STYLE, v=version_of(STYLE))),
         tag("script", src=link(SCRIPT, v=version_of(SCRIPT)), defer=True),
@@ -123,8 +138,23 @@ def _write_header(page: Page, who: str | None, proof: str) -> Html:
     )
 
 
+def write_forward(title: str, onward: str) -> Page:
+    """Make a page that goes on to another one of ours by itself.
+
+    A redirect would not do: a browser that another site sends brings no strict cookies along, however often
+    it is sent on, until a page of ours sends it.
+    """
+    body = tag("div", tag("h1", title), tag("p", tag("a", "Continue", href=onward)), class_="sign-in")
+    return Page(title, body, forward=onward)
+
+
+def render_forward(page: Page) -> Response:
+    """Make the response that carries such a page. It sets no cookie: those that were kept back are there."""
+    return render(page, who=None, proof="", is_in=False)
+
+
 def redirect(path: str, cookies: HeaderPairs = ()) -> Response:
-    """Send a browser to another page after a form."""
+    """Send a browser to another page after a form, or to the authorisation server."""
     return Response(303, b"", ((b"location", path.encode()), (b"cache-control", b"no-store"), *cookies))
 
 

@@ -1,8 +1,8 @@
 """Sign-in: who looks at the dashboard. Owns its cookies, and the proof that a form was filled in on our page.
 
-Somebody shows a token once, as a form. One of ours is not kept: the cookie names it by its id, with a seal
-that holds for some hours and only as long as the token does. An access token of an authorisation server is in
-the cookie itself, because only its signature says what it opens, and is checked anew each time.
+Somebody shows a token once, as a form or by way of the authorisation server. The cookie never has the token
+in it. One of ours it names by its id, with a seal that holds for some hours and only as long as the token
+does. Of an access token it has what that opens and until when, sealed as well.
 
 A form carries a proof made from two cookies and a key of ours. No other page can read it or make one, so no
 other page can act for whoever is signed in; the cookies stay home anyway (SameSite=Strict).
@@ -16,31 +16,34 @@ import re
 import secrets
 from urllib.parse import parse_qsl, urlsplit
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bridgehead.mcp import Limits
 from bridgehead.mcp.http.guard import check_length, read_body, whole_body
 from bridgehead.runtime.timing import Clock
 
 from ..auth.authenticator import Authenticator
-from ..auth.grants import Grant
+from ..auth.grants import DASHBOARD_SCOPE, Grant
 from ..auth.rejection import HostRejection
 from ..auth.tokens import Tokens
 from ..request import HostRequest
 
 SESSION_SECONDS = 12 * 3600.0
 FORM_TYPE = b"application/x-www-form-urlencoded"
+OAUTH = "/dashboard/oauth/"
+"""What the paths of a sign-in at an authorisation server begin with."""
 PROOF = "csrf"
 """The field of a form that carries the proof."""
 _FORM_LIMITS = Limits(message_bytes=256 * 1024, body_seconds=10.0)
 _MOST_FIELDS = 200
-_MOST_COOKIE = 3800
-"""Browsers drop a cookie of more than 4096 bytes with its name and attributes."""
 _PAGE, _TOKEN = "bridgehead_page", "bridgehead_token"
 _PORT = re.compile(rb":([0-9]{1,5})$")
 _GOOD = re.compile(r"[A-Za-z0-9._~-]{1,4000}")
-_SEAL = "s1"
-_SEAL_PARTS = 4
+_SEAL, _GRANT = "s1", "g1"
+"""What the cookie of a token of ours begins with, and that of an access token."""
+_SEAL_PARTS, _GRANT_PARTS = 4, 3
 
 Form = dict[str, str]
 
@@ -54,7 +57,8 @@ class Visitor(Struct):
     """What their forms carry."""
     cookies: list[tuple[bytes, bytes]]
     """Headers that set what they have to bring along."""
-    expires: float | None = None
+    page: str = ""
+    """What tells their browser from others; empty where it has not brought it along yet."""
 
 
 class SignIn:
@@ -67,11 +71,14 @@ class SignIn:
         keys: tuple[bytes, ...],
         clock: Clock,
         public_url: str | None,
+        issuer: str = "",
     ) -> None:
         self._authenticator = authenticator
         self._tokens = tokens
         self._keys = keys
         self._clock = clock
+        self._issuer = issuer
+        """Whose access tokens are accepted; empty where nobody's are."""
         self._public_host = urlsplit(public_url or "").netloc.lower()
 
     @property
@@ -85,7 +92,7 @@ class SignIn:
         """Find out who looks. Raises HostRejection where a token is no longer accepted."""
         cookies = read_cookies(request)
         page, shown = cookies.get(_PAGE, ""), cookies.get(_TOKEN, "")
-        visitor = Visitor(None, "", [])
+        visitor = Visitor(None, "", [], page)
         if not page:
             page = secrets.token_urlsafe(16)
             visitor.cookies.append(make_cookie(request, _PAGE, page))
@@ -93,28 +100,34 @@ class SignIn:
         if not self.is_needed:
             visitor.grant = await self._check(request, "")
         elif shown:
-            visitor.grant = await self._open(request, shown)
+            visitor.grant = self._open(shown)
             if visitor.grant is None:
                 visitor.cookies.append(make_cookie(request, _TOKEN, ""))
         return visitor
 
-    async def _open(self, request: HostRequest, shown: str) -> Grant | None:
-        """Return what a cookie opens."""
-        if not shown.startswith(f"{_SEAL}."):
-            try:
-                return await self._check(request, shown)
-            except HostRejection:
-                return None
+    def _open(self, shown: str) -> Grant | None:
+        """Return what a cookie opens, if it still does."""
         parts = shown.split(".")
+        grant = self._open_grant(parts) if parts[0] == _GRANT else self._open_token(parts)
+        has_ended = grant is None or (grant.expires is not None and grant.expires <= self._clock.now())
+        return None if has_ended else grant
+
+    def _open_grant(self, parts: list[str]) -> Grant | None:
+        if len(parts) != _GRANT_PARTS or not self._issuer:
+            return None
+        seals = (make_digest(key, "grant", self._issuer, parts[1]) for key in self._keys)
+        if not any(hmac.compare_digest(one, parts[2]) for one in seals):
+            return None
+        return msgspec.json.decode(_decode(parts[1]), type=Grant)
+
+    def _open_token(self, parts: list[str]) -> Grant | None:
         found = None if self._tokens is None or len(parts) != _SEAL_PARTS else self._tokens.find(parts[1])
-        if found is None or not parts[2].isdigit() or int(parts[2]) <= self._clock.now():
+        if found is None or parts[0] != _SEAL or not parts[2].isdigit() or int(parts[2]) <= self._clock.now():
             return None
         sealed = (self._seal(key, parts[1], parts[2], found[0]) for key in self._keys)
         if not any(hmac.compare_digest(one, parts[3]) for one in sealed):
             return None
-        grant = found[1]
-        has_ended = grant.expires is not None and grant.expires <= self._clock.now()
-        return None if has_ended else grant
+        return found[1]
 
     async def _check(self, request: HostRequest, token: str) -> Grant:
         """Check a token as that of any caller is: counted, logged, and limited for each address."""
@@ -127,22 +140,25 @@ class SignIn:
     # --- in and out ----------------------------------------------------------------------------------------
 
     async def enter(self, request: HostRequest, token: str) -> tuple[Grant, tuple[bytes, bytes]]:
-        """Check a token that somebody typed; return what it opens and the cookie. Raises HostRejection."""
+        """Check a token that somebody shows; return what it opens and the cookie. Raises HostRejection."""
         grant = await self._check(request, token.strip())
         if not grant.may_look:
-            message = (
-                "This token does not open the dashboard. Ask who runs the server for one with --dashboard."
+            remedy = (
+                "Ask whoever runs the server for one with --dashboard."
+                if grant.token_id
+                else f"Ask whoever runs the authorisation server for the scope {DASHBOARD_SCOPE}."
             )
-            raise HostRejection(403, message, "grant")
-        return grant, make_cookie(request, _TOKEN, self._make_session(grant, token.strip()))
+            raise HostRejection(403, f"This token does not open the dashboard. {remedy}", "grant")
+        return grant, make_cookie(request, _TOKEN, self._make_session(grant))
 
-    def _make_session(self, grant: Grant, token: str) -> str:
+    def _make_session(self, grant: Grant) -> str:
         found = None if self._tokens is None or not grant.token_id else self._tokens.find(grant.token_id)
+        end = self._clock.now() + SESSION_SECONDS
         if found is None:
-            if len(token) > _MOST_COOKIE:
-                raise HostRejection(400, "The token is too long to be kept by a browser.", "token_size")
-            return token
-        until = str(int(self._clock.now() + SESSION_SECONDS))
+            kept = replace(grant, expires=min(end, grant.expires or end))
+            encoded = _encode(msgspec.json.encode(kept))
+            return f"{_GRANT}.{encoded}.{make_digest(self._keys[0], 'grant', self._issuer, encoded)}"
+        until = str(int(end))
         seal = self._seal(self._keys[0], grant.token_id, until, found[0])
         return f"{_SEAL}.{grant.token_id}.{until}.{seal}"
 
@@ -191,15 +207,23 @@ class SignIn:
             raise HostRejection(403, message, "csrf")
 
     def _prove(self, key: bytes, page: str, shown: str) -> str:
-        return _digest(key, "form", page, shown)
+        return make_digest(key, "form", page, shown)
 
     def _seal(self, key: bytes, token_id: str, until: str, token_hash: str) -> str:
-        return _digest(key, "session", token_id, until, token_hash)
+        return make_digest(key, "session", token_id, until, token_hash)
 
 
-def _digest(key: bytes, *parts: str) -> str:
-    digest = hmac.digest(key, "\0".join(parts).encode(errors="replace"), "sha256")
-    return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+def make_digest(key: bytes, *parts: str) -> str:
+    """Make what only whoever has the key can make of the same parts; the first says what it is for."""
+    return _encode(hmac.digest(key, "\0".join(parts).encode(errors="replace"), "sha256"))
+
+
+def _encode(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def _decode(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
 def read_cookies(request: HostRequest) -> dict[str, str]:
@@ -211,6 +235,20 @@ def read_cookies(request: HostRequest) -> dict[str, str]:
         if name in names and _GOOD.fullmatch(value):
             found[names[name]] = value
     return found
+
+
+def is_led_here(request: HostRequest) -> bool:
+    """Tell whether a link on another site led to a page, so that the browser keeps its cookies back.
+
+    Not where a sign-in begins, which is for our own page to do.
+    """
+    headers = request.headers
+    return (
+        request.method == "GET"
+        and headers.get(b"sec-fetch-site") == b"cross-site"
+        and headers.get(b"sec-fetch-dest") == b"document"
+        and not request.path.startswith(OAUTH)
+    )
 
 
 def make_cookie(request: HostRequest, name: str, value: str) -> tuple[bytes, bytes]:

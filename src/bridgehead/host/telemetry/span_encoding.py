@@ -16,6 +16,8 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 _MOST_KEPT = 10_000
+_NEVER_AGAIN = frozenset({"jsonrpc.request.id", "bridgehead.request"})
+"""Attributes that differ from span to span, so that keeping them would only crowd out the others."""
 _SERVER = b"\x30\x02"
 """Field 6, the kind: a server's."""
 _TIMES = struct.Struct("<BQBQ")
@@ -54,6 +56,10 @@ def _value(value: Any) -> bytes:
     if isinstance(value, float):
         return b"\x21" + _DOUBLE.pack(value)
     return _field(1, str(value).encode(errors="replace"))
+
+
+def _encode_attribute(key: str, value: Any) -> bytes:
+    return _field(9, _field(1, key.encode()) + _field(2, _value(value)))
 
 
 class SpanEncoder:
@@ -97,13 +103,14 @@ class SpanEncoder:
         return b"".join(parts)
 
     def _attribute(self, key: str, value: Any) -> bytes:
+        if key in _NEVER_AGAIN:
+            return _encode_attribute(key, value)
         kind = (key, value, type(value))
         found = self._attributes.get(kind)
         if found is None:
             if len(self._attributes) >= _MOST_KEPT:
                 self._attributes.clear()
-            pair = _field(1, key.encode()) + _field(2, _value(value))
-            found = self._attributes[kind] = _field(9, pair)
+            found = self._attributes[kind] = _encode_attribute(key, value)
         return found
 
 

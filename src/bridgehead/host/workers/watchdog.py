@@ -1,4 +1,4 @@
-"""Watchdog: notices when the event loop stands still, and says which tool keeps it, and where.
+"""Watchdog: notices when the event loop is blocked, and logs which tool blocks it, and where.
 
 A thread asks the loop for a sign of life. What it costs is two wake-ups a second; what it finds is in the log
 and in a counter, because nothing else runs meanwhile that could tell.
@@ -53,7 +53,7 @@ class Watchdog:
                 self._report()
                 while not turned.wait(self._seconds) and not self._has_ended.is_set():
                     pass
-                log.warn("the event loop turns again", seconds=round(time.monotonic() - asked, 1))
+                log.warn("the event loop is running again", seconds=round(time.monotonic() - asked, 1))
 
     def _report(self) -> None:
         frame = sys._current_frames().get(self._thread)  # noqa: SLF001 - made for this

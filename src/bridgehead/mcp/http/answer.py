@@ -80,7 +80,7 @@ class Answer:
     @property
     def session_id(self) -> str:
         """The session that the request belongs to, or that it opens; nothing where there is none."""
-        own = dict(self._headers).get(b"mcp-session-id")
+        own = dict(self._headers).get(b"mcp-session-id") if self._headers else None
         return (own or self._request.headers.get(b"mcp-session-id", b"")).decode("latin-1")
 
     # --- what the request says meanwhile -------------------------------------------------------------------

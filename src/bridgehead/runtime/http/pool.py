@@ -164,8 +164,9 @@ async def fetch(
     max_bytes: int,
     headers: Iterable[tuple[str, str]] = (),
     proxy: Proxy | None = None,
+    body: bytes | None = None,
 ) -> Fetched:
-    """GET one small document on a connection of its own.
+    """GET one small document on a connection of its own, or POST a body and read what is answered.
 
     Raises `ConnectFailed`, `ConnectionBroken`, `BodyTooLarge` and `TimeoutError`; redirects are not followed.
     """
@@ -173,5 +174,6 @@ async def fetch(
     pool = Pool(url, connect_seconds=seconds, max_connections=1, proxy=proxy)
     own = (*headers, ("Connection", "close"))
     async with asyncio.timeout(seconds):
-        async with pool.request("GET", f"?{query}" if query else "", own) as response:
+        method = "GET" if body is None else "POST"
+        async with pool.request(method, f"?{query}" if query else "", own, body or b"") as response:
             return Fetched(response.status, await response.read_body(max_bytes))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MILLIONTHS = 1_000_000
 RESTORE_SECONDS = 3.0
-"""How long a Redis that was started anew is told what the replicas know, before it commits money."""
+"""How long replicas restore their totals to a restarted Redis before it commits money."""
 KEEP_SECONDS = 40 * 24 * 60 * 60
 """How long totals are kept: longer than a month."""
 EVERYBODY = ""
@@ -119,9 +119,9 @@ class SharedLedger:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._seen: OrderedDict[Counter, int] = OrderedDict()
-        """The last total that was seen of each: what a Redis that was started anew is told."""
+        """The last total seen of each, to restore to a restarted Redis."""
         self._unsettled: dict[str, tuple[tuple[Counter, ...], int]] = {}
-        """Reservations whose settlement Redis has not heard of yet."""
+        """Reservations whose settlement is not in Redis yet."""
         self._leave: Callable[[], None] | None = None
         self._telling: set[asyncio.Task[None]] = set()
 
@@ -156,9 +156,9 @@ class SharedLedger:
             found = self._note(counters, totals)
             if not wait:
                 return Committed(found, counters[exceeded - 1] if exceeded else None)
-            _log.warn("redis was started anew: it is told first what is spent", milliseconds=wait)
+            _log.warn("redis was restarted: restoring what was spent", milliseconds=wait)
             await asyncio.sleep(wait / 1000)
-        raise StorageError("Redis was started anew again and again.")
+        raise StorageError("Redis keeps restarting.")
 
     async def look(self, day: str, client: str) -> Committed:
         """Return what is committed."""
@@ -181,7 +181,7 @@ class SharedLedger:
         try:
             answer: list[int] = await self._redis.run(script, keys, words, with_run_id=True)
         except StoreUnavailable as problem:
-            raise StorageError(f"What is spent cannot be known, so nothing is: {problem}") from problem
+            raise StorageError(f"The budget cannot be checked, so no money is spent: {problem}") from problem
         return answer
 
     def _note(self, counters: tuple[Counter, ...], totals: list[int]) -> dict[Counter, float]:
@@ -192,7 +192,7 @@ class SharedLedger:
             self._seen.popitem(last=False)
         return {one: total / MILLIONTHS for one, total in zip(counters, totals, strict=True)}
 
-    # --- what Redis has to hear of -------------------------------------------------------------------------
+    # --- what Redis has to know ----------------------------------------------------------------------------
 
     def _tell_all(self) -> None:
         self._tell_soon(with_totals=True)
@@ -203,7 +203,7 @@ class SharedLedger:
         task.add_done_callback(self._telling.discard)
 
     async def _tell(self, *, with_totals: bool) -> None:
-        """Tell what became of reservations, and the totals that we know; what fails is told again later."""
+        """Write settlements of reservations, and the known totals, to Redis; what fails is retried later."""
         try:
             if with_totals:
                 await self._tell_totals()
@@ -214,7 +214,7 @@ class SharedLedger:
                 for one in counters:
                     self._seen[one] = max(0, self._seen.get(one, 0) + change)
         except (StoreUnavailable, StorageError) as problem:
-            _log.warn("redis could not be told what was spent", problem=str(problem))
+            _log.warn("what was spent could not be written to redis", problem=str(problem))
 
     async def _tell_totals(self) -> None:
         seen = tuple(self._seen)

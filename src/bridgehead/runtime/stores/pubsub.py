@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 AGAIN = Backoff(base=0.05, most=2.0)
 PING_SECONDS = 1.0
-"""How long nothing is heard before a ping finds out whether the connection still lives."""
+"""How long nothing arrives before a ping checks whether the connection still works."""
 SILENT_SECONDS = 3.0
-"""How long nothing is heard, pings answered or not, before the connection is given up."""
+"""How long nothing arrives, with pings sent, before the connection is given up."""
 
 log = logs.logger("stores.redis")
 
@@ -105,7 +105,7 @@ class Notices:
                     attempt = 0
                     await self._listen(pubsub)
             except (RedisError, OSError) as failure:
-                log.debug("notices of other replicas are not heard", problem=repr(failure))
+                log.debug("not receiving the notices of other replicas", problem=repr(failure))
             finally:
                 self._pubsub = None
             await asyncio.sleep(AGAIN.delay(attempt, self._draw))
@@ -119,7 +119,7 @@ class Notices:
                 self._last_heard = monotonic()
                 self._take(message)
             elif monotonic() - self._last_heard > SILENT_SECONDS:
-                raise TimeoutError("Nothing is heard any more.")
+                raise TimeoutError("It no longer answers.")
             else:
                 await run_within(CONNECT_SECONDS, pubsub.ping())
 
@@ -131,4 +131,4 @@ class Notices:
                 elif message["type"] == "subscribe":
                     subscription.missed()
             except Exception as failure:  # noqa: BLE001 - one listener must not make the others deaf
-                log.warn("a notice could not be taken in", problem=repr(failure))
+                log.warn("a notice could not be handled", problem=repr(failure))

@@ -61,7 +61,7 @@ async def test_a_pipelined_flood_lets_others_take_their_turn() -> None:
         flooding.transport.abort()
         probing.close()
 
-    # A few turns of the loop, of 2 ms each: until the probe is written, until it is read, and its own.
+    # A few turns of the loop, of 1 ms each: until the probe is written, until it is read, and its own.
     assert waited <= 2_000
 
 
@@ -84,6 +84,28 @@ async def test_many_that_pipeline_let_others_take_their_turn() -> None:
 
     assert before < 10_000  # else there was nobody to wait for
     assert waited <= 2_000
+
+
+async def test_of_a_crowd_little_is_parsed_before_it_is_served() -> None:
+    """Each request that waits is memory, and the garbage collector stops everybody to look through it."""
+    loop = asyncio.get_running_loop()
+    connections = Connections(Counting(), loop)
+    crowd = [Http1Protocol(connections) for _ in range(1_000)]
+    for connection in crowd:
+        transport = Transport(loop, is_slow=False)
+        transport.connection = connection
+        connection.connection_made(transport)  # type: ignore[arg-type]
+    for connection in crowd:
+        connection.data_received(FLOOD * (SLICE_BYTES // len(FLOOD)))
+
+    most = 0
+    while any(connection._queue or connection._backlog for connection in crowd):  # noqa: SLF001 - what waits
+        most = max(most, sum(len(connection._queue) for connection in crowd))  # noqa: SLF001 - the same
+        await asyncio.sleep(0)
+    for connection in crowd:
+        connection.connection_lost(None)
+
+    assert most < 10 * len(crowd)  # of 49 each
 
 
 async def test_tiny_chunks_are_parsed_over_many_turns_and_no_more_is_read_meanwhile() -> None:

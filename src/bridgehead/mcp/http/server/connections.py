@@ -26,10 +26,12 @@ LINGER_SECONDS = 0.5
 ABANDON_SECONDS = 1.0
 """How long a request that is cancelled may take to let go."""
 
-TURN_SECONDS = 0.002
+TURN_SECONDS = 0.001
 """How long those in line are served in one turn of the loop, before it looks who else has come."""
 WORK_A_TURN = 48 * 1024
 """How many bytes are taken up as they come in, in one turn of the loop; what comes then waits in line."""
+CROWD = 64
+"""So many connections in line are a crowd: requests are then parsed only shortly before they are served."""
 _WORK_OF_REQUEST = 512
 """What a request weighs beside its bytes."""
 
@@ -156,6 +158,11 @@ class Connections:
         """Tell whether enough was done in this turn of the loop, so that these bytes must wait in line."""
         self.work += size + _WORK_OF_REQUEST
         return self.work > WORK_A_TURN and self.work > size + _WORK_OF_REQUEST
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether many connections wait in line."""
+        return len(self._newcomers) + len(self._in_line) > CROWD
 
     def wait_for_turn(self, connection: OpenConnection, *, is_fresh: bool) -> None:
         """Let a connection go on when it is its turn; fresh is one that has had none lately."""

@@ -24,6 +24,8 @@ MOST_HEADERS = 128
 MOST_LENGTH_DIGITS = 18
 SLICE_BYTES = 2 * 1024
 """What is parsed at a time while heads come in: about 0.4 ms of the smallest requests that there are."""
+CROWD_SLICE_BYTES = 256
+"""The same while many connections wait in line, so that few requests are kept long before they are served."""
 BODY_SLICE_BYTES = 16 * 1024
 """The same while a body comes in: about 2 ms of chunks of one byte each."""
 MOST_UNREAD_BYTES = 256 * 1024
@@ -96,10 +98,11 @@ class RequestParser:
         self.has_begun = False
         """Whether there was ever anything that looked like a request."""
 
-    @property
-    def next_slice(self) -> int:
-        """How much to feed at most at a time."""
-        return SLICE_BYTES if self.incoming is None else BODY_SLICE_BYTES
+    def next_slice(self, *, is_crowded: bool) -> int:
+        """Return how much to feed at most at a time."""
+        if self.incoming is not None:
+            return BODY_SLICE_BYTES
+        return CROWD_SLICE_BYTES if is_crowded else SLICE_BYTES
 
     def feed(self, data: bytes | memoryview) -> None:
         """Parse a slice. Raises Malformed; after that there is nothing more to be made of the connection."""

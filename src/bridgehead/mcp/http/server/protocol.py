@@ -141,7 +141,7 @@ class Http1Protocol(asyncio.Protocol):
         """Parse slice by slice, until there is a request to be answered."""
         parser = self._parser
         try:
-            if len(data) <= SLICE_BYTES:
+            if len(data) <= SLICE_BYTES and not self.connections.is_crowded:
                 parser.feed(data)
             else:
                 self._parse_slices(memoryview(data))
@@ -156,7 +156,7 @@ class Http1Protocol(asyncio.Protocol):
         parser = self._parser
         most = parser.body_pieces + PIECES_A_TURN
         while data:
-            size = parser.next_slice
+            size = parser.next_slice(is_crowded=self.connections.is_crowded)
             parser.feed(data[:size])
             data = data[size:]
             if data and (self._has_request or parser.body_pieces > most):

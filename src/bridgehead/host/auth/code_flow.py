@@ -1,0 +1,233 @@
+"""Code flow: the host as a client of its authorisation server (authorization code with PKCE).
+
+Knows what is asked of the issuer and what is believed of its answers (RFC 6749, 7636, 8707 and 9207). Whose
+browser is sent there, and what becomes of the access token, is for others to know.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote_plus, urlencode, urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from bridgehead.runtime import logs
+from bridgehead.runtime.errors import BridgeError, Unavailable
+from bridgehead.runtime.timing import Clock
+
+from .authenticator import InvalidToken
+from .discovery import Fetch, Metadata, Post, discover, is_secure, read_object
+from .rejection import HostRejection
+
+if TYPE_CHECKING:
+    from bridgehead.runtime.http import Fetched
+
+FRESH_SECONDS = 600.0
+"""How long metadata are used before they are fetched again."""
+AWAY, DENIED, MISMATCH = "oauth", "oauth_denied", "oauth_mismatch"
+"""Reasons: the issuer does not answer; it refuses; it says what cannot be believed."""
+OPENID = "openid"
+_OK = 200
+_MOST_CLIENT_ERROR = 499
+_MOST_WORDS = 200
+_ENDPOINTS = ("authorization_endpoint", "token_endpoint")
+_BASIC, _POST = "client_secret_basic", "client_secret_post"
+
+log = logs.logger("host.oauth")
+
+VerifyIdToken = Callable[[str, str, str], Awaitable[None]]
+"""Checks an id token for a client id and a nonce; raises InvalidToken."""
+
+
+class Client(Struct, frozen=True):
+    """How the issuer knows this host."""
+
+    id: str
+    secret: str = ""
+
+
+class CodeFlow:
+    """Sends browsers to one issuer, and gets access tokens for the codes that they bring back."""
+
+    def __init__(
+        self,
+        issuer: str,
+        client: Client,
+        audience: str,
+        clock: Clock,
+        *,
+        fetch: Fetch,
+        post: Post,
+        verify_id_token: VerifyIdToken,
+    ) -> None:
+        self._issuer = issuer
+        self._client = client
+        self._resource = {"resource": audience} if "://" in audience else {}
+        """What the access token is to be for (RFC 8707): issuers know several services."""
+        self._now = clock.monotonic
+        self._fetch = fetch
+        self._post = post
+        self._verify_id_token = verify_id_token
+        self._known: tuple[float, Metadata] | None = None
+
+    @property
+    def issuer_name(self) -> str:
+        """The issuer, for a person."""
+        return urlsplit(self._issuer).netloc
+
+    # --- there ---------------------------------------------------------------------------------------------
+
+    async def make_url(
+        self, redirect_uri: str, scopes: Iterable[str], *, state: str, nonce: str, verifier: str
+    ) -> str:
+        """Return the address at which somebody is asked for their consent. Raises HostRejection."""
+        about = await self._describe()
+        has_openid = OPENID in about.scopes_supported
+        query = {
+            "response_type": "code",
+            "client_id": self._client.id,
+            "redirect_uri": redirect_uri,
+            "scope": " ".join([*([OPENID] if has_openid else []), *scopes]),
+            "state": state,
+            "code_challenge": make_challenge(verifier),
+            "code_challenge_method": "S256",
+            **({"nonce": nonce} if has_openid else {}),
+            **self._resource,
+        }
+        joint = "&" if "?" in about.authorization_endpoint else "?"
+        return f"{about.authorization_endpoint}{joint}{urlencode(query)}"
+
+    # --- and back ------------------------------------------------------------------------------------------
+
+    async def redeem(self, answer: Mapping[str, str], redirect_uri: str, *, nonce: str, verifier: str) -> str:
+        """Return the access token for what the issuer sent along with a browser. Raises HostRejection."""
+        about = await self._describe()
+        self._check_sender(answer, about)
+        if answer.get("error"):
+            raise self._explain_refusal(answer)
+        if not answer.get("code"):
+            raise self._disbelieve("it sent neither a code nor an error")
+        told = await self._exchange(about, answer["code"], redirect_uri, verifier)
+        access, identity = told.get("access_token"), told.get("id_token")
+        if not isinstance(access, str) or str(told.get("token_type", "bearer")).lower() != "bearer":
+            raise self._disbelieve("it gave no access token")
+        if isinstance(identity, str):
+            try:
+                await self._verify_id_token(identity, self._client.id, nonce)
+            except InvalidToken as problem:
+                raise self._disbelieve(str(problem).rstrip(".")) from None
+        return access
+
+    async def _exchange(self, about: Metadata, code: str, redirect_uri: str, verifier: str) -> dict[str, Any]:
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": redirect_uri,
+            "code_verifier": verifier,
+            **self._resource,
+        }
+        headers: dict[str, str] = {}
+        if self._uses_basic(about):
+            pair = f"{quote_plus(self._client.id)}:{quote_plus(self._client.secret)}"
+            headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+        else:
+            form["client_id"] = self._client.id
+            if self._client.secret:
+                form["client_secret"] = self._client.secret
+        try:
+            answer = await self._post(about.token_endpoint, form, headers)
+        except Unavailable as away:
+            raise self._be_away(away) from away
+        return self._read_answer(answer)
+
+    def _uses_basic(self, about: Metadata) -> bool:
+        """Tell whether the secret goes into a header, which is the default of RFC 8414."""
+        known = about.token_endpoint_auth_methods_supported
+        return bool(self._client.secret) and (_BASIC in known or _POST not in known)
+
+    def _read_answer(self, answer: Fetched) -> dict[str, Any]:
+        try:
+            told = read_object(answer.body)
+        except msgspec.MsgspecError:
+            told = {}
+        if answer.status == _OK:
+            return told
+        if answer.status > _MOST_CLIENT_ERROR:
+            raise self._be_away(Unavailable(f"It answered with status {answer.status}."))
+        raise self._explain_exchange(str(told.get("error", f"status {answer.status}")))
+
+    # --- what can go wrong ---------------------------------------------------------------------------------
+
+    async def _describe(self) -> Metadata:
+        """Return the issuer's metadata, those of earlier where it is away."""
+        if self._known is not None and self._now() < self._known[0]:
+            return self._known[1]
+        try:
+            found = await discover(self._issuer, self._fetch, _ENDPOINTS)
+        except (BridgeError, msgspec.MsgspecError) as failure:
+            if self._known is not None:
+                return self._known[1]
+            raise self._be_away(failure) from failure
+        if not (is_secure(found.authorization_endpoint) and is_secure(found.token_endpoint)):
+            raise self._disbelieve("its endpoints are not https:// addresses")
+        self._known = (self._now() + FRESH_SECONDS, found)
+        return found
+
+    def _check_sender(self, answer: Mapping[str, str], about: Metadata) -> None:
+        """Refuse what another issuer sent, where this one names itself (RFC 9207)."""
+        sender = answer.get("iss", "")
+        if sender != self._issuer and (sender or about.authorization_response_iss_parameter_supported):
+            raise self._disbelieve("the answer came from another issuer")
+
+    def _be_away(self, problem: Exception) -> HostRejection:
+        log.warn("the authorisation server did not answer", issuer=self._issuer, problem=str(problem))
+        message = (
+            f"{self.issuer_name} cannot be reached right now. Try again in a minute, or sign in with a token."
+        )
+        return HostRejection(503, message, AWAY, headers=((b"retry-after", b"30"),))
+
+    def _disbelieve(self, why: str) -> HostRejection:
+        log.warn("an answer of the authorisation server was refused", issuer=self._issuer, problem=why)
+        message = (
+            f"The answer of {self.issuer_name} cannot be accepted: {why}. "
+            "Sign in again. If it happens again, tell whoever runs this server."
+        )
+        return HostRejection(502, message, MISMATCH)
+
+    def _explain_refusal(self, answer: Mapping[str, str]) -> HostRejection:
+        """Say why somebody came back without a code."""
+        error, details = (answer.get(name, "")[:_MOST_WORDS] for name in ("error", "error_description"))
+        if error == "access_denied":
+            message = (
+                f"{self.issuer_name} did not give access: consent was denied, or your account has no right "
+                "to it. Sign in again and agree, or ask whoever runs the authorisation server."
+            )
+            return HostRejection(403, message, DENIED)
+        said = f"{error} ({details})" if details else error
+        message = f"{self.issuer_name} refused the sign-in: {said}. Tell whoever runs this server."
+        return HostRejection(403, message, DENIED)
+
+    def _explain_exchange(self, error: str) -> HostRejection:
+        """Say why a code gave no token."""
+        log.warn("the authorisation server refused a code", issuer=self._issuer, problem=error[:_MOST_WORDS])
+        if error == "invalid_grant":
+            message = "This sign-in was used already, or took too long. Sign in again."
+            return HostRejection(400, message, DENIED)
+        if error == "invalid_client":
+            message = (
+                f"{self.issuer_name} does not accept this server as a client. Tell whoever runs this server "
+                "to check BRIDGEHEAD_OAUTH_CLIENT_ID and BRIDGEHEAD_OAUTH_CLIENT_SECRET."
+            )
+            return HostRejection(502, message, DENIED)
+        message = f"{self.issuer_name} gave no token: {error[:_MOST_WORDS]}. Tell whoever runs this server."
+        return HostRejection(502, message, DENIED)
+
+
+def make_challenge(verifier: str) -> str:
+    """Make what is shown of a verifier before it is (RFC 7636, S256)."""
+    digest = hashlib.sha256(verifier.encode()).digest()
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")

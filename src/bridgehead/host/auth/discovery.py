@@ -1,0 +1,126 @@
+"""Discovery: what an authorisation server publishes of itself, and how it is asked for that.
+
+Its metadata are looked for in the two places where issuers put them (RFC 8414 and OpenID Connect Discovery),
+and believed only where they name the issuer that is set. Nothing here follows a redirect.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode, urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from bridgehead.runtime.errors import BridgeError, Unavailable
+
+from ..settings import SECURE_URL
+
+if TYPE_CHECKING:
+    from bridgehead.runtime.http import Fetched, Proxies
+
+Fetch = Callable[[str], Awaitable[bytes]]
+Post = Callable[[str, dict[str, str], dict[str, str]], Awaitable["Fetched"]]
+"""Posts a form with further headers to an address."""
+
+FETCH_SECONDS = 5.0
+_MOST_BYTES = 1_000_000
+_OK = 200
+_PLAIN = re.compile(r"[\x21-\x7e]{1,2000}")
+
+
+class Metadata(Struct, frozen=True):
+    """What we use of an issuer's metadata, under the names of RFC 8414."""
+
+    jwks_uri: str
+    authorization_endpoint: str
+    token_endpoint: str
+    scopes_supported: frozenset[str]
+    token_endpoint_auth_methods_supported: frozenset[str]
+    authorization_response_iss_parameter_supported: bool
+
+
+async def discover(issuer: str, fetch: Fetch, needed: Sequence[str]) -> Metadata:
+    """Find an issuer's metadata with the addresses that are needed. Raises Unavailable."""
+    parts = urlsplit(issuer)
+    base, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
+    failure: Exception = Unavailable("The issuer publishes no metadata.")
+    for url in (
+        f"{base}/.well-known/oauth-authorization-server{path}",
+        f"{base}{path}/.well-known/openid-configuration",
+    ):
+        try:
+            found = read_object(await fetch(url))
+        except (BridgeError, msgspec.MsgspecError) as problem:
+            failure = problem
+            continue
+        if found.get("issuer") == issuer and all(isinstance(found.get(name), str) for name in needed):
+            return _read(found)
+        failure = Unavailable(f"{url} is not about {issuer}, or names no {' and '.join(needed)}.")
+    raise failure
+
+
+def _read(found: dict[str, Any]) -> Metadata:
+    return Metadata(
+        str(found.get("jwks_uri", "")),
+        str(found.get("authorization_endpoint", "")),
+        str(found.get("token_endpoint", "")),
+        _read_words(found.get("scopes_supported")),
+        _read_words(found.get("token_endpoint_auth_methods_supported")),
+        found.get("authorization_response_iss_parameter_supported") is True,
+    )
+
+
+def _read_words(value: Any) -> frozenset[str]:
+    return (
+        frozenset(word for word in value if isinstance(word, str)) if isinstance(value, list) else frozenset()
+    )
+
+
+def read_object(data: bytes) -> dict[str, Any]:
+    """Read a JSON object; raises MsgspecError."""
+    return msgspec.json.decode(data, type=dict[str, Any])
+
+
+def is_secure(url: str) -> bool:
+    """Tell whether a browser may be sent to an address, or a secret: https, or a server on this machine."""
+    try:
+        SECURE_URL.parse(url)
+    except ValueError:
+        return False
+    return _PLAIN.fullmatch(url) is not None  # a line break would end a header
+
+
+async def fetch(url: str, proxies: Proxies) -> bytes:
+    """Fetch a small document, through the proxy of the environment where there is one. Raises Unavailable."""
+    if not url.startswith(("https://", "http://")):  # what an issuer publishes might name a file here
+        raise Unavailable(f"{url} is not a web address.")
+    found = await _ask(url, proxies, {})
+    if found.status != _OK:
+        raise Unavailable(f"{url} answered with status {found.status}.")
+    return found.body
+
+
+async def post(url: str, form: dict[str, str], headers: dict[str, str], proxies: Proxies) -> Fetched:
+    """Post a form, and return whatever is answered. Raises Unavailable."""
+    own = {"Content-Type": "application/x-www-form-urlencoded", **headers}
+    return await _ask(url, proxies, own, urlencode(form).encode())
+
+
+async def _ask(url: str, proxies: Proxies, headers: dict[str, str], body: bytes | None = None) -> Fetched:
+    from bridgehead.runtime import http
+
+    accept = {"Accept": "application/json", **headers}
+    try:
+        return await http.fetch(
+            url,
+            seconds=FETCH_SECONDS,
+            max_bytes=_MOST_BYTES,
+            headers=accept.items(),
+            proxy=proxies.choose(url),
+            body=body,
+        )
+    except (http.BodyTooLarge, http.ConnectFailed, http.ConnectionBroken, TimeoutError) as failure:
+        raise Unavailable(f"{url} cannot be fetched: {str(failure) or 'it took too long'}.") from failure
