@@ -70,7 +70,7 @@ async def test_it_stays_in_step_until_it_is_told_to_end(tmp_path: Path) -> None:
 async def test_it_shares_the_game_of_an_agents_bridge_and_pushes_once(tmp_path: Path) -> None:
     port, folder = free_port(), tmp_path / "scripts"
     folder.mkdir()
-    (folder / "mine.js").write_text("// mine\n", encoding="utf-8")
+    (folder / "mine.js").write_bytes(b"// mine\n")
     with serving(tmp_path / "stderr", environment(tmp_path / "state", port)) as agent:
         async with Game(3, {"home": HOME}) as game:
             await agent.status()
