@@ -1,6 +1,7 @@
 """The command: a folder and a game in step, as a person runs it."""
 
 import asyncio
+import locale
 import os
 import signal
 import sys
@@ -21,15 +22,14 @@ async def start(port: int, tmp_path: Path, *words: str) -> asyncio.subprocess.Pr
         env=environment(tmp_path / "state", port),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
-        # A shell's background job ignores Ctrl-C, and hands that on.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
 
 
 async def finish(process: asyncio.subprocess.Process) -> tuple[int, str]:
     async with asyncio.timeout(PATIENCE):
         said, _ = await process.communicate()
-    return process.returncode or 0, said.decode()
+    text = said.decode(locale.getpreferredencoding(do_setlocale=False))
+    return process.returncode or 0, text.replace("\r\n", "\n")
 
 
 async def keep_dialling(game: Game, port: int) -> None:
