@@ -131,6 +131,11 @@ class Http1Protocol(asyncio.Protocol):
             self._parse(data)
             self._serve()
 
+    def eof_received(self) -> None:
+        """Answer a client that ends in the middle of a head, and may still read; then the loop closes."""
+        if self._parser.is_in_head:
+            self._reject(Malformed(400, "malformed", b"The request ended within its head"))
+
     def _put_aside(self, data: bytes | memoryview) -> None:
         """Keep bytes for a later turn, and take no more of them than that is good for."""
         self._backlog = data
