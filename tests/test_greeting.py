@@ -54,7 +54,7 @@ def test_a_bridge_started_by_hand_says_that_it_waits_for_a_client(tmp_path: Path
     assert "Advent of Code, waiting for an MCP client on standard input." in lines[0]
     assert "bridgehead install CLIENT aoc" in lines[1]
     assert "bridgehead tools aoc" in lines[2]
-    assert lines[3] == "Ctrl+C ends it."
+    assert lines[3] == "Press Ctrl+C to stop."
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty")

@@ -30,7 +30,7 @@ bridges (the name alone serves it to an MCP client on standard input and output)
 commands:
 {commands}
 
-  help        print this text, or what a command or bridge takes
+  help        print this text, or the help of a command or bridge
   --version   print the version (-V)
 
 examples:
@@ -103,7 +103,7 @@ def _greet(bridge: "Manifest") -> None:
         f"Bridgehead {__version__}: {bridge.title}, waiting for an MCP client on standard input.\n"
         f"A client starts it by itself once `bridgehead install CLIENT {name}` has added it.\n"
         f"By hand: `bridgehead tools {name}` lists its tools, `bridgehead call {name} TOOL` calls one.\n"
-        "Ctrl+C ends it.\n"
+        "Press Ctrl+C to stop.\n"
     )
 
 

@@ -39,7 +39,7 @@ def test_a_server_that_starts_is_said_to_answer(person: Person) -> None:
             "cannot start /nowhere/bridgehead: No such",
         ),
         ({"command": str(COMMAND), "args": ["aoc"], "env": {"AOC_YEAR": "soon"}}, "it ended with status 2"),
-        ({"command": "echo", "args": ["bridgehead", "aoc"]}, "what it answered is not MCP"),
+        ({"command": "echo", "args": ["bridgehead", "aoc"]}, "its answer is not MCP"),
     ],
 )
 def test_a_dead_entry_is_wrong_and_says_how_to_replace_it(

@@ -12,7 +12,7 @@ def test_the_tour_of_a_bridge_ends_well_and_leaves_nothing(person: Person, bridg
     done = person.run("demo", bridge)
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert "That was it" in done.stdout
+    assert "Done in" in done.stdout
     assert sorted(person.home.rglob("*")) == before
 
 

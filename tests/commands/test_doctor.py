@@ -122,7 +122,7 @@ def test_the_hosts_settings_are_shown_with_where_they_come_from(person: Person) 
     assert "BRIDGEHEAD_BRIDGES=aoc,mercury (from the environment)" in found["host"]["settings"]["text"]
     assert "at their defaults" in found["host"]["settings"]["text"]
     assert found["host"]["would serve"]["text"] == "aoc, mercury at http://localhost:8080/mcp"
-    assert found["host"]["tokens"]["text"].startswith("nobody needs one")
+    assert found["host"]["tokens"]["text"].startswith("not needed")
 
 
 def test_a_host_that_would_not_start_without_a_token_is_told_of_it(person: Person) -> None:
@@ -162,14 +162,14 @@ def test_a_bridge_that_nobody_uses_is_no_problem_and_the_last_line_says_how_it_s
     assert done.returncode == 0
     assert "There is no API key for Mercury" in done.stdout
     assert "✗" not in done.stdout
-    assert done.stdout.splitlines()[-1] == "Everything that is used works."
+    assert done.stdout.splitlines()[-1] == "Everything in use works."
 
 
 def test_a_bridge_that_is_asked_about_has_its_problems(person: Person) -> None:
     done = person.run("doctor", "mercury")
 
     assert done.returncode == 1
-    assert done.stdout.splitlines()[-1] == "1 problem. Each → says what to do."
+    assert done.stdout.splitlines()[-1] == "1 problem. The lines with → say how to fix them."
 
 
 def test_nothing_is_cut_off_in_a_narrow_terminal(person: Person) -> None:

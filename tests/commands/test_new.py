@@ -84,7 +84,7 @@ def test_nothing_is_written_over(person: Person) -> None:
     done = person.run("new", "weather", str(folder))
 
     assert done.returncode == 1
-    assert "is there already" in done.stderr
+    assert "already exists" in done.stderr
     assert [path.name for path in folder.iterdir()] == ["README.md"]
 
 

@@ -89,7 +89,7 @@ async def test_without_room_the_oldest_lines_are_in_the_log_alone_and_counted() 
     await held.start()
     for _ in range(MAX_LINES + 5):
         held.add_audit(0.0, fields)
-    await until(lambda: "not there" in held.describe()["says"])
+    await until(lambda: "is down" in held.describe()["says"])
     await held.stop()
 
     assert held.dropped.values == {(): 5}

@@ -65,7 +65,7 @@ def test_every_reason_is_documented() -> None:
     ours = DOCS.parent / "src" / "bridgehead"
     sources = [*(ours / "host").rglob("*.py"), *(ours / "mcp" / "http").rglob("*.py")]
     code = "\n".join(path.read_text(encoding="utf-8") for path in sources)
-    reasons = set(re.findall(r'"(token_[a-z]+)"', code)) - {"token_id"}
+    reasons = set(re.findall(r'"(token_[a-z]+)"', code)) - {"token_id", "token_endpoint", "token_type"}
     reasons |= set(re.findall(r'self\._(?:report\(|on_reject\(|reject\(accepted, )"([a-z_]+)"', code))
     reasons |= set(re.findall(r'Malformed\(\d+, "([a-z_]+)"', code))
     reasons |= set(re.findall(r'HostRejection\([^()]*?(?:\([^()]*\)[^()]*?)*?, "([a-z_]+)"', code))

@@ -102,10 +102,10 @@ async def test_a_bridge_that_cannot_begin_is_tried_again_until_it_can(tmp_path: 
         assert "alpha_echo" in await host.tools("/mcp")
 
         host.far["alpha"].trouble = None
-        await until(lambda: any(line["bridge"] == "alpha" for line in host.logged("a bridge has begun")))
+        await until(lambda: any(line["bridge"] == "alpha" for line in host.logged("a bridge has started")))
 
         assert (await host.try_call("/alpha/mcp", "alpha_echo")).status == 200
-        assert host.logged("a bridge could not begin")[0]["problem"] == "The port is taken."
+        assert host.logged("a bridge could not start")[0]["problem"] == "The port is taken."
 
 
 async def test_a_disk_error_at_the_start_is_worded_without_its_place(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ async def test_a_disk_error_at_the_start_is_worded_without_its_place(tmp_path: P
     async with hosting(tmp_path, stand_ins=stand_ins) as host:
         told = await host.page("/readyz", status=503)
 
-    assert told["bridges"]["alpha"]["says"] == "The bridge could not begin: No space left on device."
+    assert told["bridges"]["alpha"]["says"] == "The bridge could not start: No space left on device."
 
 
 async def test_a_far_side_that_cannot_be_asked_does_not_fail_the_page(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ async def test_a_far_side_that_cannot_be_asked_does_not_fail_the_page(tmp_path: 
         del host.far["alpha"].is_there
         told = await host.page("/readyz")
 
-    assert told["bridges"]["alpha"]["says"] == "The bridge cannot tell; the log says why."
+    assert told["bridges"]["alpha"]["says"] == "The state of the far side is unknown: see the log."
     assert told["status"] == "degraded"
 
 

@@ -31,7 +31,7 @@ def test_a_bridge_that_there_is_not_is_refused_with_those_that_there_are() -> No
 def test_a_bridge_that_cannot_be_loaded_leaves_the_others_alone() -> None:
     registry = Registry(installed(["aoc"]), {"AOC_YEAR": "long ago"})
     assert (
-        "could not begin" in registry.statuses["aoc"].problem
+        "could not start" in registry.statuses["aoc"].problem
         or "AOC_YEAR" in registry.statuses["aoc"].problem
     )
     assert registry.bridges == {}
@@ -44,9 +44,9 @@ async def test_a_far_side_that_goes_and_comes_is_noticed_without_a_request(tmp_p
         async with hosting(tmp_path, OFTEN) as host:
             far = host.far["alpha"]
             far.is_there = False
-            await until(lambda: host.logged("the far side is away"))
+            await until(lambda: host.logged("the far side is down"))
             far.is_there = True
-            await until(lambda: host.logged("the far side is back"))
+            await until(lambda: host.logged("the far side is up"))
     finally:
         events.feed.leave(listener)
 
@@ -61,7 +61,7 @@ async def test_a_look_that_hangs_is_a_far_side_that_is_away(
     stand_ins = StandIns("alpha", "beta")
     stand_ins.far["alpha"].probe = lambda: asyncio.sleep(600)
     async with hosting(tmp_path, OFTEN, stand_ins=stand_ins) as host:
-        await until(lambda: host.logged("the far side is away"))
+        await until(lambda: host.logged("the far side is down"))
         ready = await host.page("/readyz")
         found = await scraped(host)
 
@@ -83,7 +83,7 @@ async def test_a_look_that_fails_is_told_and_the_next_one_comes(tmp_path: Path) 
     async with hosting(tmp_path, OFTEN, stand_ins=stand_ins) as host:
         await until(lambda: host.far["alpha"].probed > 1)
         stand_ins.far["alpha"].probe = None
-        await until(lambda: host.logged("the far side is back"))
+        await until(lambda: host.logged("the far side is up"))
 
 
 async def test_nothing_is_looked_at_where_that_is_switched_off(tmp_path: Path) -> None:

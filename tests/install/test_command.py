@@ -121,9 +121,9 @@ def test_a_setting_with_which_no_server_would_start_is_refused(desk: Desk) -> No
         (["claude-desktop", "--url", "https://b.example.com"], "Claude Desktop takes no remote servers"),
         (["cursor", "aoc", "--url", "https://b.example.com/mercury/mcp"], "is one server, and not aoc"),
         (["zed", "--url", "https://b.example.com", "--write-secrets"], "BRIDGEHEAD_TOKEN is not set"),
-        (["cursor", "--command", "no-such-program-here"], "is no program that can be run here"),
-        (["cursor", "--command", "'"], "is no program that can be run here"),
-        (["cursor", "--command", ""], "is no program that can be run here"),
+        (["cursor", "--command", "no-such-program-here"], "is not a program on this machine"),
+        (["cursor", "--command", "'"], "is not a program on this machine"),
+        (["cursor", "--command", ""], "is not a program on this machine"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_anything_is_written(

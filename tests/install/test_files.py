@@ -28,7 +28,7 @@ def test_a_file_is_kept_beside_before_it_changes(desk: Desk) -> None:
 
     (backup,) = backups(desk.project)
     assert backup.read_text(encoding="utf-8") == "{}"
-    assert f"The file as it was: {backup.name}" in said.out
+    assert f"Backup of the file: {backup.name}" in said.out
 
 
 def test_only_the_newest_backups_are_kept(desk: Desk) -> None:
@@ -134,7 +134,11 @@ def test_an_installation_that_does_not_end_is_not_waited_for_forever(
     if way == "file":  # as on Windows
         assert filelock.has_fcntl  # it was imported while there was one
         monkeypatch.setitem(sys.modules, "fcntl", None)
-    with files.alone(home), pytest.raises(InstallError, match="does not end"), files.alone(home, within=0.1):
+    with (
+        files.alone(home),
+        pytest.raises(InstallError, match="is still running"),
+        files.alone(home, within=0.1),
+    ):
         pytest.fail("two at once")
     with files.alone(home, within=0.1), files.alone(home + "/nowhere"):
         pass

@@ -56,7 +56,7 @@ def test_a_command_is_split_as_windows_does_without_its_quotes(text: str, words:
 
 
 def test_a_quote_that_is_never_closed_is_refused() -> None:
-    with pytest.raises(InstallError, match="no program"):
+    with pytest.raises(InstallError, match="not a program"):
         machine.named_command('"python -m bridgehead', is_windows=True)
 
 

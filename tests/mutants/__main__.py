@@ -25,6 +25,7 @@ PYTEST = ["-m", "pytest", "-q", "-s", "-n", "0", "-p", "no:cacheprovider", "--no
 IMPORT_SECONDS = 300.0
 # A test that waits for what a mutant never does is given up sooner than one on a busy machine.
 PATIENCE = {"BRIDGEHEAD_TEST_PATIENCE": "10"}
+TEST_SECONDS = {"BRIDGEHEAD_TEST_SECONDS": "60"}
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def _try_alone(
             done = subprocess.run(
                 [workspace.python, *PYTEST, "-x", f"--basetemp={temporary}", *target.tests[:2]],
                 cwd=workspace.folder,
-                env={**os.environ, ENVIRONMENT: str(mutant.number), **PATIENCE},
+                env={**os.environ, ENVIRONMENT: str(mutant.number), **PATIENCE, **TEST_SECONDS},
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 timeout=IMPORT_SECONDS,

@@ -192,7 +192,7 @@ def test_a_bridge_that_ends_in_the_middle_is_an_error() -> None:
     )
     tour = DemoScript(screen(), "x", os.environ, command=scripted(program))
 
-    with pytest.raises(EOFError, match="ended in the middle"), tour:
+    with pytest.raises(EOFError, match="ended during the demo"), tour:
         tour.call("Are you there?", "greet", {"name": "x" * 100_000})
 
 

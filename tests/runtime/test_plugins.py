@@ -144,7 +144,7 @@ def test_two_distributions_with_one_name_are_both_refused(site: Path) -> None:
 
     assert [plugin.distribution for plugin in plugins.installed_plugins() if plugin.problem] == ["one", "two"]
     assert "storm" not in plugins.names()
-    with pytest.raises(plugins.PluginError, match=r"is refused: both one 1\.0 and two 1\.0 have one\."):
+    with pytest.raises(plugins.PluginError, match=r"is refused: both one 1\.0 and two 1\.0 register it\."):
         plugins.load("storm")
 
 
@@ -153,7 +153,7 @@ def test_a_name_that_is_taken_or_is_none_is_refused(site: Path, name: str) -> No
     write_distribution(site, "impostor", name, code(name))
 
     (refused,) = [plugin for plugin in plugins.installed_plugins() if plugin.distribution == "impostor"]
-    assert refused.problem.startswith(f"The bridge {name} of impostor 1.0 is refused: that is ")
+    assert refused.problem.startswith(f"The bridge {name} of impostor 1.0 is refused: that ")
     assert name in plugins.built_in_names() or name not in plugins.names()
     assert plugins.load("aoc").title == "Advent of Code"
 

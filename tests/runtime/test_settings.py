@@ -276,7 +276,7 @@ def test_a_path_from_a_folder_that_is_gone_is_refused(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
         "/state",
-        "BRIDGEHEAD_STATE_DIR is 'state': expected a path, best an absolute one.",
+        "BRIDGEHEAD_STATE_DIR is 'state': expected a path, preferably absolute.",
     ]
 
 

@@ -63,21 +63,21 @@ class AocSettings(LogSettings, DatabaseSettings):
         "AOC_YEAR",
         whole(2015, 2099),
         2025,
-        "The event that is served. Each year has a folder of that name in the data directory; "
-        "2025 may have its files at the top instead.",
+        "The year to serve. Each year has a folder of that name in the data directory; 2025 may "
+        "have its files at the top instead.",
     )
     lock_wait_ms = Setting(
         "AOC_LOCK_WAIT_MS",
         whole(1, 600_000),
         10_000,
-        "How long a record waits, in milliseconds, for another process that writes in the same folder.",
+        "How many milliseconds a record waits for another process that writes to the same folder.",
     )
     record_keys = Setting(
         "AOC_RECORD_KEYS",
         choice("speedMs", "speed_ms"),
         "speedMs",
-        "Which key new records have for their time. `speed_ms` is what the original program reads; "
-        "set it where that program uses the same folder.",
+        "The key that new records use for their time. The original program reads `speed_ms`: set "
+        "that if it uses the same folder.",
     )
     toolsets = Setting(
         "AOC_TOOLSETS",
@@ -103,7 +103,7 @@ class AocSettings(LogSettings, DatabaseSettings):
         "AOC_SITE_URL",
         SITE,
         "https://adventofcode.com",
-        "The site that `bridgehead aoc fetch` asks; anything else is a stand-in for tests.",
+        "The site that `bridgehead aoc fetch` uses. Change it only for tests.",
     )
 
     def check(self) -> None:

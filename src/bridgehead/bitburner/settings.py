@@ -105,65 +105,82 @@ TOOLSETS = Toolsets(
 class BitburnerSettings(StateSettings, LogSettings):
     """Everything that can be set for the bitburner bridge."""
 
-    listen = Setting("BITBURNER_LISTEN", ADDRESS, Address("127.0.0.1", GAME_PORT), "Where the game dials in.")
-    allow_remote = Setting(
-        "BITBURNER_ALLOW_REMOTE", FLAG, _NO, "Allows BITBURNER_LISTEN to be reached by other machines."
+    listen = Setting(
+        "BITBURNER_LISTEN", ADDRESS, Address("127.0.0.1", GAME_PORT), "The address that the game connects to."
     )
+    allow_remote = Setting("BITBURNER_ALLOW_REMOTE", FLAG, _NO, "Let other machines reach BITBURNER_LISTEN.")
     rpc_url = Setting(
         "BITBURNER_RPC_URL",
         URL,
         None,
-        "Dial this address instead of listening: a relay, or a shared game.",
+        "Connect to this address instead of listening: a relay, or a shared game.",
         secret=True,  # it may name a password
     )
     allowed_origins = Setting(
         "BITBURNER_ALLOWED_ORIGINS",
         WORDS,
         ORIGINS,
-        "Pages that may dial in; `:*` stands for any port, `none` for no origin, `*` for all.",
+        "Origins of pages that may connect. `:*` is any port, `none` is no origin, `*` is all.",
     )
-    tls_cert = Setting("BITBURNER_TLS_CERT", PATH, None, "Certificate (PEM); with it the game dials `wss`.")
+    tls_cert = Setting(
+        "BITBURNER_TLS_CERT", PATH, None, "A certificate (PEM). The game then connects with `wss`."
+    )
     tls_key = Setting(
-        "BITBURNER_TLS_KEY", PATH, None, "The certificate's key, where it is a file of its own."
+        "BITBURNER_TLS_KEY", PATH, None, "The key of the certificate, if it is in a file of its own."
     )
     connect_wait_ms = Setting(
         "BITBURNER_CONNECT_WAIT_MS",
         whole(0, _DAY_MS),
         2000,
-        "How long a call waits for a game to dial in before it fails.",
+        "How many milliseconds a call waits for a game to connect before it fails.",
     )
     rpc_timeout_ms = Setting(
-        "RPC_TIMEOUT_MS", whole(1, _DAY_MS), 5000, "How long one exchange with the game may take."
+        "RPC_TIMEOUT_MS", whole(1, _DAY_MS), 5000, "How many milliseconds the game may take to answer."
     )
     reconnect_base_ms = Setting(
-        "RPC_RECONNECT_BASE_MS", whole(1, _DAY_MS), 250, "The first delay between two tries to connect."
+        "RPC_RECONNECT_BASE_MS",
+        whole(1, _DAY_MS),
+        250,
+        "The first delay between two attempts to connect, in milliseconds.",
     )
     reconnect_max_ms = Setting(
-        "RPC_RECONNECT_MAX_MS", whole(1, _DAY_MS), 10_000, "The longest delay between two tries to connect."
+        "RPC_RECONNECT_MAX_MS",
+        whole(1, _DAY_MS),
+        10_000,
+        "The longest delay between two attempts to connect, in milliseconds.",
     )
     reconnect_max_attempts = Setting(
-        "RPC_RECONNECT_MAX_ATTEMPTS", whole(), 0, "Tries in a row before dialling is given up; 0: never."
+        "RPC_RECONNECT_MAX_ATTEMPTS",
+        whole(),
+        0,
+        "How many attempts to connect may fail in a row. 0 is no limit.",
     )
     ping_interval_ms = Setting(
-        "BITBURNER_PING_INTERVAL_MS", whole(10, _DAY_MS), 15_000, "How often an idle game is pinged."
+        "BITBURNER_PING_INTERVAL_MS",
+        whole(10, _DAY_MS),
+        15_000,
+        "How often an idle game is pinged, in milliseconds.",
     )
     ping_timeout_ms = Setting(
         "BITBURNER_PING_TIMEOUT_MS",
         whole(10, _DAY_MS),
         10_000,
-        "A game that leaves a ping unanswered for this long is taken for dead.",
+        "How many milliseconds a game may take to answer a ping before it is disconnected.",
     )
     max_frame_bytes = Setting(
-        "BITBURNER_MAX_FRAME_BYTES", BYTES, 64 * 1024 * 1024, "The largest message taken from the game."
+        "BITBURNER_MAX_FRAME_BYTES",
+        BYTES,
+        64 * 1024 * 1024,
+        "The largest message that is accepted from the game.",
     )
     write_max_bytes = Setting(
-        "FILE_WRITE_MAX_BYTES", BYTES, 1_000_000, "The largest file that may be written, in UTF-8 bytes."
+        "FILE_WRITE_MAX_BYTES", BYTES, 1_000_000, "The largest file that can be written, in UTF-8 bytes."
     )
     search_ms = Setting(
         "BITBURNER_SEARCH_MS",
         whole(10, 60_000),
         3000,
-        "How long a search pattern may run before it is stopped.",
+        "How many milliseconds a search pattern may run before it is stopped.",
     )
     toolsets = Setting(
         "BITBURNER_TOOLSETS",
@@ -172,22 +189,22 @@ class BitburnerSettings(StateSettings, LogSettings):
         "Groups of tools to offer beside those that read, write and delete files, tell RAM costs and the "
         "connection: edits, search, servers, saves, apps; `all`, or `core` for none of them.",
     )
-    read_only = Setting("BITBURNER_READ_ONLY", FLAG, _NO, "Offers no tool that writes.")
+    read_only = Setting("BITBURNER_READ_ONLY", FLAG, _NO, "Offer no tools that write.")
     confirm_delete = Setting(
-        "BITBURNER_CONFIRM_DELETE", FLAG, _YES, "Asks the user before a delete, where the client can ask."
+        "BITBURNER_CONFIRM_DELETE", FLAG, _YES, "Ask the user before a delete, if the client supports it."
     )
     backup_dir = Setting(
         "BITBURNER_BACKUP_DIR",
         FOLDER,
         None,
-        "Where previous contents are kept; `off` keeps none.",
+        "The directory for previous contents of files. `off` keeps none.",
         shown="`bitburner/backups` in the state directory",
     )
     backup_max_files = Setting(
-        "BITBURNER_BACKUP_MAX_FILES", whole(1, 100_000), 2000, "How many previous contents are kept."
+        "BITBURNER_BACKUP_MAX_FILES", whole(1, 100_000), 2000, "How many previous contents to keep."
     )
     backup_max_bytes = Setting(
-        "BITBURNER_BACKUP_MAX_BYTES", BYTES, 200_000_000, "How many bytes of previous contents are kept."
+        "BITBURNER_BACKUP_MAX_BYTES", BYTES, 200_000_000, "How many bytes of previous contents to keep."
     )
 
     @property

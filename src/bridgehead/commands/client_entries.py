@@ -116,7 +116,7 @@ async def _ask(process: asyncio.subprocess.Process) -> str:
         server = msgspec.json.decode(line)["result"]["serverInfo"]
         return f"{server['name']} {server['version']}"
     except (msgspec.DecodeError, LookupError, TypeError):
-        raise _NotAnswering("what it answered is not MCP") from None
+        raise _NotAnswering("its answer is not MCP") from None
 
 
 async def end_server(

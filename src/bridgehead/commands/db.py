@@ -20,8 +20,8 @@ T = TypeVar("T")
 
 _ABOUT = """\
 The tables that Bridgehead keeps in PostgreSQL, in the database that BRIDGEHEAD_DATABASE_URL names.
-Migrating is safe at any time and from several machines at once: it waits for its turn, applies what is
-missing, all of it or nothing, and never goes back.
+You can migrate at any time, and from several machines at once: each waits for its turn. A migration applies
+everything that is missing, or nothing, and never downgrades.
 
   bridgehead db status
   bridgehead db migrate
@@ -33,8 +33,8 @@ def parser() -> Parser:
     """Return the parser of the command line."""
     found = Parser(prog="bridgehead db", description=_ABOUT)
     acts = found.add_subparsers(dest="act", required=True, metavar="migrate|status")
-    acts.add_parser("migrate", help="bring the tables to this version")
-    acts.add_parser("status", help="tell which versions the database has; 1 where one is behind")
+    acts.add_parser("migrate", help="upgrade the tables to this version")
+    acts.add_parser("status", help="show which versions the database has; exits with 1 if one is behind")
     return found
 
 

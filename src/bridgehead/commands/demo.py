@@ -39,7 +39,7 @@ def main(arguments: list[str], _environment: Mapping[str, str]) -> int:
     began = time.monotonic()
     well = [_show(manifest, console) for manifest in chosen]
     took = f"{time.monotonic() - began:.0f} s"
-    console.rule(f"[bold]That was it, in {took}" if all(well) else "[bold red]Something did not go as told")
+    console.rule(f"[bold]Done in {took}" if all(well) else "[bold red]Something did not go as expected")
     return int(not all(well))
 
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from .inspector import Inspector
 
 _ABOUT = """\
-Serve a bridge on standard input and output, start it again whenever its files change, and show the traffic.
-A client is configured with this command as it would be with the bridge itself.
+Serve a bridge on standard input and output, restart it whenever its files change, and show the traffic.
+Put this command into a client's configuration in place of the bridge's own.
 
   bridgehead dev weather_bridge.bridge          a module with `manifest` or `bridge`
   bridgehead dev aoc --inspect                  a bridge by its name, with a page that shows every message
@@ -48,7 +48,7 @@ def parser() -> Parser:
     found = Parser(prog="bridgehead dev", description=_ABOUT)
     target = found.add_argument("target", metavar="MODULE", help="a module, or the name of a bridge")
     completed_by(target, lambda *_: plugins.names())
-    found.add_argument("--inspect", action="store_true", help="show the traffic on a page of this machine")
+    found.add_argument("--inspect", action="store_true", help="show the traffic on a local web page")
     found.add_argument("--port", type=int, default=0, help="the port of that page (default: a free one)")
     found.add_argument("--quiet", action="store_true", help="do not write the traffic to the terminal")
     return found
@@ -115,7 +115,7 @@ async def _serve(command: list[str], folder: Path, given: Any) -> int:
 
         inspector = Inspector(traffic)
         console.print(f"The traffic is at [bold]{await inspector.start(given.port)}[/]")
-    console.print(f"Watching [bold]{folder}[/]. Ctrl+C ends it.")
+    console.print(f"Watching [bold]{folder}[/]. Press Ctrl+C to stop.")
     relay = Relay(command, traffic)
     watching = asyncio.create_task(_watch(folder, relay, console))
     try:
@@ -139,7 +139,7 @@ async def _watch(folder: Path, relay: Relay, console: Any) -> None:
             continue
         names = ", ".join(sorted({path.name for path, _ in found.items() ^ known.items()}))
         known = found
-        console.print(f"[bold yellow]{names} changed:[/] starting again")
+        console.print(f"[bold yellow]{names} changed:[/] restarting")
         await relay.restart()
 
 
@@ -235,7 +235,7 @@ class Relay:
         # Whoever still reads what it says answers for it when it ends; afterwards nobody would.
         if process is None or process.stdin is None or self._reading is None or self._reading.done():
             if is_request:
-                self._answer_failed(message["id"], "The bridge does not run: its error is in the terminal.")
+                self._answer_failed(message["id"], "The bridge is not running. Its error is in the terminal.")
             return
         if is_request:
             self._open.add(_key(message["id"]))
@@ -253,7 +253,7 @@ class Relay:
                     self._open.discard(_key(message.get("id")))
             self._write(line)
         for waiting in sorted(self._open, key=str):
-            self._answer_failed(waiting, "The bridge ended before it answered. Ask once more.")
+            self._answer_failed(waiting, "The bridge ended before it answered. Try again.")
         self._open.clear()
 
     async def _repeat_handshake(self, hello: dict[str, Any]) -> None:

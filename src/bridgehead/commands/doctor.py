@@ -26,13 +26,13 @@ from bridgehead.runtime.tool_filter import ToolFilterSettings
 from . import client_entries, deployed_server
 
 _ABOUT = """\
-Looks at everything and says what to do about each problem. The exit status is 0 where nothing is wrong.
+Checks everything and says how to fix each problem. The exit status is 0 if nothing is wrong.
 
   bridgehead doctor                          this machine: bridges, host, and what each client starts
   bridgehead doctor mercury --json
   bridgehead doctor host                     what bridgehead serve would do
   bridgehead doctor https://bridges.example.com/mcp
-                                             a server as its clients meet it; BRIDGEHEAD_TOKEN is its token
+                                             a server as clients see it, with the token in BRIDGEHEAD_TOKEN
 """
 HOST = "host"
 _LIBRARIES = ("msgspec", "httptools", "websockets")
@@ -170,5 +170,5 @@ def _verdict(findings: list[Finding]) -> str:
     wrong = sum(finding.verdict == "wrong" for finding in findings)
     if wrong:
         noun = "problem" if wrong == 1 else "problems"
-        return f"\n[bold red]{wrong} {noun}.[/] Each → says what to do."
-    return "\n[bold green]Everything that is used works.[/]"
+        return f"\n[bold red]{wrong} {noun}.[/] The lines with → say how to fix them."
+    return "\n[bold green]Everything in use works.[/]"

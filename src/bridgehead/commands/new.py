@@ -20,7 +20,7 @@ from bridgehead.runtime.errors import BridgeError, InvalidArgument
 from . import COMMANDS
 
 _ABOUT = """\
-Make a project with a bridge of your own: it runs, it is tested, and it is yours to change.
+Make a project with a bridge of your own. It runs and its tests pass: change it into what you need.
 
   bridgehead new weather
   cd weather-bridge && make test
@@ -59,10 +59,10 @@ def main(arguments: list[str], _environment: Mapping[str, str]) -> int:
         sys.stderr.write(f"bridgehead new: {error}\n")
         return 1
     sys.stdout.write(
-        f"{folder} has your bridge. Next:\n"
+        f"Your bridge is in {folder}. Next:\n"
         f"  cd {folder}\n"
         "  make test      its tests pass already\n"
-        "  make dev       serves it, and starts it again on every change\n"
+        "  make dev       serves it and restarts it on every change\n"
         f"  make install   then `bridgehead call {given.name} read_note name=welcome` calls its tool\n"
     )
     return 0
@@ -95,7 +95,7 @@ def write_project(folder: Path, names: Mapping[str, str]) -> None:
     try:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InvalidArgument(
-                f"{folder} is there already.", next_step="Name a folder that does not exist yet."
+                f"{folder} already exists.", next_step="Name a folder that does not exist yet."
             )
         for path, source in _FILES.items():
             target = folder / path.format(package=names["package"])

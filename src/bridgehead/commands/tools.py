@@ -33,7 +33,7 @@ def parser() -> Parser:
     """Return the parser of the command line."""
     found = Parser(prog="bridgehead tools", description=_ABOUT)
     completed_by(found.add_argument("bridge", nargs="?"), lambda *_: plugins.names())
-    found.add_argument("--json", action="store_true", help="print them as a client gets them")
+    found.add_argument("--json", action="store_true", help="print the tools as a client receives them")
     found.add_argument(
         "--cost",
         action="store_true",

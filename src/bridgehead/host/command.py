@@ -69,7 +69,7 @@ def _greet(job: Job) -> None:
         f"Bridgehead {__version__} serves {', '.join(job.manifests)} at {job.address}/mcp\n"
         f"Connect a client: bridgehead install CLIENT --url {job.address}{token}\n"
         f"Look at it:       {job.address}/\n"
-        "Ctrl+C ends it.\n"
+        "Press Ctrl+C to stop.\n"
     )
 
 
@@ -78,12 +78,12 @@ def parser() -> Parser:
     found = Parser(
         prog="bridgehead serve", description="Serve bridges over HTTP, to a team.", epilog=_EXAMPLES
     )
-    found.add_argument("--host", help="where to listen (localhost)")
-    found.add_argument("--port", help="the port (3000; 0 takes a free one)")
+    found.add_argument("--host", help="the address to listen on (default: localhost)")
+    found.add_argument("--port", help="the port (default: 3000; 0 chooses a free one)")
     about = "the bridges, separated by commas (default: the built-in ones)"
     completed_by(found.add_argument("--bridges", metavar="NAMES", help=about), lambda *_: plugins.names())
-    found.add_argument("--workers", metavar="N", help="processes that serve (1)")
-    found.add_argument("--tls-cert", metavar="FILE", help="certificate chain, to speak https")
+    found.add_argument("--workers", metavar="N", help="how many processes serve (default: 1)")
+    found.add_argument("--tls-cert", metavar="FILE", help="certificate chain, to serve https")
     found.add_argument("--tls-key", metavar="FILE", help="the certificate's key")
     found.add_argument(
         "--read-only", action="store_const", const="1", help="offer only tools that change nothing"

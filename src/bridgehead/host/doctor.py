@@ -71,7 +71,7 @@ async def _webhook(settings: HostSettings) -> list[Finding]:
     origin = f"{parts.scheme}://{parts.netloc}"  # what follows may be a key
     found = [await _try_address("webhook", origin, "Correct BRIDGEHEAD_WEBHOOK_URL.")]
     if not settings.webhook_secret:
-        text = "events are not signed: a receiver cannot tell that they come from here"
+        text = "events are not signed: a receiver cannot verify where they come from"
         found.append(Finding("webhook signature", "note", text, "Set BRIDGEHEAD_WEBHOOK_SECRET."))
     return found
 
@@ -93,8 +93,8 @@ async def _try_address(what: str, url: str, advice: str) -> Finding:
 
 def _far_sides(settings: HostSettings) -> Finding:
     if not settings.probe_seconds:
-        return Finding("far sides", "note", "looked at only by calls: BRIDGEHEAD_PROBE_SECONDS is 0")
-    return Finding("far sides", "right", f"looked at every {settings.probe_seconds:g} s")
+        return Finding("far sides", "note", "checked only by calls: BRIDGEHEAD_PROBE_SECONDS is 0")
+    return Finding("far sides", "right", f"checked every {settings.probe_seconds:g} s")
 
 
 async def _database(settings: HostSettings) -> list[Finding]:
@@ -111,7 +111,7 @@ async def _redis(settings: HostSettings) -> Finding:
     """Try Redis as a replica would, and say what is shared through it."""
     redis = open_redis(settings)
     if redis is None:
-        text = "not set: limits, changes, sessions and tasks are this machine's"
+        text = "not set: limits, changes, sessions and tasks are kept on this machine"
         return Finding("redis", "right", text)
     await redis.start()
     problem = redis.problem
@@ -131,7 +131,7 @@ def _tokens(settings: HostSettings) -> Finding:
     except BridgeError as error:
         return Finding("tokens", "note", error.message, error.next_step)
     if tokens is None:
-        return Finding("tokens", "right", "nobody needs one: only this machine can reach the address")
+        return Finding("tokens", "right", "not needed: only this machine can reach the address")
     issuer = f", and those of {settings.oauth_issuer}" if settings.oauth_issuer else ""
     return Finding(
         "tokens", "right", f"everyone needs one; {len(tokens)} in {token_store(settings).where}{issuer}"

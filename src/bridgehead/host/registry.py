@@ -88,7 +88,7 @@ class Registry:
         )
         metrics.gauge(
             "bridgehead_far_side_up",
-            "Whether a bridge's far side is there.",
+            "Whether a bridge's far side is up.",
             lambda: {(name,): float(self.far_side(status).is_up) for name, status in statuses.items()},
             "bridge",
         )
@@ -122,10 +122,10 @@ class Registry:
             if not first.done():
                 first.set_result(None)
             if not status.problem:
-                log.info("a bridge has begun", bridge=status.name, tries=attempt + 1)
+                log.info("a bridge has started", bridge=status.name, tries=attempt + 1)
                 await self._watch_far_side(status, bridge)
                 return
-            log.error("a bridge could not begin", bridge=status.name, problem=status.problem)
+            log.error("a bridge could not start", bridge=status.name, problem=status.problem)
             await asyncio.sleep(AGAIN.delay(attempt, self._draw))
             attempt += 1
             del self.lifespans[bridge]  # a lifespan is entered once; the next one is a new one
@@ -162,8 +162,8 @@ class Registry:
         try:
             return status.manifest.far_side(lifespan.value if lifespan.ready else None)
         except Exception as failure:  # noqa: BLE001  (a health page never fails for a bridge)
-            log.warn("a bridge could not tell of its far side", bridge=status.name, problem=repr(failure))
-            return FarSide(is_up=False, detail="The bridge cannot tell; the log says why.")
+            log.warn("a bridge could not report on its far side", bridge=status.name, problem=repr(failure))
+            return FarSide(is_up=False, detail="The state of the far side is unknown: see the log.")
 
 
 async def _try_probe(name: str, probing: Awaitable[None]) -> str:
@@ -174,8 +174,8 @@ async def _try_probe(name: str, probing: Awaitable[None]) -> str:
     except TimeoutError:
         return f"The far side did not answer within {PROBE_LIMIT_SECONDS:g} s."
     except Exception as failure:  # noqa: BLE001  (a look at a far side ends nothing)
-        log.warn("a bridge could not look at its far side", bridge=name, problem=repr(failure))
-        return "The bridge cannot tell; the log says why."
+        log.warn("a bridge could not check its far side", bridge=name, problem=repr(failure))
+        return "The state of the far side is unknown: see the log."
     return ""
 
 
@@ -185,9 +185,7 @@ def _tell_change(name: str, found: FarSide, *, is_first: bool) -> None:
         return
     event = "far_side.returned" if found.is_up else "far_side.lost"
     log_line = log.info if found.is_up else log.warn
-    log_line(
-        "the far side is back" if found.is_up else "the far side is away", bridge=name, says=found.detail
-    )
+    log_line("the far side is up" if found.is_up else "the far side is down", bridge=name, says=found.detail)
     events.publish(event, bridge=name, says=found.detail)
 
 
@@ -219,6 +217,6 @@ def _reason(failure: Exception) -> str:
     if isinstance(failure, BridgeError):
         return str(failure)
     if isinstance(failure, OSError) and failure.strerror:
-        return f"The bridge could not begin: {failure.strerror}."
+        return f"The bridge could not start: {failure.strerror}."
     log.error("unexpected", problem=repr(failure))
-    return f"The bridge could not begin ({type(failure).__name__}); the host's log has the details."
+    return f"The bridge could not start ({type(failure).__name__}); the host's log has the details."

@@ -64,29 +64,32 @@ class OAuthSettings(LogSettings):
     """The authorisation server whose tokens are accepted."""
 
     oauth_issuer = Setting(
-        "BRIDGEHEAD_OAUTH_ISSUER", SECURE_URL, None, "Accept the access tokens (JWT) of this issuer."
+        "BRIDGEHEAD_OAUTH_ISSUER", SECURE_URL, None, "Accept access tokens (JWT) of this issuer."
     )
     oauth_audience = Setting(
-        "BRIDGEHEAD_OAUTH_AUDIENCE", TEXT, None, "What a token's `aud` must name: best the public address."
+        "BRIDGEHEAD_OAUTH_AUDIENCE",
+        TEXT,
+        None,
+        "The `aud` that an access token must have. Best is the public address.",
     )
     oauth_jwks_url = Setting(
         "BRIDGEHEAD_OAUTH_JWKS_URL",
         SECURE_URL,
         None,
-        "Where the issuer's keys are.",
+        "The address of the issuer's keys.",
         shown="what the issuer's metadata say",
     )
     oauth_client_id = Setting(
         "BRIDGEHEAD_OAUTH_CLIENT_ID",
         TEXT,
         None,
-        "Let people sign in to the dashboard at the issuer, where the host is registered under this id.",
+        "Let people sign in to the dashboard with OAuth: the client id of the host at the issuer.",
     )
     oauth_client_secret = Setting(
         "BRIDGEHEAD_OAUTH_CLIENT_SECRET",
         TEXT,
         "",
-        "The secret that belongs to the client id, if the issuer gave one.",
+        "The client secret, if the issuer gave one.",
         secret=True,
     )
 
@@ -94,180 +97,214 @@ class OAuthSettings(LogSettings):
 class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSettings, ReplicaSettings):
     """Everything that `bridgehead serve` can be told."""
 
-    host = Setting("MCP_SERVER_HOST", TEXT, "localhost", "Where the HTTP server listens.")
-    port = Setting("MCP_SERVER_PORT", whole(0, _MOST_PORT), 3000, "The port of the HTTP server.")
-    bridges = Setting("BRIDGEHEAD_BRIDGES", WORDS, (), "The bridges that are served.", shown="all")
+    host = Setting("MCP_SERVER_HOST", TEXT, "localhost", "The address that the HTTP server listens on.")
+    port = Setting("MCP_SERVER_PORT", whole(0, _MOST_PORT), 3000, "The port that the HTTP server listens on.")
+    bridges = Setting("BRIDGEHEAD_BRIDGES", WORDS, (), "The bridges to serve.", shown="all")
     workers = Setting(
-        "BRIDGEHEAD_WORKERS", whole(1, 256), 1, "Processes that serve, where the bridges allow more than one."
+        "BRIDGEHEAD_WORKERS", whole(1, 256), 1, "The number of worker processes. Some bridges allow only one."
     )
     stalled_seconds = Setting(
         "BRIDGEHEAD_STALLED_SECONDS",
         number(2, 3600),
         30.0,
-        "A worker whose event loop stands still for this long is replaced, where there are several.",
+        "With several workers, replace one whose event loop is blocked for this long.",
     )
     auth = Setting(
         "BRIDGEHEAD_AUTH",
         choice("auto", "on", "off"),
         "auto",
-        "Whether callers must show a token. `auto`: unless only this machine can reach the server.",
+        "Whether callers need a token. `auto`: they do, unless only this machine can reach the server.",
     )
     tokens_file = Setting(
         "BRIDGEHEAD_TOKENS_FILE",
         PATH,
         None,
-        "The file of `bridgehead token`; setting it switches auth on.",
+        "The file that `bridgehead token` writes. Setting it turns auth on.",
         shown="host/tokens.json in the state directory",
     )
     public_url = Setting(
-        "BRIDGEHEAD_PUBLIC_URL", SECURE_URL, None, "The address under which clients know the server."
+        "BRIDGEHEAD_PUBLIC_URL", SECURE_URL, None, "The address that clients use to reach the server."
     )
     allowed_hosts = Setting(
-        "BRIDGEHEAD_ALLOWED_HOSTS", WORDS, (), "Names (Host headers) the server answers to, beside its own."
+        "BRIDGEHEAD_ALLOWED_HOSTS", WORDS, (), "More names (Host headers) that the server answers to."
     )
     allowed_origins = Setting(
-        "BRIDGEHEAD_ALLOWED_ORIGINS", WORDS, (), "Web pages (origins) that may call the server; sets CORS."
+        "BRIDGEHEAD_ALLOWED_ORIGINS", WORDS, (), "Origins of web pages that may call the server (CORS)."
     )
     trusted_proxies = Setting(
-        "BRIDGEHEAD_TRUSTED_PROXIES", NETWORKS, (), "Proxies whose forwarded headers are believed."
+        "BRIDGEHEAD_TRUSTED_PROXIES",
+        NETWORKS,
+        (),
+        "Proxies whose X-Forwarded-For and X-Forwarded-Proto headers are trusted.",
     )
     tls_cert = Setting(
-        "BRIDGEHEAD_TLS_CERT", PATH, None, "Certificate chain (PEM); with it, https is spoken."
+        "BRIDGEHEAD_TLS_CERT", PATH, None, "A certificate chain (PEM). The server then uses https."
     )
-    tls_key = Setting("BRIDGEHEAD_TLS_KEY", PATH, None, "The certificate's key, where it has its own file.")
+    tls_key = Setting(
+        "BRIDGEHEAD_TLS_KEY", PATH, None, "The key of the certificate, if it is in a file of its own."
+    )
     body_limit = Setting(
-        "BRIDGEHEAD_BODY_LIMIT", BYTES, 16 * 1024 * 1024, "The largest request body.", shown="16mib"
+        "BRIDGEHEAD_BODY_LIMIT",
+        BYTES,
+        16 * 1024 * 1024,
+        "The largest request body that is accepted.",
+        shown="16mib",
     )
     body_seconds = Setting(
-        "BRIDGEHEAD_BODY_SECONDS", number(0.1, 3600), 30.0, "Seconds a client may take to send its body."
+        "BRIDGEHEAD_BODY_SECONDS",
+        number(0.1, 3600),
+        30.0,
+        "How many seconds a client may take to send a request body.",
     )
     idle_seconds = Setting(
-        "BRIDGEHEAD_IDLE_SECONDS", number(0.1, 3600), 75.0, "Seconds until a silent connection is closed."
+        "BRIDGEHEAD_IDLE_SECONDS",
+        number(0.1, 3600),
+        75.0,
+        "How many seconds a connection may be idle before it is closed.",
     )
     connections = Setting(
-        "BRIDGEHEAD_CONNECTIONS", whole(1, 10**6), 10_000, "Connections open at once, in each process."
+        "BRIDGEHEAD_CONNECTIONS",
+        whole(1, 10**6),
+        10_000,
+        "How many connections may be open at once, in each process.",
     )
     connections_per_client = Setting(
         "BRIDGEHEAD_CONNECTIONS_PER_CLIENT",
         whole(1, 10**6),
         5000,
-        "Connections from one address; trusted proxies are not limited.",
+        "How many of them may come from one address. Trusted proxies are not limited.",
     )
     sessions_per_client = Setting(
         "BRIDGEHEAD_SESSIONS_PER_CLIENT",
         whole(1, 10**6),
         250,
-        "Sessions of one token, or of one address where nobody needs one. There are 1,000 in all.",
+        "How many sessions one token may have open (one address, without tokens). The limit for "
+        "all is 1,000.",
     )
     session_seconds = Setting(
         "BRIDGEHEAD_SESSION_SECONDS",
         number(1, 10**6),
         1800.0,
-        "Seconds until a session that nobody uses is forgotten; many clients never close theirs.",
+        "How many seconds a session may be idle before it is closed. Many clients never close theirs.",
     )
     streams_per_client = Setting(
-        "BRIDGEHEAD_STREAMS_PER_CLIENT", whole(1, 10**6), 250, "Streams of one token or address."
+        "BRIDGEHEAD_STREAMS_PER_CLIENT",
+        whole(1, 10**6),
+        250,
+        "How many streams one token or address may have open.",
     )
     requests_per_client = Setting(
         "BRIDGEHEAD_REQUESTS_PER_CLIENT",
         whole(1, 10**6),
         1000,
-        "Requests of one token or address being served at once.",
+        "How many requests of one token or address are served at once.",
     )
     tasks = Setting(
-        "BRIDGEHEAD_TASKS", whole(1, 10**6), 10_000, "Tasks kept at once, running or ended, over all clients."
+        "BRIDGEHEAD_TASKS",
+        whole(1, 10**6),
+        10_000,
+        "How many tasks are kept for all clients, running or ended.",
     )
     tasks_per_client = Setting(
-        "BRIDGEHEAD_TASKS_PER_CLIENT", whole(1, 10**6), 500, "Tasks of one token or address."
+        "BRIDGEHEAD_TASKS_PER_CLIENT",
+        whole(1, 10**6),
+        500,
+        "How many tasks are kept for one token or address.",
     )
     task_bytes = Setting(
         "BRIDGEHEAD_TASK_BYTES",
         BYTES,
         128 * 1024 * 1024,
-        "Results of tasks that are kept, over all clients.",
+        "How many bytes of task results are kept for all clients.",
         shown="128mib",
     )
     task_bytes_per_client = Setting(
         "BRIDGEHEAD_TASK_BYTES_PER_CLIENT",
         BYTES,
         32 * 1024 * 1024,
-        "Those of one token or address, and so the largest result of a task.",
+        "How many bytes of task results are kept for one token or address. Also the largest result.",
         shown="32mib",
     )
     task_seconds = Setting(
         "BRIDGEHEAD_TASK_SECONDS",
         number(1, 86_400),
         3600.0,
-        "How long a task is kept from its creation on. One that takes longer is stopped.",
+        "How many seconds a task is kept after it was created. A task that runs longer is stopped.",
     )
     drain_seconds = Setting(
         "BRIDGEHEAD_DRAIN_SECONDS",
         number(0, 3600),
         0.0,
-        "How long requests are still answered after a signal to end, while /readyz already fails.",
+        "How many seconds to go on serving after a signal to stop, while /readyz already fails.",
     )
     reuse_port = Setting(
         "BRIDGEHEAD_REUSE_PORT",
         FLAG,
         default=False,
-        about="Share the port with another process, so that a new host takes over before the old one ends.",
+        about="Share the port with another process, so that a new host can take over from an old one.",
     )
     blocked_seconds = Setting(
         "BRIDGEHEAD_BLOCKED_SECONDS",
         number(0, 3600),
         1.0,
-        "Seconds after which a tool that keeps the event loop is named in the log; 0 is never.",
+        "Log a tool that blocks the event loop for this many seconds. 0 turns this off.",
     )
     probe_seconds = Setting(
         "BRIDGEHEAD_PROBE_SECONDS",
         number(0, 86_400),
         60.0,
-        "How often a far side is looked at without a call, as far as its bridge can; 0 is never.",
+        "How often the host checks each far side, in seconds, if the bridge can. 0 turns this off.",
     )
     shutdown_seconds = Setting(
-        "BRIDGEHEAD_SHUTDOWN_SECONDS", number(0, 3600), 10.0, "Seconds answers get when the server ends."
+        "BRIDGEHEAD_SHUTDOWN_SECONDS",
+        number(0, 3600),
+        10.0,
+        "How many seconds calls get to finish when the server stops.",
     )
     access_log = Setting(
         "BRIDGEHEAD_ACCESS_LOG",
         choice("all", "failures", "off"),
         "failures",
-        "Which requests get a line in the log.",
+        "Which requests are logged.",
     )
     dashboard = Setting(
         "BRIDGEHEAD_DASHBOARD",
         FLAG,
         default=True,
-        about="Show people a page at `/`, in a browser. Where callers need a token, so do they.",
+        about="Serve the dashboard at `/`. If callers need a token, so do its visitors.",
     )
     webhook_url = Setting(
         "BRIDGEHEAD_WEBHOOK_URL",
         SECURE_URL,
         None,
-        "Post events there, as JSON.",
+        "Post events to this URL, as JSON.",
         secret=True,  # receivers put a key into the path
     )
     webhook_secret = Setting(
         "BRIDGEHEAD_WEBHOOK_SECRET",
         TEXT,
         "",
-        "What events are signed with (HMAC-SHA256): a text, or `whsec_` and base64.",
+        "The key that signs events (HMAC-SHA256): a text, or `whsec_` and base64.",
         secret=True,
     )
     webhook_events = Setting(
         "BRIDGEHEAD_WEBHOOK_EVENTS",
         WORDS,
         (),
-        "Types of events that are posted, such as `call.failed,budget.*`.",
+        "The types of events to post, such as `call.failed,budget.*`.",
         shown="all",
     )
     event_content = Setting(
         "BRIDGEHEAD_EVENT_CONTENT",
         FLAG,
         default=False,
-        about="Put the arguments of calls into their events.",
+        about="Include the arguments of calls in their events.",
     )
     otel_endpoint = Setting(
-        "OTEL_EXPORTER_OTLP_ENDPOINT", TEXT, None, "Send a span of each request there (OTLP over HTTP)."
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        TEXT,
+        None,
+        "Send a span for each request to this URL (OTLP over HTTP).",
     )
 
     def check(self) -> None:

@@ -27,16 +27,16 @@ from .errors import InstallError, Malformed
 from .machine import Machine, installed_command, named_command
 
 _ABOUT = """\
-Write bridges into the configuration of an MCP client. Whatever else is in the file stays as it is.
+Write bridges into the configuration of an MCP client. The rest of the file is not changed.
 
 examples:
-  bridgehead install --list                      which clients are here, and what each has
+  bridgehead install --list                      which clients were found, and their bridges
   bridgehead install cursor                      all bridges, for this user
   bridgehead install all                         the same in every client that is found
   bridgehead install vscode aoc --scope project  one bridge, in .vscode/mcp.json of this folder
-  bridgehead install codex --dry-run             show the change, and write nothing
+  bridgehead install codex --dry-run             show the changes without writing them
   bridgehead install claude-code --url https://bridges.example.com
-  bridgehead install cursor --remove             take them out again
+  bridgehead install cursor --remove             remove them
 """
 ManifestOf: TypeAlias = Callable[[str], Manifest]
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -76,16 +76,18 @@ def parser() -> Parser:
     about = f"{', '.join(plugins.names())} (default: all)"
     completed_by(add("bridge", metavar="BRIDGE", nargs="*", help=about), lambda *_: plugins.names())
     add("--list", action="store_true", help="show which clients are found, and which bridges each has")
-    add("--remove", action="store_true", help="take the bridges out again")
-    add("--dry-run", action="store_true", help="show the difference, and write nothing")
+    add("--remove", action="store_true", help="remove the bridges")
+    add("--dry-run", action="store_true", help="show the changes without writing them")
     add("--scope", choices=("user", "project"), help="for this user, or for the project in this folder")
     add("--path", metavar="FILE", help="the configuration file, where it is not in its usual place")
     add("--name", metavar="NAME", default="", help="the server's name, with one bridge")
-    add("--command", metavar="COMMAND", help="what starts Bridgehead (default: this installation)")
+    add("--command", metavar="COMMAND", help="how to start Bridgehead (default: this installation)")
     add("--url", metavar="URL", default="", help="a server that a team runs, instead of starting one here")
     add("--token-env", metavar="NAME", default="BRIDGEHEAD_TOKEN", help="the variable with its token")
     add("--no-token", action="store_true", help="the server at --url asks for no token")
-    add("--write-secrets", action="store_true", help="write secrets into the file, and not their names")
+    add(
+        "--write-secrets", action="store_true", help="write secrets into the file, not the names of variables"
+    )
     add("--force", action="store_true", help="replace or remove a server of the same name that is not ours")
     return found
 
@@ -225,7 +227,7 @@ def _report(client: Client, path: Path, planned: plan.Plan, backup: Path | None)
     if planned.after is None and planned.before is not None:
         yield "  Nothing else was in the file, so it was removed."
     if backup is not None:
-        yield f"  The file as it was: {backup.name}"
+        yield f"  Backup of the file: {backup.name}"
     if planned.after != planned.before:
         yield f"  Restart {client.title} to see the change.{_trusting(client)}"
     else:

@@ -74,7 +74,7 @@ def _alone_by_file(path: Path, within: float) -> Iterator[None]:
 
 
 def _not_alone() -> InstallError:
-    return InstallError("Another bridgehead install does not end.", next_step="Run this again.")
+    return InstallError("Another bridgehead install is still running.", next_step="Run this again.")
 
 
 def _locked(fcntl: ModuleType, descriptor: int) -> bool:

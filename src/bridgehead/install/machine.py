@@ -84,7 +84,7 @@ def named_command(text: str, *, is_windows: bool) -> tuple[str, ...]:
     path = shutil.which(program) if program else None
     if path is None:
         raise InstallError(
-            f"--command {text!r} is no program that can be run here.",
+            f"--command {text!r} is not a program on this machine.",
             next_step="Name a file, or a program that your shell finds.",
         )
     return str(Path(path).absolute()), *arguments

@@ -110,7 +110,8 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         "MERCURY_API_KEY",
         KEYS,
         (),
-        "The key of the Mercury API, or several separated by commas. Without one, every call says so.",
+        "The key of the Mercury API, or several separated by commas. Without one, every call "
+        "fails and says so.",
         secret=True,
     )
     api_key_file = Setting(
@@ -120,26 +121,26 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         "MERCURY_API_URL",
         URL,
         API_URL,
-        "Where the API is.",
+        "The address of the API.",
         receives=("MERCURY_API_KEY", "MERCURY_API_KEY_FILE"),
     )
     model = Setting(
         "MERCURY_MODEL",
         WORD,
         MODEL,
-        "The model of a call that names none.",
+        "The model for calls that name none.",
     )
     fim_model = Setting(
-        "MERCURY_FIM_MODEL", WORD, "", "The model of a fill-in that names none; empty is MERCURY_MODEL."
+        "MERCURY_FIM_MODEL", WORD, "", "The model for fill-ins that name none. If empty, MERCURY_MODEL."
     )
     edit_model = Setting(
-        "MERCURY_EDIT_MODEL", WORD, "", "The model of an edit that names none; empty is MERCURY_MODEL."
+        "MERCURY_EDIT_MODEL", WORD, "", "The model for edits that name none. If empty, MERCURY_MODEL."
     )
     allowed_models = Setting[tuple[str, ...]](
-        "MERCURY_ALLOWED_MODELS", WORDS, (), "The only models that may be used; empty allows all."
+        "MERCURY_ALLOWED_MODELS", WORDS, (), "The models that may be used. If empty, all."
     )
     decide_model = Setting(
-        "MERCURY_DECIDE_MODEL", WORD, "", "The model of a decision that names none; empty is MERCURY_MODEL."
+        "MERCURY_DECIDE_MODEL", WORD, "", "The model for decisions that name none. If empty, MERCURY_MODEL."
     )
     toolsets = Setting(
         "MERCURY_TOOLSETS",
@@ -152,13 +153,13 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         "MERCURY_FILES",
         FLAG,
         default=False,
-        about="Let calls name files within the client's roots, which this server then reads.",
+        about="Let calls name files inside the client's roots, which the server then reads.",
     )
     max_file_size = Setting(
         "MERCURY_MAX_FILE_SIZE",
         BYTES,
         200_000,
-        "The most that a file named by a call may have.",
+        "The largest file that a call can name.",
         shown="200kb",
     )
     routes_file = Setting(
@@ -171,14 +172,14 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         "MERCURY_BUDGET_USD",
         number(0, 1e9),
         None,
-        "US dollars that may be spent a day (UTC), over all processes of this user.",
+        "US dollars that all processes of this user may spend in a day (UTC).",
         shown="no budget",
     )
     month_budget_usd = Setting[float | None](
         "MERCURY_MONTH_BUDGET_USD",
         number(0, 1e9),
         None,
-        "US dollars that may be spent a calendar month (UTC), over all processes of this user.",
+        "US dollars that all processes of this user may spend in a calendar month (UTC).",
         shown="no budget",
     )
     client_budget_usd = Setting[float | None](
@@ -193,71 +194,78 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         "MERCURY_CLIENT_MONTH_BUDGET_USD",
         number(0, 1e9),
         None,
-        "US dollars that each client may spend a calendar month.",
+        "US dollars that each client may spend in a calendar month.",
         shown="no budget",
     )
     client_budgets = Setting[tuple[tuple[str, float | None, float | None], ...]](
         "MERCURY_CLIENT_BUDGETS",
         CLIENT_BUDGETS,
         (),
-        "Budgets of single clients by the name of their token, in place of those two, such as "
-        "ci=1,alice=5/50.",
+        "Budgets for single clients, by token name, that replace those two, such as ci=1,alice=5/50.",
     )
 
     usage_days = Setting(
-        "MERCURY_USAGE_DAYS", whole(1, 10_000), 400, "Days for which usage by day, model and client is kept."
+        "MERCURY_USAGE_DAYS", whole(1, 10_000), 400, "How many days usage by day, model and client is kept."
     )
 
-    transport = Setting("MCP_TRANSPORT", choice("stdio", "http"), "stdio", "How clients reach the server.")
-    host = Setting("MCP_SERVER_HOST", WORD, "localhost", "Where the HTTP server listens.")
-    port = Setting("MCP_SERVER_PORT", whole(0, 65535), 3000, "The port of the HTTP server.")
+    transport = Setting("MCP_TRANSPORT", choice("stdio", "http"), "stdio", "The transport that clients use.")
+    host = Setting("MCP_SERVER_HOST", WORD, "localhost", "The address that the HTTP server listens on.")
+    port = Setting("MCP_SERVER_PORT", whole(0, 65535), 3000, "The port that the HTTP server listens on.")
 
-    log_content = Setting("LOG_CONTENT", FLAG, default=False, about="Log prompts and completions too.")
+    log_content = Setting("LOG_CONTENT", FLAG, default=False, about="Log prompts and completions as well.")
 
     request_timeout = Setting(
         "REQUEST_TIMEOUT",
         _MS,
         30_000,
-        "Milliseconds until one request to the API is answered; streams have limits of their own.",
+        "How many milliseconds the API may take to answer a request. Streams have their own limits.",
     )
     total_timeout = Setting(
-        "MERCURY_TOTAL_TIMEOUT", _MS, 120_000, "Milliseconds that a call may take, all its tries included."
+        "MERCURY_TOTAL_TIMEOUT", _MS, 120_000, "How many milliseconds a call may take, including retries."
     )
-    connect_timeout = Setting("MERCURY_CONNECT_TIMEOUT", _MS, 5_000, "Milliseconds to connect.")
+    connect_timeout = Setting(
+        "MERCURY_CONNECT_TIMEOUT", _MS, 5_000, "How many milliseconds connecting to the API may take."
+    )
     first_byte_timeout = Setting(
-        "MERCURY_FIRST_BYTE_TIMEOUT", _MS, 30_000, "Milliseconds until a stream begins."
+        "MERCURY_FIRST_BYTE_TIMEOUT", _MS, 30_000, "How many milliseconds a stream may take to begin."
     )
     idle_timeout = Setting(
-        "MERCURY_IDLE_TIMEOUT", _MS, 20_000, "Milliseconds between two pieces of an answer."
+        "MERCURY_IDLE_TIMEOUT", _MS, 20_000, "How many milliseconds may pass between two pieces of a stream."
     )
     heartbeat = Setting(
-        "MERCURY_HEARTBEAT_MS", _MS, 5_000, "Milliseconds of silence after which a sign of life is sent."
+        "MERCURY_HEARTBEAT_MS",
+        _MS,
+        5_000,
+        "After how many milliseconds without progress the client is sent a heartbeat.",
     )
     max_request_size = Setting(
-        "MAX_REQUEST_SIZE", BYTES, 1_000_000, "The most that a call's arguments may have.", shown="1mb"
+        "MAX_REQUEST_SIZE", BYTES, 1_000_000, "The largest arguments of a call.", shown="1mb"
     )
     max_response_size = Setting(
         "MERCURY_MAX_RESPONSE_SIZE",
         BYTES,
         16_000_000,
-        "The most that an answer of the API may have.",
+        "The largest response of the API.",
         shown="16mb",
     )
-    max_retries = Setting("MERCURY_MAX_RETRIES", whole(0, 20), 3, "How often a failed request is repeated.")
+    max_retries = Setting("MERCURY_MAX_RETRIES", whole(0, 20), 3, "How often a failed request is retried.")
     retry_delay = Setting(
-        "MERCURY_RETRY_DELAY", _MS, 1_000, "Milliseconds before the first repetition; doubled each time."
+        "MERCURY_RETRY_DELAY",
+        _MS,
+        1_000,
+        "How many milliseconds to wait before the first retry. Doubles each time.",
     )
     max_retry_delay = Setting(
-        "MERCURY_MAX_RETRY_DELAY", _MS, 10_000, "The most milliseconds between repetitions."
+        "MERCURY_MAX_RETRY_DELAY", _MS, 10_000, "The longest wait between retries, in milliseconds."
     )
     breaker_failures = Setting(
         "MERCURY_BREAKER_FAILURES",
         whole(1, 10**6),
         10,
-        "Failures of the service in a row after which it is left alone for a while.",
+        "After how many failures in a row no more requests are sent for a while.",
     )
     breaker_wait = Setting(
-        "MERCURY_BREAKER_WAIT", _MS, 15_000, "Milliseconds for which a failing service is left alone."
+        "MERCURY_BREAKER_WAIT", _MS, 15_000, "How many milliseconds no requests are sent after that."
     )
     http2 = Setting(
         "MERCURY_HTTP2",
@@ -267,28 +275,37 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
     )
     https_proxy = Setting("HTTPS_PROXY", WORD, "", "The proxy for an API at https://.", secret=True)
     http_proxy = Setting("HTTP_PROXY", WORD, "", "The proxy for an API at http://.", secret=True)
-    all_proxy = Setting("ALL_PROXY", WORD, "", "The proxy where there is no other.", secret=True)
+    all_proxy = Setting("ALL_PROXY", WORD, "", "The proxy for everything that has no other.", secret=True)
     no_proxy = Setting[tuple[str, ...]](
-        "NO_PROXY", WORDS, (), "Hosts, domains and networks that need no proxy."
+        "NO_PROXY", WORDS, (), "Hosts, domains and networks that are reached without a proxy."
     )
     max_connections = Setting(
-        "MERCURY_MAX_CONNECTIONS", whole(1, 10_000), 256, "Requests to the API at once."
+        "MERCURY_MAX_CONNECTIONS", whole(1, 10_000), 256, "How many requests to the API run at once."
     )
 
-    cache_enabled = Setting("CACHE_ENABLED", FLAG, default=True, about="Whether anything is cached.")
+    cache_enabled = Setting("CACHE_ENABLED", FLAG, default=True, about="Turn the cache on.")
     cache_completions = Setting(
-        "CACHE_COMPLETIONS", FLAG, default=False, about="Cache completions of calls that do not say."
+        "CACHE_COMPLETIONS", FLAG, default=False, about="Cache completions, unless a call says otherwise."
     )
-    cache_ttl = Setting("CACHE_TTL", whole(1, 10**7), 300, "Seconds for which a cached completion is good.")
-    cache_max_size = Setting("CACHE_MAX_SIZE", whole(1, 10**7), 1_000, "Completions in the cache.")
+    cache_ttl = Setting(
+        "CACHE_TTL", whole(1, 10**7), 300, "How many seconds a completion stays in the cache."
+    )
+    cache_max_size = Setting(
+        "CACHE_MAX_SIZE", whole(1, 10**7), 1_000, "How many completions the cache holds."
+    )
     cache_max_bytes = Setting(
-        "CACHE_MAX_BYTES", BYTES, 64_000_000, "Bytes of completions in the cache.", shown="64mb"
+        "CACHE_MAX_BYTES", BYTES, 64_000_000, "How many bytes of completions the cache holds.", shown="64mb"
     )
 
-    rate_limit_enabled = Setting("RATE_LIMIT_ENABLED", FLAG, default=True, about="Whether limits are held.")
-    rate_limit_window = Setting("RATE_LIMIT_WINDOW", _MS, 60_000, "Milliseconds to which the limits apply.")
+    rate_limit_enabled = Setting("RATE_LIMIT_ENABLED", FLAG, default=True, about="Turn rate limits on.")
+    rate_limit_window = Setting(
+        "RATE_LIMIT_WINDOW", _MS, 60_000, "The length of the window that limits apply to, in milliseconds."
+    )
     rate_limit_max = Setting(
-        "RATE_LIMIT_MAX", whole(0, 10**9), 100, "Calls of one client in a window; 0 is no limit."
+        "RATE_LIMIT_MAX",
+        whole(0, 10**9),
+        100,
+        "Calls of one client in a window. 0 is no limit.",
     )
     rate_limit_input_tokens = Setting(
         "RATE_LIMIT_INPUT_TOKENS", whole(0, _MOST_TOKENS), 0, "Input tokens of one client in a window."
@@ -297,16 +314,25 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         "RATE_LIMIT_OUTPUT_TOKENS", whole(0, _MOST_TOKENS), 0, "Output tokens of one client in a window."
     )
     server_limit_max = Setting(
-        "RATE_LIMIT_SERVER_MAX", whole(0, 10**9), 1_000, "Requests of the whole server in a window."
+        "RATE_LIMIT_SERVER_MAX", whole(0, 10**9), 1_000, "Calls of all clients in a window."
     )
     server_limit_input_tokens = Setting(
-        "RATE_LIMIT_SERVER_INPUT_TOKENS", whole(0, _MOST_TOKENS), 0, "Input tokens of the whole server."
+        "RATE_LIMIT_SERVER_INPUT_TOKENS",
+        whole(0, _MOST_TOKENS),
+        0,
+        "Input tokens of all clients in a window.",
     )
     server_limit_output_tokens = Setting(
-        "RATE_LIMIT_SERVER_OUTPUT_TOKENS", whole(0, _MOST_TOKENS), 0, "Output tokens of the whole server."
+        "RATE_LIMIT_SERVER_OUTPUT_TOKENS",
+        whole(0, _MOST_TOKENS),
+        0,
+        "Output tokens of all clients in a window.",
     )
     rate_limit_wait = Setting(
-        "RATE_LIMIT_WAIT_MS", _MS_OR_NONE, 0, "Milliseconds that a call may wait for room under the limits."
+        "RATE_LIMIT_WAIT_MS",
+        _MS_OR_NONE,
+        0,
+        "How many milliseconds a call may wait for room under the limits.",
     )
 
     def __init__(self, environment: Mapping[str, str]) -> None:

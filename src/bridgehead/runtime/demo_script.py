@@ -175,7 +175,7 @@ class DemoScript:
         line = self._process.stdout.readline()
         if not line:
             raise EOFError(
-                f"The bridge ended in the middle of the tour, or did not answer within {self._patience:g} s; "
+                f"The bridge ended during the demo, or did not answer within {self._patience:g} s; "
                 "its standard error says why."
             )
         message: dict[str, Any] = json.loads(line)

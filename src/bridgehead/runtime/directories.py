@@ -55,7 +55,7 @@ class StateSettings(Settings):
         "BRIDGEHEAD_STATE_DIR",
         PATH,
         None,
-        "Where backups, usage totals and other state is kept.",
+        "The directory for backups, usage totals and other state.",
         shown="the user's state directory",
     )
 
@@ -73,13 +73,15 @@ class ReplicaSettings(Settings):
         "BRIDGEHEAD_REDIS_SECONDS",
         number(0.001, 10),
         0.05,
-        "How long a call waits for Redis before it goes on without it, or fails where money is at stake.",
+        "How many seconds a call waits for Redis. After that it goes on without Redis, or fails "
+        "if it costs money.",
     )
     state_keys = Setting(
         "BRIDGEHEAD_STATE_KEYS",
         STATE_KEYS,
         (),
-        "Keys for what clients carry between requests, the same on all replicas: the first seals, all open.",
+        "Keys that seal what clients carry between requests. Use the same on all replicas. The "
+        "first seals, all open.",
         secret=True,
         shown="one made at the start",
     )
@@ -88,13 +90,14 @@ class ReplicaSettings(Settings):
         "BRIDGEHEAD_LIMITS_WITHOUT_REDIS",
         choice("open", "closed"),
         "open",
-        "Request limits while Redis is gone. `open`: each replica counts for itself; `closed`: none passes.",
+        "Request limits while Redis is down. `open`: each replica counts for itself. `closed`: "
+        "limited tokens are refused.",
     )
     replica_address = Setting(
         "BRIDGEHEAD_REPLICA_ADDRESS",
         ADDRESS,
         None,
-        "Where other replicas reach this one to forward requests of its sessions: a host, or host:port.",
+        "Where other replicas reach this one: a host, or host:port.",
         shown="this machine's address and a free port",
     )
 
@@ -157,8 +160,9 @@ class DatabaseSettings(Settings):
         "BRIDGEHEAD_DATABASE_URL",
         POSTGRES_URL,
         None,
-        "PostgreSQL for what must never be lost: records, tokens, usage, audit. "
-        "Needs `bridgehead[postgres]`. Add `?statement_cache_size=0` behind a bouncer in transaction mode.",
+        "PostgreSQL for what must never be lost: records, tokens, usage, audit. Needs "
+        "`bridgehead[postgres]`. Behind a bouncer in transaction mode, add "
+        "`?statement_cache_size=0`.",
         secret=True,
         shown="files and SQLite on this machine",
     )

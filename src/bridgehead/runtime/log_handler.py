@@ -58,7 +58,7 @@ class LogHandler(logging.StreamHandler[TextIO]):
             "name": "bridgehead.log",
             "levelno": logging.WARNING,
             "levelname": "WARNING",
-            "msg": "log entries left out, since nobody read them",
+            "msg": "log entries dropped, because nothing reads them",
             "fields": {"count": lost},
         }
         return self.format(logging.makeLogRecord(values)) + self.terminator

@@ -292,24 +292,24 @@ DEFAULT_LEVEL = "info"
 class LogSettings(Settings):
     """What is logged."""
 
-    log_level = Setting("LOG_LEVEL", choice(*LEVELS), DEFAULT_LEVEL, "From which level on is logged.")
+    log_level = Setting("LOG_LEVEL", choice(*LEVELS), DEFAULT_LEVEL, "The lowest level that is logged.")
     mcp_log_level = Setting(
         "MCP_LOG_LEVEL",
         choice(*LEVELS),
         DEFAULT_LEVEL,
-        "The same under another name; where both are set and differ, LOG_LEVEL is what counts.",
+        "Another name for LOG_LEVEL, which wins if both are set.",
     )
     log_format = Setting(
         "LOG_FORMAT",
         choice(*FORMATS),
         "json",
-        "How a log line looks.",
+        "The format of log lines.",
         shown="json; pretty on a terminal",
     )
 
     @property
     def level(self) -> str:
-        """From which level on is logged."""
+        """The lowest level that is logged."""
         is_under_its_other_name = "LOG_LEVEL" not in self.given
         return self.mcp_log_level if is_under_its_other_name else self.log_level
 

@@ -191,10 +191,10 @@ def _judge(found: Iterable[Plugin]) -> list[Plugin]:
             others = [one for one in claims if one.distribution != bridgehead.__name__]
             judged += [_refuse(one, "that is the name of a built-in bridge") for one in others]
         elif name in RESERVED or not NAME.fullmatch(name):
-            judged += [_refuse(one, "that is not a name for a bridge") for one in claims]
+            judged += [_refuse(one, "that name is not allowed") for one in claims]
         elif len(claims) > 1:
             both = " and ".join(one.source for one in claims)
-            judged += [_refuse(one, f"both {both} have one") for one in claims]
+            judged += [_refuse(one, f"both {both} register it") for one in claims]
         else:
             judged += claims
     return judged
@@ -206,7 +206,8 @@ def _refuse(plugin: Plugin, reason: str) -> Plugin:
         plugin.target,
         plugin.distribution,
         plugin.version,
-        f"The bridge {plugin.name} of {plugin.source} is refused: {reason}. Uninstall what you do not need.",
+        f"The bridge {plugin.name} of {plugin.source} is refused: {reason}. "
+        "Uninstall the one you do not need.",
     )
 
 

@@ -231,5 +231,5 @@ def _path(text: str) -> Path:
 FLAG = Kind(_flag, "1 or 0 (also true or false, yes or no, on or off)")
 BYTES = Kind(_bytes, "a size such as 65536, 64kb or 1mb")
 WORDS = Kind(_words, "words separated by commas")
-PATH = Kind(_path, "a path, best an absolute one")
+PATH = Kind(_path, "a path, preferably absolute")
 TEXT = Kind(str, "a text")

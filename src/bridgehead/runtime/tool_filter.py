@@ -24,9 +24,11 @@ class ToolFilterSettings(Settings):
         "BRIDGEHEAD_READ_ONLY", FLAG, default=False, about="Offer only tools that change nothing."
     )
     allow_tools = Setting(
-        "BRIDGEHEAD_ALLOW_TOOLS", WORDS, (), "Offer only these tools; `*` stands for any letters."
+        "BRIDGEHEAD_ALLOW_TOOLS", WORDS, (), "Offer only these tools. `*` matches any letters."
     )
-    deny_tools = Setting("BRIDGEHEAD_DENY_TOOLS", WORDS, (), "Never offer these tools, even if allowed.")
+    deny_tools = Setting(
+        "BRIDGEHEAD_DENY_TOOLS", WORDS, (), "Never offer these tools, even if they are allowed."
+    )
 
     @property
     def tool_filter(self) -> ToolFilter:

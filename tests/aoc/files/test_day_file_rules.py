@@ -74,6 +74,25 @@ def test_a_file_that_nobody_else_writes_is_read_once(data: Data, reads: list[int
     assert (counts, reads) == ([2, 3, 4], [1])
 
 
+def test_records_that_are_written_together_stand_from_the_newest_to_the_oldest(data: Data) -> None:
+    open_day(data).append([new(1), new(2)])
+
+    assert [e["speedMs"] for e in data.entries(1)] == [2, 1]
+
+
+def test_a_journal_that_somebody_takes_away_is_begun_anew(
+    data: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", 50)
+    data.put_speeds(1, [entry("gpt4", 1)])
+    file = open_day(data)
+    file.append([new(2)])
+    journal_of(data).unlink()
+
+    assert file.append([new(3)])[0].figures.n == 2
+    assert times(data) == [3, 1]
+
+
 def test_of_a_journal_that_others_write_too_only_what_is_new_is_read(
     data: Data, reads: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,6 +190,17 @@ def test_a_file_may_be_as_large_as_the_limit(data: Data, monkeypatch: pytest.Mon
     assert not data.speeds_file(1).exists()
     monkeypatch.setattr(day_document, "MAX_BYTES", size)
     open_day(data).append([new(1)])
+
+
+def test_a_journal_may_begin_where_there_is_just_room_for_its_record(
+    data: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", 50)
+    size = len(data.put_speeds(1, [entry("gpt4", 1)]))
+    monkeypatch.setattr(day_document, "MAX_BYTES", size + len(day_document.encode_entry(new(2))) + 1)
+    open_day(data).append([new(2)])
+
+    assert times(data) == [2, 1]
 
 
 @pytest.mark.parametrize("longest_journal", [1, 1_000_000])

@@ -17,7 +17,7 @@ from bridgehead.bitburner.changes.changing import (
     digest,
 )
 from bridgehead.bitburner.changes.edits import Replacement
-from bridgehead.bitburner.errors import BackupFailed, Conflict
+from bridgehead.bitburner.errors import BackupFailed, Conflict, Disconnected, RemoteFailure
 from bridgehead.bitburner.simulator import Faults, Game
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
 from bridgehead.runtime.timing import SystemClock
@@ -160,7 +160,8 @@ class Desk:
     def __init__(self, play: Play) -> None:
         self.game = play.game
         self.history = play.session.history
-        self.changer = Changer(play.session.remote, self.history, SystemClock())
+        self.remote = play.session.remote
+        self.changer = Changer(self.remote, self.history, SystemClock())
         self.told: list[tuple[str, bool, bool]] = []
         self.changer.on_step.append(
             lambda step: self.told.append((step.filename, step.digest is None, step.is_listed_anew))
@@ -260,6 +261,41 @@ async def test_without_backups_nothing_can_be_restored(tmp_path: Path) -> None:
         assert (await desk.changer.apply(Write("home", "notes.txt", "1"))).kept_version is None
         with pytest.raises(InvalidArgument, match="Backups are off"):
             await desk.changer.apply(Restore("home", "notes.txt"))
+
+
+async def test_without_backups_a_change_is_compared_all_the_same(tmp_path: Path) -> None:
+    async with played(tmp_path, BITBURNER_BACKUP_DIR="off") as play:
+        desk = Desk(play)
+        for change in (
+            Write("home", "notes.txt", "1", if_match="something else"),
+            Delete("home", "notes.txt", if_match="something else"),
+        ):
+            with pytest.raises(Conflict):
+                await desk.changer.apply(change)
+        edited = await desk.changer.apply(EditText("home", "notes.txt", [Replacement("two", "2")], 1000))
+        moved = await desk.changer.apply(Move("home", "notes.txt", "home", "new.txt"))
+        play.game.requests.clear()
+        deleted = await desk.changer.apply(Delete("home", "new.txt"))
+
+        assert (edited.content, edited.kept_version) == ("one\n2\nthree", None)
+        assert (moved.kept_version, deleted.kept_version, deleted.warning) == (None, None, "")
+        assert play.asked("getFile") == []  # there is nothing to compare it with
+
+
+@pytest.mark.parametrize(
+    "failure", [Disconnected("getFile"), RemoteFailure("getFile", "Server hostname invalid")]
+)
+async def test_a_file_that_cannot_be_read_is_not_changed(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, failure: BridgeError
+) -> None:
+    async def fail(_filename: str, _server: str) -> str:
+        raise failure
+
+    monkeypatch.setattr(desk.remote, "read", fail)
+    with pytest.raises(type(failure), match="Nothing was changed"):
+        await desk.changer.apply(Write("home", "notes.txt", "1"))
+
+    assert desk.game.servers["home"]["notes.txt"] != "1"
 
 
 async def test_what_the_game_refuses_to_take_is_not_kept(desk: Desk) -> None:

@@ -75,6 +75,30 @@ async def test_keys_that_cannot_be_renewed_are_used_for_a_day() -> None:
     issuer.listed = []
     issuer.clock.time += USABLE_SECONDS
     assert issuer.keys.known("one", "ES256") is not None
+    assert await issuer.keys.find("one", "ES256") is not None
     issuer.clock.time += 1
     with pytest.raises(Unavailable):
         await issuer.keys.find("one", "ES256")
+
+
+@pytest.mark.parametrize("path", ["", "/", "/realm", "/realm/"])
+@pytest.mark.parametrize("is_openid", [False, True])
+async def test_where_the_keys_are_is_found_in_both_places(path: str, *, is_openid: bool) -> None:
+    name = f"https://issuer.example{path}"
+    bare = path.rstrip("/")
+    where = (
+        f"https://issuer.example{bare}/.well-known/openid-configuration"
+        if is_openid
+        else f"https://issuer.example/.well-known/oauth-authorization-server{bare}"
+    )
+    pages = {
+        where: {"issuer": name, "jwks_uri": "https://keys.example/1"},
+        "https://keys.example/1": {"keys": [key("one")]},
+    }
+
+    async def fetch(url: str) -> bytes:
+        if url not in pages:
+            raise Unavailable("There is nothing.")
+        return json.dumps(pages[url]).encode()
+
+    assert await SigningKeys(name, None, Clock(), fetch).find("one", "ES256") is not None

@@ -234,7 +234,7 @@ async def test_readiness_tells_how_redis_is_and_does_not_fail_for_it(tmp_path: P
         assert "\nbridgehead_redis_up 0" in metrics
         assert 'bridgehead_redis_failures_total{reason="gone"}' in metrics
         server.start()
-        await asyncio.to_thread(host.wait_for, "redis is there")
+        await asyncio.to_thread(host.wait_for, "redis is up")
         assert (await (await dial(host.port).request("GET", "/readyz")).json())["status"] == "ready"
 
 

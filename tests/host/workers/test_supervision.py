@@ -192,7 +192,7 @@ async def test_a_worker_that_stands_still_is_replaced(tmp_path: Path, dial: Dial
     with herd(tmp_path, BRIDGEHEAD_STALLED_SECONDS="2") as host:
         stopped = latest_pids(host)[0]
         os.kill(stopped, signal.SIGSTOP)
-        line = await asyncio.to_thread(host.wait_for, "a worker stands still")
+        line = await asyncio.to_thread(host.wait_for, "a worker is blocked")
         await asyncio.to_thread(host.wait_for, "serving")
         assert text(await called(dial(host.port), "alpha_echo")) == "hi"
 

@@ -16,7 +16,7 @@ async def test_a_tool_that_blocks_is_named_with_its_line_and_counted(tmp_path: P
         asked = stateless("tools/call", call("slow_block", {"text": "1.5"}))
         assert text(await (await post(http, asked, mirrored(asked))).json()) == "blocked"
         line = host.wait_for("the event loop is blocked")
-        host.wait_for("the event loop turns again")
+        host.wait_for("the event loop is running again")
         metrics = samples((await (await http.request("GET", "/metrics")).body()).decode())
 
     assert line["tool"] == "slow_block"

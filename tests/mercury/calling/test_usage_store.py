@@ -22,7 +22,6 @@ from bridgehead.mercury.calling.usage import Usage, UsageCounts
 from bridgehead.mercury.calling.usage_store import (
     FILE,
     MAX_CLIENTS,
-    OTHER_CLIENTS,
     UsageStore,
     Work,
     open_database,
@@ -272,7 +271,7 @@ async def test_clients_beyond_the_limit_are_counted_together(tmp_path: Path) -> 
             usage.count("mercury-2", f"made-up-{number}", UsageCounts(calls=1))
 
     assert rows(tmp_path, "SELECT count(*), sum(calls) FROM usage") == [(MAX_CLIENTS + 1, MAX_CLIENTS + 50)]
-    assert ("mercury-2", OTHER_CLIENTS, 50) in rows(tmp_path, "SELECT model, client, calls FROM usage")
+    assert ("mercury-2", "(others)", 50) in rows(tmp_path, "SELECT model, client, calls FROM usage")
 
 
 async def test_days_older_than_what_is_kept_are_forgotten(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ async def test_without_redis_no_money_is_committed(tmp_path: Path) -> None:
             await reserve(ledger, 0.1)
             server.kill()
 
-            with pytest.raises(StorageError, match="cannot be known, so nothing is"):
+            with pytest.raises(StorageError, match="cannot be checked, so no money is spent"):
                 await reserve(ledger, 0.1)
 
 

@@ -44,7 +44,7 @@ def main(arguments: list[str], environment: Mapping[str, str], clock: Clock | No
         _add(file, given, (clock or SystemClock()).now())
     elif given.act == "revoke":
         revoked = file.revoke(given.name)
-        _say(f"The token of {revoked.name} is revoked; a running host takes that over within a second.")
+        _say(f"The token of {revoked.name} is revoked. A running host stops accepting it within a second.")
     else:
         _list(file.read().tokens, (clock or SystemClock()).now(), as_json=given.json)
     return 0
@@ -52,24 +52,30 @@ def main(arguments: list[str], environment: Mapping[str, str], clock: Clock | No
 
 def parser() -> Parser:
     """Make what reads the command line."""
-    found = Parser(prog="bridgehead token", description="Who may use bridgehead serve.", epilog=_EXAMPLES)
+    found = Parser(
+        prog="bridgehead token",
+        description="Manage the tokens of clients that may use bridgehead serve.",
+        epilog=_EXAMPLES,
+    )
     acts = found.add_subparsers(dest="act", required=True, metavar="add|list|revoke")
     add = acts.add_parser("add", help="make a token; it is shown once")
-    add.add_argument("name", help="whose it is: the client's name in limits, logs and usage")
+    add.add_argument("name", help="the client's name in limits, logs and usage")
     about = "only these bridges, separated by commas (default: all)"
     completed_by(add.add_argument("--bridges", metavar="NAMES", help=about), lambda *_: plugins.names())
     add.add_argument("--read-only", action="store_true", help="only tools that change nothing")
     add.add_argument("--may-spend", action="store_true", help="with --read-only: also tools that cost money")
-    add.add_argument("--metrics", action="store_true", help="opens /metrics too")
-    add.add_argument("--events", action="store_true", help="opens /events too, what happens in the host")
-    add.add_argument("--dashboard", action="store_true", help="opens the page at / too, to look")
-    add.add_argument("--admin", action="store_true", help="may also act there: revoke, end sessions")
-    add.add_argument("--per-minute", type=int, default=0, metavar="N", help="requests a minute (no limit)")
-    add.add_argument("--days", type=float, metavar="N", help="days until it expires (never)")
+    add.add_argument("--metrics", action="store_true", help="may also read /metrics")
+    add.add_argument("--events", action="store_true", help="may also read /events, the stream of events")
+    add.add_argument("--dashboard", action="store_true", help="may also view the dashboard at /")
+    add.add_argument("--admin", action="store_true", help="may also revoke tokens and end sessions there")
+    add.add_argument(
+        "--per-minute", type=int, default=0, metavar="N", help="requests per minute (default: no limit)"
+    )
+    add.add_argument("--days", type=float, metavar="N", help="days until it expires (default: never)")
     listing = acts.add_parser("list", help="show all tokens, without their secrets")
     listing.add_argument("--json", action="store_true", help="as JSON")
-    revoke = acts.add_parser("revoke", help="end a token")
-    completed_by(revoke.add_argument("name", help="whose it is"), _names)
+    revoke = acts.add_parser("revoke", help="revoke a token")
+    completed_by(revoke.add_argument("name", help="the client's name"), _names)
     return found
 
 

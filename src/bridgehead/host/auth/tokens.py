@@ -126,7 +126,7 @@ def create_token(name: str, now: float, **options: object) -> tuple[Token, str]:
     if NAME.fullmatch(name) is None:
         raise InvalidArgument(
             f"{name!r} cannot be a token's name.",
-            next_step="Take up to 64 letters, digits and . _ @ -, beginning with a letter or digit.",
+            next_step="Use up to 64 letters, digits and . _ @ -, beginning with a letter or digit.",
         )
     own_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     entry = Token(id=own_id, name=name, hash=_hash(secret), created=now, **options)  # type: ignore[arg-type]
@@ -142,7 +142,7 @@ def name_is_taken(name: str) -> InvalidArgument:
     """Say that a name has a token."""
     return InvalidArgument(
         f"There is a token for {name} already.",
-        next_step=f"Revoke it with bridgehead token revoke {name}, or take another name.",
+        next_step=f"Revoke it with bridgehead token revoke {name}, or choose another name.",
     )
 
 

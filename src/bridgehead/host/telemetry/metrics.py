@@ -82,14 +82,16 @@ class HostMetrics:
             "bridgehead_auth_failures_total", "Requests without a valid token.", "reason"
         )
         self.blocked = metrics.counter(
-            "bridgehead_loop_blocked_total", "Times that the event loop stood still, by what kept it.", "tool"
+            "bridgehead_loop_blocked_total",
+            "Times that the event loop was blocked, by the tool that blocked it.",
+            "tool",
         )
 
     def _show_open(self, callers: Callers) -> None:
         """Show what is open right now, of all callers together."""
         gauges: dict[str, tuple[str, Callable[[], int]]] = {
             "bridgehead_http_in_flight": (
-                "HTTP requests being served that take waiting.",
+                "HTTP requests in progress.",
                 lambda: self.in_flight,
             ),
             "bridgehead_connections": ("Connections that are open.", self.connections.total),
@@ -145,7 +147,7 @@ class HostMetrics:
         """Show when the certificate ends, so that somebody is told before it does."""
         self.metrics.gauge(
             "bridgehead_tls_certificate_expiry_timestamp_seconds",
-            "When the certificate that is served ends, in seconds since 1970.",
+            "When the served certificate expires, in seconds since 1970.",
             lambda: {(): read_expiry()},
         )
 
@@ -195,7 +197,7 @@ class CallMetrics:
         )
         metrics.gauge(
             "bridgehead_tool_calls_in_flight",
-            "Tool calls being served that take waiting.",
+            "Tool calls in progress.",
             lambda: {(): float(self._in_flight)},
         )
 

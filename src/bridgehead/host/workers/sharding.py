@@ -67,8 +67,8 @@ class ShardedApplication:
             return await self._fleet.forward(owner, request, body)
         except WorkerGone:
             # The process that had the session has gone, and the session with it: the client starts again.
-            problem = "The session is not known, or no longer: start again with initialize"
+            problem = "The session is unknown or has expired: start again with initialize"
             return self._app.reject(request, HostRejection(404, problem, "session"))
         except StoreUnavailable:
-            problem = "The session's server cannot be found right now, because Redis is gone. Try again."
+            problem = "The session's server cannot be found: Redis is unavailable. Try again in a moment."
             return self._app.reject(request, HostRejection(503, problem, "store", headers=_RETRY))

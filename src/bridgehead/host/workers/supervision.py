@@ -193,7 +193,7 @@ class Supervisor:
         now = time.monotonic()
         for worker in self._workers:
             if worker.pid and now - worker.beat_at > self._stalled_seconds:
-                log.error("a worker stands still", worker=worker.index, pid=worker.pid)
+                log.error("a worker is blocked", worker=worker.index, pid=worker.pid)
                 worker.beat_at = now
                 _signal(worker.pid, signal.SIGKILL)  # one that is stopped hears nothing else
             elif not worker.pid and not self._is_ending and now >= worker.start_at:

@@ -53,7 +53,7 @@ class Watchdog:
                 self._report()
                 while not turned.wait(self._seconds) and not self._has_ended.is_set():
                     pass
-                log.warn("the event loop turns again", seconds=round(time.monotonic() - asked, 1))
+                log.warn("the event loop is running again", seconds=round(time.monotonic() - asked, 1))
 
     def _report(self) -> None:
         frame = sys._current_frames().get(self._thread)  # noqa: SLF001 - made for this

@@ -106,7 +106,7 @@ class Sessions:
             )
         session = self._sessions.get(session_id.decode("latin-1"))
         if session is None or not session.belongs_to(request):
-            raise Rejection(404, "The session is not known, or no longer: start again with initialize")
+            raise Rejection(404, "The session is unknown or has expired: start again with initialize")
         session.idle_since = monotonic()
         return session
 

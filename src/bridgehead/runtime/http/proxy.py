@@ -15,7 +15,7 @@ from msgspec import Struct
 from bridgehead.runtime.settings import SettingError
 
 HTTP_PORT, HTTPS_PORT = 80, 443
-_EXPECTED = "the address of a proxy that speaks HTTP, such as http://proxy.example:8080"
+_EXPECTED = "the address of an HTTP proxy, such as http://proxy.example:8080"
 
 
 class Proxy(Struct, frozen=True):

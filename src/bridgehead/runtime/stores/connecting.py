@@ -66,8 +66,8 @@ _WORDS = {
     "full": "It is full: its maxmemory is used up.",
     "cannot_persist": "It cannot write to its disk, and refuses changes.",
     "loading": "It is loading its data after a start.",
-    "password": "It refuses the password, or wants one.",
-    "permission": "Its user may not do what is needed.",
+    "password": "It rejects the password, or needs one.",
+    "permission": "Its user lacks a permission that is needed.",
 }
 
 

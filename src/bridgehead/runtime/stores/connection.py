@@ -118,7 +118,7 @@ class Line:
     def _unavailable(self) -> Unavailable:
         self.outcomes["refused"] += 1
         return Unavailable(
-            f"The database is not there: {self.problem or 'the connection was lost'}.",
+            f"The database is unavailable: {self.problem or 'the connection was lost'}.",
             next_step="Try again in a moment; the connection is opened again as soon as it can be.",
             retry_after=1.0,
         )
@@ -155,7 +155,7 @@ class Line:
             self.problem = problem
             return False
         if self.problem:
-            log.info("the database is there again", role=self.role)
+            log.info("the database is up again", role=self.role)
         self._connection, self.problem = connection, ""
         self.opened += 1
         connection.add_termination_listener(self._notice_loss)
@@ -194,7 +194,7 @@ class Line:
             self.outcomes["timeout"] += 1
             return TimedOut(f"The database took too long: {failure}.", next_step="Try again later.")
         if isinstance(failure, asyncpg.ReadOnlySQLTransactionError):  # nothing was stored, that is sure
-            self.lose("it takes no writes")
+            self.lose("it is read-only")
             return self._unavailable()
         if _ends_connection(failure):
             if connection is not None and connection is self._connection:

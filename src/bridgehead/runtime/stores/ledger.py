@@ -156,9 +156,9 @@ class SharedLedger:
             found = self._note(counters, totals)
             if not wait:
                 return Committed(found, counters[exceeded - 1] if exceeded else None)
-            _log.warn("redis was started anew: it is told first what is spent", milliseconds=wait)
+            _log.warn("redis was restarted: restoring what was spent", milliseconds=wait)
             await asyncio.sleep(wait / 1000)
-        raise StorageError("Redis was started anew again and again.")
+        raise StorageError("Redis keeps restarting.")
 
     async def look(self, day: str, client: str) -> Committed:
         """Return what is committed."""
@@ -181,7 +181,7 @@ class SharedLedger:
         try:
             answer: list[int] = await self._redis.run(script, keys, words, with_run_id=True)
         except StoreUnavailable as problem:
-            raise StorageError(f"What is spent cannot be known, so nothing is: {problem}") from problem
+            raise StorageError(f"The budget cannot be checked, so no money is spent: {problem}") from problem
         return answer
 
     def _note(self, counters: tuple[Counter, ...], totals: list[int]) -> dict[Counter, float]:
@@ -214,7 +214,7 @@ class SharedLedger:
                 for one in counters:
                     self._seen[one] = max(0, self._seen.get(one, 0) + change)
         except (StoreUnavailable, StorageError) as problem:
-            _log.warn("redis could not be told what was spent", problem=str(problem))
+            _log.warn("what was spent could not be written to redis", problem=str(problem))
 
     async def _tell_totals(self) -> None:
         seen = tuple(self._seen)

@@ -106,9 +106,9 @@ class Database:
     def detail(self) -> str:
         """How the database is, in a sentence."""
         if self.is_up:
-            return f"The database at {self.address.shown} is there."
+            return f"The database at {self.address.shown} is up."
         problem = self.writer.problem or self.reader.problem or "it is being connected to"
-        return f"The database at {self.address.shown} is not there: {problem}."
+        return f"The database at {self.address.shown} is down: {problem}."
 
     def count_in(self, metrics: Metrics) -> None:
         """Show both connections in metrics."""
@@ -121,7 +121,7 @@ class Database:
         )
         metrics.total(
             "bridgehead_database_statements_total",
-            "What became of what was asked of PostgreSQL.",
+            "Statements sent to PostgreSQL, by outcome.",
             lambda: {(line.role, name): n for line in lines for name, n in line.outcomes.items()},
             "role",
             "outcome",

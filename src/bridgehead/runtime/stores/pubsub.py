@@ -105,7 +105,7 @@ class Notices:
                     attempt = 0
                     await self._listen(pubsub)
             except (RedisError, OSError) as failure:
-                log.debug("notices of other replicas are not heard", problem=repr(failure))
+                log.debug("not receiving the notices of other replicas", problem=repr(failure))
             finally:
                 self._pubsub = None
             await asyncio.sleep(AGAIN.delay(attempt, self._draw))
@@ -119,7 +119,7 @@ class Notices:
                 self._last_heard = monotonic()
                 self._take(message)
             elif monotonic() - self._last_heard > SILENT_SECONDS:
-                raise TimeoutError("Nothing is heard any more.")
+                raise TimeoutError("It no longer answers.")
             else:
                 await run_within(CONNECT_SECONDS, pubsub.ping())
 
@@ -131,4 +131,4 @@ class Notices:
                 elif message["type"] == "subscribe":
                     subscription.missed()
             except Exception as failure:  # noqa: BLE001 - one listener must not make the others deaf
-                log.warn("a notice could not be taken in", problem=repr(failure))
+                log.warn("a notice could not be handled", problem=repr(failure))

@@ -277,7 +277,7 @@ class Redis:
     def _say_up(self) -> None:
         if self.problem:
             self._up_since = monotonic()
-            log.info("redis is there", url=hide_credentials(self.url))
+            log.info("redis is up", url=hide_credentials(self.url))
         self.problem = ""
 
     def _say_down(self, failure: Exception) -> None:
