@@ -197,9 +197,10 @@ class Http1Protocol(asyncio.Protocol):
 
     def _serve(self) -> None:
         """Serve the next request; what comes behind it waits for its turn."""
-        if self._queue and self._can_serve() and self._queue[0].task is None:
+        queue = self._queue
+        if queue and queue[0].task is None and self._can_serve():
             self._is_serving = True
-            self._queue[0].start()
+            queue[0].start()
             self._is_serving = False
         if (self._queue or self._backlog) and self._has_more():
             self._go_on_later()
