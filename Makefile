@@ -31,7 +31,7 @@ define check-python
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: adversary fuzz soak help setup test check docs pictures site demo bench compare conformance interop browser scale frameworks mutants dist smoke windows lock clean deploy
+.PHONY: adversary fuzz soak help setup test check docs pictures site demo bench compare conformance interop browser scale stores frameworks mutants dist smoke windows lock clean deploy
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -100,6 +100,14 @@ compare: $(STAMP) ## measure this tree beside another state of it; BASE=REVISION
 
 conformance: $(STAMP) ## run the official conformance suite (needs Node)
 	$(BIN)/python -m tests.conformance
+
+# Everything that replicas share, each noun's suite over all its versions.
+STORES := tests/runtime/stores tests/runtime/tasks tests/aoc/database tests/mercury/database tests/host/replicas \
+	tests/host/auth/test_shared_throttle.py tests/host/auth/test_token_database.py tests/host/auth/test_revocation.py \
+	tests/host/test_database.py tests/commands/test_db.py
+stores: $(STAMP) ## run the tests of what replicas share on the system's redis-server and PostgreSQL
+	BRIDGEHEAD_TEST_REDIS_SERVER="$$(command -v redis-server || command -v valkey-server)" \
+		$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile $(STORES)
 
 scale: $(STAMP) ## run two replicas behind HAProxy: conformance, rolling restart (needs Node and haproxy)
 	$(BIN)/python -m tests.scale

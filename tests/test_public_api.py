@@ -24,7 +24,9 @@ PUBLIC_MODULES = {
     "bridgehead.mcp.stdio",
     *(f"bridgehead.runtime.{name}" for name in runtime.__all__),
     "bridgehead.runtime",
+    "bridgehead.runtime.stores.cooldowns",
     "bridgehead.runtime.stores.flights",
+    "bridgehead.runtime.stores.windows",
     "bridgehead.runtime.stores.ledger",
     "bridgehead.runtime.stores.redis",
 }

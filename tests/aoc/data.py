@@ -22,8 +22,10 @@ from bridgehead.aoc.settings import AocSettings
 from bridgehead.mcp import Bridge
 from bridgehead.mcp.revisions import REVISIONS
 from bridgehead.runtime.timing import SystemClock
+from tests.support.person import COMMAND
 from tests.support.posix import fcntl
 from tests.support.stdio_peer import ROOT, Peer
+from tests.support.waiting import PATIENCE
 
 ONLY_FILES = pytest.mark.parametrize("data", ["files"], indirect=True)
 """For what has no counterpart in a database: corrupt files, locks, the layout of a file."""
@@ -141,3 +143,20 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def first_journal(data: Data) -> Path:
+    """Return where the journal of day 1 is."""
+    return data.speeds / ".day01.journal"
+
+
+def typed(data: Data, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run `bridgehead aoc …` as a person would."""
+    return subprocess.run(
+        [COMMAND, "aoc", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+        env={**os.environ, "COLUMNS": "100", **data.environment(**more)},
+    )

@@ -13,6 +13,7 @@ from bridgehead.commands import db
 from bridgehead.runtime.stores import postgres
 from bridgehead.runtime.stores.postgres import Database
 from tests.aoc.data import Data
+from tests.support.fault_proxy import FaultProxy, fault_proxy
 
 
 class DatabaseData(Data):
@@ -56,6 +57,16 @@ async def replica(data: DatabaseData, url: str | None = None) -> AsyncIterator[E
     finally:
         await event.close()
         await database.close()
+
+
+@asynccontextmanager
+async def faulty_replica(data: DatabaseData, port: int) -> AsyncIterator[tuple[Event, FaultProxy]]:
+    """Open one that reaches the server at a port through a proxy, which a test can tell to fail."""
+    async with (
+        fault_proxy(port) as proxy,
+        replica(data, data.url.replace(f":{port}", f":{proxy.port}")) as event,
+    ):
+        yield event, proxy
 
 
 def _as_file(entry: Entry) -> dict[str, Any]:

@@ -1,34 +1,11 @@
 """Doctor: `bridgehead aoc check` finds every problem, with its file, its line and what to do."""
 
 import asyncio
-import os
-import subprocess
 from pathlib import Path
-
-import pytest
 
 from bridgehead.aoc.doctor import examine
 from bridgehead.commands import db
-from tests.aoc.data import Data, entry
-from tests.support.person import COMMAND
-from tests.support.waiting import PATIENCE
-
-
-def typed(data: Data, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [COMMAND, "aoc", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-        env={**os.environ, "COLUMNS": "100", **data.environment(**more)},
-    )
-
-
-@pytest.fixture
-def filled(data: Data) -> Data:
-    data.put_speeds(1, [entry("fast", 1000), entry("slow|model", 2500), entry("slow|model", 2600)])
-    return data
+from tests.aoc.data import Data, entry, typed
 
 
 def test_check_finds_nothing_wrong_with_good_files(filled: Data) -> None:
@@ -154,5 +131,5 @@ async def test_the_doctor_says_that_a_database_is_gone(data: Data) -> None:
     ]
 
     assert found.verdict == "wrong"
-    assert "not there" in found.text
+    assert "is unavailable" in found.text
     assert "hunter2" not in found.text

@@ -4,7 +4,6 @@ Every further module delays the first answer of every server. What the interpret
 msgspec brings along, is found out in a clean process and taken off.
 """
 
-import json
 import subprocess
 import sys
 from functools import cache
@@ -12,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.children import unmeasured
+from tests.support.children import probe_imports, unmeasured
 from tests.support.waiting import PATIENCE
 
 PROBE = Path(__file__).parents[1] / "support" / "import_probe.py"
 FOUNDATION = "import msgspec, sys\n"
-INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
 
 OURS = {
     "bridgehead",
@@ -104,25 +102,9 @@ def foundation() -> frozenset[str]:
 
 def probed(*command: str) -> frozenset[str]:
     """Give the modules that the probe had loaded when its answer to `initialize` was out."""
-    with subprocess.Popen(
-        [sys.executable, "-P", *command],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=unmeasured(),
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdin.write(json.dumps(INITIALIZE) + "\n")
-        process.stdin.flush()
-        answer = json.loads(process.stdout.readline())
-        modules = process.stderr.readline().split()
-        process.stdin.close()
-        assert process.wait(timeout=PATIENCE) == 0
-    assert answer["result"]["protocolVersion"] == "2025-11-25"
-    return frozenset(modules) - {"__main__"}
+    result, modules = probe_imports(*command, environment=unmeasured())
+    assert result["protocolVersion"] == "2025-11-25"
+    return modules - {"__main__"}
 
 
 @cache

@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from tests.support import waiting
 from tests.support.messages import Checker, Json, call, cancelled, encode, initialize, notification, request
+from tests.support.redis_server import RedisServer
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = "sk_test_0123456789abcdef"
@@ -142,6 +143,10 @@ class BridgeProcess:
         """Give the lines of its log, which are JSON by default."""
         return [json.loads(line) for line in self.errors.read_text(encoding="utf-8").splitlines()]
 
+    def has_logged(self, event: str) -> bool:
+        """Tell whether something is in the log."""
+        return any(line["event"] == event for line in self.log())
+
 
 def error_of(result: Json) -> Json:
     """Read the error in a result that is one."""
@@ -186,3 +191,32 @@ async def bridge_process(url: str, folder: Path, **settings: str) -> AsyncIterat
     finally:
         if process.returncode is None:
             assert await client.end() == 0
+
+
+# --- replicas ----------------------------------------------------------------------------------------------
+
+
+def sharing(server: RedisServer) -> dict[str, str]:
+    """Make the settings of replicas that share a Redis, on a machine that may be busy."""
+    return {"BRIDGEHEAD_REDIS_URL": server.url, "BRIDGEHEAD_REDIS_SECONDS": "5"}
+
+
+@asynccontextmanager
+async def two_replicas(
+    url: str, folder: Path, **settings: str
+) -> AsyncIterator[tuple[BridgeProcess, BridgeProcess]]:
+    """Run the bridge twice, each with a folder of its own."""
+    for name in ("one", "other"):
+        (folder / name).mkdir()
+    async with (
+        bridge_process(url, folder / "one", **settings) as one,
+        bridge_process(url, folder / "other", **settings) as other,
+    ):
+        yield one, other
+
+
+def hear_cooldowns(server: RedisServer) -> int:
+    """Count the replicas that hear of what others leave alone."""
+    channels = server.command("PUBSUB", "CHANNELS", "bridgehead:cooldown:*").decode().split("\r\n")
+    name = next((word for word in channels if word.startswith("bridgehead:")), "")
+    return int(server.command("PUBSUB", "NUMSUB", name).decode().split(":")[-1]) if name else 0

@@ -1,12 +1,12 @@
 """What the bridge has imported when it answers `initialize`: msgspec, the engine, and cheap modules."""
 
-import json
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 
 from tests.mercury.process import environment
+from tests.support.children import probe_imports
 from tests.support.waiting import PATIENCE
 
 LOOK = """
@@ -20,7 +20,6 @@ from bridgehead.cli import main
 sys.argv = ["bridgehead", "mercury"]
 sys.exit(main())
 """
-INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
 DEAR = {
     "argparse",
     "asyncio",
@@ -53,26 +52,9 @@ def loaded() -> frozenset[str]:
     given = environment("http://127.0.0.1:9/v1", Path("/nonexistent"))
     left_out = ("COV", "BRIDGEHEAD_STATE_DIR")  # what measures the child, and what takes a path to be read
     kept = {name: value for name, value in given.items() if not name.startswith(left_out)}
-    with subprocess.Popen(
-        [sys.executable, "-P", "-c", LOOK],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=kept,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdin.write(json.dumps(INITIALIZE) + "\n")
-        process.stdin.flush()
-        answer = json.loads(process.stdout.readline())
-        modules = process.stderr.readline().split()
-        process.stdin.close()
-        process.stderr.read()
-        assert process.wait(timeout=PATIENCE) == 0
-    assert answer["result"]["serverInfo"]["name"] == "mercury"
-    return frozenset(modules)
+    result, modules = probe_imports("-c", LOOK, environment=kept)
+    assert result["serverInfo"]["name"] == "mercury"
+    return modules
 
 
 def foundation() -> frozenset[str]:

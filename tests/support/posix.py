@@ -5,7 +5,9 @@ The tests that use them are skipped by name (tests/windows/skipped.toml).
 
 import importlib
 import os
+import shutil
 import signal
+import sys
 from typing import Any
 
 
@@ -21,6 +23,17 @@ pty = _import("pty")
 resource = _import("resource")
 termios = _import("termios")
 tty = _import("tty")
+
+
+def dying_with_us(number: str) -> list[str]:
+    """Return what to put before a command so that it gets a signal when our process dies, however that is.
+
+    A run of tests that is killed would leave its servers behind. Where the system cannot, they stay.
+    """
+    program = shutil.which("setpriv") if sys.platform == "linux" else None
+    return [] if program is None else [program, "--pdeathsig", number, "--"]
+
+
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 """What ends a process at once; on Windows every signal that is sent does."""
 is_root = hasattr(os, "geteuid") and os.geteuid() == 0

@@ -21,6 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from tests.support.posix import dying_with_us
 from tests.support.waiting import PATIENCE
 
 _OPTIONS = {
@@ -111,7 +112,7 @@ class PostgresServer:
         """Start it, and wait until it answers."""
         options = {**self._options, "port": str(self.port), "listen_addresses": "127.0.0.1"}
         options["unix_socket_directories"] = ""
-        command = [str(self._programs / "postgres"), "-D", str(self._folder)]
+        command = [*dying_with_us("QUIT"), str(self._programs / "postgres"), "-D", str(self._folder)]
         command += [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
         log = (self._folder / "test.log").open("ab")
         with log:

@@ -19,6 +19,7 @@ from typing import Literal
 
 import pytest
 
+from tests.support.posix import dying_with_us
 from tests.support.tcp import serving
 from tests.support.waiting import PATIENCE
 
@@ -76,7 +77,8 @@ class RedisServer:
 
     def run(self, *words: str) -> None:
         """Start the program with these arguments, and wait until it answers on our port."""
-        self._process = process = subprocess.Popen([find_program(), *words], stdout=subprocess.DEVNULL)
+        command = [*dying_with_us("KILL"), find_program(), *words]
+        self._process = process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         wait_until(lambda: self._answers() or process.poll() is not None)
         assert process.poll() is None, "redis-server ended"
 

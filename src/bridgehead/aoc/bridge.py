@@ -108,7 +108,7 @@ def _make(settings: AocSettings, _metrics: Metrics | None) -> Bridge[Event]:
 def far_side(event: Event | None) -> FarSide:
     """Tell whether there are puzzles to read, or records."""
     if event is None:
-        return FarSide(is_up=False, detail="The files have not been looked at yet.")
+        return FarSide(is_up=False, detail="The files have not been read yet.")
     places = event.folders
     if event.database is not None and not event.database.is_up:
         return FarSide(is_up=False, detail=event.database.detail)

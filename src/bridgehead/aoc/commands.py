@@ -78,7 +78,9 @@ def _add(commands: Any, name: str, run: Callable[..., int], about: str) -> Parse
 
 def _add_boards(commands: Any) -> None:
     board = _add(commands, "leaderboard", _leaderboard, "rank the models")
-    board.add_argument("--format", choices=FORMATS, default="table", help="how to write it (default: table)")
+    board.add_argument(
+        "--format", choices=FORMATS, default="table", help="the output format (default: table)"
+    )
     board.add_argument(
         "--order",
         choices=("speed", "solve_rate"),
@@ -93,7 +95,9 @@ def _add_boards(commands: Any) -> None:
     history = _add(commands, "history", _history, "list single runs, newest first")
     history.add_argument("--limit", type=_positive, metavar="N", help="only the newest N")
     export = _add(commands, "export", _export, "write every run")
-    export.add_argument("--format", choices=("json", "csv"), default="json", help="how (default: json)")
+    export.add_argument(
+        "--format", choices=("json", "csv"), default="json", help="the output format (default: json)"
+    )
     export.add_argument("--folder", metavar="FOLDER", help="move everything from the database to a folder")
     _add(commands, "import", _import, "move the records of the data folder into the database")
     for command in (board, plot, history, export):
@@ -116,7 +120,7 @@ def _add_runs(commands: Any) -> None:
         type=_natural,
         default=1,
         metavar="K",
-        help="how many untimed runs come first (default: 1)",
+        help="how many untimed runs to do first (default: 1)",
     )
     run.add_argument(
         "--timeout",
@@ -135,7 +139,9 @@ def _add_site(commands: Any) -> None:
     what = fetch.add_mutually_exclusive_group(required=True)
     what.add_argument("--day", type=int, choices=range(FIRST, LAST + 1), metavar="N", help="the day")
     what.add_argument("--leaderboard", type=_positive, metavar="ID", help="a private leaderboard of yours")
-    fetch.add_argument("--again", action="store_true", help="look for a second phase that has come since")
+    fetch.add_argument(
+        "--again", action="store_true", help="fetch again, for a phase that was unlocked since"
+    )
     cookie = _add(commands, "cookie", _cookie, "store your session cookie for fetch")
     cookie.add_argument("--keyring", action="store_true", help="in the system's keyring instead of a file")
 

@@ -45,13 +45,17 @@ def parser() -> Parser:
     """Return the parser of the command line."""
     found = Parser(prog="bridgehead bitburner", description=_ABOUT)
     commands = found.add_subparsers(dest="command", required=True)
-    looking = commands.add_parser("doctor", help="look at everything between here and the game")
+    looking = commands.add_parser("doctor", help="check everything between this machine and the game")
     looking.add_argument(
-        "--wait", type=seconds, default=5.0, metavar="SECONDS", help="for a game to dial in (5)"
+        "--wait",
+        type=seconds,
+        default=5.0,
+        metavar="SECONDS",
+        help="how long to wait for a game (default: 5)",
     )
-    commands.add_parser("settings", help="list every setting with its value now")
+    commands.add_parser("settings", help="list every setting with its current value")
     sync.add_parser(commands)
-    commands.add_parser("simulate", help="play a game that dials in, for trying things out without one")
+    commands.add_parser("simulate", help="run a simulated game, to try things without the real one")
     return found
 
 

@@ -109,7 +109,7 @@ def _playing() -> Iterator[_Player]:
 
 
 def _arrive(shown: DemoScript, player: _Player, url: str) -> None:
-    found = shown.call("Before any game is there, an agent can ask what to do.", "connection_status", {})
+    found = shown.call("Before a game is connected, an agent can ask what to do.", "connection_status", {})
     shown.expect(found["structuredContent"]["state"] == "waiting")
     shown.say("The player sets host and port in Options → Remote API, and the game dials in.")
     shown.expect(player.do(player.game.dial(url, _PAGE)))

@@ -30,7 +30,7 @@ def parser() -> Parser:
 
 
 def main(arguments: list[str], _environment: Mapping[str, str]) -> int:
-    """Show the bridges and return 0 where everything went as told."""
+    """Show the bridges and return 0 if everything went as expected."""
     options = parser().parse_args(arguments)
     chosen = [plugins.load(name) for name in options.bridges] or plugins.load_usable(
         lambda error: sys.stderr.write(f"bridgehead: {error}\n")

@@ -132,7 +132,7 @@ class _Session:
         return Finding("TLS", "right", text)
 
     async def _examine_sign_in(self, found: list[Finding]) -> None:
-        """See what a client without a token is told."""
+        """See how the server answers a client without a token."""
         status, _, _ = await self._post("ping", None, self._public)
         if status != _UNAUTHORIZED:
             found.append(Finding("sign-in", "right", "no token is needed"))

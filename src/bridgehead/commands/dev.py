@@ -131,7 +131,7 @@ async def _watch(folder: Path, relay: Relay, console: Any) -> None:
     from watchfiles import PythonFilter, awatch
 
     known = _take_stock(folder)
-    # It also looks without being told: a change may come before the watcher is ready, which gives no sign.
+    # It also polls: a change may come before the watcher is ready, and the watcher does not say when it is.
     watcher = awatch(folder, watch_filter=PythonFilter(), rust_timeout=LOOK_MS, yield_on_timeout=True)
     async for _ in watcher:
         found = _take_stock(folder)
@@ -271,7 +271,7 @@ class Relay:
         self._reading = asyncio.create_task(self._pass_on(process))
 
     async def _end(self) -> None:
-        """Close the bridge's input, and give it a moment to answer what it was asked."""
+        """Close the bridge's input, and give it time to answer open requests."""
         process, self._process = self._process, None
         if process is not None:
             await end_server(process, END_SECONDS, self._reading)

@@ -18,7 +18,7 @@ from .traffic import Entry, Traffic
 
 HOST = "127.0.0.1"
 MAX_WAITING = 1000
-"""Entries that a slow reader may be behind; then it is let go, and its browser connects anew."""
+"""Entries that a slow reader may be behind; then it is disconnected, and its browser reconnects."""
 _POLICY = b"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'"
 _HEADERS = (
     (b"content-type", b"text/html; charset=utf-8"),

@@ -19,7 +19,7 @@ from bridgehead.runtime.timing import Clock
 from .auth.admission import Admission
 from .auth.grants import Grant
 from .auth.rejection import HostRejection
-from .auth.tokens import TokenWatch
+from .auth.revocation import TokenWatch
 from .pages import Pages
 from .proxies import Proxies
 from .registry import Registry

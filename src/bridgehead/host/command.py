@@ -42,7 +42,7 @@ Everything else is a setting: see docs/operations.md.
 
 
 def main(arguments: list[str], environment: Mapping[str, str], manifests: Manifests = installed) -> int:
-    """Serve until told to end, and return the exit status."""
+    """Serve until a signal ends it, and return the exit status."""
     given = parser().parse_args(arguments)
     settings = HostSettings.of(environment, **vars(given))
     settings.configure_logs()

@@ -12,14 +12,16 @@ from bridgehead.mcp.http.guard import Guard
 from bridgehead.runtime import directories, events, logs
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest
+from bridgehead.runtime.stores import open_own_redis
 from bridgehead.runtime.tasks import open_task_store
 from bridgehead.runtime.timing import Clock
 
 from .app import HostApplication
 from .auth.admission import Admission
 from .auth.authenticator import Authenticator, FileIssuer, Issuer
+from .auth.revocation import AnnouncedTokens, TokenWatch
 from .auth.throttle import Throttle
-from .auth.tokens import FileTokens, TokenFile, Tokens, TokenStore, TokenWatch
+from .auth.tokens import FileTokens, TokenFile, Tokens, TokenStore
 from .dashboard import layout
 from .dashboard.dashboard import Dashboard
 from .dashboard.history import History
@@ -63,6 +65,14 @@ def token_store(settings: HostSettings) -> TokenStore:
     from .auth.token_database import TokenDatabase
 
     return TokenDatabase(settings.database_url)
+
+
+def announced_tokens(settings: HostSettings) -> TokenStore:
+    """Return where tokens are, for whoever changes them: other hosts hear of it where there is Redis."""
+    store = token_store(settings)
+    if settings.redis_url is None:
+        return store
+    return AnnouncedTokens(store, partial(open_own_redis, settings))
 
 
 def open_tokens(settings: HostSettings) -> Tokens | None:
@@ -179,7 +189,10 @@ class ApplicationFactory:
 
     @cached_property
     def _tokens(self) -> Tokens | None:
-        return open_tokens(self._settings)
+        tokens = open_tokens(self._settings)
+        if self._replica is not None:
+            self._replica.tokens = tokens
+        return tokens
 
     @cached_property
     def _oauth(self) -> OAuthIssuer | None:
@@ -304,7 +317,7 @@ class ApplicationFactory:
             count_rejection=self._metrics.rejections.add,
             count_call=self._admission.count,
             tokens=self._tokens,
-            token_store=None if self._tokens is None else token_store(self._settings),
+            token_store=None if self._tokens is None else announced_tokens(self._settings),
             workers=self._workers,
             oauth=self._oauth_sign_in,
         )

@@ -100,7 +100,7 @@ class Registry:
         return {s.name: s.bridge for s in self.statuses.values() if s.bridge is not None}
 
     async def start(self) -> None:
-        """Let every bridge begin, and wait a moment for them."""
+        """Start every bridge, and wait a moment for them."""
         loop = asyncio.get_running_loop()
         begun = []
         for name, bridge in self.bridges.items():

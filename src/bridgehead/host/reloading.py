@@ -1,4 +1,4 @@
-"""Reloading: what a running host takes over when it is told to (SIGHUP), without ending anything.
+"""Reloading: what a running host reads again on SIGHUP, without ending anything.
 
 Tokens, the certificate, and of the settings those that nothing has been built on: how much is logged and how.
 Everything is read before it is used: a file that cannot be read changes nothing, and the log says so.

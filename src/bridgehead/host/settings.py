@@ -1,4 +1,4 @@
-"""Host settings: where it listens, whom it lets in, what it bounds."""
+"""Host settings: where it listens, who may call it, and its limits."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class OAuthSettings(LogSettings):
 
 
 class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSettings, ReplicaSettings):
-    """Everything that `bridgehead serve` can be told."""
+    """Every setting of `bridgehead serve`."""
 
     host = Setting("MCP_SERVER_HOST", TEXT, "localhost", "The address that the HTTP server listens on.")
     port = Setting("MCP_SERVER_PORT", whole(0, _MOST_PORT), 3000, "The port that the HTTP server listens on.")

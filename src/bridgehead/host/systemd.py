@@ -14,13 +14,13 @@ _MICRO = 1_000_000
 
 
 class ServiceManager:
-    """Who started this process, where that wants to be told."""
+    """The service manager that started this process, if it wants notifications."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._address = environment.get("NOTIFY_SOCKET", "")
         text = environment.get("WATCHDOG_USEC", "")
         self.watchdog_seconds = int(text) / _MICRO if text.isdecimal() else 0.0
-        """In which time it wants to hear that this process lives; 0 where it does not."""
+        """How often it expects a sign of life, in seconds; 0 if it does not."""
 
     def tell(self, state: str) -> None:
         """Say how this process is; whoever does not listen is not waited for."""

@@ -79,10 +79,10 @@ def parser() -> Parser:
     add("--remove", action="store_true", help="remove the bridges")
     add("--dry-run", action="store_true", help="show the changes without writing them")
     add("--scope", choices=("user", "project"), help="for this user, or for the project in this folder")
-    add("--path", metavar="FILE", help="the configuration file, where it is not in its usual place")
+    add("--path", metavar="FILE", help="the configuration file, if it is not in its usual place")
     add("--name", metavar="NAME", default="", help="the server's name, with one bridge")
     add("--command", metavar="COMMAND", help="how to start Bridgehead (default: this installation)")
-    add("--url", metavar="URL", default="", help="a server that a team runs, instead of starting one here")
+    add("--url", metavar="URL", default="", help="use the server of a team, instead of starting one here")
     add("--token-env", metavar="NAME", default="BRIDGEHEAD_TOKEN", help="the variable with its token")
     add("--no-token", action="store_true", help="the server at --url asks for no token")
     add(

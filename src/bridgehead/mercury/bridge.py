@@ -127,18 +127,20 @@ def _read_budget(opened: list[Service]) -> dict[tuple[str, ...], float]:
 def far_side(service: Service | None) -> FarSide:
     """Tell whether there is a key, and whether the API answered when it was last asked."""
     if service is None:
-        return FarSide(is_up=False, detail="The API has not been spoken to yet.")
+        return FarSide(is_up=False, detail="The API has not been called yet.")
     if not service.keys.count:
         return FarSide(is_up=False, detail="There is no API key: set MERCURY_API_KEY.")
     down = service.providers_down
     if MERCURY in down:
-        return FarSide(is_up=False, detail="The API keeps failing and is left alone for a moment.")
+        return FarSide(is_up=False, detail="The API keeps failing, so nothing is sent to it for a moment.")
     if service.mercury.problem:
         return FarSide(is_up=False, detail=service.mercury.problem)
     down += [name for name, one in service.providers.items() if one.problem and name not in down]
     if down:
         return FarSide(is_up=True, detail=f"Providers that keep failing: {', '.join(down)}.")
-    return FarSide(is_up=True, detail=f"{service.keys.count} key(s) for {service.settings.api_url}.")
+    count = service.keys.count
+    keys = "1 key" if count == 1 else f"{count} keys"
+    return FarSide(is_up=True, detail=f"{keys} for {service.settings.api_url}.")
 
 
 async def probe(service: Service) -> None:

@@ -41,7 +41,7 @@ def parser() -> Parser:
     commands = found.add_subparsers(dest="command", required=True)
     doctor = commands.add_parser("doctor", help="check the settings, the key, the API and the model for real")
     doctor.add_argument("--offline", action="store_true", help="check only what needs no network")
-    commands.add_parser("settings", help="list every setting with its value now")
+    commands.add_parser("settings", help="list every setting with its current value")
     usage = commands.add_parser("usage", help="show what was used and what it cost, by day, model or client")
     add_options(usage)
     commands.add_parser("simulate", help="serve a simulated Mercury API on loopback")

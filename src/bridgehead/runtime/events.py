@@ -95,15 +95,15 @@ class Feed:
         """Whether publishers add what was asked and answered."""
 
         self.hears_calls = False
-        """Whether somebody wants to hear of calls, of which there are many; asked after each of them."""
+        """Whether anybody listens to calls, of which there are many; asked after each of them."""
 
     def join(self, listener: Listener) -> None:
-        """Let somebody hear of everything from now on."""
+        """Add a listener."""
         self._listeners.append(listener)
         self._find_who_hears_calls()
 
     def leave(self, listener: Listener) -> None:
-        """Let somebody hear no more."""
+        """Remove a listener."""
         if listener in self._listeners:
             self._listeners.remove(listener)
         self._find_who_hears_calls()

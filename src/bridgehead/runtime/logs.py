@@ -180,7 +180,7 @@ def adopt(library: str) -> None:
     import logging
 
     own, root = logging.getLogger(library), logging.getLogger(ROOT)
-    # Not to other handlers: the library may be what those send with, and would be told of its own failures.
+    # Not to other handlers: they may send with this library, and would log its failures without end.
     own.handlers[:] = [handler for handler in root.handlers if handler not in _others]
     own.propagate = False
 

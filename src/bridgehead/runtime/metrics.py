@@ -106,7 +106,7 @@ class Metrics:
         return self._declared(Histogram(name, about, labels))
 
     def _declared(self, metric: M) -> M:
-        # A bridge that begins anew declares again what it counts; it is the same metric, from the start.
+        # A bridge that is restarted declares its metrics again; they are the same ones, from zero.
         self.all = [other for other in self.all if other.name != metric.name]
         self.all.append(metric)
         return metric

@@ -15,8 +15,7 @@ from bridgehead.aoc.event import Event
 from bridgehead.aoc.files.recorder import NewRun
 from bridgehead.aoc.ranking.board import Filters
 from bridgehead.runtime.errors import BridgeError, StorageError, Unavailable
-from tests.aoc.database_data import DatabaseData, replica
-from tests.support.fault_proxy import fault_proxy
+from tests.aoc.database_data import DatabaseData, faulty_replica, replica
 from tests.support.postgres_server import PostgresServer
 from tests.support.waiting import PATIENCE, until
 
@@ -125,12 +124,10 @@ async def test_a_restart_is_noticed_and_records_are_taken_again(
 async def test_a_slow_database_makes_records_slow_and_loses_none(
     data: DatabaseData, postgres_server: PostgresServer
 ) -> None:
-    async with fault_proxy(postgres_server.port) as proxy:
-        url = data.url.replace(f":{postgres_server.port}", f":{proxy.port}")
-        async with replica(data, url) as event:
-            await event.record(RUN)
-            proxy.delay = 0.2
-            done = await asyncio.gather(*(event.record(RUN) for _ in range(50)))
+    async with faulty_replica(data, postgres_server.port) as (event, proxy):
+        await event.record(RUN)
+        proxy.delay = 0.2
+        done = await asyncio.gather(*(event.record(RUN) for _ in range(50)))
 
     assert [one.figures.n for one in done] == list(range(2, 52))
     assert len(await asyncio.to_thread(data.entries, 1)) == 51

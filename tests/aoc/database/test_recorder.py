@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from bridgehead.aoc.database.recorder import WORTH_TWO_LINES
 from bridgehead.aoc.event import Event
 from bridgehead.aoc.files.entries import Group
 from bridgehead.aoc.files.recorder import NewRun, key_of
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, Unavailable
-from tests.aoc.database_data import DatabaseData, replica
+from tests.aoc.database_data import DatabaseData, faulty_replica, replica
 from tests.support.checked import connect
-from tests.support.fault_proxy import fault_proxy
 from tests.support.messages import call
 from tests.support.posix import KILL
 from tests.support.postgres_server import PostgresServer, running
@@ -37,6 +37,48 @@ async def test_calls_that_wait_together_are_stored_by_one_statement(data: Databa
     assert [done.figures.n for done in counts] == list(range(1, 201))
     assert sorted(e["speedMs"] for e in await asyncio.to_thread(data.entries, 1)) == list(range(200))
     assert statements < 5
+
+
+async def test_many_callers_record_over_two_connections_and_each_in_its_order(data: DatabaseData) -> None:
+    async with replica(data) as event:
+        database = event.database
+        assert database is not None
+
+        async def record_on(caller: int) -> list[int]:
+            times = [caller * 1000 + n for n in range(20)]
+            done = [event.record(NewRun(1, 1, f"model-{caller}", time), caller) for time in times]
+            return [found.figures.n for found in await asyncio.gather(*done)]
+
+        await asyncio.gather(*(record_on(caller) for caller in range(WORTH_TWO_LINES)))
+        await until(lambda: len(database.writers) == 2)
+        counts = await asyncio.gather(*(record_on(100 + caller) for caller in range(WORTH_TWO_LINES)))
+        statements = [line.outcomes["ok"] for line in database.writers]
+
+    assert counts == [list(range(1, 21))] * WORTH_TWO_LINES
+    assert all(statements)
+    stored = [e["speedMs"] for e in await asyncio.to_thread(data.entries, 1)]  # the newest first
+    for caller in range(100, 100 + WORTH_TWO_LINES):
+        own = [time for time in reversed(stored) if time // 1000 == caller]
+        assert own == [caller * 1000 + n for n in range(20)]
+
+
+@pytest.mark.parametrize("name", ['a "quoted" \\ name', "{a,b}", "NULL", "ünï — 你好", "it's; --"])
+async def test_any_name_is_stored_as_it_is(data: DatabaseData, name: str) -> None:
+    async with replica(data) as event:
+        await event.record(NewRun(1, 1, name, 5))
+
+    assert [e["llm"] for e in await asyncio.to_thread(data.entries, 1)] == [name]
+
+
+async def test_what_a_caller_recorded_is_waited_for(data: DatabaseData) -> None:
+    async with replica(data) as event:
+        recording = [asyncio.create_task(event.record(NewRun(1, 1, "gpt4", n), 7)) for n in range(5)]
+        await asyncio.sleep(0)
+        await event.settled(7)
+        stored = [e["speedMs"] for e in await asyncio.to_thread(data.entries, 1)]
+        await asyncio.gather(*recording)
+
+    assert sorted(stored) == list(range(5))
 
 
 async def test_replicas_that_record_on_one_day_count_each_others_runs(data: DatabaseData) -> None:
@@ -93,12 +135,10 @@ async def test_a_key_belongs_to_one_record_and_to_one_caller(data: DatabaseData)
 async def test_a_connection_that_dies_between_commit_and_answer_loses_and_doubles_nothing(
     data: DatabaseData, postgres_server: PostgresServer
 ) -> None:
-    async with fault_proxy(postgres_server.port) as proxy:
-        url = data.url.replace(f":{postgres_server.port}", f":{proxy.port}")
-        async with replica(data, url) as event:
-            await event.record(NewRun(1, 1, "gpt4", 1))
-            proxy.cut_answer_to = lambda sent: b"the-run" in sent
-            done = await event.record(NewRun(1, 1, "the-run", 2))
+    async with faulty_replica(data, postgres_server.port) as (event, proxy):
+        await event.record(NewRun(1, 1, "gpt4", 1))
+        proxy.cut_answer_to = lambda sent: b"the-run" in sent
+        done = await event.record(NewRun(1, 1, "the-run", 2))
 
     assert proxy.cuts == 1
     assert done.figures.n == 1
@@ -108,14 +148,12 @@ async def test_a_connection_that_dies_between_commit_and_answer_loses_and_double
 async def test_a_connection_that_stays_away_says_that_the_record_may_be_there(
     data: DatabaseData, postgres_server: PostgresServer
 ) -> None:
-    async with fault_proxy(postgres_server.port) as proxy:
-        url = data.url.replace(f":{postgres_server.port}", f":{proxy.port}")
-        async with replica(data, url) as event:
-            await event.record(NewRun(1, 1, "gpt4", 1))
-            proxy.cut_answer_to = lambda sent: b"the-run" in sent
-            proxy.is_refusing = True
-            with pytest.raises(Unavailable, match="may be there or not"):
-                await event.record(NewRun(1, 1, "the-run", 2))
+    async with faulty_replica(data, postgres_server.port) as (event, proxy):
+        await event.record(NewRun(1, 1, "gpt4", 1))
+        proxy.cut_answer_to = lambda sent: b"the-run" in sent
+        proxy.is_refusing = True
+        with pytest.raises(Unavailable, match="may be there or not"):
+            await event.record(NewRun(1, 1, "the-run", 2))
 
 
 def answered(peer: Peer, number: int) -> bool:

@@ -9,26 +9,12 @@ from typing import Any
 
 import pytest
 
-from bridgehead.aoc.files import journal
 from bridgehead.aoc.files.entries import Group
 from tests.aoc.data import CONTRACT, Data, entry, new, open_day
 from tests.support.checked import connect
 from tests.support.messages import call
 from tests.support.posix import is_root, resource
 from tests.support.stdio_peer import Peer
-
-
-@pytest.fixture
-def large(data: Data) -> Data:
-    """A folder with a day that is too large to be written anew for each record."""
-    count = journal.JOURNAL_FROM_BYTES // 60
-    data.put_speeds(1, [entry("old", number) for number in range(count)])
-    return data
-
-
-def journal_of(data: Data) -> Path:
-    return data.speeds / ".day01.journal"
-
 
 # --- locks -------------------------------------------------------------------------------------------------
 

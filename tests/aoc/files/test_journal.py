@@ -4,7 +4,6 @@ import json
 import os
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,23 +13,11 @@ from bridgehead.aoc.files.day_file import DayFile
 from bridgehead.aoc.files.entries import Group
 from bridgehead.aoc.files.records import Records, read_day
 from bridgehead.runtime import durable
-from tests.aoc.data import SECONDS, Data, entry, new, open_day, times
+from tests.aoc.data import SECONDS, Data, entry, first_journal, new, open_day, times
 from tests.support.checked import connect
 from tests.support.messages import call
 from tests.support.posix import KILL
 from tests.support.waiting import PATIENCE
-
-
-@pytest.fixture
-def large(data: Data) -> Data:
-    """A folder with a day that is too large to be written anew for each record."""
-    count = journal.JOURNAL_FROM_BYTES // 60
-    data.put_speeds(1, [entry("old", number) for number in range(count)])
-    return data
-
-
-def journal_of(data: Data) -> Path:
-    return data.speeds / ".day01.journal"
 
 
 def test_a_large_file_grows_by_its_journal_and_everything_of_ours_reads_it(large: Data) -> None:
@@ -52,7 +39,7 @@ def test_folding_puts_the_journal_into_the_file_and_changes_no_other_byte(large:
 
     assert file.fold()
 
-    assert not journal_of(large).exists()
+    assert not first_journal(large).exists()
     assert [e["speedMs"] for e in large.entries(1)[:2]] == [2, 1]
     assert large.speeds_file(1).read_bytes().endswith(before[before.index(b"[") + 1 :])
     assert file.append([new(5)])[0].figures.n == 3
@@ -62,7 +49,7 @@ def test_a_journal_in_use_is_not_folded_by_another_process(large: Data) -> None:
     open_day(large).append([new(1)])
 
     assert not open_day(large).fold(idle_seconds=60.0)
-    assert journal_of(large).exists()
+    assert first_journal(large).exists()
 
 
 def test_processes_see_each_others_journal(large: Data) -> None:
@@ -106,7 +93,7 @@ def test_a_kill_between_the_file_and_its_journal_neither_loses_nor_doubles(
         file.fold()
     monkeypatch.undo()
 
-    assert journal_of(large).exists()
+    assert first_journal(large).exists()
     assert sorted(times(large)) == expected
     open_day(large).append([new(7)])
     assert open_day(large).fold()
@@ -117,7 +104,7 @@ def test_a_kill_between_the_file_and_its_journal_neither_loses_nor_doubles(
 def test_the_half_line_of_a_killed_writer_spoils_no_other(large: Data, torn: bytes) -> None:
     file = open_day(large)
     file.append([new(1)])
-    with journal_of(large).open("ab") as out:
+    with first_journal(large).open("ab") as out:
         out.write(torn)
 
     assert times(large)[:1] == [1]
@@ -129,7 +116,7 @@ def test_the_half_line_of_a_killed_writer_spoils_no_other(large: Data, torn: byt
 
 @pytest.mark.parametrize("torn", [b"", b'{"day": 1, "si', b"{}\n"])
 def test_a_journal_without_a_beginning_is_begun_anew(large: Data, torn: bytes) -> None:
-    journal_of(large).write_bytes(torn)
+    first_journal(large).write_bytes(torn)
 
     open_day(large).append([new(1)])
 
@@ -150,7 +137,7 @@ def test_a_write_that_fails_half_way_leaves_the_journal_whole(
 ) -> None:
     file = open_day(large)
     file.append([new(1)])
-    before = journal_of(large).read_bytes()
+    before = first_journal(large).read_bytes()
 
     def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
@@ -160,7 +147,7 @@ def test_a_write_that_fails_half_way_leaves_the_journal_whole(
         file.append([new(2)])
     monkeypatch.undo()
 
-    assert journal_of(large).read_bytes() == before
+    assert first_journal(large).read_bytes() == before
 
 
 def test_a_journal_is_flushed_before_the_answer(large: Data, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +158,7 @@ def test_a_journal_is_flushed_before_the_answer(large: Data, monkeypatch: pytest
 
     file.append([new(2)])
 
-    assert flushed == [journal_of(large).stat().st_size]
+    assert flushed == [first_journal(large).stat().st_size]
 
 
 def test_a_new_journal_has_its_name_on_the_disk(large: Data, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,9 +186,9 @@ async def test_a_journal_is_folded_when_nobody_records_and_when_the_server_ends(
     run = {"day": 1, "phase": 1, "llm_name": "gpt4", "speed_ms": 7}
     async with connect(large.bridge()) as client:
         await client.call("record_speed", run)
-        assert journal_of(large).exists()
+        assert first_journal(large).exists()
 
-    assert not journal_of(large).exists()
+    assert not first_journal(large).exists()
     assert large.entries(1)[0]["speedMs"] == 7
 
 
@@ -216,12 +203,12 @@ def test_answered_records_of_a_large_day_survive_a_kill_and_are_folded_by_the_ne
         peer.process.send_signal(KILL)
         peer.process.wait(SECONDS)
 
-    assert journal_of(large).exists()
+    assert first_journal(large).exists()
     assert times(large)[:5] == [5, 4, 3, 2, 1]
     with large.served() as peer:
         peer.shake_hands()
         until = time.monotonic() + PATIENCE
-        while journal_of(large).exists():
+        while first_journal(large).exists():
             assert time.monotonic() < until
             time.sleep(0.01)
     assert [e["speedMs"] for e in large.entries(1)[:5]] == [5, 4, 3, 2, 1]
@@ -266,4 +253,4 @@ def test_a_file_that_is_moved_away_does_not_take_the_journal_with_it(large: Data
     assert times(large) == [2, 1]
     assert file.append([new(3)])[0].figures.n == 3
     assert [e["speedMs"] for e in large.entries(1)] == [3, 2, 1]
-    assert not journal_of(large).exists()
+    assert not first_journal(large).exists()

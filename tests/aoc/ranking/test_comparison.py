@@ -1,30 +1,10 @@
 """Comparison: ratios and the intervals around them."""
 
 import random
-from typing import Any
 
 import pytest
 
-from bridgehead.aoc.files.entries import SOLVING, Group, Measure
-from bridgehead.aoc.ranking.board import AttemptCounts, Board, Filters
-from bridgehead.aoc.ranking.figures import Runs
-from bridgehead.aoc.ranking.standings import rank
-
-Times = dict[str, dict[int, list[int]]]
-"""The times of each model by day."""
-
-
-def board(times: Times, attempts: dict[str, AttemptCounts] | None = None, **filters: Any) -> Board:
-    records: dict[int, dict[Group, Runs]] = {}
-    for llm, days in times.items():
-        for day, of_day in days.items():
-            records.setdefault(day, {})[Group(llm, 1, SOLVING)] = Runs(sorted(of_day))
-    counts: dict[Measure, dict[str, AttemptCounts]] = {"solving": attempts or {}}
-    return rank(records, Filters(**filters), str, counts)
-
-
-def standing(found: Board) -> list[tuple[int, str]]:
-    return [(row.rank, row.llm) for row in found.rows]
+from tests.aoc.ranking.boards import board, standing
 
 
 def test_the_mix_of_puzzles_does_not_decide_the_rank() -> None:

@@ -8,28 +8,9 @@ import subprocess
 
 import pytest
 
-from tests.aoc.data import Data, entry
+from tests.aoc.data import Data, entry, typed
 from tests.support.checked import connect
 from tests.support.person import COMMAND
-from tests.support.waiting import PATIENCE
-
-
-def typed(data: Data, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [COMMAND, "aoc", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-        env={**os.environ, "COLUMNS": "100", **data.environment(**more)},
-    )
-
-
-@pytest.fixture
-def filled(data: Data) -> Data:
-    data.put_speeds(1, [entry("fast", 1000), entry("slow|model", 2500), entry("slow|model", 2600)])
-    return data
-
 
 LONG = "meta-llama/Llama-4-Maverick-17B-128E"
 

@@ -2,30 +2,11 @@
 
 import random
 import time
-from typing import Any
 
 import pytest
 
-from bridgehead.aoc.files.entries import SOLVING, Group, Measure
-from bridgehead.aoc.ranking.board import AttemptCounts, Board, Filters
-from bridgehead.aoc.ranking.figures import Runs
-from bridgehead.aoc.ranking.standings import rank
-
-Times = dict[str, dict[int, list[int]]]
-"""The times of each model by day."""
-
-
-def board(times: Times, attempts: dict[str, AttemptCounts] | None = None, **filters: Any) -> Board:
-    records: dict[int, dict[Group, Runs]] = {}
-    for llm, days in times.items():
-        for day, of_day in days.items():
-            records.setdefault(day, {})[Group(llm, 1, SOLVING)] = Runs(sorted(of_day))
-    counts: dict[Measure, dict[str, AttemptCounts]] = {"solving": attempts or {}}
-    return rank(records, Filters(**filters), str, counts)
-
-
-def standing(found: Board) -> list[tuple[int, str]]:
-    return [(row.rank, row.llm) for row in found.rows]
+from bridgehead.aoc.ranking.board import AttemptCounts
+from tests.aoc.ranking.boards import Times, board, standing
 
 
 def test_a_single_fast_run_does_not_take_the_first_rank() -> None:

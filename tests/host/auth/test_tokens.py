@@ -9,15 +9,16 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from bridgehead.host.auth import revocation
 from bridgehead.host.auth import tokens as module
 from bridgehead.host.auth.grants import EVERYTHING, Grant
+from bridgehead.host.auth.revocation import TokenWatch
 from bridgehead.host.auth.tokens import (
     FileTokens,
     Token,
     TokenFile,
     TokenList,
     Tokens,
-    TokenWatch,
     create_token,
 )
 from bridgehead.runtime.errors import InvalidArgument, NotFound, StorageError
@@ -361,14 +362,14 @@ async def test_the_watch_finds_who_was_revoked_or_has_expired(
 
 
 async def test_the_watch_looks_now_and_then_and_not_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "WATCH_SECONDS", 10 * PATIENCE)
+    monkeypatch.setattr(revocation, "WATCH_SECONDS", 10 * PATIENCE)
 
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(TokenWatch(None, FixedClock()).run(lambda _: pytest.fail("too soon")), 0.02)
 
 
 async def test_without_a_file_only_time_ends_a_grant(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "WATCH_SECONDS", 0.001)
+    monkeypatch.setattr(revocation, "WATCH_SECONDS", 0.001)
     own_id = create_token("alice", NOW)[0].id
     found: list[bool] = []
 

@@ -8,8 +8,16 @@ from typing import Any
 import pytest
 
 from bridgehead.mercury.simulator import NAMED, Fault, Simulator
-from tests.mercury.process import KEY, bridge_process, environment
-from tests.support.waiting import PATIENCE
+from tests.mercury.process import (
+    KEY,
+    bridge_process,
+    environment,
+    hear_cooldowns,
+    sharing,
+    two_replicas,
+)
+from tests.support.redis_server import RedisServer
+from tests.support.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -56,6 +64,26 @@ async def test_a_key_that_is_refused_is_put_aside_for_the_next(
         api.keys = None
 
     assert used(api) == [FIRST, SECOND, SECOND]
+
+
+async def test_a_key_that_one_replica_puts_aside_is_not_tried_by_another(
+    api: Simulator, tmp_path: Path, redis_server: RedisServer
+) -> None:
+    settings = {"MERCURY_API_KEY": f"{FIRST},{SECOND}", **sharing(redis_server)}
+    api.keys = {FIRST: Fault(status=429), SECOND: None}
+    try:
+        async with two_replicas(api.url, tmp_path, **settings) as (one, other):
+            await until(lambda: hear_cooldowns(redis_server) == 2)
+            assert "isError" not in await one.call(CHAT, ASK)
+            await until(lambda: other.has_logged("key put aside, as another replica does"))
+            assert "isError" not in await other.call(CHAT, ASK)
+            seen = redis_server.command("KEYS", "*")
+    finally:
+        api.keys = None
+
+    assert used(api) == [FIRST, SECOND, SECOND]
+    assert b"bridgehead:cooldown:" in seen
+    assert FIRST.encode() not in seen
 
 
 async def test_an_only_key_is_never_put_aside(api: Simulator, tmp_path: Path) -> None:

@@ -226,8 +226,8 @@ async def test_a_client_is_refused_beyond_its_calls_and_others_are_not(clock: Cl
 
     assert (refused.value.code, refused.value.retry_after) == ("LOCAL_RATE_LIMIT", 45.0)
     await one.admit_call("bob", FAR)
-    assert one.left("ada") == {"client": {"requests": 0}, "server": {}}
-    assert one.left("bob") == {"client": {"requests": 1}, "server": {}}
+    assert (await one.left("ada")) == {"client": {"requests": 0}, "server": {}}
+    assert (await one.left("bob")) == {"client": {"requests": 1}, "server": {}}
 
 
 async def test_a_call_waits_as_long_as_the_settings_and_its_own_time_allow(clock: Clock) -> None:
@@ -250,12 +250,12 @@ async def test_tokens_are_held_for_the_worst_case_and_corrected(clock: Clock) ->
     assert one.are_on_output
     await one.admit_call("ada", FAR)
     held = await one.admit_request("ada", 30, 80, FAR)
-    assert one.left("ada") == {"client": {"input_tokens": 20}, "server": {"output_tokens": 20}}
+    assert (await one.left("ada")) == {"client": {"input_tokens": 20}, "server": {"output_tokens": 20}}
     with pytest.raises(MercuryError, match="this server is reached"):
         await one.admit_request("ada", 10, 21, FAR)
-    assert one.left("ada")["client"] == {"input_tokens": 20}  # what was held for it is given back
+    assert (await one.left("ada"))["client"] == {"input_tokens": 20}  # what was held for it is given back
     one.settle(held, 12, 34)
-    assert one.left("ada") == {"client": {"input_tokens": 38}, "server": {"output_tokens": 66}}
+    assert (await one.left("ada")) == {"client": {"input_tokens": 38}, "server": {"output_tokens": 66}}
 
 
 async def test_the_server_counts_requests_and_a_client_its_calls(clock: Clock) -> None:
@@ -264,7 +264,7 @@ async def test_the_server_counts_requests_and_a_client_its_calls(clock: Clock) -
     for _ in range(2):
         await one.admit_request("ada", 0, 0, FAR)
 
-    assert one.left("ada") == {"client": {"requests": 4}, "server": {"requests": 3}}
+    assert (await one.left("ada")) == {"client": {"requests": 4}, "server": {"requests": 3}}
 
 
 @pytest.mark.parametrize(("amount", "need"), [(101, "101"), (UNKNOWN, "any number of")])
@@ -279,9 +279,9 @@ async def test_limits_that_are_off_hold_nobody(clock: Clock) -> None:
     off = limits(clock, RATE_LIMIT_ENABLED="0", RATE_LIMIT_MAX="1", RATE_LIMIT_OUTPUT_TOKENS="1")
     for _ in range(3):
         await off.admit_call("ada", FAR)
-        assert await off.admit_request("ada", 100, 100, FAR) == []
+        assert await off.admit_request("ada", 100, 100, FAR) is None
 
-    assert (off.left("ada"), off.are_on_output) == ({}, False)
+    assert (await off.left("ada"), off.are_on_output) == ({}, False)
     assert not limits(clock, RATE_LIMIT_INPUT_TOKENS="1").are_on_output
     assert limits(clock, RATE_LIMIT_OUTPUT_TOKENS="1").are_on_output
 

@@ -1,5 +1,6 @@
 """Providers: every fault of one, over every kind of route, and what it costs at most."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ from bridgehead.mercury.bridge import make_bridge
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
 from bridgehead.mercury.simulator.faults import NAMED
-from tests.mercury.process import environment
+from tests.mercury.process import environment, hear_cooldowns, sharing, two_replicas
 from tests.support.checked import connect
+from tests.support.redis_server import RedisServer
+from tests.support.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -35,10 +38,10 @@ async def local() -> AsyncIterator[Simulator]:
         yield one
 
 
-def write_routes(folder: Path, local: Simulator, to: list[str]) -> str:
+def write_routes(folder: Path, local: Simulator, to: list[str], more: str = "") -> str:
     file = folder / "routes.toml"
     file.write_text(
-        f'[providers.local]\nurl = "{local.url}"\n[providers.gone]\nurl = "http://127.0.0.1:9/v1"\n'
+        f'[providers.local]\nurl = "{local.url}"\n{more}[providers.gone]\nurl = "http://127.0.0.1:9/v1"\n'
         f'[[routes]]\nmodel = "fast"\nto = {to!r}\n'
     )
     return str(file)
@@ -75,3 +78,44 @@ async def test_no_fault_of_a_provider_bills_a_call_twice(
         assert not api.requests.to("/chat/completions")
     if NAMED[name].status in {408, 429, 500, 502, 503, 504}:
         assert not result.get("isError"), "what cannot bill is asked again, here or elsewhere"
+
+
+# --- replicas ----------------------------------------------------------------------------------------------
+
+ASK = {"messages": [{"role": "user", "content": "Of replicas, in 8 words"}]}
+
+
+async def test_what_one_replica_finds_down_the_other_leaves_alone_and_uses_again_with_it(
+    api: Simulator, tmp_path: Path, redis_server: RedisServer
+) -> None:
+    settings = {"MERCURY_BREAKER_FAILURES": "2", "MERCURY_BREAKER_WAIT": "500", "MERCURY_MAX_RETRIES": "0"}
+    async with two_replicas(api.url, tmp_path, **settings, **sharing(redis_server)) as (one, other):
+        await until(lambda: hear_cooldowns(redis_server) == 2)
+        api.faults.next(Fault(status=503), Fault(status=503))
+        for _ in range(2):
+            await one.error(CHAT, ASK)
+        await until(lambda: other.has_logged("provider left alone, as another replica does"))
+        asked = len(api.requests.to("/chat/completions"))
+        refused = await other.error(CHAT, ASK)
+        unasked = len(api.requests.to("/chat/completions"))
+        async with asyncio.timeout(PATIENCE):
+            while (await one.call(CHAT, ASK)).get("isError"):
+                await asyncio.sleep(0.02)
+        await until(lambda: other.has_logged("provider used again, as another replica does"))
+        answered = await other.call(CHAT, ASK)
+
+    assert (refused["code"], asked, unasked) == ("SERVICE_DOWN", 2, 2)
+    assert "isError" not in answered
+
+
+async def test_a_provider_is_asked_as_often_by_all_replicas_as_by_one(
+    api: Simulator, local: Simulator, tmp_path: Path, redis_server: RedisServer
+) -> None:
+    routes = write_routes(tmp_path, local, ["local/mercury-2"], "requests_per_minute = 3\n")
+    settings = {"MERCURY_ROUTES_FILE": routes, **sharing(redis_server)}
+    async with two_replicas(api.url, tmp_path, **settings) as replicas:
+        calls = [one.start(CHAT, {**ASK, "model": "fast"})[1] for _ in range(5) for one in replicas]
+        results = [(await answer)["result"] for answer in calls]
+
+    assert len(local.requests.to("/chat/completions")) == 3
+    assert sum("isError" in result for result in results) == 7

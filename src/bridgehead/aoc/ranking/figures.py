@@ -70,6 +70,8 @@ def squares(ordered: list[int]) -> int:
 
 def figures(parts: Sequence[Runs]) -> Figures:
     """Work out the figures of at least one run, which may be anywhere in the parts."""
+    if len(parts) == 1:
+        return _figures_of(parts[0])
     n = sum(len(part.ordered) for part in parts)
     total = sum(part.total for part in parts)
     stdev = None
@@ -80,6 +82,19 @@ def figures(parts: Sequence[Runs]) -> Figures:
     p95 = at_rank(ordered, -(-n * 95 // 100) - 1) if n >= ENOUGH_FOR_P95 else None
     best = min(times[0] for times in ordered)
     return Figures(n, best, _median(ordered, n), total / n, stdev, p95)
+
+
+def _figures_of(runs: Runs) -> Figures:
+    """Do the same for one part: it is on the way of every record, and takes a third of the time."""
+    ordered, total = runs.ordered, runs.total
+    n = len(ordered)
+    stdev = math.sqrt((n * runs.squares - total**2) / (n * (n - 1))) if n > 1 else None
+    median: float = ordered[n // 2]
+    if not n % 2:
+        both = ordered[n // 2 - 1] + ordered[n // 2]
+        median = both // 2 if both % 2 == 0 else both / 2
+    p95 = ordered[-(-n * 95 // 100) - 1] if n >= ENOUGH_FOR_P95 else None
+    return Figures(n, ordered[0], median, total / n, stdev, p95)
 
 
 def median_of(ordered: list[int]) -> float:

@@ -13,7 +13,7 @@ import tree_sitter_typescript
 from msgspec import Struct
 from tree_sitter import Language, Node, Parser
 
-_FUNCTIONS = frozenset(
+FUNCTIONS = frozenset(
     {
         "arrow_function",
         "function_declaration",
@@ -21,9 +21,9 @@ _FUNCTIONS = frozenset(
         "generator_function",
         "generator_function_declaration",
         "method_definition",
-        "class_static_block",
     }
 )
+_BODIES = FUNCTIONS | {"class_static_block"}
 _LONGEST_SHOWN = 30
 
 
@@ -112,7 +112,7 @@ def _find_error(root: Node) -> SyntaxProblem:
 def _is_in_function(node: Node) -> bool:
     parent = node.parent
     while parent is not None:
-        if parent.type in _FUNCTIONS:
+        if parent.type in _BODIES:
             return True
         parent = parent.parent
     return False

@@ -14,22 +14,12 @@ from msgspec import Struct, field
 from tree_sitter import Node
 
 from . import parsing
-from .parsing import place_of, text_of, walk
+from .parsing import FUNCTIONS, place_of, text_of, walk
 
 if TYPE_CHECKING:
     from .definitions import Definitions
 
-_FUNCTIONS = frozenset(
-    {
-        "arrow_function",
-        "function_declaration",
-        "function_expression",
-        "generator_function",
-        "generator_function_declaration",
-        "method_definition",
-    }
-)
-_SCOPES = _FUNCTIONS | frozenset(
+_SCOPES = FUNCTIONS | frozenset(
     {"program", "statement_block", "for_statement", "for_in_statement", "catch_clause", "class_body"}
 )
 _WRAPPERS = frozenset(
@@ -104,7 +94,7 @@ class Script:
             "for_in_statement": self._collect_block,
             "call_expression": self._collect_call,
             "public_field_definition": self._collect_field,
-            **dict.fromkeys(_FUNCTIONS, self._collect_function),
+            **dict.fromkeys(FUNCTIONS, self._collect_function),
         }
         assignments: list[Node] = []
         for node in walk(self.root):

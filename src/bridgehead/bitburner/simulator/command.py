@@ -23,7 +23,7 @@ from .world import HOME, HOSTS
 PAGE = "https://bitburner-official.github.io"
 AGAIN = 2.0
 _ABOUT = """\
-Plays the game: dials in as the game does, and answers as the game does, in memory only.
+Simulates the game in memory: it connects and answers as the game does.
 
 Generation 3 dials again after a drop. Generation 2 does not, as its player has to press Connect; --reconnect
 presses it for you. Stop with Ctrl-C.
@@ -49,14 +49,16 @@ def _parser() -> Parser:
         "--url", type=_url, default="ws://127.0.0.1:12525", help="where the bridge listens (%(default)s)"
     )
     parser.add_argument("--generation", type=int, choices=(2, 3), default=3, help="of the game (%(default)s)")
-    parser.add_argument("--files", type=Path, metavar="FOLDER", help="what is on the home server; only read")
-    parser.add_argument("--faults", default="", help=_FAULTS)
-    parser.add_argument("--seed", type=int, default=0, help="for faults that come in the same order again")
     parser.add_argument(
-        "--origin", default=PAGE, help="the page that dials; '' is the desktop build (%(default)s)"
+        "--files", type=Path, metavar="FOLDER", help="the files of the home server; they are only read"
+    )
+    parser.add_argument("--faults", default="", help=_FAULTS)
+    parser.add_argument("--seed", type=int, default=0, help="makes the faults repeatable")
+    parser.add_argument(
+        "--origin", default=PAGE, help="the origin of the game; '' is the desktop build (%(default)s)"
     )
     parser.add_argument(
-        "--reconnect", type=float, metavar="SECONDS", help="to the next dial after a drop; 0 is never"
+        "--reconnect", type=float, metavar="SECONDS", help="until it reconnects after a drop; 0 is never"
     )
     return parser
 

@@ -27,8 +27,8 @@ _ABOUT = """\
 Keeps a folder on this machine and the files of the game in step, in both directions, until Ctrl-C.
 
 What is overwritten on either side is kept, and restore_file brings it back. Where both sides have changed a
-file, both are kept. A delete is held back unless --delete is given. Beside the files lie the game's
-definitions and a tsconfig.json, so that an editor completes ns.
+file, both are kept. A delete is held back unless --delete is given. The game's definitions
+and a tsconfig.json are written beside the files, so that an editor completes ns.
 
   bridgehead bitburner sync scripts
   bridgehead bitburner sync scripts --pull
@@ -54,10 +54,10 @@ def add_parser(commands: object) -> None:
     )
     parser.add_argument("folder", type=Path, help="the folder on this machine; created if it does not exist")
     direction = parser.add_mutually_exclusive_group()
-    direction.add_argument("--pull", action="store_true", help="only take from the game, once, and end")
-    direction.add_argument("--push", action="store_true", help="only send to the game, once, and end")
-    parser.add_argument("--dry-run", action="store_true", help="say what would be done, and end")
-    parser.add_argument("--delete", action="store_true", help="carry deletes over to the other side")
+    direction.add_argument("--pull", action="store_true", help="only copy from the game, once")
+    direction.add_argument("--push", action="store_true", help="only copy to the game, once")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be done")
+    parser.add_argument("--delete", action="store_true", help="also delete on the other side")
     parser.add_argument(
         "--server",
         action="append",
@@ -65,7 +65,11 @@ def add_parser(commands: object) -> None:
         help="a server; with several, each has a subfolder (default: home)",
     )
     parser.add_argument(
-        "--wait", type=float, default=60.0, metavar="SECONDS", help="for a game to connect (60)"
+        "--wait",
+        type=float,
+        default=60.0,
+        metavar="SECONDS",
+        help="how long to wait for a game (default: 60)",
     )
 
 

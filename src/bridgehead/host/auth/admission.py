@@ -38,7 +38,7 @@ class Admission:
         self._shared = shared
         """What counts in its place where there are other replicas."""
         self._challenge_details = challenge_details
-        """What a caller without a token is told beyond that it needs one."""
+        """What the challenge for a caller without a token adds."""
 
     def route(self, request: HostRequest) -> Route:
         """Find where a request goes. Raises Rejection where it may not even ask."""

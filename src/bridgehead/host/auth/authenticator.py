@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from bridgehead.mcp import OVERLOADED
 from bridgehead.runtime.timing import Clock
 
 from .grants import ANYONE, Grant
@@ -18,10 +19,10 @@ from .throttle import Throttle
 from .tokens import PREFIX, Tokens
 
 FAILURES_PER_MINUTE = 20
-"""Failures that one address hears of as such; further ones are told to wait."""
+"""Failures of one address that are answered with 401; further ones get 429."""
 
 ChallengeDetails = Callable[[], str]
-"""What a caller without a valid token is told beyond that it needs one."""
+"""What the challenge for a caller without a valid token adds."""
 
 MISSING = "token_missing"
 EXPIRED = "token_expired"
@@ -66,6 +67,9 @@ class FileIssuer:
         if grant is None:  # it may have been added a moment ago
             self._tokens.refresh()
             grant = self._tokens.grant_of(token)
+        if grant is None and not self._tokens.is_known:
+            message = "The server cannot read its tokens yet: its database is down. Try again in a moment."
+            raise HostRejection(503, message, "tokens", headers=((b"retry-after", b"1"),), code=OVERLOADED)
         if grant is None:
             raise InvalidToken("The token is not known here, or was revoked.", UNKNOWN)
         if grant.expires is not None and grant.expires <= self._clock.now():

@@ -12,7 +12,7 @@ from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
 from bridgehead.runtime.timing import Clock, SystemClock
 
-from ..factory import token_store
+from ..factory import announced_tokens, token_store
 from ..settings import HostSettings
 from .tokens import NO_BRIDGE, Token, TokenStore, create_token
 
@@ -39,7 +39,7 @@ _DAY = timedelta(days=1).total_seconds()
 def main(arguments: list[str], environment: Mapping[str, str], clock: Clock | None = None) -> int:
     """Do what is asked for with the tokens, and return the exit status."""
     given = parser().parse_args(arguments)
-    file = token_store(HostSettings(environment))
+    file = announced_tokens(HostSettings(environment))
     if given.act == "add":
         _add(file, given, (clock or SystemClock()).now())
     elif given.act == "revoke":

@@ -1,7 +1,8 @@
-"""Token database: the tokens of all replicas in PostgreSQL, and how each replica hears of a change at once.
+"""Token database: the tokens of all replicas in PostgreSQL, and how each replica learns of a change at once.
 
 Of a secret only its hash is stored. A change notifies every host; behind a bouncer, which cannot carry that,
-a host looks twice a second. While the database is gone, the last tokens stay valid, as with a file.
+a host looks twice a second. While the database is gone, the last tokens stay valid, as with a file. A host
+that starts meanwhile has none, and lets nobody in until it has read them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.errors import BridgeError, TimedOut, Unavailable
 from bridgehead.runtime.stores import postgres
 
 from .tokens import WATCH_SECONDS, Token, TokenList, Tokens, TokenStore, log, name_is_taken, no_such_token
@@ -84,16 +85,19 @@ class SharedTokens(Tokens):
         super().__init__()
         self._source = source
         self._database: postgres.Database | None = None
-        self._told = asyncio.Event()
         self._looked = 0.0
 
     def read(self) -> None:
-        """Read them for the first time. Blocks."""
-        self._take(self._source.read())
+        """Read them for the first time. Blocks. A database that is down is waited for while serving."""
+        try:
+            self._take(self._source.read())
+        except (Unavailable, TimedOut) as failure:
+            self.problem = str(failure)
+            log.error("the tokens cannot be read yet, so nobody is let in", problem=self.problem)
 
     def refresh(self) -> None:
         """Look again with the next turn of the watch."""
-        self._told.set()
+        self.look_soon()
 
     def follow(self, database: postgres.Database) -> None:
         """Hear of changes from now on."""
@@ -102,28 +106,24 @@ class SharedTokens(Tokens):
             database.reader.when_opened(self._listen)
 
     async def _listen(self, connection: Connection) -> None:
-        await connection.add_listener(CHANNEL, lambda *_: self._told.set())
-        self._told.set()  # what happened while there was no connection
+        await connection.add_listener(CHANNEL, lambda *_: self.look_soon())
+        self.look_soon()  # what happened while there was no connection
 
     async def wait(self) -> None:
         """Wait until something may have changed, and read it."""
         database = self._database
-        try:
-            async with asyncio.timeout(WATCH_SECONDS):
-                await self._told.wait()
-        except TimeoutError:
-            pass
+        is_told = await self._wait_until_due(WATCH_SECONDS)
         now = asyncio.get_running_loop().time()
         is_due = now - self._looked >= (LOOK_SECONDS if database and not database.address.is_pooled else 0.0)
-        if database is None or not (is_due or self._told.is_set()):
+        if database is None or not (is_due or is_told):
             return
-        self._told.clear()
         self._looked = now
         try:
             found = await database.reader.run(read_tokens)
         except BridgeError as failure:
             if str(failure) != self.problem:
-                log.error("the tokens cannot be read; the last ones stay valid", problem=str(failure))
+                stays = "the last ones stay valid" if self.is_known else "nobody is let in"
+                log.error(f"the tokens cannot be read; {stays}", problem=str(failure))
             self.problem = str(failure)
             await asyncio.sleep(WATCH_SECONDS)
             return

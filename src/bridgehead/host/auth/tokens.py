@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -24,7 +24,6 @@ from msgspec.structs import replace
 
 from bridgehead.runtime import durable, logs
 from bridgehead.runtime.errors import InvalidArgument, NotFound, StorageError
-from bridgehead.runtime.timing import Clock
 
 from .grants import EVERYTHING, Grant
 
@@ -249,6 +248,12 @@ class Tokens(ABC):
 
     def __init__(self) -> None:
         self._by_id: dict[str, tuple[str, Grant]] = {}
+        self._ended: set[str] = set()
+        """The ids of tokens that are known to be revoked, wherever we read them again."""
+        self._due = asyncio.Event()
+        """Set when something may have changed."""
+        self.is_known = False
+        """Whether they were ever read: until then nobody can be told from anybody."""
         self.problem = ""
         """Why they cannot be read any more; what they were before stays valid."""
 
@@ -266,9 +271,32 @@ class Tokens(ABC):
 
     def _take(self, found: TokenList) -> bool:
         """Use these from now on; tell whether they are others than before."""
-        self.problem = ""
-        before, self._by_id = self._by_id, {token.id: (token.hash, token.grant()) for token in found.tokens}
+        self.problem, self.is_known = "", True
+        self._ended &= {token.id for token in found.tokens}  # the others are not read again
+        tokens = [token for token in found.tokens if token.id not in self._ended]
+        before, self._by_id = self._by_id, {token.id: (token.hash, token.grant()) for token in tokens}
         return before != self._by_id
+
+    def end(self, token_id: str) -> None:
+        """End a token that was revoked elsewhere, at once: a file may be read as it was a moment ago."""
+        if self._by_id.pop(token_id, None) is not None:
+            self._ended.add(token_id)
+            log.info("a token was revoked", tokens=len(self))
+        self.look_soon()
+
+    def look_soon(self) -> None:
+        """Look for changes with the next turn of the watch, which is now."""
+        self._due.set()
+
+    async def _wait_until_due(self, seconds: float) -> bool:
+        """Wait for a while, or until something may have changed; tell whether that is so."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._due.wait()
+        except TimeoutError:
+            return False
+        self._due.clear()
+        return True
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -336,34 +364,8 @@ class FileTokens(Tokens):
 
     async def wait(self) -> None:
         """Look now and then."""
-        await asyncio.sleep(WATCH_SECONDS)
+        await self._wait_until_due(WATCH_SECONDS)
         self.refresh()
-
-
-class TokenWatch:
-    """Ends what is being answered to callers whose tokens were revoked or have expired meanwhile."""
-
-    def __init__(self, tokens: Tokens | None, clock: Clock) -> None:
-        self._tokens = tokens
-        self._clock = clock
-
-    async def run(self, revoke_where: Callable[[Callable[[Grant], bool]], None]) -> None:
-        """Look, as long as the host lives."""
-        while True:
-            if self._tokens is None:
-                await asyncio.sleep(WATCH_SECONDS)
-            else:
-                await self._tokens.wait()
-            revoke_where(self._has_ended)
-
-    def is_token_over(self, token_id: str) -> bool:
-        """Tell whether what was begun with a token must stop."""
-        return self._tokens is not None and self._tokens.has_ended(token_id, self._clock.now())
-
-    def _has_ended(self, grant: Grant) -> bool:
-        if grant.expires is not None and grant.expires <= self._clock.now():
-            return True
-        return bool(grant.token_id) and self._tokens is not None and not self._tokens.has(grant)
 
 
 def _signature(path: Path) -> tuple[int, ...] | None:

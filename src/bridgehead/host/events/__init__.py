@@ -1,1 +1,1 @@
-"""What happens in a host, told at once: posted to a URL, or read as a stream by an operator."""
+"""Events of a host, as they happen: posted to a URL, or read as a stream by an operator."""

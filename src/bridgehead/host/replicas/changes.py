@@ -1,4 +1,4 @@
-"""Changes: what changes in a bridge of one process is told to the clients of all.
+"""Changes: a change in a bridge of one process is announced to the clients of all.
 
 Hearing of a change twice does no harm. After a gap in the connection everything may have changed, and every
 client is told that of what it listens to.

@@ -56,7 +56,7 @@ class Directory:
         with suppress(StoreUnavailable):  # before the first session is opened, where that can be
             await self._redis.call(*self._entry())
         self._beating = asyncio.get_running_loop().create_task(self._beat())
-        # A Redis that comes back may have forgotten us: it hears of us at once, and not with the next beat.
+        # A Redis that was restarted may have lost our entry: write it at once, not with the next beat.
         self._leave = self._redis.notices.subscribe(f"node:{self.node}", lambda _: None, self._say)
 
     async def stop(self) -> None:
@@ -118,7 +118,7 @@ def within_machine(door: socket.socket) -> str:
 
 
 def own_address(settings: HostSettings, door: socket.socket) -> str:
-    """Return what other processes are told to reach a door by."""
+    """Return the address by which other processes reach a door."""
     host, _ = _given(settings)
     shown = f"[{host}]" if ":" in host else host
     return f"{shown}:{door.getsockname()[1]}"

@@ -123,7 +123,7 @@ def _mac(key: bytes, text: bytes) -> bytes:
 
 
 class PeerEntrance:
-    """The application as other replicas reach it: on behalf of the client they speak for."""
+    """The application as other replicas reach it: on behalf of one of their clients."""
 
     def __init__(
         self,

@@ -13,6 +13,7 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.stores import open_redis
 
+from ..auth.revocation import follow_revocations
 from ..auth.shared_throttle import SharedThrottle
 from ..auth.throttle import Throttle
 from ..settings import HostSettings
@@ -22,6 +23,8 @@ from .peers import PeerEntrance, Peers
 
 if TYPE_CHECKING:
     from bridgehead.runtime.stores.redis import Redis
+
+    from ..auth.tokens import Tokens
 
 log = logs.logger("host.replicas")
 
@@ -40,6 +43,9 @@ class Replica:
         )
         """Those whose sessions we can reach; None where there is no key to sign with."""
         self._changes = ChangeRelay(redis, self._directory.node)
+        self.tokens: Tokens | None = None
+        """Those that end here as soon as they are revoked anywhere."""
+        self._leave_revocations: Callable[[], None] = lambda: None
 
     @property
     def session_prefix(self) -> str:
@@ -50,6 +56,8 @@ class Replica:
         """Connect to Redis, and go on without it where it is not there."""
         await self.redis.start()
         self._changes.start(bridges)
+        if self.tokens is not None:
+            self._leave_revocations = follow_revocations(self.redis, self.tokens)
         if self.peers is None:
             log.warn(
                 "sessions and open questions are this process's alone: BRIDGEHEAD_STATE_KEYS is not set",
@@ -86,6 +94,7 @@ class Replica:
     async def stop(self) -> None:
         """Tell the others that this process has ended, and let go of Redis."""
         self._changes.stop()
+        self._leave_revocations()
         await self._directory.stop()
         if self.peers is not None:
             await self.peers.close()

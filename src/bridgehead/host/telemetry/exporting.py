@@ -106,7 +106,7 @@ class Telemetry:
     def __init__(self, wanted: Mapping[str, str], own: Mapping[str, str], *, has_name: bool) -> None:
         from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
 
-        logs.adopt("opentelemetry")  # which says that a collector is away in lines of its own otherwise
+        logs.adopt("opentelemetry")  # which otherwise logs an unreachable collector in its own format
         named = {} if has_name else {SERVICE_NAME: "bridgehead"}
         self._resource = Resource.create({**named, SERVICE_VERSION: __version__})
         self._own = own

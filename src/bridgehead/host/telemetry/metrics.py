@@ -144,7 +144,7 @@ class HostMetrics:
         )
 
     def show_certificate(self, read_expiry: Callable[[], float]) -> None:
-        """Show when the certificate ends, so that somebody is told before it does."""
+        """Show when the certificate expires, so that an alert can come before."""
         self.metrics.gauge(
             "bridgehead_tls_certificate_expiry_timestamp_seconds",
             "When the served certificate expires, in seconds since 1970.",
@@ -235,7 +235,7 @@ class CallMetrics:
 
 
 def _publish(bridge: str, call: Invocation, outcome: Outcome, seconds: float) -> None:
-    """Tell of a call that is over; what was asked is told only where the settings want it."""
+    """Publish a call that has ended; its arguments only if the settings say so."""
     context, error = call.context, outcome.error
     data: dict[str, object] = {
         "bridge": bridge,

@@ -106,7 +106,7 @@ class RequestSpan:
         self._tracer.finish(self, has_failed=self._has_failed)
 
     def describe(self) -> dict[str, Any]:
-        """Give what exporters are told of it, at its end."""
+        """Return what is exported of it, at its end."""
         return {
             "name": self.name,
             "context": self._context,

@@ -171,7 +171,7 @@ def _cancel(task: asyncio.Task[Any]) -> None:
 
 
 class WorkerEntrance:
-    """The application as other workers reach it: on behalf of the client they speak for."""
+    """The application as other workers reach it: on behalf of one of their clients."""
 
     def __init__(
         self,

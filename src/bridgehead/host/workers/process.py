@@ -1,4 +1,4 @@
-"""Process: one process that serves, alone or as one of several, until it is told to end."""
+"""Process: one process that serves, alone or as one of several, until a signal ends it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class WorkerPlace(Struct, frozen=True):
 
 
 def serve(job: Job, place: WorkerPlace | None = None) -> None:
-    """Serve until told to end."""
+    """Serve until a signal ends it."""
     settings = job.settings
     _open_as_many_as_allowed()
     ignore_signals()
@@ -111,7 +111,7 @@ async def _serve_until(
     handler, inner = await _open_door(job, place, app)
     server = _server(job, app, handler)
     watchdog = Watchdog(job.settings.blocked_seconds, app.metrics.blocked.add)
-    manager = ServiceManager(job.environment if place is None else {})  # the parent speaks for its workers
+    manager = ServiceManager(job.environment if place is None else {})  # the parent notifies for its workers
     beating = asyncio.create_task(_beat(manager if place is None else place))
     await server.start(job.listening, None if certificate is None else certificate.context)
     manager.tell(READY)

@@ -57,7 +57,7 @@ def check_bridges(manifests: Mapping[str, Manifest], workers: int) -> None:
 def run(
     listening: socket.socket, count: int, serve: Serve, stalled_seconds: float, manager: ServiceManager
 ) -> None:
-    """Serve a socket with several processes until told to end."""
+    """Serve a socket with several processes until a signal ends it."""
     Supervisor(listening, serve, stalled_seconds, manager).run(count)
 
 
@@ -93,7 +93,7 @@ class Supervisor:
         """Readable for a worker only when the parent is gone, which alone holds the other end."""
 
     def run(self, count: int) -> None:
-        """Start all, replace those that die or stall, and end when told to."""
+        """Start all, replace those that die or stall, and end with a signal."""
         woken, waking = os.pipe()
         os.set_blocking(waking, False)
         os.set_blocking(woken, False)
@@ -141,7 +141,7 @@ class Supervisor:
         worker.pid, worker.beats = pid, hearing
         worker.started = worker.beat_at = time.monotonic()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEARD)
-        if self._is_ending:  # since it was decided to start it, so that it was not told
+        if self._is_ending:  # since it was decided to start it, so it got no signal
             _signal(pid, signal.SIGTERM)
         log.info("a worker was started", worker=worker.index, pid=pid)
 
@@ -195,7 +195,7 @@ class Supervisor:
             if worker.pid and now - worker.beat_at > self._stalled_seconds:
                 log.error("a worker is blocked", worker=worker.index, pid=worker.pid)
                 worker.beat_at = now
-                _signal(worker.pid, signal.SIGKILL)  # one that is stopped hears nothing else
+                _signal(worker.pid, signal.SIGKILL)  # one that is stopped reacts to nothing else
             elif not worker.pid and not self._is_ending and now >= worker.start_at:
                 self._start(worker)
 

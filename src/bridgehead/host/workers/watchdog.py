@@ -1,4 +1,4 @@
-"""Watchdog: notices when the event loop stands still, and says which tool keeps it, and where.
+"""Watchdog: notices when the event loop is blocked, and logs which tool blocks it, and where.
 
 A thread asks the loop for a sign of life. What it costs is two wake-ups a second; what it finds is in the log
 and in a counter, because nothing else runs meanwhile that could tell.

@@ -21,6 +21,8 @@ from .routes import MERCURY, Routes, Target
 
 ANONYMOUS = "(no token)"
 """Stands for everybody who comes without a token."""
+CONNECTION = "connection "
+"""How the account of a connection begins, which only this process has."""
 CacheKey = tuple[str, bytes]
 """Where a request goes, and everything that it asks."""
 CacheUse = Literal["use", "bypass", "refresh"]
@@ -76,7 +78,7 @@ def identify_account(context: Context[Any]) -> str:
     connection = context.connection
     if connection.principal is not None:
         return connection.principal
-    return ANONYMOUS if connection.listener is None else f"connection {id(connection):x}"
+    return ANONYMOUS if connection.listener is None else f"{CONNECTION}{id(connection):x}"
 
 
 class CallFactory:

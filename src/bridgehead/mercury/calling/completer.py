@@ -31,7 +31,7 @@ from .budget import Budget, Reservation
 from .cache import Cache, CachedCompletion, share_with_replicas
 from .call import ANONYMOUS, Call
 from .keys import ASIDE_SECONDS
-from .limits import UNKNOWN, Held, Limits
+from .limits import UNKNOWN, Limits, Room
 from .provider import Provider
 from .retries import Retries
 from .routes import Routes, Target
@@ -54,7 +54,7 @@ class Hold(Struct):
 
     input_tokens: int
     output_tokens: int
-    limits: list[Held] = []
+    limits: Room | None = None
     money: Reservation | None = None
 
 
@@ -236,7 +236,7 @@ class Completer:
         hold = await self._reserve(call, provider, deadline)
         limit = self._limit_time(call, deadline)
         try:
-            self._check_breaker(provider, limit.seconds)
+            await self._check_breaker(provider, limit.seconds)
             call.tries += 1
             if report is not None and call.is_streamed:
                 completion = await provider.api.stream(call, key, limit, report)
@@ -269,7 +269,7 @@ class Completer:
             return TimeLimit(left, "MERCURY_TOTAL_TIMEOUT")
         return TimeLimit(call.request_seconds, "REQUEST_TIMEOUT")
 
-    def _check_breaker(self, provider: Provider, seconds: float) -> None:
+    async def _check_breaker(self, provider: Provider, seconds: float) -> None:
         """Let a request out, unless no time is left or the service is left alone for now."""
         if seconds <= 0:
             raise NotSent(
@@ -285,7 +285,7 @@ class Completer:
                 retry_after=delay,
                 next_step=f"It is tried again in {format_seconds(delay)}; call again then.",
             )
-        provider.admit(self._clock.monotonic())
+        await provider.admit()
 
     # --- what a try can use, and what it did ---------------------------------------------------------------
 

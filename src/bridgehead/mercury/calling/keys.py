@@ -7,6 +7,8 @@ error can show it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from bridgehead.runtime import durable, logs
@@ -36,6 +38,8 @@ class Keys:
         self._stamp = _NEVER_READ
         self._aside: dict[str, float] = {}
         """By key, the time until which it is not used; in the order in which they were given."""
+        self.on_aside: Callable[[str, float], None] = lambda _name, _seconds: None
+        """Hears which key is put aside, by the name that other replicas know it by, and for how long."""
         self._take(settings.api_keys)
 
     @property
@@ -66,6 +70,20 @@ class Keys:
             wait = ASIDE_SECONDS[status] if seconds is None else seconds
             self._aside[key] = self._clock.monotonic() + wait
             _log.warn("key put aside", key=list(self._aside).index(key) + 1, status=status, seconds=wait)
+            self.on_aside(name_key(key), wait)
+
+    @property
+    def names(self) -> list[str]:
+        """What other replicas know the keys by."""
+        return list(map(name_key, self._aside))
+
+    def follow(self, name: str, seconds: float) -> None:
+        """Put a key aside because another replica did; an only key stays in use."""
+        for key in self._aside if len(self._aside) > 1 else ():
+            if name_key(key) == name:
+                self._aside[key] = max(self._aside[key], self._clock.monotonic() + seconds)
+                number = list(self._aside).index(key) + 1
+                _log.info("key put aside, as another replica does", key=number, seconds=seconds)
 
     def _take(self, keys: tuple[str, ...]) -> None:
         for number, key in enumerate(keys, 1):
@@ -95,6 +113,11 @@ class Keys:
             _log.warn("key file not usable", file=str(self._file), reason=reason)
         else:
             _log.info("keys read", file=str(self._file), keys=len(self._aside))
+
+
+def name_key(key: str) -> str:
+    """Return what replicas call a key among themselves: enough to tell keys apart, and not the key."""
+    return sha256(b"bridgehead key " + key.encode()).hexdigest()[:16]
 
 
 def _stamp(file: Path) -> tuple[int, int]:

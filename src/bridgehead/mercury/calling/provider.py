@@ -6,8 +6,13 @@ them fails at says nothing of the others; money and the limits of clients are co
 
 from __future__ import annotations
 
-from bridgehead.runtime import events
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from bridgehead.runtime import events, logs
 from bridgehead.runtime.settings import SettingError
+from bridgehead.runtime.stores.cooldowns import Cooldowns
+from bridgehead.runtime.stores.windows import SharedWindows
 from bridgehead.runtime.timing import Clock
 
 from ..api.catalogue import Catalogue
@@ -15,11 +20,17 @@ from ..api.client import ApiClient
 from ..errors import MercuryError
 from ..settings import KEYS, URL, MercurySettings
 from .keys import Keys
-from .limits import Window
+from .limits import Amounts, Scope, Turnstile
 from .retries import Breaker
 from .routes import MERCURY, ProviderEntry
 
+if TYPE_CHECKING:
+    from bridgehead.runtime.stores.redis import Redis
+
+_log = logs.logger("mercury.provider")
 _MINUTE = 60.0
+_BREAKER = "breaker"
+_KEY = "key:"
 _UNUSABLE = ("MISSING_API_KEY", "INVALID_API_KEY", "BILLING_REQUIRED", "SERVICE_ERROR", "SERVICE_UNAVAILABLE")
 """Failures that calls would meet as well; servers that have no list of models answer in another way."""
 
@@ -33,8 +44,10 @@ class Provider:
         clock: Clock,
         name: str = MERCURY,
         entry: ProviderEntry | None = None,
+        redis: Redis | None = None,
     ) -> None:
         self.name = name
+        self._clock = clock
         self.url = settings.api_url
         self.keys = Keys(settings, clock)
         self.api = ApiClient(settings, clock)
@@ -42,13 +55,59 @@ class Provider:
         self.catalogue = Catalogue(self.api, self.keys, clock, settings, terms)
         self.problem = ""
         """What was wrong when it was last checked, without a call; nothing where it answered."""
-        self.breaker = Breaker(settings.breaker_failures, settings.breaker_wait / 1000, self._tell_breaker)
+        self._breaker_seconds = settings.breaker_wait / 1000
+        self.breaker = Breaker(settings.breaker_failures, self._breaker_seconds, self._tell_breaker)
         most = None if entry is None else entry.requests_per_minute
-        self._window = None if most is None else Window(most, _MINUTE)
+        self._requests = (
+            None if most is None else Scope(name, Amounts(most, 0, 0), _MINUTE, f"provider:{name}")
+        )
+        self._turnstile = Turnstile(clock, None if redis is None else SharedWindows(redis, _MINUTE))
+        self._cooldowns = None if redis is None else self._share_cooldowns(redis)
+
+    # --- what other replicas know --------------------------------------------------------------------------
+
+    def _share_cooldowns(self, redis: Redis) -> Cooldowns:
+        """Tell other replicas what is left alone: the service while its breaker is open, a refused key."""
+        # By its address too: another deployment may call another service by the same name.
+        space = f"mercury:{self.name}:{sha256(self.url.encode()).hexdigest()[:16]}"
+        cooldowns = Cooldowns(redis, space)
+        # The others wait for what one of them finds out.
+        self.breaker.on_probe = lambda: cooldowns.begin(_BREAKER, self._breaker_seconds)
+        self.keys.on_aside = lambda name, seconds: cooldowns.begin(_KEY + name, seconds)
+        return cooldowns
+
+    def start(self) -> None:
+        """Follow other replicas, where there are some."""
+        if self._cooldowns is not None:
+            self._cooldowns.start(
+                lambda: [_BREAKER, *(_KEY + name for name in self.keys.names)], self._follow
+            )
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._cooldowns is not None:
+            self._cooldowns.stop()
+        await self.api.close()
+
+    def _follow(self, name: str, seconds: float) -> None:
+        if name == _BREAKER:
+            what = "left alone" if seconds else "used again"
+            _log.info(f"provider {what}, as another replica does", provider=self.name, seconds=seconds)
+            self.breaker.follow(seconds, self._clock.monotonic())
+        else:
+            self.keys.follow(name.removeprefix(_KEY), seconds)
 
     def _tell_breaker(self, is_open: bool) -> None:  # noqa: FBT001 - as the breaker calls it
         kind = "breaker.opened" if is_open else "breaker.closed"
         events.publish(kind, bridge="mercury", provider=self.name)
+        if self._cooldowns is None:
+            return
+        if is_open:
+            self._cooldowns.begin(_BREAKER, self._breaker_seconds)
+        else:
+            self._cooldowns.end(_BREAKER)
+
+    # --- its state -----------------------------------------------------------------------------------------
 
     async def check(self, seconds: float) -> None:
         """Ask for the list of models, which costs nothing, to learn whether there is anybody."""
@@ -60,22 +119,24 @@ class Provider:
         else:
             self.problem = ""
 
-    def admit(self, now: float) -> None:
+    async def admit(self) -> None:
         """Count a request; raises where the provider's own limit is reached."""
-        if self._window is None:
+        if self._requests is None:
             return
-        delay = self._window.delay(1, now)
+        delay = (await self._turnstile.take([(self._requests, Amounts(1, 0, 0))])).delay
         if delay:
             raise MercuryError(
                 "LOCAL_RATE_LIMIT",
-                f"The provider {self.name} is asked {self._window.most} times a minute, and no more.",
+                f"The provider {self.name} is asked {self._requests.most.requests} times a minute, "
+                "and no more.",
                 retry_after=delay,
                 next_step=f"Try again in {delay:.3g} s, or raise requests_per_minute in the routes file.",
             )
-        self._window.take(1, now)
 
 
-def make_provider(name: str, entry: ProviderEntry, settings: MercurySettings, clock: Clock) -> Provider:
+def make_provider(
+    name: str, entry: ProviderEntry, settings: MercurySettings, clock: Clock, redis: Redis | None = None
+) -> Provider:
     """Make a provider of a routes file: as the settings say, but with its own address and keys."""
     from pathlib import Path
 
@@ -88,4 +149,4 @@ def make_provider(name: str, entry: ProviderEntry, settings: MercurySettings, cl
     except ValueError:
         wanted = f"a routes file (the url or the key of the provider {name} cannot be used)"
         raise SettingError("MERCURY_ROUTES_FILE", str(settings.routes_file), wanted) from None
-    return Provider(settings.replace(own), clock, name, entry)
+    return Provider(settings.replace(own), clock, name, entry, redis)

@@ -48,6 +48,8 @@ class Breaker:
         self._wait = wait
         self._on_change = on_change
         """Hears when it opens (True) and when it closes."""
+        self.on_probe: Callable[[], None] = lambda: None
+        """Hears when one request is let through to find out."""
         self._failures = 0
         self._probe_at = 0.0
         self._is_probing = False
@@ -70,6 +72,7 @@ class Breaker:
         if self._is_probing:
             return self._wait
         self._is_probing = True
+        self.on_probe()
         return 0.0
 
     def record_success(self) -> None:
@@ -87,6 +90,14 @@ class Breaker:
             self._probe_at = now + self._wait
         if self._failures == self._allowed:
             self._on_change(True)  # noqa: FBT003 - the one argument there is
+
+    def follow(self, seconds: float, now: float) -> None:
+        """Do as another replica does: leave the service alone for a while, or use it again."""
+        if seconds > 0:
+            self._failures = max(self._failures, self._allowed)
+            self._probe_at = max(self._probe_at, now + seconds)
+        else:
+            self._failures, self._is_probing = 0, False
 
     def record_nothing(self) -> None:
         """Note that a request ended without telling anything; another one may find out."""

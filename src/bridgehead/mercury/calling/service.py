@@ -21,6 +21,7 @@ from .routes import MERCURY, Routes, read_routes
 
 if TYPE_CHECKING:
     from bridgehead.runtime.stores.ledger import SharedLedger
+    from bridgehead.runtime.stores.redis import Redis
     from bridgehead.runtime.timing import Clock
 
     from ..database.usage import UsageDatabase
@@ -39,6 +40,7 @@ class Service:
 
     def __init__(self, settings: MercurySettings, clock: Clock | None = None) -> None:
         from bridgehead.runtime.stores import open_redis
+        from bridgehead.runtime.stores.windows import SharedWindows
         from bridgehead.runtime.timing import SystemClock
 
         from .audit import Audit
@@ -51,16 +53,17 @@ class Service:
         self.clock = clock = clock or SystemClock()
         self.routes = read_routes(settings.routes_file)
         self.calls = CallFactory(settings, self.routes)
-        self.providers = _make_providers(settings, self.routes, clock)
+        self.redis = redis = open_redis(settings)
+        self.providers = _make_providers(settings, self.routes, clock, redis)
         self.mercury = self.providers[MERCURY]
         self.keys, self.catalogue = self.mercury.keys, self.mercury.catalogue
         self.cache = Cache(settings, clock)
         self.runs = Runs(clock)
-        self.limits = Limits(settings, clock)
+        windows = None if redis is None else SharedWindows(redis, settings.rate_limit_window / 1000)
+        self.limits = Limits(settings, clock, windows)
         self.usage_store = _make_usage_store(settings, clock)
         self.usage_database = self._open_usage_database()
         self.usage = Usage(self.usage_store, self.catalogue.price, self.usage_database)
-        self.redis = open_redis(settings)
         self.shared_ledger, self.budget = self._make_budget()
         self.audit = Audit(with_content=settings.log_content)
         self.completer = self._make_completer()
@@ -122,7 +125,7 @@ class Service:
     async def close(self) -> None:
         """Close all connections."""
         for provider in self.providers.values():
-            await provider.api.close()
+            await provider.close()
 
     async def list_able_models(self, path: str) -> tuple[str, ...]:
         """Return the models that this server allows and that can be used with an endpoint, where known."""
@@ -140,12 +143,16 @@ class Service:
             raise
 
 
-def _make_providers(settings: MercurySettings, routes: Routes, clock: Clock) -> dict[str, Provider]:
+def _make_providers(
+    settings: MercurySettings, routes: Routes, clock: Clock, redis: Redis | None
+) -> dict[str, Provider]:
     """Make Mercury, which the settings describe, and those that the routes file names."""
     from .provider import Provider, make_provider
 
-    others = {name: make_provider(name, entry, settings, clock) for name, entry in routes.providers.items()}
-    return {MERCURY: Provider(settings, clock), **others}
+    others = {
+        name: make_provider(name, entry, settings, clock, redis) for name, entry in routes.providers.items()
+    }
+    return {MERCURY: Provider(settings, clock, redis=redis), **others}
 
 
 def _make_usage_store(settings: MercurySettings, clock: Clock) -> UsageStore:
@@ -170,6 +177,8 @@ async def open_service(settings: MercurySettings, clock: Clock | None = None) ->
         await service.redis.start()
     if service.shared_ledger is not None:
         await service.shared_ledger.start()
+    for provider in service.providers.values():
+        provider.start()
     _log.info("mercury bridge open", **settings.changes())
     warming = asyncio.create_task(_warm(service))
     try:

@@ -19,8 +19,8 @@ DELAY_MS = 1.0
 """A piece each millisecond looks like the thousand tokens a second that the real service reaches."""
 EXAMPLE_KEY = "sk_simulated"
 _ABOUT = f"""\
-Serves a simulated Mercury API on loopback, with invented answers in the real shapes. It needs no key that is
-real and costs nothing.
+Serves a simulated Mercury API on loopback, with invented answers in the real shapes. It needs no real
+key and costs nothing.
 
 Faults, each for every request or, with a share, for some of them, as in --fault 429=0.2:
   {MIXED} (all of them), {", ".join(NAMED)}
@@ -49,13 +49,13 @@ def simulate(arguments: list[str], environment: Mapping[str, str]) -> int:
 
 def _options(arguments: list[str]) -> Namespace:
     parser = Parser(prog="bridgehead mercury simulate", description=_ABOUT)
-    parser.add_argument("--port", type=int, default=0, help="where to listen; 0 takes a free port (default)")
+    parser.add_argument("--port", type=int, default=0, help="the port to listen on (default: a free one)")
     parser.add_argument(
-        "--delay-ms", type=float, default=DELAY_MS, help="between tokens (default 1; 0: none)"
+        "--delay-ms", type=float, default=DELAY_MS, help="milliseconds between tokens (default: 1; 0: none)"
     )
-    parser.add_argument("--key", action="append", help="a key that is accepted; without any, all are")
-    parser.add_argument("--fault", type=_share, metavar="NAME[=SHARE]", help="what goes wrong")
-    parser.add_argument("--seed", type=int, default=0, help="makes the same faults come at the same requests")
+    parser.add_argument("--key", action="append", help="a key to accept (default: all)")
+    parser.add_argument("--fault", type=_share, metavar="NAME[=SHARE]", help="a fault to inject")
+    parser.add_argument("--seed", type=int, default=0, help="makes the faults repeatable")
     return parser.parse_args(arguments)
 
 

@@ -1,4 +1,4 @@
-"""Arguments: what the completion tools take. Strict; what is not given is not sent.
+"""Arguments: what the completion tools take and have in common. Strict; what is not given is not sent.
 
 The fields are those of the API, so that a request's body is its arguments; the few that are for this server
 (`cache`, `timeout_ms`) are taken out before.
@@ -6,17 +6,20 @@ The fields are those of the API, so that a request's body is its arguments; the 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from bridgehead.mcp import Arguments
+from bridgehead.mcp import Arguments, Bridge
 
 LONGEST_TIMEOUT_MS = 3_600_000
 GRACE_SECONDS = 5.0
 """How long a completion may take to be answered as a call, where the client could take a task instead."""
 BATCH_GRACE_SECONDS = 2.0
 """The same for many prompts, which take longer than most clients wait."""
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 Model = Annotated[str, Meta(min_length=1, description="See mercury_list_models")]
 Temperature = Annotated[float, Meta(ge=0, le=2)]
@@ -31,6 +34,31 @@ CacheUse = Annotated[
 Timeout = Annotated[
     int, Meta(ge=1, le=LONGEST_TIMEOUT_MS, description="For the whole call, retries included")
 ]
+
+
+def completion_tool(
+    bridge: Bridge[Any],
+    description: str,
+    *,
+    name: str,
+    title: str,
+    model: str,
+    grace_seconds: float = GRACE_SECONDS,
+    **options: Any,
+) -> Callable[[Handler], Handler]:
+    """Declare a tool that asks a model: it changes nothing, costs money, and may become a task."""
+    return bridge.tool(
+        description,
+        name=name,
+        title=title,
+        read_only=True,
+        paid=True,
+        open_world=True,
+        defaults={"model": model},
+        task="optional",
+        task_grace_seconds=grace_seconds,
+        **options,
+    )
 
 
 class Function(Struct, forbid_unknown_fields=True):

@@ -17,7 +17,7 @@ from ..calling.service import Service
 from ..completion import Completion
 from ..errors import ErrorBody, MercuryError, describe
 from ..settings import MercurySettings
-from .arguments import BATCH_GRACE_SECONDS, Chat, ChatMessage, ChatOptions
+from .arguments import BATCH_GRACE_SECONDS, Chat, ChatMessage, ChatOptions, completion_tool
 
 BATCH = "mercury_batch"
 MOST_PROMPTS = 500
@@ -66,17 +66,14 @@ class BatchResult(Struct, omit_defaults=True):
 
 def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
     """Declare the tool."""
-    bridge.tool(
+    completion_tool(
+        bridge,
         "Answer many independent prompts in one call, several at once. Returns `results` in the order of the "
         "prompts; one that fails stops no other, and `errors` says why. The call fails only if all do.",
         name=BATCH,
         title="Mercury batch",
-        read_only=True,
-        paid=True,
-        open_world=True,
-        defaults={"model": settings.model},
-        task="optional",
-        task_grace_seconds=BATCH_GRACE_SECONDS,
+        model=settings.model,
+        grace_seconds=BATCH_GRACE_SECONDS,
     )(run)
 
 

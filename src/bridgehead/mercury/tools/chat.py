@@ -15,7 +15,7 @@ from ..calling.service import Service
 from ..completion import Completion
 from ..settings import MercurySettings
 from . import diffusion
-from .arguments import GRACE_SECONDS, Chat, ChatMessage
+from .arguments import Chat, ChatMessage, completion_tool
 
 if TYPE_CHECKING:
     from .progress import Growing, Progress
@@ -26,33 +26,25 @@ STREAM = "mercury_chat_stream"
 
 def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
     """Declare the chat tools."""
-    bridge.tool(
+    completion_tool(
+        bridge,
         "Ask the Mercury diffusion LLM, which answers very fast. Returns the whole answer, with model, "
         f"tokens, finish reason and cost in `metadata`. To watch a long answer grow use {STREAM}; for many "
         "prompts use mercury_batch.",
         name=COMPLETION,
         title="Mercury chat",
-        read_only=True,
-        paid=True,
-        open_world=True,
-        defaults={"model": settings.model},
+        model=settings.model,
         recall=recall,
-        task="optional",
-        task_grace_seconds=GRACE_SECONDS,
     )(complete)
-    bridge.tool(
+    completion_tool(
+        bridge,
         f"Like {COMPLETION}, but progress notifications carry the answer as it grows: each has the new text "
         "(with diffusing, the whole text so far, which replaces the last). Returns the whole answer, with "
         "time to first token and tokens a second in `metadata`.",
         name=STREAM,
         title="Mercury chat, streamed",
-        read_only=True,
-        paid=True,
-        open_world=True,
-        defaults={"model": settings.model},
+        model=settings.model,
         app=diffusion.URI,
-        task="optional",
-        task_grace_seconds=GRACE_SECONDS,
     )(stream)
 
 

@@ -12,7 +12,7 @@ from ..calling.service import Service
 from ..completion import Completion
 from ..errors import MercuryError
 from ..settings import MercurySettings
-from .arguments import GRACE_SECONDS, CallArguments, CompletionArguments, Edit, Fim
+from .arguments import CallArguments, CompletionArguments, Edit, Fim, completion_tool
 from .chat import complete_call
 
 FIM_COMPLETION = "mercury_fim_completion"
@@ -23,30 +23,22 @@ _OWN_DEFAULTS = {FIM: "MERCURY_FIM_MODEL", EDIT: "MERCURY_EDIT_MODEL", DECISIONS
 
 def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
     """Declare the code tools."""
-    bridge.tool(
+    completion_tool(
+        bridge,
         "Fill in the code between a prompt (before the cursor) and a suffix (after it). Gives only the code "
         "for the gap. Ends at the first blank line unless `stop` says otherwise, and after 512 tokens unless "
         "`max_tokens` does.",
         name=FIM_COMPLETION,
         title="Mercury fill in the middle",
-        read_only=True,
-        paid=True,
-        open_world=True,
-        defaults={"model": settings.fim_model or settings.model},
-        task="optional",
-        task_grace_seconds=GRACE_SECONDS,
+        model=settings.fim_model or settings.model,
     )(fill_in)
-    bridge.tool(
+    completion_tool(
+        bridge,
         "Edit code with a prompt that carries the API's own tags. mercury_apply_edit and mercury_next_edit "
         "write these for you. Gives the edited code.",
         name=EDIT_COMPLETION,
         title="Mercury edit",
-        read_only=True,
-        paid=True,
-        open_world=True,
-        defaults={"model": settings.edit_model or settings.model},
-        task="optional",
-        task_grace_seconds=GRACE_SECONDS,
+        model=settings.edit_model or settings.model,
     )(edit)
 
 

@@ -17,7 +17,7 @@ from ..calling.service import Service
 from ..completion import Completion
 from ..errors import MercuryError
 from ..settings import MercurySettings
-from .arguments import GRACE_SECONDS, CompletionArguments
+from .arguments import CompletionArguments, completion_tool
 from .code import complete_code
 
 APPLY_EDIT = "mercury_apply_edit"
@@ -125,30 +125,22 @@ class NextEdit(CompletionArguments, kw_only=True):
 
 def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
     """Declare the edit tools."""
-    defaults = {"model": settings.edit_model or settings.model}
-    bridge.tool(
+    model = settings.edit_model or settings.model
+    completion_tool(
+        bridge,
         "Merge an update into a file: give the original and a snippet with the changes. Returns the whole "
         "file as it is after the edit.",
         name=APPLY_EDIT,
         title="Mercury apply edit",
-        read_only=True,
-        paid=True,
-        open_world=True,
-        defaults=defaults,
-        task="optional",
-        task_grace_seconds=GRACE_SECONDS,
+        model=model,
     )(apply_edit)
-    bridge.tool(
+    completion_tool(
+        bridge,
         "Predict the next edit of a file, from the cursor and the edits before. Returns the region as it is "
         "after the edit.",
         name=NEXT_EDIT,
         title="Mercury next edit",
-        read_only=True,
-        paid=True,
-        open_world=True,
-        defaults=defaults,
-        task="optional",
-        task_grace_seconds=GRACE_SECONDS,
+        model=model,
     )(next_edit)
 
 

@@ -95,7 +95,7 @@ async def report(args: UsageArguments, ctx: Context[Service]) -> UsageReport:
         _by_model(service.usage.models),
         _by_model(await service.usage.today()),
         CacheState(cache.entries, cache.size, cache.hits, cache.misses, cache.joined),
-        service.limits.left(identify_account(ctx)),
+        await service.limits.left(identify_account(ctx)),
         next((_budget_state(day, one) for one in budgets if _is_the_days(one)), None),
         [_further_budget(one) for one in budgets if not _is_the_days(one)],
         await _history(service, args) if args.days else [],

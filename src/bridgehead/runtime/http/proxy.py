@@ -19,7 +19,7 @@ _EXPECTED = "the address of an HTTP proxy, such as http://proxy.example:8080"
 
 
 class Proxy(Struct, frozen=True):
-    """A proxy that speaks HTTP."""
+    """An HTTP proxy."""
 
     host: str
     port: int

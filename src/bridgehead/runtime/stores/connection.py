@@ -135,7 +135,7 @@ class Line:
         attempt = 0
         try:
             while not await self._try_to_open():
-                self._opened.set()  # who waited for the first try hears that it failed
+                self._opened.set()  # wakes those who waited for the first try
                 self._opened = asyncio.Event()
                 await asyncio.sleep(AGAIN.delay(attempt, self._draw))
                 attempt += 1

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MILLIONTHS = 1_000_000
 RESTORE_SECONDS = 3.0
-"""How long a Redis that was started anew is told what the replicas know, before it commits money."""
+"""How long replicas restore their totals to a restarted Redis before it commits money."""
 KEEP_SECONDS = 40 * 24 * 60 * 60
 """How long totals are kept: longer than a month."""
 EVERYBODY = ""
@@ -119,9 +119,9 @@ class SharedLedger:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._seen: OrderedDict[Counter, int] = OrderedDict()
-        """The last total that was seen of each: what a Redis that was started anew is told."""
+        """The last total seen of each, to restore to a restarted Redis."""
         self._unsettled: dict[str, tuple[tuple[Counter, ...], int]] = {}
-        """Reservations whose settlement Redis has not heard of yet."""
+        """Reservations whose settlement is not in Redis yet."""
         self._leave: Callable[[], None] | None = None
         self._telling: set[asyncio.Task[None]] = set()
 
@@ -192,7 +192,7 @@ class SharedLedger:
             self._seen.popitem(last=False)
         return {one: total / MILLIONTHS for one, total in zip(counters, totals, strict=True)}
 
-    # --- what Redis has to hear of -------------------------------------------------------------------------
+    # --- what Redis has to know ----------------------------------------------------------------------------
 
     def _tell_all(self) -> None:
         self._tell_soon(with_totals=True)
@@ -203,7 +203,7 @@ class SharedLedger:
         task.add_done_callback(self._telling.discard)
 
     async def _tell(self, *, with_totals: bool) -> None:
-        """Tell what became of reservations, and the totals that we know; what fails is told again later."""
+        """Write settlements of reservations, and the known totals, to Redis; what fails is retried later."""
         try:
             if with_totals:
                 await self._tell_totals()

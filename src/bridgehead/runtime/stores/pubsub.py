@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 AGAIN = Backoff(base=0.05, most=2.0)
 PING_SECONDS = 1.0
-"""How long nothing is heard before a ping finds out whether the connection still lives."""
+"""How long nothing arrives before a ping checks whether the connection still works."""
 SILENT_SECONDS = 3.0
-"""How long nothing is heard, pings answered or not, before the connection is given up."""
+"""How long nothing arrives, with pings sent, before the connection is given up."""
 
 log = logs.logger("stores.redis")
 

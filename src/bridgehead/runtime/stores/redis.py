@@ -94,7 +94,7 @@ class Redis:
     # --- its life ------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Connect, and wait a moment for it; a Redis that is not there is tried again in the background."""
+        """Connect, and wait a moment for it; a failed connection is retried in the background."""
         self._users += 1
         if self._users > 1:
             return
@@ -162,7 +162,7 @@ class Redis:
             problem = f"{MOST_WAITING} commands wait for it already."
         if problem:
             answer.set_exception(StoreUnavailable(f"Redis cannot be used: {problem}"))
-            answer.exception()  # whoever does not wait for it need not hear of it
+            answer.exception()  # a caller that no longer waits needs no warning about it
             return answer
         self._waiting.append(_Command(words, answer, script, with_run_id))
         if self._woken is not None:
@@ -326,7 +326,7 @@ def _fail(commands: Sequence[_Command], problem: str) -> None:
     for command in commands:
         if not command.answer.done():
             command.answer.set_exception(StoreUnavailable(problem))
-            command.answer.exception()  # whoever does not wait for it need not hear of it
+            command.answer.exception()  # a caller that no longer waits needs no warning about it
 
 
 def _ignore(answer: asyncio.Future[Any]) -> None:

@@ -214,7 +214,7 @@ class RedisTaskStore:
         keys = [f"{_PREFIX}{task_id}", _EXPIRY, _SIZES, _KEPT]
         return self._redis.run(script, keys, [task_id, self._clock(), *arguments])
 
-    # --- what is heard -------------------------------------------------------------------------------------
+    # --- notices -------------------------------------------------------------------------------------------
 
     def _hear_change(self, message: bytes) -> None:
         runner, _, task_id = message.decode().partition(" ")
@@ -246,7 +246,7 @@ class RedisTaskStore:
     async def _beat(self) -> None:
         while True:
             await asyncio.sleep(BEAT_SECONDS)
-            self._say_and_look()  # a notice can be lost, what it told of is not
+            self._say_and_look()  # a notice can be lost, its content is stored
             self._miss_changes()  # nobody else tells that the process of a watched task is gone
 
 

@@ -1,0 +1,123 @@
+"""The windows of all replicas: together they let through what one would, and give back what was not used."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from bridgehead.runtime.stores import StoreUnavailable
+from bridgehead.runtime.stores.windows import Asked, SharedWindows
+from tests.runtime.stores.test_redis import connected
+from tests.support.redis_server import RedisServer, running_redis
+from tests.support.waiting import PATIENCE, until
+
+MINUTE = 60.0
+
+
+def ask(amounts: Sequence[int] = (1, 0), most: Sequence[int] = (10, 100), name: str = "ada") -> Asked:
+    return Asked(name, most, amounts)
+
+
+async def comes_to(windows: SharedWindows, totals: list[int]) -> None:
+    """Wait until so much is taken: nobody waits for a correction."""
+    async with asyncio.timeout(PATIENCE):
+        while list(await windows.look(ask((0, 0)))) != totals:
+            await asyncio.sleep(0.005)
+
+
+async def test_replicas_together_let_through_what_one_would(redis_server: RedisServer) -> None:
+    async with connected(redis_server.url) as here, connected(redis_server.url) as there:
+        both = SharedWindows(here, MINUTE), SharedWindows(there, MINUTE)
+        answers = await asyncio.gather(*(one.take([ask()]) for _ in range(30) for one in both))
+
+    waits = [answer.wait for answer in answers]
+    assert waits.count(0.0) == 10
+    assert all(MINUTE - 10 < wait <= MINUTE for wait in waits if wait)
+
+
+async def test_room_is_taken_in_every_window_or_in_none(redis_server: RedisServer) -> None:
+    async with connected(redis_server.url) as redis:
+        windows = SharedWindows(redis, MINUTE)
+        await windows.take([ask(most=(1, 0), name="server")])
+        refused = await windows.take([ask(), ask(most=(1, 0), name="server")])
+
+        assert (refused.wait > 0, refused.blocking) == (True, 1)
+        assert list(await windows.look(ask((0, 0)))) == [0, 0]
+
+
+async def test_what_was_used_takes_the_place_of_what_was_taken(redis_server: RedisServer) -> None:
+    async with connected(redis_server.url) as redis:
+        windows = SharedWindows(redis, MINUTE)
+        taken = await windows.take([ask((1, 90))])
+        assert (await windows.take([ask((1, 20))])).wait > 0
+        windows.correct(taken, [None, 8])
+
+        await comes_to(windows, [1, 8])
+        assert not (await windows.take([ask((1, 92))])).wait
+
+
+async def test_what_is_not_limited_is_never_in_the_way(redis_server: RedisServer) -> None:
+    async with connected(redis_server.url) as redis:
+        windows = SharedWindows(redis, MINUTE)
+        waits = [(await windows.take([ask((1, 0), most=(0, 5))])).wait for _ in range(20)]
+
+    assert waits == [0.0] * 20
+
+
+async def test_there_is_room_again_when_the_oldest_has_left_the_window(redis_server: RedisServer) -> None:
+    async with connected(redis_server.url) as redis:
+        windows = SharedWindows(redis, 0.2)
+        await windows.take([ask((10, 50))])
+        refused = await windows.take([ask()])
+        assert 0 < refused.wait <= 0.2
+        await asyncio.sleep(refused.wait)
+
+        assert not (await windows.take([ask((10, 100))])).wait
+        assert list(await windows.look(ask((0, 0)))) == [10, 100]
+
+
+async def test_the_wait_is_until_enough_has_left_and_no_longer(redis_server: RedisServer) -> None:
+    async with connected(redis_server.url) as redis:
+        windows = SharedWindows(redis, MINUTE)
+        first = await windows.take([ask((4, 0))])
+        await asyncio.sleep(0.05)
+        await windows.take([ask((6, 0))])
+        few, many = await windows.take([ask((4, 0))]), await windows.take([ask((5, 0))])
+
+    assert first.wait == 0
+    assert many.wait - few.wait >= 0.04
+
+
+async def test_somebody_who_left_while_asking_holds_no_room(redis_server: RedisServer) -> None:
+    async with connected(redis_server.url) as redis:
+        windows = SharedWindows(redis, MINUTE)
+        asking = asyncio.create_task(windows.take([ask((10, 100))]))
+        await asyncio.sleep(0)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+
+        await comes_to(windows, [0, 0])
+
+
+async def test_nothing_is_kept_longer_than_a_window(redis_server: RedisServer) -> None:
+    async with connected(redis_server.url) as redis:
+        await SharedWindows(redis, 0.1).take([ask()])
+        kept = await redis.call("KEYS", "bridgehead:window:*")
+        left = [await redis.call("PTTL", key) for key in kept]
+
+    assert len(kept) == 2
+    assert all(0 < milliseconds <= 1100 for milliseconds in left)
+
+
+async def test_without_redis_the_caller_decides(tmp_path: Path) -> None:
+    with running_redis(tmp_path) as server:
+        async with connected(server.url) as redis:
+            server.kill()
+            windows = SharedWindows(redis, MINUTE)
+            with pytest.raises(StoreUnavailable):
+                await windows.take([ask()])
+            await until(lambda: not redis.is_up)
+            with pytest.raises(StoreUnavailable):
+                await windows.look(ask())
