@@ -73,9 +73,7 @@ class Http1Request(Request):
         keep_alive: bool,
     ) -> None:
         raw_path, path, query = target
-        Request.__init__(
-            self, method, raw_path, path, query, pairs
-        )  # super() costs more
+        Request.__init__(self, method, raw_path, path, query, pairs)  # super() costs more
         self.scheme = protocol.scheme
         self.address = protocol.address
         self._protocol = protocol
