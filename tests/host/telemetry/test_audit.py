@@ -22,13 +22,13 @@ class Trail:
         if url is not None:
             db.main(["migrate"], self.environment)
 
-    async def read(self, host: Host) -> list[Mapping[str, Any]]:
+    async def read(self, host: Host) -> list[dict[str, Any]]:
         """Return every line that a host has left, now that it has ended."""
         if self._url is None:
             return host.logged("a call that may change something")
         connection = await asyncpg.connect(self._url)
         try:
-            return list(await connection.fetch(READ))
+            return [dict(row) for row in await connection.fetch(READ)]
         finally:
             await connection.close()
 
