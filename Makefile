@@ -31,7 +31,7 @@ define check-python
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: adversary fuzz soak help setup test check docs pictures site demo bench compare conformance interop browser scale stores frameworks mutants dist smoke windows lock clean deploy
+.PHONY: adversary fuzz soak help setup test check docs pictures site demo bench compare conformance interop browser scale stores frameworks mutants dist smoke pythons windows lock clean deploy
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -134,7 +134,10 @@ fuzz: $(STAMP) ## search for bytes that break the HTTP server or JSON-RPC; SECON
 soak: $(STAMP) ## treat the host badly for half an hour and see that it does not grow; SECONDS=300 is shorter
 	$(BIN)/python -m bench.host.soak --seconds $(or $(SECONDS),1800)
 
-windows: $(STAMP) ## run the tests on CPython for Windows (needs Wine; ARGS='tests/aoc --python 3.12' chooses)
+pythons: $(STAMP) ## run the engine's tests on the newer Pythons of this machine
+	$(BIN)/python -m tests.pythons $(ARGS)
+
+windows: $(STAMP) ## run tests on CPython for Windows (needs Wine; ARGS=all or ARGS='tests/aoc --python 3.12')
 	$(BIN)/python -m tests.windows $(ARGS)
 
 frameworks: $(STAMP) ## talk to the clients of agent frameworks (ARGS=--ci for those that CI tries)

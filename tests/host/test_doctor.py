@@ -32,6 +32,20 @@ async def test_with_tokens_it_counts_them(tmp_path: Path) -> None:
     assert findings["would serve"][1].endswith(", 2 processes")
 
 
+async def test_where_people_sign_in_with_oauth_it_names_the_redirect_uri(tmp_path: Path) -> None:
+    settings = {
+        "BRIDGEHEAD_OAUTH_ISSUER": f"http://127.0.0.1:{free_port()}",
+        "BRIDGEHEAD_OAUTH_AUDIENCE": "https://team.example/mcp",
+        "BRIDGEHEAD_OAUTH_CLIENT_ID": "dashboard",
+    }
+    here = await found(tmp_path, MCP_SERVER_PORT="8123", **settings)
+    public = await found(tmp_path, BRIDGEHEAD_PUBLIC_URL="https://team.example/", **settings)
+
+    assert here["OAuth issuer"][0] == "wrong"
+    assert here["dashboard"][1].endswith(" http://localhost:8123/dashboard/oauth/callback")
+    assert public["dashboard"][1].endswith(" https://team.example/dashboard/oauth/callback")
+
+
 async def test_where_no_token_is_there_it_says_what_to_do(tmp_path: Path) -> None:
     verdict, _ = (await found(tmp_path, BRIDGEHEAD_AUTH="on"))["tokens"]
 
@@ -52,7 +66,7 @@ async def test_redis_is_tried_and_what_is_shared_is_named(tmp_path: Path, redis_
 
     verdicts, texts = zip(*findings, strict=True)
     assert verdicts == ("right", "note", "right", "wrong")
-    for text, piece in zip(texts, ("on this machine", "not sessions", "and sessions", "reached"), strict=True):
+    for text, piece in zip(texts, ("this machine", "not sessions", "and sessions", "reached"), strict=True):
         assert piece in text
     assert "secret" not in texts[3]
 

@@ -57,7 +57,7 @@ OURS = {
     "bridgehead.mcp.stdio",
     "bridgehead.mcp.stdio.descriptors",
 }
-FURTHER = {"select", "signal"}
+FURTHER = {"select", "signal", *(["msvcrt"] if sys.platform == "win32" else [])}
 """Modules of the standard library that the handshake may load beyond its foundation. Each one costs time."""
 
 FORBIDDEN = [

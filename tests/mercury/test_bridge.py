@@ -48,7 +48,7 @@ async def test_what_was_used_of_each_model_is_counted(api: Simulator, tmp_path: 
     assert used["bridgehead_mercury_errors_total"] == {(MODEL,): 0}
     assert used["bridgehead_mercury_completion_tokens_total"][(MODEL,)] >= 20
     assert used["bridgehead_mercury_cost_usd_total"][(MODEL,)] > 0
-    assert (found.is_up, found.detail) == (True, f"1 key(s) for {api.url}.")
+    assert (found.is_up, found.detail) == (True, f"1 key for {api.url}.")
     assert manifest.single_process == ""
 
 

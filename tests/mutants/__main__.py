@@ -63,7 +63,7 @@ class LastTrial:
 
 
 def try_all(target: Target, jobs: int, *, again: bool = False) -> results.Result:
-    """Try every mutant of a module; again, only those that survived the last time."""
+    """Try every mutant of a module; again, only those that survived the last time without a reason."""
     began = time.monotonic()
     workspace = Workspace(FOLDER / target.module)
     workspace.make()
@@ -73,9 +73,11 @@ def try_all(target: Target, jobs: int, *, again: bool = False) -> results.Result
     source.write_text(instrumented, encoding="utf-8")
     last = LastTrial(target.module, text)
     killers = last.read() if again else {}
-    left = [mutant for mutant in mutants if not killers.get(mutant.number)]
-    killers |= _try_in_forks(workspace, target, [m for m in left if not m.at_import], jobs)
-    killers |= _try_alone(workspace, target, [m for m in left if m.at_import], jobs)
+    explained = results.reasons().get(target.module, {}) if killers else {}
+    left = [m for m in mutants if not killers.get(m.number) and m.change not in explained]
+    killers |= _try_in_forks(workspace, target, left, jobs)
+    # What acts at import and was not noticed so far may still be noticed in a process of its own.
+    killers |= _try_alone(workspace, target, [m for m in left if m.at_import and not killers[m.number]], jobs)
     last.write(killers)
     survivors = [mutant for mutant in mutants if not killers[mutant.number]]
     return results.Result(target.module, len(mutants), survivors, time.monotonic() - began)
@@ -88,6 +90,7 @@ def _try_in_forks(
     plan = {
         "module": target.module,
         "numbers": [mutant.number for mutant in mutants],
+        "at_import": [mutant.number for mutant in mutants if mutant.at_import],
         "jobs": jobs,
         "results": str(file),
         "folder": str(workspace.folder / "tmp"),

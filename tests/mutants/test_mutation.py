@@ -1,11 +1,18 @@
 """Mutation: one number switches one change on, and everything else stays as it was."""
 
+import importlib.util
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.mutants import __main__ as command
+from tests.mutants.__main__ import LastTrial
 from tests.mutants.mutation import VARIABLE, instrument
+from tests.mutants.transplant import transplant
+from tests.mutants.trial import Passage
 
 SOURCE = '''
 """What it is about."""
@@ -111,3 +118,63 @@ def test_only_what_acts_at_import_needs_a_process_of_its_own() -> None:
         "module: `60` → `0`",
         "Box.put: `2` → `3`",
     }
+
+
+def test_an_unchanged_module_notes_the_mutants_that_are_come_by() -> None:
+    namespace = run("none")
+    namespace[VARIABLE] = passage = Passage()
+    box = namespace["Box"]()
+    passage.take()
+    assert box.put(0) is False
+
+    numbers = set(passage.take()["numbers"])
+    assert changes()["Box.put: `len(self.items) < most` → `len(self.items) <= most`"] in numbers
+    assert changes()["Box.put: without `self.items.append(item)`"] not in numbers
+    assert passage.take() == {"numbers": [], "has_started_process": False}
+
+
+@pytest.mark.parametrize(
+    ("change", "limit", "put"),
+    [
+        ("module: `60` → `0`", 0, [True, True, False]),
+        ("Box.put: `2` → `3`", 60, [True, True, True]),
+        ("none", 60, [True, True, False]),
+    ],
+)
+def test_what_acts_at_import_is_put_into_a_module_that_is_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, limit: int, put: list[bool]
+) -> None:
+    (tmp_path / "box.py").write_text(instrument(SOURCE)[0])
+    spec = importlib.util.spec_from_file_location("mutated_box", tmp_path / "box.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module: Any = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "mutated_box", module)
+    spec.loader.exec_module(module)
+    box = module.Box()
+    monkeypatch.setenv("MUTANT", str(changes().get(change, 0)))
+
+    assert transplant(module) == (change != "none")
+    assert limit == module.LIMIT
+    assert [box.put(number) for number in (1, 2, 3)] == put
+    assert isinstance(box, module.Box)
+
+
+def test_a_process_that_is_started_is_noted() -> None:
+    passage = Passage()
+    for event in ("open", "subprocess.Popen", "open"):
+        passage.hear(event, ())
+
+    assert passage.take()["has_started_process"]
+
+
+def test_what_killed_a_mutant_holds_while_its_module_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "FOLDER", tmp_path)
+    assert LastTrial("m", SOURCE).read() == {}
+    LastTrial("m", SOURCE).write({1: "a test", 2: None})
+
+    assert LastTrial("m", SOURCE).read() == {1: "a test", 2: None}
+    assert LastTrial("m", SOURCE + "\n").read() == {}
+    assert LastTrial("other", SOURCE).read() == {}

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from tests.mutants.mutation import ENVIRONMENT, VARIABLE
+from tests.mutants.transplant import transplant
 from tests.support import time_limit
 
 LEAST_SECONDS = 30.0
@@ -64,6 +65,7 @@ class Trials:
         self._session = session
         self._module: str = plan["module"]
         self._jobs: int = plan["jobs"]
+        self._at_import = set(plan["at_import"])
         self._results = Path(plan["results"])
         self._folder = Path(plan["folder"])
         self._observed = self._results.with_name("observed.json")
@@ -99,8 +101,8 @@ class Trials:
         self._running[pid] = number, reading, began, began + self._seconds(number)
 
     def _chosen(self, number: int) -> list[pytest.Item]:
-        """Return the tests that could notice a mutant; all of them for none."""
-        if not number:
+        """Return the tests that could notice a mutant."""
+        if not number or number in self._at_import:
             return self._items
         found = [(item, self._tests[item.nodeid]) for item in self._items]
         return [item for item, test in found if number in test["numbers"] or test["has_started_process"]]
@@ -166,6 +168,8 @@ class Trials:
         setattr(sys.modules[self._module], VARIABLE, number or passage)
         if not number:
             sys.addaudithook(passage.hear)
+        if number in self._at_import and not transplant(sys.modules[self._module]):
+            os._exit(0)  # unnoticed so far
         self._temporary(number).mkdir(parents=True)
         self._session.config._tmp_path_factory._basetemp = self._temporary(number)  # type: ignore[attr-defined]  # noqa: SLF001
         return passage

@@ -239,8 +239,10 @@ sys.stdin.read()
 """
     with DemoScript(console, "any", os.environ, command=scripted(program)) as tour:
         tour.call_live("Look.", "count", {})
+        tour.say("Next.")
 
     assert shown(console).count("one two") == 1
+    assert "╯\n\nNext.\n" in shown(console)
 
 
 def test_json_is_laid_out_and_never_cut_in_the_middle_of_a_line() -> None:

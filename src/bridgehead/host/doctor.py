@@ -13,6 +13,7 @@ from bridgehead.runtime.settings import hide_credentials
 from bridgehead.runtime.stores import open_redis
 
 from . import tls
+from .dashboard.layout import OAUTH_CALLBACK
 from .factory import open_tokens, token_store
 from .registry import installed
 from .settings import HostSettings
@@ -37,6 +38,7 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
         settings_finding(settings, environment),
         Finding("would serve", "right", f"{served} at {address}{processes}"),
         await asyncio.to_thread(_tokens, settings),
+        *await _sign_in(settings, f"{scheme}://{settings.shown_host}:{settings.port}"),
         *await _database(settings),
         await _redis(settings),
         *await _telemetry(environment),
@@ -125,11 +127,22 @@ async def _redis(settings: HostSettings) -> Finding:
     return Finding("redis", "note", f"{where}: shares {SHARED}, but not sessions and open questions", advice)
 
 
+async def _sign_in(settings: HostSettings, address: str) -> list[Finding]:
+    """Say where people sign in to the dashboard, and what their authorisation server has to know."""
+    if not settings.oauth_issuer or not settings.oauth_client_id:
+        return []
+    found = await _try_address("OAuth issuer", settings.oauth_issuer, "Correct BRIDGEHEAD_OAUTH_ISSUER.")
+    callback = (settings.public_url or address).rstrip("/") + OAUTH_CALLBACK
+    return [found, Finding("dashboard", "right", f"sign-in with OAuth; the redirect URI is {callback}")]
+
+
 def _tokens(settings: HostSettings) -> Finding:
     try:
         tokens = open_tokens(settings)
     except BridgeError as error:
         return Finding("tokens", "note", error.message, error.next_step)
+    if tokens is not None and tokens.problem:
+        return Finding("tokens", "wrong", tokens.problem, "Until they can be read, nobody is let in.")
     if tokens is None:
         return Finding("tokens", "right", "not needed: only this machine can reach the address")
     issuer = f", and those of {settings.oauth_issuer}" if settings.oauth_issuer else ""

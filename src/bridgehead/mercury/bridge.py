@@ -138,7 +138,9 @@ def far_side(service: Service | None) -> FarSide:
     down += [name for name, one in service.providers.items() if one.problem and name not in down]
     if down:
         return FarSide(is_up=True, detail=f"Providers that keep failing: {', '.join(down)}.")
-    return FarSide(is_up=True, detail=f"{service.keys.count} key(s) for {service.settings.api_url}.")
+    count = service.keys.count
+    keys = "1 key" if count == 1 else f"{count} keys"
+    return FarSide(is_up=True, detail=f"{keys} for {service.settings.api_url}.")
 
 
 async def probe(service: Service) -> None:

@@ -111,7 +111,10 @@ class DemoScript:
                 text.append(notice.get("message", ""))
                 live.refresh()
 
-            return self._call(tool, arguments, change)
+            result = self._call(tool, arguments, change)
+        if not self._console.is_terminal:
+            self._console.line()  # rich ends the last line of a live panel on terminals only
+        return result
 
     def _show_call(self, why: str, tool: str, arguments: dict[str, Any]) -> None:
         self.say(why)

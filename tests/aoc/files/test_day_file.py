@@ -35,7 +35,6 @@ def test_the_mode_and_the_group_of_a_file_stay_whatever_the_umask(data: Data) ->
     assert (stat.S_IMODE(status.st_mode), status.st_gid) == (0o664, group)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="other rights")
 async def test_the_error_names_what_could_not_be_opened(data: Data) -> None:
     data.speeds.write_text("a file where a folder should be")
 

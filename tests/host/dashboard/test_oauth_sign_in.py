@@ -170,6 +170,25 @@ async def test_whoever_comes_by_another_name_is_sent_to_the_public_one(tmp_path:
         assert await go(browser) == "https://team.example/"
 
 
+@pytest.mark.parametrize(
+    ("public", "headers"),
+    [
+        ("https://team.example", {"Host": "team.example"}),
+        ("https://team.example:443", {"Referer": "https://team.example/dashboard/clients"}),
+    ],
+)
+async def test_a_sign_in_comes_back_to_the_public_address_also_behind_a_proxy(
+    tmp_path: Path, public: str, headers: Headers
+) -> None:
+    async with signing_in(tmp_path, BRIDGEHEAD_PUBLIC_URL=public) as (host, _):
+        browser = Browser(host)
+        await browser.open("/", headers)
+        await browser.open(START, headers, follows=False)
+
+        asked = parse_qs(urlsplit(browser.headers["location"]).query)
+        assert asked["redirect_uri"] == [f"{public}/dashboard/oauth/callback"]
+
+
 async def test_codes_are_not_tried_without_end(tmp_path: Path) -> None:
     async with signing_in(tmp_path) as (host, issuer):
         browser = Browser(host)

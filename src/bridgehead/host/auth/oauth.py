@@ -168,7 +168,8 @@ class OAuthIssuer:
         except (self._wrong, Unavailable, *_ODD) as problem:
             raise InvalidToken(f"The id token is not accepted: {problem}.", INVALID) from None
         is_ours = claims.get("azp", client_id) == client_id
-        if not is_ours or not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
+        said = str(claims.get("nonce", "")).encode(errors="replace")  # JSON can hold what UTF-8 cannot
+        if not is_ours or not hmac.compare_digest(said, nonce.encode()):
             raise InvalidToken("The id token is for another sign-in.", INVALID)
 
     def _grant(self, claims: dict[str, Any]) -> Grant:

@@ -75,8 +75,7 @@ class OAuthSignIn:
     async def begin(self, request: HostRequest, page: str, *, acts: bool) -> str:
         """Return where the browser that has the cookie `page` goes to sign in. Raises HostRejection."""
         base = self._base(request)
-        host = request.headers.get(b"host", b"").decode("latin-1").lower()
-        if host != urlsplit(base).netloc.lower():  # it would come back to a name that has no cookies
+        if not _is_at(request, base):  # it would come back to a name that has no cookies
             return base + layout.OVERVIEW
         if not page or request.headers.get(b"sec-fetch-site", b"none") not in _OWN_SITES:
             return layout.OVERVIEW  # only our own page begins
@@ -138,6 +137,15 @@ class OAuthSignIn:
     def _base(self, request: HostRequest) -> str:
         host = request.headers.get(b"host", b"").decode("latin-1")
         return self._public_url or f"{request.scheme}://{host}"
+
+
+def _is_at(request: HostRequest, base: str) -> bool:
+    """Tell whether a browser is at an address: by its Host or, if a proxy changed that, by its last page."""
+    parts = urlsplit(base)
+    default = {"https": ":443", "http": ":80"}.get(parts.scheme, "")
+    name = parts.netloc.lower().removesuffix(default)
+    host, referer = (request.headers.get(key, b"").decode("latin-1").lower() for key in (b"host", b"referer"))
+    return host == name or referer.startswith(f"{parts.scheme}://{name}/")
 
 
 def read_answer(query: Mapping[str, str]) -> dict[str, str]:

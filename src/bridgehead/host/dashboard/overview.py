@@ -71,16 +71,16 @@ def _write_numbers(snapshot: Snapshot) -> Html:
                 f"{number(quarter.errors)} of {number(quarter.calls)} calls",
                 level="bad" if failed > _MANY_FAILED else "",
             ),
-            tile("Median", latency(quarter.quantile(0.5)), "of a call"),
-            tile("95 % within", latency(quarter.quantile(0.95)), "of a call"),
-            tile("Sessions", number(opened.get("sessions", 0)), "of the handshake era"),
+            tile("Median latency", latency(quarter.quantile(0.5)), "in the last 15 min"),
+            tile("95th percentile", latency(quarter.quantile(0.95)), "in the last 15 min"),
+            tile("Sessions", number(opened.get("sessions", 0)), "open"),
             tile(
                 "Streams",
                 number(opened.get("streams", 0)),
                 plural(opened.get("connections", 0), "connection"),
             ),
             tile("Tasks", number(sum(snapshot.tasks.values())), "running"),
-            tile("In flight", number(sum(one.in_flight for one in snapshot.bridges)), "calls that wait"),
+            tile("In flight", number(sum(one.in_flight for one in snapshot.bridges)), "calls being answered"),
         ]
     )
 
@@ -110,13 +110,13 @@ def _write_charts(snapshot: Snapshot, bridge: str | None = None) -> Html:
     every = [_add_up(snapshot, slot, names) for slot in slots]
     times = [
         Series(label, [counts.quantile(share) for counts in every])
-        for label, share in (("Median", 0.5), ("95 %", 0.95))
+        for label, share in (("Median", 0.5), ("95th percentile", 0.95))
     ]
     return tag(
         "div",
         draw_lines("Calls a second", calls, number, since=since, is_filled=len(calls) == 1),
-        draw_lines("How long calls take", times, latency, since=since),
-        draw_lines(f"Failed calls, every {INTERVAL:g} s", errors, number, since=since),
+        draw_lines("Latency", times, latency, since=since),
+        draw_lines(f"Failed calls in {INTERVAL:g} s", errors, number, since=since),
         class_="charts",
     )
 
@@ -226,7 +226,7 @@ def _write_tools(bridge: BridgeState) -> Html:
         ]
         for name, counts in ranked
     ]
-    heads = [("Tool", False), ("Calls", True), ("Failed", True), ("Median", True), ("95 % within", True)]
+    heads = [("Tool", False), ("Calls", True), ("Failed", True), ("Median", True), ("95th percentile", True)]
     return table(heads, rows, caption="Calls since the start")
 
 
