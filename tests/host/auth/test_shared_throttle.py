@@ -1,6 +1,7 @@
 """The shared throttle: several replicas let through what one would, and each goes on without Redis."""
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from time import monotonic
 
@@ -13,9 +14,41 @@ from tests.runtime.stores.test_redis import connected
 from tests.support.redis_server import RedisServer, faulty, running_redis
 from tests.support.waiting import until
 
+Take = Callable[[str, int], Awaitable[float]]
+
 
 def shared(redis: Redis, *, fails_closed: bool = False) -> SharedThrottle:
     return SharedThrottle(redis, Throttle(monotonic), fails_closed=fails_closed)
+
+
+@pytest.fixture(params=["memory", "redis"])
+async def take(request: pytest.FixtureRequest, redis_server: RedisServer) -> AsyncIterator[Take]:
+    """Each place where requests are counted."""
+    if request.param == "redis":
+        async with connected(redis_server.url) as redis:
+            yield shared(redis).take
+        return
+    local = Throttle(monotonic)
+
+    async def take_here(name: str, per_minute: int) -> float:
+        return local.take(name, per_minute)
+
+    yield take_here
+
+
+async def test_a_minutes_worth_passes_and_then_each_has_to_wait(take: Take) -> None:
+    started = monotonic()
+    waits = [await take("ada", 20) for _ in range(30)]
+    refilled = (monotonic() - started) * 20 / 60
+
+    assert waits[:20] == [0.0] * 20
+    assert waits.count(0.0) <= 20 + refilled
+    assert all(0 <= wait <= 3.0 for wait in waits)
+    assert waits[20] > 0 or refilled >= 1
+
+
+async def test_names_do_not_share_what_they_may(take: Take) -> None:
+    assert [await take(name, 1) == 0.0 for name in ("ada", "bob", "ada")] == [True, True, False]
 
 
 @pytest.mark.parametrize("limit", [1, 7, 60, 3000])
