@@ -1,6 +1,6 @@
 """The HTTP load client: a few connections that each send a call, read the answer, and call again.
 
-It runs in a process of its own (`python -m bench.load PORT ERA SECONDS CONNECTIONS`), prints what it
+It runs in a process of its own (`python -m bench.load PORT ERA SECONDS CONNECTIONS [TOKEN]`), prints what it
 counted as JSON, and does as little as it can for a call, so that the server is what is measured.
 Every answer is looked at for its own text, and one in fifty is parsed and checked in full.
 """
@@ -26,9 +26,9 @@ _SESSION_HEADERS = b"MCP-Protocol-Version: 2025-11-25\r\n"
 _STATELESS_HEADERS = b"MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: echo\r\n"
 
 
-def load(port: int, era: str, seconds: float, connections: int) -> dict[str, float]:
+def load(port: int, era: str, seconds: float, connections: int, token: str = "") -> dict[str, float]:
     """Load the server for a while; return calls a second, our share of a core, and the count of answers."""
-    lines = [Connection(port, era, index) for index in range(connections)]
+    lines = [Connection(port, era, index, token) for index in range(connections)]
     by_fd = {line.socket.fileno(): line for line in lines}
     poll = select.epoll()
     for fd, line in by_fd.items():
@@ -36,14 +36,18 @@ def load(port: int, era: str, seconds: float, connections: int) -> dict[str, flo
         line.send()
     _run(poll, by_fd, time.perf_counter() + SETTLE)
     before = sum(line.answered for line in lines)
+    for line in lines:
+        line.took.clear()
     begin, cpu = time.perf_counter(), time.process_time()
     _run(poll, by_fd, begin + seconds)
     spent, cpu = time.perf_counter() - begin, time.process_time() - cpu
     calls = sum(line.answered for line in lines) - before
+    took = sorted(seconds for line in lines for seconds in line.took)
     for line in lines:
         line.close()
     answered = sum(line.answered for line in lines)
-    return {"rate": calls / spent, "busy": cpu / spent, "answered": answered}
+    median = took[len(took) // 2] if took else 0.0
+    return {"rate": calls / spent, "busy": cpu / spent, "answered": answered, "median_ms": median * 1000}
 
 
 def _run(poll: select.epoll, by_fd: "dict[int, Connection]", until: float) -> None:
@@ -56,8 +60,11 @@ def _run(poll: select.epoll, by_fd: "dict[int, Connection]", until: float) -> No
 class Connection:
     """One keep-alive connection with at most one call on its way."""
 
-    def __init__(self, port: int, era: str, index: int) -> None:
+    def __init__(self, port: int, era: str, index: int, token: str = "") -> None:
         self.answered = 0
+        self.took: list[float] = []
+        """Seconds that calls took, one in `SAMPLE`."""
+        self._sent = 0.0
         self.socket = socket.create_connection(("127.0.0.1", port), 30.0)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._port = port
@@ -65,6 +72,8 @@ class Connection:
         self._pending = b""
         self._session = b"" if era == STATELESS else self._open_session()
         headers = self._session.replace(b"%", b"%%") or _STATELESS_HEADERS
+        if token:
+            headers += b"Authorization: Bearer %s\r\n" % token.encode()
         length = len(CALL[era] % (self._number, self._number))
         self._request = _REQUEST % (b"POST", port, headers, length, CALL[era])
 
@@ -100,6 +109,8 @@ class Connection:
     def send(self) -> None:
         """Send the next call."""
         self._number += 1
+        if self._number % SAMPLE == 0:
+            self._sent = time.perf_counter()
         self.socket.send(self._request % (self._number, self._number))
 
     def receive(self) -> None:
@@ -115,6 +126,7 @@ class Connection:
         if not data.startswith(b"HTTP/1.1 200") or b'call %d"' % self._number not in data:
             raise WrongAnswer(f"wrong answer to a call: {data[:600]!r}")
         if self._number % SAMPLE == 0:
+            self.took.append(time.perf_counter() - self._sent)
             check(payload(data), self._number)
         self.answered += 1
         self.send()
@@ -167,9 +179,9 @@ def _unchunk(body: bytes) -> bytes:
 
 def main() -> None:
     """Read the command line, load the server, print what was counted."""
-    port, era, seconds, connections = sys.argv[1:]
+    port, era, seconds, connections, *token = sys.argv[1:]
     try:
-        print(json.dumps(load(int(port), era, float(seconds), int(connections))))
+        print(json.dumps(load(int(port), era, float(seconds), int(connections), *token)))
     except (WrongAnswer, OSError) as problem:
         sys.exit(f"{type(problem).__name__}: {problem}")
 

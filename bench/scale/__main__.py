@@ -10,6 +10,7 @@ from pathlib import Path
 from bench.machine import machine
 from bench.scale import records, replicas
 from bridgehead.commands import db
+from bridgehead.host.auth.tokens import TokenFile, create_token
 from tests.support.postgres_server import running
 from tests.support.redis_server import running_redis
 
@@ -50,16 +51,36 @@ def _calls(folder: Path, seconds: float) -> Iterator[str]:
         }
         db.main(["migrate"], stores)
         yield _call_line("1 replica, direct", replicas.measured(folder, 1, seconds, {}, is_balanced=False))
+        yield from _latency(folder, seconds, stores)
         for name, environment in (("", {}), (", Redis and PostgreSQL", stores)):
             for count in (1, 2, 4):
                 found = replicas.measured(folder, count, seconds, environment, is_balanced=True)
                 yield _call_line(f"{count} behind HAProxy{name}", found)
 
 
+def _latency(folder: Path, seconds: float, stores: dict[str, str]) -> Iterator[str]:
+    """Measure a caller whose requests are limited, with and without the servers: what they add to each."""
+    medians, means = [], []
+    entry, token = create_token("bench", 0.0, per_minute=100_000_000)
+    file = TokenFile(folder / "tokens.json")
+    file.add(entry)
+    needed = {"BRIDGEHEAD_AUTH": "on", "BRIDGEHEAD_TOKENS_FILE": str(file.path)}
+    for name, shared in (("", {}), (", Redis and PostgreSQL", stores)):
+        found = replicas.measured(
+            folder, 1, seconds, {**needed, **shared}, is_balanced=False, connections=1, token=token
+        )
+        medians.append(found["median_ms"] * 1000)
+        means.append(1e6 / found["rate"])  # some calls find that an earlier one has asked for them
+        yield _call_line(f"1 replica, direct, one caller with a limit{name}", found)
+    added = f"{medians[1] - medians[0]:+.0f} µs, mean {means[1] - means[0]:+.0f} µs"
+    yield f"| added by Redis and PostgreSQL to each call | | | | {added} |"
+
+
 def _call_line(what: str, found: dict[str, float]) -> str:
     print(f"measured: {what}", file=sys.stderr, flush=True)
     balancer = f"{found['balancer_us']:.0f} µs" if found["balancer_us"] else ""
-    return f"| {what} | {found['rate']:,.0f} calls | {found['cpu_us']:.0f} µs | {balancer} | |"
+    cpu, median = f"{found['cpu_us']:.0f} µs", f"{found['median_ms']:.2f} ms"
+    return f"| {what} | {found['rate']:,.0f} calls | {cpu} | {balancer} | {median} |"
 
 
 def _records(seconds: float) -> Iterator[tuple[str, float]]:

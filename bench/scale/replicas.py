@@ -64,9 +64,16 @@ def balancer(folder: Path, ports: list[int]) -> Iterator[tuple[subprocess.Popen[
 
 
 def measured(
-    folder: Path, count: int, seconds: float, environment: Mapping[str, str], *, is_balanced: bool
+    folder: Path,
+    count: int,
+    seconds: float,
+    environment: Mapping[str, str],
+    *,
+    is_balanced: bool,
+    connections: int = CONNECTIONS,
+    token: str = "",
 ) -> dict[str, float]:
-    """Load some replicas for a while; return calls a second, and CPU time a call of replicas and balancer."""
+    """Load some replicas for a while; return calls a second, the median answer, and CPU time a call."""
     with ExitStack() as stack:
         replicas = [
             stack.enter_context(replica({**environment, "BRIDGEHEAD_STATE_DIR": str(folder / f"{number}")}))
@@ -76,16 +83,17 @@ def measured(
         front = stack.enter_context(balancer(folder, ports)) if is_balanced else None
         target = ports[0] if front is None else front[1]
         _wait_until_ready(target)
-        _load(target, 0.5)
+        _load(target, 0.5, connections, token)
         watched = [process for process, _ in replicas]
         before = [_cpu(process.pid) for process in watched]
         before_front = 0.0 if front is None else _cpu(front[0].pid)
-        told = _load(target, seconds)
+        told = _load(target, seconds, connections, token)
         spent = sum(_cpu(process.pid) for process in watched) - sum(before)
         spent_front = 0.0 if front is None else _cpu(front[0].pid) - before_front
     answered = told["answered"]
     return {
         "rate": told["rate"],
+        "median_ms": told["median_ms"],
         "cpu_us": spent / answered * 1e6,
         "balancer_us": spent_front / answered * 1e6,
     }
@@ -105,9 +113,9 @@ def _wait_until_ready(port: int) -> None:
         time.sleep(0.05)
 
 
-def _load(port: int, seconds: float) -> dict[str, float]:
+def _load(port: int, seconds: float, connections: int, token: str) -> dict[str, float]:
     done = subprocess.run(
-        [sys.executable, "-m", "bench.load", str(port), ERA, str(seconds), str(CONNECTIONS)],
+        [sys.executable, "-m", "bench.load", str(port), ERA, str(seconds), str(connections), token],
         capture_output=True,
         text=True,
         check=False,

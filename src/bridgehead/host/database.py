@@ -78,6 +78,11 @@ class HostDatabase:
             return {"up": False, "says": "The database has not been opened yet."}
         return {"up": self._database.is_up, "says": self._database.detail}
 
+    @property
+    def lets_callers_in(self) -> bool:
+        """Whether the tokens of callers are known, where they are kept here."""
+        return self.tokens is None or self.tokens.is_known
+
     # --- audit ---------------------------------------------------------------------------------------------
 
     def add_audit(self, at: float, fields: Mapping[str, Any]) -> None:

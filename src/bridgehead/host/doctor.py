@@ -141,6 +141,8 @@ def _tokens(settings: HostSettings) -> Finding:
         tokens = open_tokens(settings)
     except BridgeError as error:
         return Finding("tokens", "note", error.message, error.next_step)
+    if tokens is not None and tokens.problem:
+        return Finding("tokens", "wrong", tokens.problem, "Until they can be read, nobody is let in.")
     if tokens is None:
         return Finding("tokens", "right", "not needed: only this machine can reach the address")
     issuer = f", and those of {settings.oauth_issuer}" if settings.oauth_issuer else ""

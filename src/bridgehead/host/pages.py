@@ -87,10 +87,10 @@ class Pages:
         return self._all_ready(request.grant) if route.bridge is None else self._bridge_ready(request, route)
 
     def _all_ready(self, grant: Grant | None) -> Response:
-        """Say which bridges can serve; 503 only where none can."""
+        """Say which bridges can serve; 503 only where none can, or nobody could be let in."""
         statuses = self._registry.statuses
         bridges = {name: self._describe(status, grant) for name, status in statuses.items()}
-        serving = [status for status in statuses.values() if not status.problem]
+        serving = [status for status in statuses.values() if not status.problem and self._lets_callers_in]
         stores = self._stores(grant)
         there = [one["up"] for one in stores.get("stores", {}).values()]
         well = all(one["far_side"] for one in bridges.values()) and all(there)
@@ -99,6 +99,10 @@ class Pages:
             summary = "ending"
         status = 200 if serving and not self.is_ending else 503
         return _page({"status": summary, "bridges": bridges, **stores}, status)
+
+    @property
+    def _lets_callers_in(self) -> bool:
+        return self._database is None or self._database.lets_callers_in
 
     def _stores(self, grant: Grant | None) -> dict[str, Any]:
         """Tell which shared stores are there; why one is not is for callers who have shown who they are."""
@@ -112,7 +116,7 @@ class Pages:
         """Say whether one bridge can serve and has its far side."""
         name = route.bridge or ""
         told = self._describe(self._registry.statuses[name], request.grant)
-        is_ready = told["serves"] and told["far_side"] and not self.is_ending
+        is_ready = told["serves"] and told["far_side"] and self._lets_callers_in and not self.is_ending
         return _page({"bridge": name, **told}, 200 if is_ready else 503)
 
     def _describe(self, status: BridgeStatus, grant: Grant | None) -> dict[str, Any]:

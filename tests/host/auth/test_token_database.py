@@ -138,6 +138,29 @@ def test_replicas_as_processes_refuse_a_revoked_token_within_a_second(
     assert before == [403, 403]  # known, and not allowed to see metrics
 
 
+async def test_a_host_starts_without_its_database_and_lets_callers_in_when_it_is_there(
+    breakable_postgres: PostgresServer, tmp_path: Path
+) -> None:
+    environment = {"BRIDGEHEAD_DATABASE_URL": breakable_postgres.url, "BRIDGEHEAD_AUTH": "on"}
+    await asyncio.to_thread(db.main, ["migrate"], environment)
+    entry, secret = create_token("alice", NOW)
+    await asyncio.to_thread(TokenDatabase(breakable_postgres.url).add, entry)
+    await asyncio.to_thread(breakable_postgres.kill)
+    async with hosting(tmp_path, environment) as host:
+        refused = await host.try_call("/alpha/mcp", "alpha_echo", bearer(secret))
+        ready = await host.get("/readyz")
+        await asyncio.to_thread(breakable_postgres.start)
+        async with asyncio.timeout(PATIENCE):
+            while (await host.try_call("/alpha/mcp", "alpha_echo", bearer(secret))).status != 200:
+                await asyncio.sleep(0.02)
+        stranger = await host.try_call("/alpha/mcp", "alpha_echo", bearer("bh_no_token"))
+        ready_again = await host.get("/readyz")
+
+    assert (refused.status, refused.headers["retry-after"]) == (503, "1")
+    assert "cannot read its tokens yet" in (await refused.json())["error"]["message"]
+    assert (ready.status, ready_again.status, stranger.status) == (503, 200, 401)
+
+
 async def test_the_last_tokens_stay_valid_while_the_database_is_gone_and_changes_come_after(
     breakable_postgres: PostgresServer, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from bridgehead.mcp import OVERLOADED
 from bridgehead.runtime.timing import Clock
 
 from .grants import ANYONE, Grant
@@ -66,6 +67,9 @@ class FileIssuer:
         if grant is None:  # it may have been added a moment ago
             self._tokens.refresh()
             grant = self._tokens.grant_of(token)
+        if grant is None and not self._tokens.is_known:
+            message = "The server cannot read its tokens yet: its database is down. Try again in a moment."
+            raise HostRejection(503, message, "tokens", headers=((b"retry-after", b"1"),), code=OVERLOADED)
         if grant is None:
             raise InvalidToken("The token is not known here, or was revoked.", UNKNOWN)
         if grant.expires is not None and grant.expires <= self._clock.now():

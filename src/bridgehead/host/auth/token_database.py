@@ -1,7 +1,8 @@
 """Token database: the tokens of all replicas in PostgreSQL, and how each replica learns of a change at once.
 
 Of a secret only its hash is stored. A change notifies every host; behind a bouncer, which cannot carry that,
-a host looks twice a second. While the database is gone, the last tokens stay valid, as with a file.
+a host looks twice a second. While the database is gone, the last tokens stay valid, as with a file. A host
+that starts meanwhile has none, and lets nobody in until it has read them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.errors import BridgeError, TimedOut, Unavailable
 from bridgehead.runtime.stores import postgres
 
 from .tokens import WATCH_SECONDS, Token, TokenList, Tokens, TokenStore, log, name_is_taken, no_such_token
@@ -87,8 +88,12 @@ class SharedTokens(Tokens):
         self._looked = 0.0
 
     def read(self) -> None:
-        """Read them for the first time. Blocks."""
-        self._take(self._source.read())
+        """Read them for the first time. Blocks. A database that is down is waited for while serving."""
+        try:
+            self._take(self._source.read())
+        except (Unavailable, TimedOut) as failure:
+            self.problem = str(failure)
+            log.error("the tokens cannot be read yet, so nobody is let in", problem=self.problem)
 
     def refresh(self) -> None:
         """Look again with the next turn of the watch."""
@@ -117,7 +122,8 @@ class SharedTokens(Tokens):
             found = await database.reader.run(read_tokens)
         except BridgeError as failure:
             if str(failure) != self.problem:
-                log.error("the tokens cannot be read; the last ones stay valid", problem=str(failure))
+                stays = "the last ones stay valid" if self.is_known else "nobody is let in"
+                log.error(f"the tokens cannot be read; {stays}", problem=str(failure))
             self.problem = str(failure)
             await asyncio.sleep(WATCH_SECONDS)
             return

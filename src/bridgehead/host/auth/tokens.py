@@ -252,6 +252,8 @@ class Tokens(ABC):
         """The ids of tokens that are known to be revoked, wherever we read them again."""
         self._due = asyncio.Event()
         """Set when something may have changed."""
+        self.is_known = False
+        """Whether they were ever read: until then nobody can be told from anybody."""
         self.problem = ""
         """Why they cannot be read any more; what they were before stays valid."""
 
@@ -269,7 +271,7 @@ class Tokens(ABC):
 
     def _take(self, found: TokenList) -> bool:
         """Use these from now on; tell whether they are others than before."""
-        self.problem = ""
+        self.problem, self.is_known = "", True
         self._ended &= {token.id for token in found.tokens}  # the others are not read again
         tokens = [token for token in found.tokens if token.id not in self._ended]
         before, self._by_id = self._by_id, {token.id: (token.hash, token.grant()) for token in tokens}
