@@ -31,7 +31,7 @@ define check-python
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: adversary fuzz soak help setup test check docs pictures site demo bench compare conformance interop browser scale stores frameworks mutants dist smoke windows lock clean deploy
+.PHONY: adversary fuzz soak help setup test check docs pictures site demo bench compare conformance interop browser scale stores frameworks mutants dist smoke pythons windows lock clean deploy
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -104,7 +104,7 @@ conformance: $(STAMP) ## run the official conformance suite (needs Node)
 # Everything that replicas share, each noun's suite over all its versions.
 STORES := tests/runtime/stores tests/runtime/tasks tests/aoc/database tests/mercury/database tests/host/replicas \
 	tests/host/auth/test_shared_throttle.py tests/host/auth/test_token_database.py tests/host/auth/test_revocation.py \
-	tests/host/test_database.py tests/commands/test_db.py
+	tests/host/test_database.py tests/host/telemetry/test_audit.py tests/mercury/calling/test_versions.py tests/commands/test_db.py
 stores: $(STAMP) ## run the tests of what replicas share on the system's redis-server and PostgreSQL
 	BRIDGEHEAD_TEST_REDIS_SERVER="$$(command -v redis-server || command -v valkey-server)" \
 		$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile $(STORES)
@@ -134,7 +134,10 @@ fuzz: $(STAMP) ## search for bytes that break the HTTP server or JSON-RPC; SECON
 soak: $(STAMP) ## treat the host badly for half an hour and see that it does not grow; SECONDS=300 is shorter
 	$(BIN)/python -m bench.host.soak --seconds $(or $(SECONDS),1800)
 
-windows: $(STAMP) ## run the tests on CPython for Windows (needs Wine; ARGS='tests/aoc --python 3.12' chooses)
+pythons: $(STAMP) ## run the engine's tests on the newer Pythons of this machine
+	$(BIN)/python -m tests.pythons $(ARGS)
+
+windows: $(STAMP) ## run tests on CPython for Windows (needs Wine; ARGS=all or ARGS='tests/aoc --python 3.12')
 	$(BIN)/python -m tests.windows $(ARGS)
 
 frameworks: $(STAMP) ## talk to the clients of agent frameworks (ARGS=--ci for those that CI tries)

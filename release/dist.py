@@ -44,7 +44,7 @@ def build(folder: Path, releases: str = "") -> Built:
     folder.mkdir(parents=True)
     wheel, sdist = distributions(folder, moment)
     single = _archive(folder, wheel, moment)
-    project = _project()
+    project = read_project()
     bundles = {
         name: _bundle(folder / name, plugins.load(name), wheel, project, moment, releases)
         for name in plugins.built_in_names()
@@ -90,7 +90,8 @@ def _sums(folder: Path) -> Iterator[str]:
         yield f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(folder).as_posix()}\n"
 
 
-def _project() -> dict[str, Any]:
+def read_project() -> dict[str, Any]:
+    """Return what pyproject.toml says of the project, with its version."""
     pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     project: dict[str, Any] = pyproject["project"]
     return project | {"version": __version__}

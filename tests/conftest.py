@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support import time_limit
-from tests.support.postgres_server import PostgresServer, running
-from tests.support.redis_server import RedisServer, running_redis
+from tests.support.postgres_server import PostgresServer, running, shared
+from tests.support.redis_server import RedisServer, shared_redis
 from tests.windows import skipped
 
 # Both measure how busy the machine is.
@@ -48,9 +48,9 @@ def _carried(text: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def postgres_server() -> Iterator[PostgresServer]:
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
     """A PostgreSQL that tests share and do not break."""
-    with running() as server:
+    with shared(tmp_path_factory.mktemp("postgres")) as server:
         yield server
 
 
@@ -69,7 +69,7 @@ def database_url(postgres_server: PostgresServer) -> str:
 
 @pytest.fixture(scope="session")
 def _redis_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    with running_redis(tmp_path_factory.mktemp("redis")) as server:
+    with shared_redis(tmp_path_factory.mktemp("redis")) as server:
         yield server
 
 

@@ -10,6 +10,7 @@ import pytest
 from bridgehead.install import files
 from bridgehead.install.clients import BY_ID, CLIENTS, Scope
 from bridgehead.install.machine import Machine
+from tests.support.posix import is_private
 
 from .desk import Desk
 from .stand_ins import KEY
@@ -196,7 +197,7 @@ def test_a_secret_is_written_only_on_demand_and_then_named(desk: Desk, client: s
     assert written(path, client)["mercury"]["env"] == {"MERCURY_API_KEY": KEY}
     assert "MERCURY_API_KEY is written into the file" in said.out
     assert KEY not in said.out
-    assert path.stat().st_mode & 0o077 == 0
+    assert is_private(path)
 
 
 @pytest.mark.parametrize("scope", ["user", "project"])

@@ -33,7 +33,9 @@ def test_an_archive_is_run_by_the_interpreter(tmp_path: Path) -> None:
 
 def test_a_command_may_have_arguments_and_gets_its_full_path() -> None:
     name = Path(sys.executable).name
-    program, *arguments = machine.named_command(f"{sys.executable} -m bridgehead", is_windows=False)
+    program, *arguments = machine.named_command(
+        f"{sys.executable} -m bridgehead", is_windows=sys.platform == "win32"
+    )
 
     assert (Path(program).name, Path(program).is_absolute()) == (name, True)
     assert arguments == ["-m", "bridgehead"]

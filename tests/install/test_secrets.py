@@ -7,9 +7,10 @@ from .stand_ins import KEY
 
 
 def test_a_key_in_a_file_is_no_missing_key(desk: Desk) -> None:
-    said = desk.install("cursor", environment={"MERCURY_API_KEY_FILE": "/run/key"})
+    environment = {"MERCURY_API_KEY_FILE": str(desk.home / "key")}
+    said = desk.install("cursor", environment=environment)
 
-    assert servers(desk.cursor)["mercury"]["env"] == {"MERCURY_API_KEY_FILE": "/run/key"}
+    assert servers(desk.cursor)["mercury"]["env"] == environment
     assert "is not set" not in said.out
 
 

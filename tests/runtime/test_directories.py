@@ -48,12 +48,10 @@ def test_the_users_data_has_its_folder_which_is_not_made_by_asking(
     assert not folder.parent.exists()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="permissions are of another kind there")
 def test_a_new_folder_is_closed_to_others(tmp_path: Path) -> None:
     assert mode(directories.make_private(tmp_path / "a" / "b")) == 0o700
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="permissions are of another kind there")
 def test_a_folder_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
     folder = tmp_path / "shared"
     folder.mkdir()

@@ -55,7 +55,7 @@ def test_an_event_is_a_line_of_json_with_its_fields() -> None:
         "event": "game connected",
         "origin": "http://localhost",
         "generation": 3,
-        "place": "/x",
+        "place": str(Path("/x")),
         "tags": {"a": [1, None]},
     }
 

@@ -253,7 +253,6 @@ def test_a_path_may_begin_at_home_and_is_made_absolute(
     assert read(PATH, "state") == Path.cwd() / "state"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="a folder in use cannot be removed there")
 def test_a_path_from_a_folder_that_is_gone_is_refused(tmp_path: Path) -> None:
     program = (
         "import os, sys; from bridgehead.runtime.directories import StateSettings\n"

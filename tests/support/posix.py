@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import sys
+from pathlib import Path
 from typing import Any
 
 
@@ -36,4 +37,11 @@ def dying_with_us(number: str) -> list[str]:
 
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 """What ends a process at once; on Windows every signal that is sent does."""
+
+
+def is_private(path: Path) -> bool:
+    """Tell whether only its owner can look into something; on Windows its place decides that, not a mode."""
+    return sys.platform == "win32" or not path.stat().st_mode & 0o077
+
+
 is_root = hasattr(os, "geteuid") and os.geteuid() == 0

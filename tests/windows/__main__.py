@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
+from . import using
 from .rig import EMBEDDED, ROOT, Rig
 from .suite import Outcome, Suite, find_files
 
@@ -15,6 +16,12 @@ PACKAGES = [
     f"tests/{name}"
     for name in ("mcp", "runtime", "aoc", "bitburner", "mercury", "install", "commands", "host")
 ]
+DIFFERENT = [
+    *("tests/runtime", "tests/mcp/stdio", "tests/install/test_files.py", "tests/install/test_machine.py"),
+    *("tests/aoc/files", "tests/aoc/test_kills.py", "tests/bitburner/sync", "tests/bitburner/changes"),
+    *("tests/bitburner/test_two_agents.py", "tests/mercury/simulator", "tests/host/auth/test_tokens.py"),
+]
+"""Where the code meets the system: what is tried when nothing is named."""
 MOST_SKIPPED = 0.05
 
 
@@ -25,18 +32,24 @@ def main() -> int:
     rig.set_up()
     started = time.monotonic()
     suite = Suite(rig, started + options.minutes * 60, ["-k", options.only] if options.only else [])
-    found = suite.run(find_files(options.places or PACKAGES), options.jobs)
+    is_whole = options.places == ["all"]
+    found = suite.run(find_files(PACKAGES if is_whole else options.places or DIFFERENT), options.jobs)
+    if (is_whole or not options.places) and not options.only:
+        found += using.run(rig)
     report = rig.home / "outcomes.json"
     report.write_text(json.dumps([outcome._asdict() for outcome in found], indent=1), encoding="utf-8")
     seconds = time.monotonic() - started
     print(f"\nPython {options.python} for Windows, {seconds:.0f} s, all in {report.relative_to(ROOT)}")
-    return _summarize(found, is_whole=not options.places and not options.only)
+    return _summarize(found, is_whole=is_whole and not options.only)
 
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.windows", description=__doc__)
     parser.add_argument(
-        "places", nargs="*", metavar="PLACE", help="test files or folders; all packages by default"
+        "places",
+        nargs="*",
+        metavar="PLACE",
+        help="test files or folders, or `all`; by default those that meet the system",
     )
     parser.add_argument("--python", choices=sorted(EMBEDDED), default="3.13")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at once")

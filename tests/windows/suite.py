@@ -4,14 +4,20 @@ A process that hangs or dies fails the test that it was at; the rest of its file
 """
 
 import os
+import queue
 import signal
 import subprocess
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from tests.support.postgres_server import find_programs, running
+from tests.support.redis_server import running_redis
 
 from . import outcomes
 from .rig import ROOT, Rig, as_windows
@@ -55,14 +61,28 @@ class Suite:
         self._until = until
         self._options = options
         self._folder = rig.home / "outcomes" / str(os.getpid())  # runs may overlap
+        self._settings = {"BRIDGEHEAD_TEST_SECONDS": str(TEST_SECONDS)}
+        self._redis_ports: queue.SimpleQueue[int] = queue.SimpleQueue()
 
     def run(self, files: Sequence[str], jobs: int) -> list[Outcome]:
         """Run files and return every test's outcome."""
         self._folder.mkdir(parents=True, exist_ok=True)
         batches = [files[start : start + FILES_AT_ONCE] for start in range(0, len(files), FILES_AT_ONCE)]
-        with ThreadPoolExecutor(jobs) as pool:
+        with self._open_servers(jobs), ThreadPoolExecutor(jobs) as pool:
             found = list(pool.map(self._run_batch, range(len(batches)), batches))
         return [outcome for batch in found for outcome in batch]
+
+    @contextmanager
+    def _open_servers(self, jobs: int) -> Iterator[None]:
+        """Run Linux's PostgreSQL for all, which gives each test a database, and a Redis for each process."""
+        with ExitStack() as servers:
+            if find_programs() is not None:
+                server = servers.enter_context(running())
+                self._settings["BRIDGEHEAD_TEST_POSTGRES_PORT"] = str(server.port)
+            for _ in range(jobs):
+                folder = Path(servers.enter_context(tempfile.TemporaryDirectory()))
+                self._redis_ports.put(servers.enter_context(running_redis(folder)).port)
+            yield
 
     def _run_batch(self, number: int, files: Sequence[str]) -> list[Outcome]:
         done: dict[str, Outcome] = {}
@@ -105,11 +125,12 @@ class Suite:
             ),
             *("--basetemp", f"C:\\t{os.getpid()}-{number}", *self._options, *files),
         )
+        redis_port = self._redis_ports.get()
         with self._log(number).open("wb") as log:
             process = subprocess.Popen(
                 command,
                 cwd=ROOT,
-                env=self._rig.environment(BRIDGEHEAD_TEST_SECONDS=str(TEST_SECONDS)),
+                env=self._rig.environment(**self._settings, BRIDGEHEAD_TEST_REDIS_PORT=str(redis_port)),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -120,6 +141,7 @@ class Suite:
                 copying = pool.submit(_copy, process.stdout.fileno(), log)
                 status = self._wait(process, report)
                 copying.result()
+        self._redis_ports.put(redis_port)
         found, running = outcomes.read(report)
         events = {
             test: {name: event[name] for name in ("event", "seconds", "text")}

@@ -25,7 +25,7 @@ def test_every_skipped_test_exists_and_has_a_reason() -> None:
     [
         ("tests/host/workers/test_process.py::test_x[1]", [], True),
         ("tests/aoc/ranking/test_plot.py::test_y", [], True),
-        ("tests/aoc/test_kills.py::test_z", ["data", "redis_server"], True),
+        ("tests/aoc/test_kills.py::test_z", ["data", "breakable_postgres"], True),
         ("tests/aoc/test_kills.py::test_z", ["data"], False),
     ],
 )

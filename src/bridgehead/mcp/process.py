@@ -11,12 +11,13 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 
 # Lazily, since a stdio server asks for `end_signals` before its first answer.
 from .lazy_imports import asyncio, threading, time
 
 LoopFactory = Callable[[], "asyncio.AbstractEventLoop"]
+Result = TypeVar("Result")
 
 TURN_SECONDS = 0.1
 """How often a loop that is to end is asked whether it still turns."""
@@ -45,6 +46,16 @@ def socket_loop() -> asyncio.AbstractEventLoop:
     except ImportError:
         return asyncio.new_event_loop()
     return uvloop.new_event_loop()
+
+
+def start_task(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
+    """Make a task of this loop, which runs already, and begin it at once where Python can (3.12 and newer).
+
+    Work that never waits is done when this returns, and no turn of the loop was spent on it.
+    """
+    if sys.version_info >= (3, 12):
+        return asyncio.Task(work, loop=loop, eager_start=True)
+    return loop.create_task(work)
 
 
 def run_to_end(main: Coroutine[Any, Any, None], loop_factory: LoopFactory | None, within: float) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import stat
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -228,7 +227,6 @@ def test_a_file_and_its_journal_may_together_be_as_large_as_the_limit(
     assert times(data) == [2, 1, 1]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="other rights")
 @pytest.mark.parametrize(
     ("folder", "umask", "mode"), [(0o775, 0o077, 0o660), (0o755, 0o077, 0o600), (0o755, 0o022, 0o644)]
 )

@@ -1,7 +1,6 @@
 """Fetching: what `bridgehead aoc fetch` asks for, how politely, and what it leaves in the folder."""
 
 import os
-import stat
 import subprocess
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +16,7 @@ from bridgehead.runtime.errors import BridgeError
 from tests.aoc.data import Data
 from tests.aoc.site.stand_in import COOKIE, Site
 from tests.support.person import COMMAND
+from tests.support.posix import is_private
 
 
 class Clock:
@@ -187,7 +187,7 @@ def test_a_person_keeps_the_cookie_in_a_private_file_and_fetches_with_it(data: D
     session = data.folder.parent / "private" / "session"
     assert (unknown.returncode, "bridgehead aoc cookie" in unknown.stderr) == (2, True)
     assert (nameless.returncode, "AOC_CONTACT is not set" in nameless.stderr) == (2, True)
-    assert (kept.returncode, stat.S_IMODE(session.stat().st_mode)) == (0, 0o600)
+    assert (kept.returncode, is_private(session)) == (0, True)
     assert all(process.returncode == 0 for process in processes), said
     assert not any(COOKIE in text for text in (*said, kept.stdout, kept.stderr))
     gaps = [later.moment - earlier.moment for earlier, later in pairwise(site.asked)]

@@ -10,6 +10,7 @@ from bridgehead.bitburner.changes.history import History, Version
 from bridgehead.bitburner.errors import BackupFailed
 from bridgehead.runtime.errors import NotFound
 from tests.bitburner.playing import settings
+from tests.support.posix import is_private
 
 
 class Ticking:
@@ -91,8 +92,8 @@ def test_kept_contents_are_private(tmp_path: Path) -> None:
     keep(made(tmp_path), "a.js", "1")
 
     (kept,) = (tmp_path / "kept").iterdir()
-    assert kept.stat().st_mode & 0o077 == 0
-    assert kept.parent.stat().st_mode & 0o077 == 0
+    assert is_private(kept)
+    assert is_private(kept.parent)
 
 
 def test_what_is_not_a_backup_is_passed_over(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from bridgehead.bitburner.game.remote import Save
 from bridgehead.bitburner.simulator import Game
 from bridgehead.bitburner.tools.saves import packed
 from tests.bitburner.playing import FILES, Play, played
+from tests.support.posix import is_private
 from tests.support.task_client import join
 
 JSON = b'{"PlayerSave": 1}'
@@ -71,7 +72,7 @@ async def test_the_save_is_kept_as_gzipped_json_on_this_machine(play: Play, tmp_
     assert path.name.endswith(".json.gz")
     assert str(path) in text
     assert path.is_relative_to(tmp_path)
-    assert path.stat().st_mode & 0o077 == 0
+    assert is_private(path)
     assert json.loads(gzip.decompress(path.read_bytes()))
 
 

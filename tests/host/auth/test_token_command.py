@@ -11,6 +11,7 @@ import pytest
 from bridgehead.host.auth import token_command
 from bridgehead.host.auth.tokens import FileTokens, TokenFile, Tokens, create_token
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, NotFound, StorageError
+from tests.support.posix import is_private
 from tests.support.stdio_peer import ROOT
 
 
@@ -135,7 +136,8 @@ def test_what_cannot_be_a_token_is_refused(command: Command, arguments: tuple[st
 def test_the_file_and_its_folder_are_private(command: Command) -> None:
     command("add", "alice")
     path = command.file.path
-    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert is_private(path)
+    assert is_private(path.parent)
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"tokens": [{"name": "x"}]}', '{"version": 2}', "\udc80"])

@@ -22,6 +22,7 @@ from bridgehead.host.auth.tokens import (
     create_token,
 )
 from bridgehead.runtime.errors import InvalidArgument, NotFound, StorageError
+from tests.support.posix import is_private
 from tests.support.waiting import PATIENCE
 
 NOW = 1_800_000_000.0
@@ -126,9 +127,9 @@ def test_entries_come_back_as_they_were_added(file: TokenFile) -> None:
 def test_the_file_its_lock_and_its_folder_are_for_their_owner_alone(file: TokenFile) -> None:
     added(file, "alice")
 
-    modes = [path.stat().st_mode & 0o777 for path in (file.path.parent, file.path)]
-    assert modes == [0o700, 0o600]
-    assert Path(f"{file.path}.lock").stat().st_mode & 0o077 == 0
+    assert is_private(file.path.parent)
+    assert is_private(file.path)
+    assert is_private(Path(f"{file.path}.lock"))
 
 
 def test_a_name_that_is_taken_changes_nothing(file: TokenFile) -> None:

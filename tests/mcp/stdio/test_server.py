@@ -44,6 +44,7 @@ class Reader:
     """An output whose reader takes nothing until it is told to."""
 
     is_broken = False
+    on_break: Callable[[], None]
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []

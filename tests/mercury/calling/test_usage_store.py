@@ -29,7 +29,7 @@ from bridgehead.mercury.calling.usage_store import (
 from bridgehead.runtime.errors import StorageError
 from tests.mercury.calling.clock import DAY, GivenClock
 from tests.support.children import unmeasured
-from tests.support.posix import KILL
+from tests.support.posix import KILL, is_private
 from tests.support.waiting import PATIENCE, until
 
 LEDGER = {
@@ -388,7 +388,6 @@ async def test_the_file_is_for_its_owner_alone_and_every_commit_is_flushed(tmp_p
                 connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")
             ]
         )
-        files = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+        assert all(map(is_private, tmp_path.iterdir()))
 
     assert modes == ["wal", 2]  # FULL
-    assert set(files.values()) == {0o600}

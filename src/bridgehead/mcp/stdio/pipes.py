@@ -41,6 +41,8 @@ class Output(Protocol):
 
     is_broken: bool
     """True once the reader is gone; what is written then is dropped."""
+    on_break: Callable[[], None]
+    """Called when a thread finds that; a loop that writes by itself looks at `is_broken`."""
 
     @property
     def size(self) -> int:
@@ -161,6 +163,10 @@ class ThreadedInput:
         self._is_taken.set()
 
 
+def _do_nothing() -> None:
+    """Stand where nobody has asked to be called."""
+
+
 class _BufferedOutput(ABC):
     """What both kinds of output have in common: what waits to go out, and who waits for that."""
 
@@ -171,6 +177,7 @@ class _BufferedOutput(ABC):
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self.size = 0
         self.is_broken = False
+        self.on_break: Callable[[], None] = _do_nothing
 
     def write(self, data: bytes) -> None:
         """Keep bytes for the reader."""
@@ -317,6 +324,7 @@ class ThreadedOutput(_BufferedOutput):
     def _written(self, count: int | None) -> None:
         if count is None:
             self._break()
+            self.on_break()
         else:
             self.size -= count
         self._wake()

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from .. import jsonrpc
 from ..connection import Connection
 from ..dispatch import Dispatcher
 from ..errors import INVALID_REQUEST, ProtocolError
-from ..process import hear_end
+from ..process import hear_end, start_task
 from .lines import Lines, TooLong
 from .pipes import Input, Output, open_input, open_output
 
@@ -49,11 +50,13 @@ class StdioServer:
         self._connection.room_made = self._room_made
         self._input = source
         self._output = output
+        self._output.on_break = self.stop
         self._lines = Lines(self._limits.message_bytes)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._announcer: asyncio.Task[None] | None = None
         self._drainer: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
+        self._start = partial(start_task, self._loop)
         self._flush_is_due = False
         self._has_input_ended = False
         self._has_client_left = False
@@ -87,8 +90,9 @@ class StdioServer:
     # --- in ------------------------------------------------------------------------------------------------
 
     def _receive(self, chunk: bytes) -> None:
-        for line in self._lines.feed(chunk) if chunk else self._lines.end():
-            self._line(line)
+        lines = list(self._lines.feed(chunk) if chunk else self._lines.end())
+        for line in lines:
+            self._line(line, is_lone=len(lines) == 1)
         if not chunk:
             self._has_input_ended = self._has_client_left = True
             self._stopped.set()
@@ -97,7 +101,7 @@ class StdioServer:
             announcing = self._dispatcher.announce(self._connection.listener, self)
             self._announcer = self._loop.create_task(announcing)
 
-    def _line(self, line: bytes | TooLong) -> None:
+    def _line(self, line: bytes | TooLong, *, is_lone: bool) -> None:
         """Take a line in. Only requests wait for room: what ends or answers something must get past them."""
         if isinstance(line, TooLong):
             problem = f"Invalid request: a message may have {self._limits.message_bytes} bytes"
@@ -107,18 +111,25 @@ class StdioServer:
         if (self._waiting or not self._has_room) and jsonrpc.is_request(message):
             self._waiting.append(message)
         else:
-            self._take(message)
+            self._take(message, is_lone=is_lone)
 
     @property
     def _has_room(self) -> bool:
         return not self._connection.is_busy and self._output.size <= self._limits.output_bytes
 
-    def _take(self, message: jsonrpc.Message | jsonrpc.Batch | jsonrpc.Malformed) -> None:
+    def _take(
+        self, message: jsonrpc.Message | jsonrpc.Batch | jsonrpc.Malformed, *, is_lone: bool = False
+    ) -> None:
         reply = self._dispatcher.take_any(message, self._connection, self)
         if isinstance(reply, bytes):
             self._answer(reply)
         elif reply is not None:
-            self._tasks.add(self._loop.create_task(self._finish(reply)))
+            # Only a call that nothing else is beside begins now: what came with it may cancel it, what came
+            # before it comes first, and their answers are written together.
+            start = self._start if is_lone and not self._tasks else self._loop.create_task
+            task = start(self._finish(reply))
+            if not task.done():
+                self._tasks.add(task)
 
     async def _finish(self, work: Coroutine[Any, Any, bytes | None]) -> None:
         try:

@@ -12,6 +12,7 @@ from bridgehead.bitburner.game.sockets import RELAY_PATH
 from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.timing import SystemClock
 from tests.bitburner.playing import Play, bridged, settings
+from tests.support.posix import is_private
 
 
 class Clock:
@@ -31,7 +32,7 @@ def test_the_key_is_made_once_and_is_for_its_owner_alone(tmp_path: Path) -> None
     assert first == second
     assert len(first) == 32
     assert first != load_key(settings(tmp_path / "other"))
-    assert key_path(settings(tmp_path)).stat().st_mode & 0o777 == 0o600
+    assert is_private(key_path(settings(tmp_path)))
 
 
 def test_a_key_that_cannot_be_made_is_said_so(tmp_path: Path) -> None:
