@@ -177,6 +177,16 @@ class PostgresServer:
         self.execute(f"create database {name}")
         return self.url_of(name)
 
+    def make_database_in(self, folder: Path) -> str:
+        """Make an empty database whose tables are in a folder, and return its address."""
+        folder.mkdir()
+        if self._as:
+            os.chown(folder, self._as["user"], self._as["group"])
+        name = f"test_{secrets.token_hex(6)}"
+        self.execute(f"create tablespace {name} location '{folder}'")
+        self.execute(f"create database {name} tablespace {name}")
+        return self.url_of(name)
+
 
 async def _execute(url: str, sql: str) -> None:
     import asyncpg

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from statistics import median
 from time import monotonic
 
 import pytest
@@ -11,7 +12,7 @@ from bridgehead.host.auth.shared_throttle import AHEAD_SECONDS, MOST_AHEAD, Shar
 from bridgehead.host.auth.throttle import Throttle
 from bridgehead.runtime.stores.redis import Redis
 from tests.runtime.stores.test_redis import connected
-from tests.support.redis_server import RedisServer, faulty, running_redis
+from tests.support.redis_server import Fault, RedisServer, faulty, running_redis
 from tests.support.waiting import until
 
 Take = Callable[[str, int], Awaitable[float]]
@@ -49,6 +50,24 @@ async def test_a_minutes_worth_passes_and_then_each_has_to_wait(take: Take) -> N
 
 async def test_names_do_not_share_what_they_may(take: Take) -> None:
     assert [await take(name, 1) == 0.0 for name in ("ada", "bob", "ada")] == [True, True, False]
+
+
+@pytest.mark.parametrize("fault", ["silent", "refused"])
+async def test_a_redis_that_fails_adds_at_most_its_own_time_to_a_request(
+    redis_server: RedisServer, fault: Fault
+) -> None:
+    took = []
+    async with faulty(redis_server) as proxy, connected(proxy.url, 0.05) as redis:
+        throttle = shared(redis)
+        proxy.fault = fault
+        proxy.cut()
+        for _ in range(31):
+            begin = monotonic()
+            assert await throttle.take("ada", 1000) == 0.0
+            took.append(monotonic() - begin)
+
+    assert median(took) < 0.05
+    assert throttle.without_redis > 0
 
 
 @pytest.mark.parametrize("limit", [1, 7, 60, 3000])
