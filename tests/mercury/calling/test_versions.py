@@ -21,7 +21,7 @@ from tests.mercury.calling.test_budget import committed_by
 from tests.mercury.calling.test_usage_store import open_store
 from tests.mercury.process import BridgeProcess, bridge_process, sharing
 from tests.runtime.stores.test_redis import connected
-from tests.support.redis_server import RedisServer
+from tests.support.redis_server import RedisServer, running_redis
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -139,6 +139,21 @@ async def test_tokens_are_held_for_the_worst_case_and_given_back(redis: Redis | 
 
     with pytest.raises(MercuryError, match="can need 101 output tokens"):
         await limits.admit_request("ada", 1, 101, FAR)
+
+
+async def test_while_redis_is_gone_each_replica_counts_for_itself(tmp_path: Path) -> None:
+    with running_redis(tmp_path) as server:
+        async with connected(server.url) as here, connected(server.url) as there:
+            one, other = (make_limits(redis, RATE_LIMIT_MAX="3") for redis in (here, there))
+            await one.admit_call("ada", FAR)
+            await other.admit_call("ada", FAR)
+            server.kill()
+            for _ in range(2):  # what it let in itself is not forgotten
+                await one.admit_call("ada", FAR)
+            with pytest.raises(MercuryError, match="this client is reached"):
+                await one.admit_call("ada", FAR)
+
+            assert (await other.left("ada"))["client"] == {"requests": 2}
 
 
 # --- cache -------------------------------------------------------------------------------------------------
