@@ -14,9 +14,9 @@ import pytest
 
 from bridgehead.commands import COMMANDS
 from bridgehead.runtime import logs, plugins
-from tests.bitburner.serving import free_port
 from tests.support.messages import encode, initialize
 from tests.support.person import COMMAND, Person
+from tests.support.ports import free_port
 from tests.support.waiting import PATIENCE
 
 FULL = Path("/dev/full")

@@ -3,9 +3,11 @@
 import sys
 from typing import Annotated, Any
 
-from msgspec import Meta
-
 from bridgehead.mcp import Arguments, Bridge, Context
+
+# As in a project that has Bridgehead installed, where it comes before msgspec.
+# isort: split
+from msgspec import Meta
 
 
 class Echo(Arguments):

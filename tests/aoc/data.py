@@ -23,6 +23,7 @@ from bridgehead.aoc.settings import AocSettings
 from bridgehead.mcp import Bridge
 from bridgehead.mcp.revisions import REVISIONS
 from bridgehead.runtime.timing import SystemClock
+from tests.support.checked import connect
 from tests.support.person import COMMAND
 from tests.support.posix import fcntl
 from tests.support.stdio_peer import ROOT, Peer
@@ -165,3 +166,15 @@ def typed(data: Data, *arguments: str, **more: str) -> subprocess.CompletedProce
         check=False,
         env={**os.environ, "COLUMNS": "100", **data.environment(**more)},
     )
+
+
+async def record(data: Data, arguments: dict[str, Any], **settings: str) -> Any:
+    """Record a run as a client does, and return the result."""
+    async with connect(data.bridge(**settings)) as client:
+        return await client.call("record_speed", arguments)
+
+
+async def refused_record(data: Data, arguments: dict[str, Any], **settings: str) -> Any:
+    """Try to record a run as a client of the contract does, and return the error."""
+    async with connect(data.bridge(**settings), revision=CONTRACT) as client:
+        return await client.error("tools/call", {"name": "record_speed", "arguments": arguments})

@@ -6,7 +6,6 @@ The calls are made from threads, because the game they reach lives in the test's
 import asyncio
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,14 +18,6 @@ from tests.support.stdio_peer import ROOT, Peer
 from tests.support.waiting import PATIENCE
 
 HOST = "127.0.0.1"
-
-
-def free_port() -> int:
-    """A port that nobody holds now."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def environment(state: Path, port: int, **more: str) -> dict[str, str]:

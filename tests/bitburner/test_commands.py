@@ -9,7 +9,8 @@ import pytest
 
 from bridgehead.bitburner.simulator import Game
 from tests.bitburner.playing import FILES, bridged, played
-from tests.bitburner.serving import HOST, environment, free_port
+from tests.bitburner.serving import HOST, environment
+from tests.support.ports import free_port
 from tests.support.waiting import PATIENCE
 
 

@@ -16,7 +16,8 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from bridgehead.bitburner.simulator import Faults, Game
 from tests.bitburner.playing import FILES, PAGE, SCRIPT
-from tests.bitburner.serving import HOST, environment, free_port, log_lines, serving
+from tests.bitburner.serving import HOST, environment, log_lines, serving
+from tests.support.ports import free_port
 from tests.support.stdio_peer import ROOT
 from tests.support.waiting import PATIENCE
 

@@ -12,7 +12,8 @@ from bridgehead.bitburner.changes.history import History
 from bridgehead.bitburner.simulator import Game
 from bridgehead.runtime.timing import SystemClock
 from tests.bitburner.playing import settings
-from tests.bitburner.serving import HOST, Bridge, environment, free_port, serving
+from tests.bitburner.serving import HOST, Bridge, environment, serving
+from tests.support.ports import free_port
 
 PROCESSES = 4
 CHANGES = int(os.environ.get("AGENT_CHANGES", "240"))

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tests.interop.server_process import free_port, listening
+from tests.interop.server_process import listening
+from tests.support.ports import free_port
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 MODELS = {

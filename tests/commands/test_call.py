@@ -11,8 +11,9 @@ import pytest
 from bridgehead.bitburner.simulator import Game
 from bridgehead.mercury.simulator import Simulator
 from tests.bitburner.playing import FILES
-from tests.bitburner.serving import HOST, free_port
+from tests.bitburner.serving import HOST
 from tests.support.person import Interrupt, Person
+from tests.support.ports import free_port
 
 HELLO = 'messages=[{"role": "user", "content": "Tell me of a bridge in 40 words"}]'
 QUICK = {"BITBURNER_CONNECT_WAIT_MS": "50"}

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.ports import free_port
 from tests.support.stdio_peer import ROOT
 from tests.support.waiting import PATIENCE
 
@@ -32,13 +33,6 @@ def need_program(name: str) -> str:
         pytest.skip(f"{name} is not installed: run make deploy")
     assert found is not None, f"{name} is not installed"
     return found
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 def write_settings(name: str, folder: Path, front: int, replicas: tuple[int, int]) -> Path:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.balancer import FILES, balancing, free_port, need_program
+from tests.deploy.balancer import FILES, balancing, need_program
 from tests.support.host_command import Command, serving
 from tests.support.http_server import JSON_POST, mirrored
 from tests.support.messages import Json, call, encode, stateless
+from tests.support.ports import free_port
 from tests.support.waiting import PATIENCE
 
 KEPT = 1200

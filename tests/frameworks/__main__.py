@@ -18,7 +18,8 @@ from pathlib import Path
 from tests.frameworks.converters import convert_tools, describe
 from tests.frameworks.environments import Client, InstallError, read_clients
 from tests.frameworks.page import ADDRESS, TRANSPORTS, find_programs, write_results
-from tests.interop.server_process import free_port, listening
+from tests.interop.server_process import listening
+from tests.support.ports import free_port
 
 PUZZLE = "Count the gulls."
 REFUSAL = "day must be between 1 and 25 (got 26)"

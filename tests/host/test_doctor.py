@@ -8,7 +8,8 @@ from bridgehead.host.doctor import examine
 from bridgehead.runtime.settings import SettingError
 from tests.support.host_command import add_token
 from tests.support.otel_collector import collecting
-from tests.support.redis_server import RedisServer, free_port
+from tests.support.ports import free_port
+from tests.support.redis_server import RedisServer
 
 
 async def found(folder: Path, **settings: str) -> dict[str, tuple[str, str]]:

@@ -36,26 +36,17 @@ async def test_a_new_certificate_is_taken_and_a_bad_one_is_not(tmp_path: Path) -
     served = tls.certificate(settings)
     assert served is not None
 
-    async def shown() -> bytes:
-        async with await asyncio.start_server(
-            lambda _, w: w.close(), "127.0.0.1", 0, ssl=served.context
-        ) as server:
-            port = server.sockets[0].getsockname()[1]
-            return ssl.PEM_cert_to_DER_cert(
-                await asyncio.to_thread(ssl.get_server_certificate, ("127.0.0.1", port))
-            )
-
-    first = await shown()
+    first = await shown_by(served)
     served.renew()
     certificate(tmp_path)
-    assert await shown() == first
+    assert await shown_by(served) == first
     served.renew()
-    second = await shown()
+    second = await shown_by(served)
     cert.write_text("nothing")
     served.renew()
 
     assert second != first
-    assert await shown() == second
+    assert await shown_by(served) == second
 
 
 def test_who_speaks_no_tls_is_refused_and_logged(tmp_path: Path) -> None:

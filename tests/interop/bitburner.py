@@ -16,7 +16,8 @@ from typing import Any
 from tests.interop.check import Check
 from tests.interop.inspector import INSPECTOR, REVISIONS
 from tests.interop.node import ROOT
-from tests.interop.server_process import HOST, free_port
+from tests.interop.server_process import HOST
+from tests.support.ports import free_port
 
 Judge = Callable[[Any], None]
 

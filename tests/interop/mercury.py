@@ -14,8 +14,9 @@ from typing import Any
 
 from tests.interop.check import Check
 from tests.interop.inspector import INSPECTOR
-from tests.interop.server_process import free_port, listening
+from tests.interop.server_process import listening
 from tests.support.aimock import Aimock, Fixture, mocking
+from tests.support.ports import free_port
 
 BRIDGE = (sys.executable, "-m", "bridgehead", "mercury")
 CHAT_PATH = "/v1/chat/completions"

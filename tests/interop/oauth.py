@@ -8,7 +8,8 @@ from pathlib import Path
 
 from tests.interop.check import Check
 from tests.interop.node import Package
-from tests.interop.server_process import free_port, listening
+from tests.interop.server_process import listening
+from tests.support.ports import free_port
 
 IDENTITY_SERVER = Package("oidc-provider", "9.13.3")
 SCRIPT = Path(__file__).with_name("identity_server.mjs")

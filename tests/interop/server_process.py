@@ -9,17 +9,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from tests.interop.node import ROOT
+from tests.support.ports import free_port
 
 HOST = "127.0.0.1"
 SECONDS_TO_START = 20.0
 SECONDS_TO_END = 10.0
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind((HOST, 0))
-        port: int = listener.getsockname()[1]
-        return port
 
 
 @contextmanager

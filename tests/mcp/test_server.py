@@ -13,6 +13,7 @@ from bridgehead.mcp.changes import TOOLS, Listener
 from bridgehead.mcp.connection import Client, Connection
 from bridgehead.mcp.revisions import V2025_11_25
 from bridgehead.mcp.server import EMPTY_BODY, Body, Server
+from bridgehead.mcp.tasks.manager import Tasks
 from tests.support.waiting import until
 
 
@@ -55,16 +56,44 @@ def test_a_body_is_made_once_until_the_lists_change() -> None:
         assert len(made) == turn
 
 
+async def test_tasks_are_made_once_unless_they_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped: list[Tasks] = []
+
+    async def stop(tasks: Tasks) -> None:
+        stopped.append(tasks)
+
+    monkeypatch.setattr(Tasks, "stop", stop)
+    shared = Tasks(Limits())
+    sharing, alone = Server(Bridge[None]("served", "1"), tasks=shared), make_server()
+    own = alone.tasks
+
+    assert sharing.tasks is shared
+    assert own is alone.tasks
+    assert own is not shared
+    for server in (sharing, alone, make_server()):
+        await server.stop()
+    assert stopped == [own]  # those that are shared are for others to stop
+
+
+def test_a_server_keeps_its_tasks_apart_by_the_name_of_its_bridge_or_as_it_is_told() -> None:
+    bridge = Bridge[None]("served", "1")
+
+    assert [Server(bridge).scope, Server(bridge, scope="all").scope] == ["served", "all"]
+
+
 async def test_a_stream_hears_of_changes_only_while_it_is_open() -> None:
     server, listener = make_server(), Listener({TOOLS}, set())
-    with server.open_stream(Connection(Limits()), listener):
+    connection = Connection(Limits())
+    with server.open_stream(connection, listener):
         assert server.streams == {listener}
+        assert connection.listeners == [listener]
         server.bridge.changed.tools()
         assert [TOOLS.encode() in message for message in listener.take()] == [True]
 
     server.bridge.changed.tools()
     assert listener.take() == []
     assert server.streams == set()
+    assert connection.listeners == []
 
 
 async def test_the_end_of_the_server_ends_its_streams() -> None:

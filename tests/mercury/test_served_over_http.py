@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,6 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.process import environment
+from tests.support.ports import free_port
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -23,13 +23,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 BUDGETS = "bob=0.0000001,ci=5/0.0000001"
 """Less than one call can cost: for a day, and for a month."""
 ASK = {"messages": [{"role": "user", "content": "Of networks, in 30 words"}]}
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
 
 
 @asynccontextmanager

@@ -73,6 +73,7 @@ class Trials:
         """By test, how long it took on the unchanged module, and what it came by."""
         self._running: dict[int, tuple[int, int, float, float]] = {}
         """The number of the mutant, the end of its pipe, when it began and when it hangs, by process."""
+        self._killers: set[str] = set()
 
     def run(self, numbers: list[int]) -> None:
         """Try these mutants, after the unchanged module."""
@@ -89,6 +90,15 @@ class Trials:
             self._start(number)
         while self._running:
             self._wait()
+        self._check_killers()
+
+    def _check_killers(self) -> None:
+        """Run what noticed a mutant once more without one: a test that fails by now tells nothing."""
+        self._items = [item for item in self._items if item.nodeid in self._killers]
+        self._start(0)
+        killer = self._wait()
+        if killer is not None:
+            pytest.exit(f"The test fails on the unchanged module as well: {killer}", returncode=3)
 
     def _start(self, number: int) -> None:
         reading, writing = os.pipe()
@@ -142,6 +152,7 @@ class Trials:
     def _move_up(self, killer: str | None) -> None:
         for place, item in enumerate(self._items):
             if item.nodeid == killer:
+                self._killers.add(killer)
                 self._items.insert(0, self._items.pop(place))
                 return
 

@@ -9,7 +9,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tests.interop.node import ROOT
-from tests.interop.server_process import free_port, listening, serving
+from tests.interop.server_process import listening, serving
+from tests.support.ports import free_port
 from tests.support.redis_server import RedisServer, running_redis
 
 __all__ = ["ROOT", "balanced", "environment_of", "replicated"]

@@ -8,10 +8,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from subprocess import DEVNULL, Popen
 
-from tests.interop.server_process import free_port
 from tests.scale.replicas import ROOT, balanced, environment_of
 from tests.support.http_server import JSON_POST, mirrored
 from tests.support.messages import call, encode, stateless
+from tests.support.ports import free_port
 from tests.support.redis_server import running_redis
 from tests.support.waiting import PATIENCE
 

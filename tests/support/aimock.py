@@ -12,7 +12,8 @@ from typing import Any
 from urllib.request import urlopen
 
 from tests.interop.node import Package
-from tests.interop.server_process import free_port, listening
+from tests.interop.server_process import listening
+from tests.support.ports import free_port
 from tests.support.waiting import PATIENCE
 
 AIMOCK = Package("@copilotkit/aimock", "1.43.0")

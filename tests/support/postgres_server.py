@@ -11,7 +11,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -22,6 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from tests.support.ports import free_port
 from tests.support.posix import dying_with_us
 from tests.support.waiting import PATIENCE
 
@@ -79,7 +79,7 @@ class PostgresServer:
         self._as = _other_user()
         self._options = {**_OPTIONS, **options}
         self._process: subprocess.Popen[bytes] | None = None
-        self.port = _free_port()
+        self.port = free_port()
         folder.mkdir(parents=True, exist_ok=True)
         if self._as:
             os.chown(folder, self._as["user"], self._as["group"])
@@ -177,6 +177,16 @@ class PostgresServer:
         self.execute(f"create database {name}")
         return self.url_of(name)
 
+    def make_database_in(self, folder: Path) -> str:
+        """Make an empty database whose tables are in a folder, and return its address."""
+        folder.mkdir()
+        if self._as:
+            os.chown(folder, self._as["user"], self._as["group"])
+        name = f"test_{secrets.token_hex(6)}"
+        self.execute(f"create tablespace {name} location '{folder}'")
+        self.execute(f"create database {name} tablespace {name}")
+        return self.url_of(name)
+
 
 async def _execute(url: str, sql: str) -> None:
     import asyncpg
@@ -191,13 +201,6 @@ async def _execute(url: str, sql: str) -> None:
 def _children(pid: int) -> list[int]:
     found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, check=False)
     return [int(word) for word in found.stdout.split()]
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 @cache

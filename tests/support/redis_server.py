@@ -19,6 +19,7 @@ from typing import Literal
 
 import pytest
 
+from tests.support.ports import free_port
 from tests.support.posix import dying_with_us
 from tests.support.tcp import serving
 from tests.support.waiting import PATIENCE
@@ -38,14 +39,6 @@ def find_program() -> str:
     if found is None:
         pytest.skip("needs a redis-server: there is no wheel of one for this Python, and none is installed")
     return found
-
-
-def free_port() -> int:
-    """Find a port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def wait_until(holds: Callable[[], object]) -> None:

@@ -4,8 +4,14 @@ Each has a bounded time and a clear error, and nothing that was acknowledged is 
 """
 
 import asyncio
+import subprocess
+import sys
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -15,7 +21,9 @@ from bridgehead.aoc.event import Event
 from bridgehead.aoc.files.recorder import NewRun
 from bridgehead.aoc.ranking.board import Filters
 from bridgehead.runtime.errors import BridgeError, StorageError, Unavailable
+from bridgehead.runtime.stores.connection import MOMENT_SECONDS
 from tests.aoc.database_data import DatabaseData, faulty_replica, replica
+from tests.support.posix import is_root
 from tests.support.postgres_server import PostgresServer
 from tests.support.waiting import PATIENCE, until
 
@@ -81,6 +89,68 @@ async def test_a_full_disk_is_told_and_records_go_on_when_there_is_room(
 
     assert view.rows[0].n == 1
     assert last.figures.n == 2
+
+
+@pytest.fixture
+def small_disk() -> Iterator[Path]:
+    """A file system with little room."""
+    if not is_root or sys.platform != "linux":
+        pytest.skip("only root can mount a file system with little room")
+    folder = Path(tempfile.mkdtemp(prefix="bridgehead-disk-"))
+    mount = ["mount", "-t", "tmpfs", "-o", "size=24m,mode=0777", "tmpfs", str(folder)]
+    if subprocess.run(mount, check=False, capture_output=True).returncode:
+        folder.rmdir()
+        pytest.skip("no file system can be mounted here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+        folder.rmdir()
+
+
+async def test_nothing_acknowledged_is_lost_on_a_disk_that_is_really_full(
+    tmp_path: Path, small_disk: Path, breakable_postgres: PostgresServer
+) -> None:
+    url = await asyncio.to_thread(breakable_postgres.make_database_in, small_disk / "tables")
+    data = await asyncio.to_thread(DatabaseData, tmp_path, url)
+    acknowledged = 0
+    async with replica(data) as event:
+        await event.record(RUN)
+        acknowledged += 1
+        with (small_disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
+            while True:
+                filler.write(bytes(4096))
+        refusal: BridgeError | None = None
+        while refusal is None:
+            try:
+                await event.record(RUN)
+                acknowledged += 1
+            except BridgeError as problem:
+                refusal = problem
+        view = await event.board(Filters())
+        (small_disk / "filler").unlink()
+        await recorded_again(event)
+        acknowledged += 1
+
+    assert isinstance(refusal, StorageError)
+    assert "No space left on device" in str(refusal)
+    assert view.rows[0].n == acknowledged - 1
+    assert len(await asyncio.to_thread(data.entries, 1)) == acknowledged
+
+
+async def test_a_database_that_is_gone_adds_a_moment_at_most_to_a_record(
+    breakable: DatabaseData, breakable_postgres: PostgresServer
+) -> None:
+    took = []
+    async with replica(breakable) as event:
+        await event.record(RUN)
+        await asyncio.to_thread(breakable_postgres.kill)
+        await until(lambda: down(event))
+        for _ in range(15):
+            _, spent = await refused(event)
+            took.append(spent)
+
+    assert median(took) < 2 * MOMENT_SECONDS  # twice, for a machine that is busy
 
 
 async def test_a_server_that_becomes_read_only_refuses_at_once_and_boards_are_still_read(

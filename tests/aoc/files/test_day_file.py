@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bridgehead.aoc.files.entries import Group
-from tests.aoc.data import CONTRACT, Data, entry, new, open_day
+from tests.aoc.data import CONTRACT, Data, entry, new, open_day, record, refused_record
 from tests.support.checked import connect
 from tests.support.messages import call
 from tests.support.posix import is_root, resource
@@ -62,16 +62,6 @@ def test_a_record_of_a_large_day_can_be_withdrawn_too(large: Data) -> None:
 RUN = {"day": 1, "phase": 1, "llm_name": "gpt4", "speed_ms": 1250}
 
 
-async def recorded(data: Data, arguments: dict[str, Any], **settings: str) -> Any:
-    async with connect(data.bridge(**settings)) as client:
-        return await client.call("record_speed", arguments)
-
-
-async def refusal(data: Data, arguments: dict[str, Any], **settings: str) -> Any:
-    async with connect(data.bridge(**settings), revision=CONTRACT) as client:
-        return await client.error("tools/call", {"name": "record_speed", "arguments": arguments})
-
-
 def answer(peer: Peer) -> Any:
     return peer.request("tools/call", call("record_speed", RUN))
 
@@ -114,7 +104,7 @@ async def test_a_link_stays_a_link_and_a_mode_stays_as_it_is(data: Data, tmp_pat
     elsewhere.chmod(0o640)
     data.speeds_file(1).symlink_to(elsewhere)
 
-    await recorded(data, RUN)
+    await record(data, RUN)
 
     assert data.speeds_file(1).is_symlink()
     assert len(data.entries(1)) == 1
@@ -130,7 +120,7 @@ async def test_what_killed_writers_left_is_swept(data: Data) -> None:
     an_hour_ago = time.time() - 3600
     os.utime(stray, (an_hour_ago, an_hour_ago))
 
-    await recorded(data, RUN)
+    await record(data, RUN)
 
     assert (stray.exists(), fresh.exists()) == (False, True)
 
@@ -157,7 +147,7 @@ async def test_a_folder_that_cannot_be_written_to_is_a_clear_error(data: Data) -
     before = data.put_speeds(1, [entry("gpt4", 1)])
     data.speeds.chmod(0o555)
     try:
-        error = await refusal(data, RUN)
+        error = await refused_record(data, RUN)
     finally:
         data.speeds.chmod(0o755)
 
@@ -167,7 +157,7 @@ async def test_a_folder_that_cannot_be_written_to_is_a_clear_error(data: Data) -
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no /sys")
 async def test_a_file_system_that_cannot_be_written_to_is_a_clear_error(data: Data) -> None:
-    error = await refusal(data, RUN, AOC_SPEEDS_DIR="/sys")
+    error = await refused_record(data, RUN, AOC_SPEEDS_DIR="/sys")
 
     assert (error["code"], "Nothing was recorded" in error["message"]) == (-1, True)
     assert "/sys/day01.json" in error["message"]

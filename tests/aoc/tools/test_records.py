@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bridgehead.aoc.files.names import canonical_name
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.mcp.revisions import REVISIONS
-from tests.aoc.data import CONTRACT, ONLY_FILES, Data, entry, locked
+from tests.aoc.data import CONTRACT, ONLY_FILES, Data, entry, locked, record, refused_record
 from tests.support.checked import connect
 from tests.support.messages import call
 from tests.support.stdio_peer import Peer
@@ -24,20 +24,10 @@ def puzzle(data: Data) -> None:
     data.puzzle(1, "Count the gulls.")
 
 
-async def recorded(data: Data, arguments: dict[str, Any], **settings: str) -> Any:
-    async with connect(data.bridge(**settings)) as client:
-        return await client.call("record_speed", arguments)
-
-
-async def refusal(data: Data, arguments: dict[str, Any], **settings: str) -> Any:
-    async with connect(data.bridge(**settings), revision=CONTRACT) as client:
-        return await client.error("tools/call", {"name": "record_speed", "arguments": arguments})
-
-
 async def test_the_average_is_of_both_phases_of_the_same_llm_without_its_fraction(data: Data) -> None:
     data.put_speeds(1, [entry("gpt4", 1, 2), entry("other", 10_000), entry("gpt4", 4, 1)])
 
-    result = await recorded(data, {**RUN, "speed_ms": 6})
+    result = await record(data, {**RUN, "speed_ms": 6})
 
     assert result["content"][0]["text"] == "Recorded gpt4 Day 1 Phase 1: 6ms (avg: 3ms)"
 
@@ -45,7 +35,7 @@ async def test_the_average_is_of_both_phases_of_the_same_llm_without_its_fractio
 async def test_the_structured_answer_has_the_figures_of_this_llm_day_and_phase(data: Data) -> None:
     data.put_speeds(1, [entry("gpt4", 1, 2), entry("gpt4", 4), entry("gpt4", 5), entry("other", 2)])
 
-    answer = (await recorded(data, {**RUN, "speed_ms": 9}))["structuredContent"]
+    answer = (await record(data, {**RUN, "speed_ms": 9}))["structuredContent"]
 
     assert answer == {
         "day": 1,
@@ -64,7 +54,7 @@ async def test_the_structured_answer_has_the_figures_of_this_llm_day_and_phase(d
 
 
 async def test_the_first_run_has_no_spread(data: Data) -> None:
-    assert (await recorded(data, RUN))["structuredContent"]["stdev"] is None
+    assert (await record(data, RUN))["structuredContent"]["stdev"] is None
 
 
 @pytest.mark.parametrize("revision", REVISIONS.values(), ids=str)
@@ -95,7 +85,7 @@ async def test_older_keys_and_unknown_ones_are_read_and_kept(data: Data) -> None
     }
     data.put_speeds(1, {"schema": 2, "day": 1, "entries": [older], "note": "mine"})
 
-    result = await recorded(data, RUN)
+    result = await record(data, RUN)
 
     assert result["content"][0]["text"].endswith("(avg: 1180ms)")
     document = json.loads(data.speeds_file(1).read_bytes())
@@ -103,14 +93,14 @@ async def test_older_keys_and_unknown_ones_are_read_and_kept(data: Data) -> None
 
 
 async def test_the_name_is_kept_without_the_space_around_it(data: Data) -> None:
-    await recorded(data, {**RUN, "llm_name": "  gpt 4\t"})
+    await record(data, {**RUN, "llm_name": "  gpt 4\t"})
 
     assert data.entries(1)[0]["llm"] == "gpt 4"
 
 
 @pytest.mark.parametrize("time_ms", [0, 2**63 - 1])
 async def test_the_smallest_and_the_largest_time_are_kept(data: Data, time_ms: int) -> None:
-    await recorded(data, {**RUN, "speed_ms": time_ms})
+    await record(data, {**RUN, "speed_ms": time_ms})
 
     assert data.entries(1)[0]["speedMs"] == time_ms
 
@@ -123,7 +113,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_character
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(name=NAMES)
 async def test_any_name_comes_back_in_its_one_spelling(data: Data, name: str) -> None:
-    text = (await recorded(data, {**RUN, "llm_name": name}))["content"][0]["text"]
+    text = (await record(data, {**RUN, "llm_name": name}))["content"][0]["text"]
 
     assert text.startswith(f"Recorded {canonical_name(name)} Day 1 Phase 1: 1250ms")
     assert data.entries(1)[0]["llm"] == canonical_name(name)
@@ -137,7 +127,7 @@ CORRUPT = [b"", b"{", b'{"day": 2, "entries": []}', b'{"day": 1, "entries": [], 
 async def test_a_corrupt_file_is_refused_by_name_and_never_changed(data: Data, content: bytes) -> None:
     data.put_speeds(1, content)
 
-    error = await refusal(data, RUN)
+    error = await refused_record(data, RUN)
 
     assert error["code"] == -1
     assert str(data.speeds_file(1)) in error["message"]
@@ -149,7 +139,7 @@ async def test_a_corrupt_file_is_refused_by_name_and_never_changed(data: Data, c
 async def test_a_folder_in_the_place_of_the_file_is_refused(data: Data) -> None:
     data.speeds_file(1).mkdir(parents=True)
 
-    error = await refusal(data, RUN)
+    error = await refused_record(data, RUN)
 
     assert (error["code"], data.speeds_file(1).is_dir()) == (-1, True)
 
@@ -158,7 +148,7 @@ async def test_a_folder_in_the_place_of_the_file_is_refused(data: Data) -> None:
 async def test_a_lock_that_is_held_too_long_is_a_clear_error(data: Data) -> None:
     before = data.put_speeds(1, [entry("gpt4", 1)])
     with locked(data.speeds):
-        error = await refusal(data, RUN, AOC_LOCK_WAIT_MS="50")
+        error = await refused_record(data, RUN, AOC_LOCK_WAIT_MS="50")
 
     assert error["code"] == -1
     assert error["message"].startswith(f"{data.speeds_file(1)} cannot be written: another process has locked")
@@ -184,35 +174,38 @@ def test_the_settings_that_recording_needs_are_checked_at_the_start(data: Data) 
     ],
 )
 async def test_arguments_that_do_not_fit_are_refused_in_words(data: Data, wrong: Any, words: str) -> None:
-    error = await refusal(data, {**RUN, **wrong})
+    error = await refused_record(data, {**RUN, **wrong})
 
     assert (error["code"], error["message"]) == (-32602, f"Invalid params for record_speed: {words}")
 
 
 async def test_a_missing_argument_is_named(data: Data) -> None:
-    error = await refusal(data, {"day": 1, "llm_name": "a", "speed_ms": 1})
+    error = await refused_record(data, {"day": 1, "llm_name": "a", "speed_ms": 1})
 
     assert error["message"] == "Invalid params for record_speed: phase is required."
-    assert "llm_name is missing" in (await refusal(data, {"day": 1, "phase": 1, "speed_ms": 1}))["message"]
+    assert (
+        "llm_name is missing"
+        in (await refused_record(data, {"day": 1, "phase": 1, "speed_ms": 1}))["message"]
+    )
 
 
 async def test_a_whole_float_is_an_integer(data: Data) -> None:
-    await recorded(data, {**RUN, "day": 1.0, "speed_ms": 1250.0})
+    await record(data, {**RUN, "day": 1.0, "speed_ms": 1250.0})
 
     assert data.entries(1)[0]["speedMs"] == 1250
 
 
 async def test_llm_and_llm_name_are_both_understood_but_not_when_they_differ(data: Data) -> None:
     run = {name: value for name, value in RUN.items() if name != "llm_name"}
-    await recorded(data, {**run, "llm": "gpt4"})
-    await recorded(data, {**RUN, "llm": "gpt4"})
+    await record(data, {**run, "llm": "gpt4"})
+    await record(data, {**RUN, "llm": "gpt4"})
 
     assert [e["llm"] for e in data.entries(1)] == ["gpt4", "gpt4"]
-    assert "are different" in (await refusal(data, {**RUN, "llm": "other"}))["message"]
+    assert "are different" in (await refused_record(data, {**RUN, "llm": "other"}))["message"]
 
 
 async def test_a_record_says_what_was_timed_and_who_took_the_time(data: Data) -> None:
-    answer = await recorded(data, {**RUN, "measure": "execution", "source": "measured"})
+    answer = await record(data, {**RUN, "measure": "execution", "source": "measured"})
 
     assert {**data.entries(1)[0], "timestamp": ""} == entry(
         "gpt4", 1250, 1, "", measure="execution", source="measured"
@@ -224,7 +217,7 @@ async def test_a_record_says_what_was_timed_and_who_took_the_time(data: Data) ->
 async def test_figures_and_the_average_are_of_one_measure(data: Data) -> None:
     data.put_speeds(1, [entry("gpt4", 100_000), entry("gpt4", 3, measure="execution")])
 
-    answer = await recorded(data, {**RUN, "speed_ms": 5, "measure": "execution"})
+    answer = await record(data, {**RUN, "speed_ms": 5, "measure": "execution"})
 
     assert answer["content"][0]["text"] == "Recorded gpt4 Day 1 Phase 1: 5ms (avg: 4ms)"
     assert answer["structuredContent"]["n"] == 2
@@ -232,10 +225,10 @@ async def test_figures_and_the_average_are_of_one_measure(data: Data) -> None:
 
 @ONLY_FILES
 async def test_the_original_programs_key_is_written_where_the_setting_says_so(data: Data) -> None:
-    await recorded(data, RUN, AOC_RECORD_KEYS="speed_ms")
+    await record(data, RUN, AOC_RECORD_KEYS="speed_ms")
 
     assert list(data.entries(1)[0]) == ["llm", "phase", "speed_ms", "timestamp"]
-    assert (await recorded(data, RUN))["structuredContent"]["n"] == 2
+    assert (await record(data, RUN))["structuredContent"]["n"] == 2
 
 
 @pytest.mark.parametrize(
@@ -249,7 +242,7 @@ async def test_the_original_programs_key_is_written_where_the_setting_says_so(da
 async def test_what_looks_wrong_is_questioned_with_how_to_take_it_back(
     data: Data, run: dict[str, int], doubt: str
 ) -> None:
-    answer = await recorded(data, {**RUN, **run})
+    answer = await record(data, {**RUN, **run})
     text = answer["content"][0]["text"]
 
     assert f"Is this right? {doubt}." in text

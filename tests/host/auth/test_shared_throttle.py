@@ -1,7 +1,9 @@
 """The shared throttle: several replicas let through what one would, and each goes on without Redis."""
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from statistics import median
 from time import monotonic
 
 import pytest
@@ -10,12 +12,62 @@ from bridgehead.host.auth.shared_throttle import AHEAD_SECONDS, MOST_AHEAD, Shar
 from bridgehead.host.auth.throttle import Throttle
 from bridgehead.runtime.stores.redis import Redis
 from tests.runtime.stores.test_redis import connected
-from tests.support.redis_server import RedisServer, faulty, running_redis
+from tests.support.redis_server import Fault, RedisServer, faulty, running_redis
 from tests.support.waiting import until
+
+Take = Callable[[str, int], Awaitable[float]]
 
 
 def shared(redis: Redis, *, fails_closed: bool = False) -> SharedThrottle:
     return SharedThrottle(redis, Throttle(monotonic), fails_closed=fails_closed)
+
+
+@pytest.fixture(params=["memory", "redis"])
+async def take(request: pytest.FixtureRequest, redis_server: RedisServer) -> AsyncIterator[Take]:
+    """Each place where requests are counted."""
+    if request.param == "redis":
+        async with connected(redis_server.url) as redis:
+            yield shared(redis).take
+        return
+    local = Throttle(monotonic)
+
+    async def take_here(name: str, per_minute: int) -> float:
+        return local.take(name, per_minute)
+
+    yield take_here
+
+
+async def test_a_minutes_worth_passes_and_then_each_has_to_wait(take: Take) -> None:
+    started = monotonic()
+    waits = [await take("ada", 20) for _ in range(30)]
+    refilled = (monotonic() - started) * 20 / 60
+
+    assert waits[:20] == [0.0] * 20
+    assert waits.count(0.0) <= 20 + refilled
+    assert all(0 <= wait <= 3.0 for wait in waits)
+    assert waits[20] > 0 or refilled >= 1
+
+
+async def test_names_do_not_share_what_they_may(take: Take) -> None:
+    assert [await take(name, 1) == 0.0 for name in ("ada", "bob", "ada")] == [True, True, False]
+
+
+@pytest.mark.parametrize("fault", ["silent", "refused"])
+async def test_a_redis_that_fails_adds_at_most_its_own_time_to_a_request(
+    redis_server: RedisServer, fault: Fault
+) -> None:
+    took = []
+    async with faulty(redis_server) as proxy, connected(proxy.url, 0.05) as redis:
+        throttle = shared(redis)
+        proxy.fault = fault
+        proxy.cut()
+        for _ in range(31):
+            begin = monotonic()
+            assert await throttle.take("ada", 1000) == 0.0
+            took.append(monotonic() - begin)
+
+    assert median(took) < 0.05
+    assert throttle.without_redis > 0
 
 
 @pytest.mark.parametrize("limit", [1, 7, 60, 3000])

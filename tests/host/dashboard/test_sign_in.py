@@ -26,6 +26,7 @@ async def test_without_a_token_there_is_only_the_form_for_one(tmp_path: Path) ->
             text = await browser.open(path)
             assert "Sign in with a token" in text
             assert "alpha" not in browser.html
+            assert "data-live" not in browser.html  # by which a page that is open notices that it is out
 
 
 async def test_a_token_that_may_look_opens_the_page_until_signing_out(tmp_path: Path) -> None:
@@ -33,6 +34,7 @@ async def test_a_token_that_may_look_opens_the_page_until_signing_out(tmp_path: 
         browser = Browser(host)
         text = await browser.sign_in(host.secrets["ann"])
         assert ("The far side of alpha is there." in text, "ann" in text) == (True, True)
+        assert "data-live" in browser.html
 
         assert "Sign in with a token" in await browser.submit("/dashboard/sign-out")
         assert browser.cookies.keys() == {f"bridgehead_page_{host.port}"}

@@ -1,5 +1,8 @@
 """Changes over replicas: what changes in one process is told to the clients of all."""
 
+from statistics import median
+from time import monotonic
+
 from bridgehead.host.replicas.changes import ChangeRelay
 from bridgehead.mcp import Bridge
 from bridgehead.mcp.changes import RESOURCES, TOOLS, UPDATED, Change, Listener
@@ -44,6 +47,23 @@ async def test_a_change_in_one_process_is_told_in_the_other(redis_server: RedisS
         await until(lambda: other.told == [(UPDATED, URI), (TOOLS, None)])
         assert one.told == [(UPDATED, URI), (TOOLS, None)], "each is told once"
         assert other.bridge.changed.generation > 0
+
+
+async def test_a_change_is_told_in_the_other_within_a_tenth_of_a_second(redis_server: RedisServer) -> None:
+    took = []
+    async with connected(redis_server.url) as here, connected(redis_server.url) as there:
+        one, other = Process(here, "one"), Process(there, "other")
+        await one.settled()
+        await other.settled()
+        for _ in range(31):
+            begin = monotonic()
+            one.bridge.changed.resource(URI)
+            await until(lambda: other.told)
+            took.append(monotonic() - begin)
+            other.listener.take()
+            one.listener.take()
+
+    assert median(took) < 0.1  # single ones may be late on a busy machine
 
 
 async def test_after_a_gap_everything_may_have_changed(redis_server: RedisServer) -> None:

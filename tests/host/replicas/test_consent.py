@@ -1,12 +1,19 @@
 """Consent over replicas: a confirmation is used once, and not at all where that cannot be known."""
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from time import time
 
+import pytest
+
 from bridgehead.host.replicas.consent import ReplicatedConsent
+from bridgehead.host.workers.consent import SharedConsent
+from bridgehead.mcp import UsedStates
 from tests.runtime.stores.test_redis import connected
 from tests.support.redis_server import RedisServer, running_redis
+
+Use = Callable[[str, float], bool | Awaitable[bool]]
 
 
 async def test_a_confirmation_is_used_once_by_all_replicas_together(redis_server: RedisServer) -> None:
@@ -17,6 +24,33 @@ async def test_a_confirmation_is_used_once_by_all_replicas_together(redis_server
 
         assert answers.count(True) == 1
         assert await consents[0].use("m", time() + 60)
+
+
+@pytest.fixture(params=["memory", "sqlite", "redis"])
+async def consent(
+    request: pytest.FixtureRequest, tmp_path: Path, redis_server: RedisServer
+) -> AsyncIterator[Use]:
+    """Each place where it is noted that a confirmation was used."""
+    if request.param == "redis":
+        async with connected(redis_server.url) as redis:
+            yield ReplicatedConsent(redis, time).use
+    elif request.param == "sqlite":
+        yield SharedConsent(tmp_path, time).use
+    else:
+        yield UsedStates(time).use
+
+
+async def use(consent: Use, nonce: str) -> bool:
+    answer = consent(nonce, time() + 60)
+    return answer if isinstance(answer, bool) else await answer
+
+
+async def test_a_confirmation_counts_once_wherever_that_is_noted(consent: Use) -> None:
+    answers = await asyncio.gather(*(use(consent, "n") for _ in range(10)))
+
+    assert answers.count(True) == 1
+    assert not await use(consent, "n")
+    assert await use(consent, "m")
 
 
 async def test_it_is_remembered_longer_than_it_is_good(redis_server: RedisServer) -> None:

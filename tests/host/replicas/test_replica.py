@@ -7,6 +7,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.host.conftest import Dial
 from tests.support.host_command import Command, add_token, serving
 from tests.support.http_client import Headers, HttpClient, Response
@@ -216,6 +218,32 @@ async def test_a_token_has_one_limit_over_all_replicas(
     assert set(statuses) == {200, 429}
     assert limit - 2 <= statuses.count(200) <= limit + 2 + refilled
     assert int(answers[-1].headers["retry-after"]) >= 1
+
+
+AHEAD = {"FAKETIME": "+240s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+
+
+@pytest.fixture
+def library() -> str:
+    """What gives a process another clock than the machine's."""
+    found = sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
+    if not found:
+        pytest.skip("needs Debian's libfaketime")
+    return str(found[0])
+
+
+async def test_replicas_whose_clocks_differ_by_minutes_behave_as_one(
+    tmp_path: Path, dial: Dial, redis_server: RedisServer, library: str
+) -> None:
+    shared = {**sharing(redis_server), "BRIDGEHEAD_BRIDGES": "alpha,slow"}
+    with replicas(tmp_path, {}, {**AHEAD, "LD_PRELOAD": library}, **shared) as hosts:
+        for first, second in (hosts, hosts[::-1]):
+            here, there = dial(first.port), dial(second.port)
+            own = await shake_hands(here)
+            assert text(await (await in_session(there, own)).json()) == "hi"
+            state = (await post(here, asking()))["result"]["requestState"]
+            assert "Ada" in str(await post(there, asking(state)))
+            assert "answered already" in (await post(here, asking(state)))["error"]["message"]
 
 
 async def test_readiness_tells_how_redis_is_and_does_not_fail_for_it(tmp_path: Path, dial: Dial) -> None:

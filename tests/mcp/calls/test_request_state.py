@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from bridgehead.mcp import Limits, ProtocolError
+from bridgehead.mcp.calls import request_state
 from bridgehead.mcp.calls.request_state import Seal, UsedStates, fingerprint
 from tests.support.asking import ALL, make_bridge
 from tests.support.checked import STATELESS, CheckedClient, connect
@@ -207,11 +208,27 @@ async def test_consent_is_given_once() -> None:
         assert "answered already" in await refused(client, state)
 
 
+def test_of_many_states_the_oldest_is_forgotten_for_a_new_one_and_never_for_one_that_came(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(request_state, "_MOST_USED", 2)
+    used = UsedStates(lambda: 1000.0)
+    assert [used.use(nonce, 1060.0) for nonce in ("a", "b", "c")] == [True, True, True]
+
+    assert [used.use(nonce, 1060.0) for nonce in ("b", "c", "b")] == [False, False, False]
+    assert used.use("a", 1060.0)
+
+
 def test_a_state_is_used_once_and_forgotten_when_it_could_not_come_again() -> None:
     now = [1000.0]
     used = UsedStates(lambda: now[0])
 
     assert [used.use("a", 1060.0), used.use("a", 1060.0), used.use("b", 1060.0)] == [True, False, True]
+    now[0] = 1060.0
+    assert [used.use("new", 1060.0), used.use("a", 1060.0)] == [
+        True,
+        False,
+    ]  # it could come this very instant
     now[0] = 1061.0
     assert used.use("c", 1100.0)
     assert len(used._used) == 1  # noqa: SLF001 - what it remembers

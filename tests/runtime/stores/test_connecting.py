@@ -12,7 +12,8 @@ from bridgehead.runtime.directories import ReplicaSettings
 from bridgehead.runtime.settings import SettingError
 from bridgehead.runtime.stores.connecting import run_within
 from tests.runtime.stores.test_redis import connected
-from tests.support.redis_server import RedisServer, free_port, running_redis, wait_until
+from tests.support.ports import free_port
+from tests.support.redis_server import RedisServer, running_redis, wait_until
 from tests.support.waiting import PATIENCE, until
 
 

@@ -3,6 +3,8 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from statistics import median
+from time import monotonic
 
 from bridgehead.runtime.stores.cooldowns import Cooldowns
 from bridgehead.runtime.stores.redis import Redis
@@ -46,6 +48,18 @@ async def test_others_hear_of_a_cool_down_and_of_its_end_and_oneself_does_not(
         await until(lambda: other.heard[-2:] == [("key:1", 30.0), ("key:1", 0.0)])
 
     assert one.heard == []
+
+
+async def test_others_follow_within_a_tenth_of_a_second(redis_server: RedisServer) -> None:
+    took = []
+    async with following(redis_server) as one, following(redis_server) as other:
+        for number in range(31):
+            begin = monotonic()
+            one.cooldowns.begin(f"key:{number}", 30.0)
+            await until(lambda name=f"key:{number}": name in dict(other.heard))  # type: ignore[misc]
+            took.append(monotonic() - begin)
+
+    assert median(took) < 0.1  # single ones may be late on a busy machine
 
 
 async def test_whoever_comes_later_reads_how_long_it_still_lasts(redis_server: RedisServer) -> None:

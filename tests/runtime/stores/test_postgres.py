@@ -1,8 +1,12 @@
 """PostgreSQL: its address, the two connections of a process, and what they tell of themselves."""
 
 import asyncio
+import os
+import socket
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +14,11 @@ from bridgehead.runtime.errors import StorageError, Unavailable
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.stores import postgres
 from bridgehead.runtime.stores.postgres import Database, parse_address
+from tests.support.posix import dying_with_us
 from tests.support.postgres_server import PostgresServer, select_one
+from tests.support.redis_server import wait_until
+from tests.support.stdio_peer import ROOT
+from tests.support.waiting import PATIENCE
 
 
 def test_nothing_of_the_driver_is_loaded_before_a_database_is_opened() -> None:
@@ -68,3 +76,33 @@ async def test_a_wrong_password_is_told_without_the_password() -> None:
         await held.close()
 
     assert "hunter2" not in f"{failure.value} {held.detail}"
+
+
+LEFT_BEHIND = """\
+import sys, time
+from tests.support.postgres_server import running
+with running() as server:
+    print(server.port, flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(not dying_with_us("QUIT"), reason="the system cannot end a process with its parent")
+def test_a_server_of_tests_ends_with_the_run_that_started_it_however_that_ends() -> None:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        Path(folder).chmod(0o755)  # PostgreSQL is another user than root
+        environment = {**os.environ, "TMPDIR": folder}
+        command = [sys.executable, "-c", LEFT_BEHIND]
+        run = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, env=environment)
+        assert run.stdout is not None
+        with run.stdout as said:
+            port = int(said.readline())
+        run.kill()
+        run.wait(PATIENCE)
+
+        wait_until(lambda: not is_listening(port))
+
+
+def is_listening(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0

@@ -157,7 +157,7 @@ class Records:
             return known
 
     def _read_on(self, day: int, known: _FileRuns) -> _FileRuns | None:
-        """Add what the journal has gained.
+        """Add what the journal has gained, to a copy: a board may be made of the other in another thread.
 
         A board of a large day need not decode it again for each record.
         """
@@ -166,10 +166,14 @@ class Records:
         if tail is None:
             return None
         entries, identity = tail
+        gained: dict[Group, Runs] = {}
         for entry in entries:
             group = Group(canonical_name(entry.llm), entry.phase, entry.measure)
-            known.groups.setdefault(group, Runs([])).add(entry.time, is_claimed=entry.source == CLAIMED)
-        grown = self._read[day] = _FileRuns(known.groups, (known.identity[0], identity))
+            gained.setdefault(group, Runs([])).add(entry.time, is_claimed=entry.source == CLAIMED)
+        groups = dict(known.groups)
+        for group, runs in gained.items():
+            groups[group] = groups[group].merged(runs) if group in groups else runs
+        grown = self._read[day] = _FileRuns(groups, (known.identity[0], identity))
         return grown
 
     def _identity(self, day: int) -> tuple[Identity | None, Identity | None]:

@@ -28,12 +28,13 @@ function replaceParts(fresh) {
 async function update() {
   try {
     const answer = await fetch(location.href, { headers: { accept: "text/html" }, redirect: "manual", cache: "no-store" });
-    if (answer.status !== 200) {
-      button.textContent = "Not live";
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (answer.status !== 200 || !fresh.querySelector("main[data-live]")) {
+      button.textContent = "Not live"; // the page to sign in on comes with status 200
       button.title = "The server refused, or you are signed out. Load the page again.";
       return stop();
     }
-    replaceParts(new DOMParser().parseFromString(await answer.text(), "text/html"));
+    replaceParts(fresh);
     document.documentElement.dataset.state = "live";
   } catch {
     document.documentElement.dataset.state = "away"; // the server may come back

@@ -84,11 +84,11 @@ class UsedStates:
 
     def use(self, nonce: str, expires: float) -> bool:
         """Tell whether a state is used for the first time; it is remembered until it expires."""
+        if nonce in self._used:  # before any is forgotten, which could be this one
+            return False
         now = self._clock()
         while self._used and (len(self._used) >= _MOST_USED or next(iter(self._used.values())) < now):
             self._used.popitem(last=False)
-        if nonce in self._used:
-            return False
         self._used[nonce] = expires
         return True
 

@@ -8,6 +8,7 @@ handshake era: the stream of what belongs to no request, and the end of a sessio
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from msgspec import UNSET
@@ -147,7 +148,7 @@ class Endpoint:
             return True
         if message.params is UNSET or b"io.modelcontextprotocol/protocolVersion" not in bytes(message.params):
             return False
-        meta = read(message.id, message.method, message.params).params.meta
+        meta = read(message.id, message.method, message).params.meta
         return meta is not None and meta.protocol_version is not UNSET
 
     # --- the stateless era ---------------------------------------------------------------------------------
@@ -165,19 +166,17 @@ class Endpoint:
             share.check(caller_of(request))
         connection = Connection(self._limits, request.principal)
         answer = Answer(request, connection)
-        asked = read(message.id, message.method, message.params)
-
-        def fail(failure: ProtocolError) -> Handled:
-            return answer.finish(jsonrpc.error(asked.id, failure), status_of(failure, stateless=True))
-
+        asked = read(message.id, message.method, message)
         try:
             check_mirrored(asked, request.headers, self._dispatcher.bridge)
             work = self._dispatcher.serve(asked, connection, answer, V2026_07_28)
         except ProtocolError as failure:
-            return fail(failure)
+            return _fail_stateless(answer, asked.id, failure)
         if isinstance(work, bytes):
             return answer.finish(work)
-        return self._finish(answer, work, share, caller_of(request), fail)
+        return self._finish(
+            answer, work, share, caller_of(request), partial(_fail_stateless, answer, asked.id)
+        )
 
     # --- the handshake era ---------------------------------------------------------------------------------
 
@@ -197,25 +196,27 @@ class Endpoint:
     def _serve_in_session(
         self, request: Request, session: Session, message: Any, headers: HeaderPairs
     ) -> Handled:
-        asked = read(message.id, message.method, message.params)
+        asked = read(message.id, message.method, message)
         answer = self._answer(request, session, headers)
-
-        def fail(failure: ProtocolError) -> Handled:
-            told, status = jsonrpc.error(asked.id, failure), status_of(failure, stateless=False)
-            if asked.name == "initialize":
-                self.sessions.close(session)
-                return Response.json(told, status)
-            return answer.finish(told, status)
-
         try:
             if session.connection.is_busy:
                 raise overload()
             work = self._dispatcher.serve(asked, session.connection, answer)
         except ProtocolError as failure:
-            return fail(failure)
+            return self._fail_in_session(session, answer, asked, failure)
         if isinstance(work, bytes):
             return answer.finish(work)
+        fail = partial(self._fail_in_session, session, answer, asked)
         return self._finish(answer, work, self._callers.requests, session.caller, fail, session)
+
+    def _fail_in_session(
+        self, session: Session, answer: Answer, asked: Any, failure: ProtocolError
+    ) -> Handled:
+        told, status = jsonrpc.error(asked.id, failure), status_of(failure, stateless=False)
+        if asked.name == "initialize":
+            self.sessions.close(session)
+            return Response.json(told, status)
+        return answer.finish(told, status)
 
     def _answer(self, request: Request, session: Session, headers: HeaderPairs = ()) -> Answer:
         return Answer(
@@ -270,6 +271,10 @@ class Endpoint:
             self._in_flight -= 1
             if session is not None:
                 session.release()
+
+
+def _fail_stateless(answer: Answer, request_id: jsonrpc.RequestId, failure: ProtocolError) -> Handled:
+    return answer.finish(jsonrpc.error(request_id, failure), status_of(failure, stateless=True))
 
 
 def _check_version(request: Request) -> None:

@@ -14,7 +14,8 @@ from bridgehead.bitburner.simulator import Faults, Game
 from bridgehead.runtime.timing import SystemClock
 from tests.bitburner.game.sharing.test_peer_auth import visited
 from tests.bitburner.playing import FILES, Play, bridged, played, settings
-from tests.bitburner.serving import HOST, environment, free_port, serving
+from tests.bitburner.serving import HOST, environment, serving
+from tests.support.ports import free_port
 from tests.support.waiting import until
 
 

@@ -207,6 +207,16 @@ async def test_what_is_not_http_is_a_bad_request(server: Server, data: bytes) ->
     assert await server.is_alive()
 
 
+async def test_a_request_that_ends_within_its_head_is_a_bad_request(server: Server) -> None:
+    response, writer = await server.http.begin(b"GET /mcp HTTP/1.1\r\nHost: local")
+    writer.write_eof()
+
+    answer = await following(response)
+
+    assert (answer.status, await answer.body()) == (400, b"The request ended within its head")
+    assert await answer.closed_by_server()
+
+
 @pytest.mark.parametrize(
     "headers", [{f"X-{n}": "y" for n in range(200)}, {"X-Long": "y" * 100_000}, {"X" * 70_000: "y"}]
 )

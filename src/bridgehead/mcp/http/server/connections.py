@@ -114,6 +114,8 @@ class Connections:
         """Connections in line with the first thing they ask for."""
         self._in_line: deque[OpenConnection] = deque()
         """Connections in line with what they have asked for beside it."""
+        self.is_crowded = False
+        """Whether many connections wait in line."""
         self._is_turning = False
         self._all_closed: asyncio.Future[None] | None = None
         self._date = b""
@@ -159,14 +161,10 @@ class Connections:
         self.work += size + _WORK_OF_REQUEST
         return self.work > WORK_A_TURN and self.work > size + _WORK_OF_REQUEST
 
-    @property
-    def is_crowded(self) -> bool:
-        """Whether many connections wait in line."""
-        return len(self._newcomers) + len(self._in_line) > CROWD
-
     def wait_for_turn(self, connection: OpenConnection, *, is_fresh: bool) -> None:
         """Let a connection go on when it is its turn; fresh is one that has had none lately."""
         (self._newcomers if is_fresh else self._in_line).append(connection)
+        self.is_crowded = len(self._newcomers) + len(self._in_line) > CROWD
         if not self._is_turning:
             self._is_turning = True
             self.loop.call_soon(self._take_turns)
@@ -179,6 +177,7 @@ class Connections:
             self._in_line.popleft().go_on()
         while (self._newcomers or self._in_line) and perf_counter() < until:
             (self._newcomers or self._in_line).popleft().go_on()
+        self.is_crowded = len(self._newcomers) + len(self._in_line) > CROWD
         if self._newcomers or self._in_line:
             self.loop.call_soon(self._take_turns)
         else:

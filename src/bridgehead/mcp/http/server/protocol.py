@@ -131,6 +131,11 @@ class Http1Protocol(asyncio.Protocol):
             self._parse(data)
             self._serve()
 
+    def eof_received(self) -> None:
+        """Answer a client that ends in the middle of a head, and may still read; then the loop closes."""
+        if self._parser.is_in_head:
+            self._reject(Malformed(400, "malformed", b"The request ended within its head"))
+
     def _put_aside(self, data: bytes | memoryview) -> None:
         """Keep bytes for a later turn, and take no more of them than that is good for."""
         self._backlog = data
@@ -192,9 +197,10 @@ class Http1Protocol(asyncio.Protocol):
 
     def _serve(self) -> None:
         """Serve the next request; what comes behind it waits for its turn."""
-        if self._queue and self._can_serve() and self._queue[0].task is None:
+        queue = self._queue
+        if queue and queue[0].task is None and self._can_serve():
             self._is_serving = True
-            self._queue[0].start()
+            queue[0].start()
             self._is_serving = False
         if (self._queue or self._backlog) and self._has_more():
             self._go_on_later()

@@ -72,7 +72,8 @@ class Http1Request(Request):
         is_http11: bool,
         keep_alive: bool,
     ) -> None:
-        super().__init__(method, *target, pairs)
+        raw_path, path, query = target
+        Request.__init__(self, method, raw_path, path, query, pairs)  # super() costs more
         self.scheme = protocol.scheme
         self.address = protocol.address
         self._protocol = protocol
