@@ -102,3 +102,14 @@ async def test_where_the_keys_are_is_found_in_both_places(path: str, *, is_openi
         return json.dumps(pages[url]).encode()
 
     assert await SigningKeys(name, None, Clock(), fetch).find("one", "ES256") is not None
+
+
+async def test_of_keys_without_a_name_the_one_of_the_right_curve_is_taken() -> None:
+    issuer = Issuer()
+    curves = {"ES256": ec.SECP256R1(), "ES384": ec.SECP384R1(), "ES512": ec.SECP521R1()}
+    for curve in curves.values():
+        public = ec.generate_private_key(curve).public_key()
+        issuer.listed.append(jwt.algorithms.ECAlgorithm.to_jwk(public, as_dict=True))
+
+    assert [await issuer.keys.find("", algorithm) is not None for algorithm in curves] == [True] * 3
+    assert await issuer.keys.find("", "RS256") is None
