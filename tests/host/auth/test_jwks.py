@@ -113,3 +113,18 @@ async def test_of_keys_without_a_name_the_one_of_the_right_curve_is_taken() -> N
 
     assert [await issuer.keys.find("", algorithm) is not None for algorithm in curves] == [True] * 3
     assert await issuer.keys.find("", "RS256") is None
+
+
+async def test_keys_are_fetched_again_when_they_are_no_longer_fresh_and_not_before() -> None:
+    issuer = Issuer()
+    issuer.listed = [key("one")]
+    await issuer.keys.find("one", "ES256")
+    issuer.clock.time += FRESH_SECONDS - 1
+    assert issuer.keys.known("one", "ES256") is not None
+    for _ in range(9):
+        await asyncio.sleep(0)
+    assert issuer.asked == 1
+
+    issuer.clock.time += 1
+    assert issuer.keys.known("one", "ES256") is not None
+    await until(lambda: issuer.asked == 2)
