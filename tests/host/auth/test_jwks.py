@@ -128,3 +128,13 @@ async def test_keys_are_fetched_again_when_they_are_no_longer_fresh_and_not_befo
     issuer.clock.time += 1
     assert issuer.keys.known("one", "ES256") is not None
     await until(lambda: issuer.asked == 2)
+
+
+async def test_an_unknown_key_is_asked_for_every_half_minute() -> None:
+    issuer = Issuer()
+    issuer.listed = [key("one")]
+    await issuer.keys.find("one", "ES256")
+    for seconds, asked in ((AGAIN_SECONDS - 1, 1), (1, 2)):
+        issuer.clock.time += seconds
+        assert await issuer.keys.find("two", "ES256") is None
+        assert issuer.asked == asked
