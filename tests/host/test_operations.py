@@ -117,8 +117,8 @@ def test_the_base_image_is_pinned_to_a_patch_release_and_the_docs_name_the_same(
             "MemoryMax",
             "LimitNOFILE",
         ),
-        *("file descriptor", "does not start", "tokens.json", "usage.sqlite3", "by digest"),
+        *("file descriptor", "refuses to start", "tokens.json", "usage.sqlite3", "by digest"),
     ],
 )
 def test_what_an_operator_needs_is_written_down(word: str) -> None:
-    assert word in PAGE
+    assert word in " ".join(PAGE.split())  # wherever its lines are broken

@@ -4,12 +4,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from msgspec import UNSET
 
 from bridgehead.mcp import Bridge, ProtocolError
 from bridgehead.mcp.calls.params import META_PREFIX
 from bridgehead.mcp.dispatch import Dispatcher
 from bridgehead.mcp.in_memory import InMemoryClient
+from bridgehead.mcp.jsonrpc import Message
 from bridgehead.mcp.methods.request import read
 from bridgehead.mcp.revisions import V2025_11_25
 from tests.mcp.gate import STATELESS_META, Gate, asked, encoded
@@ -115,7 +115,7 @@ async def test_an_id_can_be_used_again_once_it_is_answered() -> None:
 
 async def test_a_transport_that_was_told_the_stateless_era_holds_the_request_to_it() -> None:
     async with connect(Gate().bridge) as client:
-        request = read(1, "tools/list", UNSET)
+        request = read(1, "tools/list", Message("2.0"))
         with pytest.raises(ProtocolError, match="_meta needs"):
             client.dispatcher.serve(request, client.connection, client, expected=STATELESS)
 

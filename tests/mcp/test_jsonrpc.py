@@ -2,6 +2,7 @@
 
 import json
 import tracemalloc
+from typing import Any
 
 import msgspec
 import pytest
@@ -320,3 +321,14 @@ def test_more_values_than_are_built_are_not_decoded() -> None:
 
     with pytest.raises(msgspec.ValidationError, match="More than 50000 values"):
         jsonrpc.decode_value(many)
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+@pytest.mark.parametrize("text", ["x", "ä", "x" * 70_000])
+def test_only_a_message_that_is_small_needs_no_weighing(kind: Any, text: str) -> None:
+    line = msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"text": text}})
+
+    message = jsonrpc.decode(kind(line))
+
+    assert isinstance(message, jsonrpc.Message)
+    assert isinstance(message, jsonrpc.UnweighedMessage) == (kind is not bytes or text != "x")

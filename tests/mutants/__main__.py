@@ -73,11 +73,12 @@ def try_all(target: Target, jobs: int, *, again: bool = False) -> results.Result
     source.write_text(instrumented, encoding="utf-8")
     last = LastTrial(target.module, text)
     killers = last.read() if again else {}
-    explained = results.reasons().get(target.module, {}) if killers else {}
-    left = [m for m in mutants if not killers.get(m.number) and m.change not in explained]
+    explained = results.reasons().get(target.module, {})
+    left = [m for m in mutants if not (killers.get(m.number) or (killers and m.change in explained))]
     killers |= _try_in_forks(workspace, target, left, jobs)
     # What acts at import and was not noticed so far may still be noticed in a process of its own.
-    killers |= _try_alone(workspace, target, [m for m in left if m.at_import and not killers[m.number]], jobs)
+    left = [m for m in left if m.at_import and not killers[m.number] and m.change not in explained]
+    killers |= _try_alone(workspace, target, left, jobs)
     last.write(killers)
     survivors = [mutant for mutant in mutants if not killers[mutant.number]]
     return results.Result(target.module, len(mutants), survivors, time.monotonic() - began)

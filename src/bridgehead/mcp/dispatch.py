@@ -88,7 +88,7 @@ class Dispatcher(Server):
             self.take_notification(message, connection)
             return None
         try:
-            request = read(message.id, message.method, message.params)
+            request = read(message.id, message.method, message)
             work = self.serve(request, connection, outlet)
         except ProtocolError as failure:
             return jsonrpc.error(message.id, failure)

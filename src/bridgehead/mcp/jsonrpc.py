@@ -36,6 +36,10 @@ class Message(Struct):
     error: Raw | UnsetType = UNSET
 
 
+class UnweighedMessage(Message):
+    """A message that may be too large to build: whoever reads its parameters weighs them first."""
+
+
 class Malformed(Struct, frozen=True):
     """Bytes that are no message, and the error that says so. `id` is set where it could be read."""
 
@@ -69,6 +73,7 @@ class _Outline(Struct):
 
 
 _decode_message = msgspec.json.Decoder(Message).decode
+_decode_unweighed = msgspec.json.Decoder(UnweighedMessage).decode
 _decode_outline = msgspec.json.Decoder(_Outline).decode
 _decode_anything = msgspec.json.Decoder().decode
 
@@ -79,8 +84,10 @@ def decode(
     """Read one line or body. Never raises, and takes no more time than its bytes do."""
     # One typed pass for what is right; only what is wrong is read again, to say what is wrong with it.
     try:
-        message = _decode_message(data)
-        if data.__class__ is not bytes or not data.isascii():
+        if data.__class__ is bytes and len(data) <= most_built and data.isascii():
+            message = _decode_message(data)
+        else:
+            message = _decode_unweighed(data)
             str(data, "utf-8")  # what the decoder skips it does not look at, and it would be kept as it is
     except UNDECODABLE as error:
         return _explain(bytes(data), error, most_built)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bridgehead.aoc.database import recorder
 from bridgehead.aoc.database.recorder import WORTH_TWO_LINES
 from bridgehead.aoc.event import Event
 from bridgehead.aoc.files.entries import Group
@@ -60,6 +61,25 @@ async def test_many_callers_record_over_two_connections_and_each_in_its_order(da
     for caller in range(100, 100 + WORTH_TWO_LINES):
         own = [time for time in reversed(stored) if time // 1000 == caller]
         assert own == [caller * 1000 + n for n in range(20)]
+
+
+async def test_where_another_replica_writes_too_one_connection_is_used(
+    data: DatabaseData, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder, "CROWDED_SECONDS", PATIENCE)
+    async with replica(data) as one, replica(data) as other:
+        database = one.database
+        assert database is not None
+        burst = [NewRun(1, 1, "gpt4", n) for n in range(WORTH_TWO_LINES)]
+        await asyncio.gather(*map(one.record, burst))
+        await until(lambda: len(database.writers) == 2)
+        await other.record(NewRun(1, 1, "gpt4", 1))
+        await one.record(NewRun(1, 1, "gpt4", 2))
+        before = [line.outcomes["ok"] for line in database.writers]
+        await asyncio.gather(*map(one.record, burst))
+        after = [line.outcomes["ok"] for line in database.writers]
+
+    assert [late - early for early, late in zip(before, after, strict=True)] == [1, 0]
 
 
 @pytest.mark.parametrize("name", ['a "quoted" \\ name', "{a,b}", "NULL", "ünï — 你好", "it's; --"])

@@ -141,6 +141,7 @@ def day_of(**entry: Any) -> bytes:
             "neither `speedMs` nor `speed_ms`",
         ),
         (b'{"day": 4,\n"entries": [\n{"llm": oops}]}', "line 3: not valid JSON"),
+        (b'\n{"day": 4, oops}', "line 2: not valid JSON"),
         (b'{"day": 4, "entries": [], "entries": []}', "the key `entries` appears twice"),
         (b'{"day": 4, "day": 4, "entries": []}', "the key `day` appears twice"),
         (b'{"day": 4, "entries": [], "entr\\u0069es": []}', "the key `entries` appears twice"),
@@ -209,15 +210,31 @@ def test_a_new_file_is_one_entry_a_line() -> None:
 NEWER = NewEntry("timed", 1, 3, "t", measure="execution", source="measured")
 
 
+def test_an_entry_has_the_contracts_keys_and_then_the_newer_ones() -> None:
+    withdrawn = NewEntry("timed", 1, 3, "t", "execution", "measured", "2025")
+
+    assert day_document.encode_entry(NEW) == json.dumps(WRITTEN).encode()
+    assert day_document.encode_entry(withdrawn) == (
+        b'{"llm": "timed", "phase": 1, "speedMs": 3, "timestamp": "t",'
+        b' "measure": "execution", "source": "measured", "withdrawn": "2025"}'
+    )
+    assert b'"speed_ms": 7' in day_document.encode_entry(NEW, "speed_ms")
+
+
 def test_a_file_as_we_write_it_is_not_looked_at_key_by_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    written = day_document.empty_document(4).with_new([NEW, NEWER, NEW]).data
+    each = [
+        NewEntry("a", 1, 3, "t", measure="execution"),
+        NewEntry("a", 1, 3, "t", source="measured"),
+        NewEntry("a", 1, 3, "t", withdrawn="2025"),
+    ]
+    written = day_document.empty_document(4).with_new([NEW, NEWER, *each]).data
 
     def look(*_arguments: object, **_options: object) -> None:
         raise AssertionError("a file of 300,000 records would take a second")
 
     monkeypatch.setattr(json, "loads", look)
 
-    assert len(day_document.decode_day(written, 4).entries) == 3
+    assert len(day_document.decode_day(written, 4).entries) == 5
 
 
 @pytest.mark.parametrize(

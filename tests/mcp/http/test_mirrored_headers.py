@@ -11,6 +11,7 @@ from bridgehead.mcp import Arguments, Bridge, Context, ProtocolError
 from bridgehead.mcp.calls.params import META_PREFIX
 from bridgehead.mcp.errors import HEADER_MISMATCH
 from bridgehead.mcp.http.mirrored_headers import check_mirrored
+from bridgehead.mcp.jsonrpc import Message
 from bridgehead.mcp.methods.request import read
 
 VERSION = "2026-07-28"
@@ -28,7 +29,7 @@ def where(args: Place, ctx: Context[None]) -> str:
 
 def check(method: str, params: dict[str, Any], **headers: bytes) -> None:
     body = {**params, "_meta": {META_PREFIX + "protocolVersion": VERSION}}
-    request = read(1, method, Raw(msgspec.json.encode(body)))
+    request = read(1, method, Message("2.0", params=Raw(msgspec.json.encode(body))))
     named = {name.replace("_", "-").encode(): value for name, value in headers.items()}
     own = {b"mcp-protocol-version": VERSION.encode(), b"mcp-method": method.encode()}
     check_mirrored(request, own | named, bridge)

@@ -4,12 +4,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from bridgehead.mcp import Limits, ProtocolError
 from bridgehead.mcp.calls.params import META_PREFIX, CallToolParams
 from bridgehead.mcp.connection import Client, Connection
 from bridgehead.mcp.errors import MalformedRequest
+from bridgehead.mcp.jsonrpc import UnweighedMessage
 from bridgehead.mcp.methods.request import client_of, read
 from bridgehead.mcp.revisions import NEWEST_HANDSHAKE, V2025_03_26, V2026_07_28
 
@@ -20,12 +21,16 @@ def params(**members: Any) -> Raw:
     return Raw(msgspec.json.encode(members))
 
 
+def message(given: Raw | UnsetType) -> UnweighedMessage:
+    return UnweighedMessage("2.0", params=given)
+
+
 def asked(name: str = "tools/list", meta: dict[str, Any] | None = None) -> Any:
-    return read(1, name, params(_meta=meta) if meta else UNSET)
+    return read(1, name, message(params(_meta=meta) if meta else UNSET))
 
 
 def test_the_parameters_are_those_of_the_method() -> None:
-    request = read(7, "tools/call", params(name="echo", arguments={"a": 1}, unknown=True))
+    request = read(7, "tools/call", message(params(name="echo", arguments={"a": 1}, unknown=True)))
 
     assert (request.id, request.problem) == (7, None)
     assert isinstance(request.params, CallToolParams)
@@ -34,11 +39,11 @@ def test_the_parameters_are_those_of_the_method() -> None:
 
 @pytest.mark.parametrize("given", [UNSET, Raw(b"null"), Raw(b"{}")])
 def test_parameters_may_be_missing(given: Any) -> None:
-    assert read(1, "tools/list", given).problem is None
+    assert read(1, "tools/list", message(given)).problem is None
 
 
 def test_what_is_wrong_with_parameters_is_kept_with_what_could_be_read() -> None:
-    request = read(1, "tools/call", params(name=5, _meta=STATELESS))
+    request = read(1, "tools/call", message(params(name=5, _meta=STATELESS)))
 
     assert isinstance(request.problem, ProtocolError)
     assert not isinstance(request.problem, MalformedRequest)
@@ -47,11 +52,11 @@ def test_what_is_wrong_with_parameters_is_kept_with_what_could_be_read() -> None
 
 
 def test_parameters_that_are_no_object_make_the_request_malformed() -> None:
-    assert isinstance(read(1, "tools/list", Raw(b"[]")).problem, MalformedRequest)
+    assert isinstance(read(1, "tools/list", message(Raw(b"[]"))).problem, MalformedRequest)
 
 
 def test_an_unknown_method_has_none() -> None:
-    assert read(1, "tools/eat", UNSET).method is None
+    assert read(1, "tools/eat", message(UNSET)).method is None
 
 
 def test_a_client_is_who_shook_hands_before() -> None:
@@ -78,7 +83,9 @@ def test_a_stateless_client_says_everything_in_each_request() -> None:
     for missing in STATELESS:
         some = {name: value for name, value in STATELESS.items() if name != missing}
         with pytest.raises(MalformedRequest, match=missing):
-            client_of(read(1, "server/discover", params(_meta=some)), Connection(Limits()), V2026_07_28)
+            client_of(
+                read(1, "server/discover", message(params(_meta=some))), Connection(Limits()), V2026_07_28
+            )
 
 
 def test_a_version_that_is_not_spoken_is_refused_with_those_that_are() -> None:
@@ -102,14 +109,14 @@ MANY = b'{"x":[%b0]}' % (b"{}," * 100_000)
     ],
 )
 def test_what_would_take_seconds_to_build_is_refused(name: str, given: bytes, told: str) -> None:
-    request = read(1, name, Raw(given.replace(b"%b", META_PREFIX.encode(), 1).replace(b"%b", MANY)))
+    request = read(1, name, message(Raw(given.replace(b"%b", META_PREFIX.encode(), 1).replace(b"%b", MANY))))
 
     assert isinstance(request.problem, MalformedRequest)
     assert request.problem.message == f"Invalid params for {name}: {told}"
 
 
 def test_the_arguments_of_a_tool_may_be_large() -> None:
-    request = read(1, "tools/call", Raw(b'{"name":"echo","arguments":%b}' % MANY))
+    request = read(1, "tools/call", message(Raw(b'{"name":"echo","arguments":%b}' % MANY)))
 
     assert request.problem is None
     assert isinstance(request.params, CallToolParams)

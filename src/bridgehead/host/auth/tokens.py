@@ -336,7 +336,7 @@ class FileTokens(Tokens):
     def __init__(self, file: TokenFile) -> None:
         super().__init__()
         self._file = file
-        self._seen: tuple[int, ...] | None = None
+        self._seen: tuple[int, ...] | None = ()  # not None: a file that is missing is read once too
 
     def read(self) -> None:
         """Read the file, if it has changed."""

@@ -148,7 +148,7 @@ class Endpoint:
             return True
         if message.params is UNSET or b"io.modelcontextprotocol/protocolVersion" not in bytes(message.params):
             return False
-        meta = read(message.id, message.method, message.params).params.meta
+        meta = read(message.id, message.method, message).params.meta
         return meta is not None and meta.protocol_version is not UNSET
 
     # --- the stateless era ---------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ class Endpoint:
             share.check(caller_of(request))
         connection = Connection(self._limits, request.principal)
         answer = Answer(request, connection)
-        asked = read(message.id, message.method, message.params)
+        asked = read(message.id, message.method, message)
         try:
             check_mirrored(asked, request.headers, self._dispatcher.bridge)
             work = self._dispatcher.serve(asked, connection, answer, V2026_07_28)
@@ -196,7 +196,7 @@ class Endpoint:
     def _serve_in_session(
         self, request: Request, session: Session, message: Any, headers: HeaderPairs
     ) -> Handled:
-        asked = read(message.id, message.method, message.params)
+        asked = read(message.id, message.method, message)
         answer = self._answer(request, session, headers)
         try:
             if session.connection.is_busy:

@@ -158,7 +158,7 @@ class LegacyTransport:
         query = parse_qs(request.query.decode("latin-1"))
         stream = self._streams.get(query.get("session_id", [""])[0])
         if stream is None or stream.owner != (request.principal, request.token_id):
-            raise Rejection(404, "The session is not known, or no longer: open the stream again")
+            raise Rejection(404, "The session is unknown or has expired: open the stream again")
         if request.is_complete:
             return self._take(stream, whole_body(request, self._limits))
         return self._read_and_take(request, stream)

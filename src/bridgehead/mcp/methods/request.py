@@ -40,29 +40,41 @@ class _Parts(Struct):
 _LARGE_BYTES = 64 * 1024
 """What a client may say of itself with `initialize` or in `_meta`: it is built, and kept with a session."""
 _decode_parts = msgspec.json.Decoder(_Parts).decode
-_decoders: dict[type[Params], Callable[[Raw], Params]] = {}
 
 
-def read(request_id: jsonrpc.RequestId, name: str, params: Raw | UnsetType) -> Request:
+class _Decoders(dict[type[Params], Callable[[Raw], Params]]):
+    """The decoders of parameters, each made when its method is first asked for."""
+
+    def __missing__(self, kind: type[Params]) -> Callable[[Raw], Params]:
+        decode = self[kind] = msgspec.json.Decoder(kind).decode
+        return decode
+
+
+_decoders = _Decoders()
+
+
+def read(request_id: jsonrpc.RequestId, name: str, message: jsonrpc.Message) -> Request:
     """Find a request's method and decode its parameters."""
     method = METHODS.get(name)
-    raw = EMPTY if isinstance(params, UnsetType) else params
-    if len(memoryview(raw)) > _LARGE_BYTES:
+    raw = EMPTY if isinstance(message.params, UnsetType) else message.params
+    if message.__class__ is jsonrpc.UnweighedMessage:
         problem = _weigh(name, raw)
         if problem:
             failure = MalformedRequest(INVALID_PARAMS, f"Invalid params for {name}: {problem}")
             return Request(request_id, name, method, Params(), failure)
     try:
-        decoded = _decoder(Params if method is None else method.params)(raw)
+        decoded = _decoders[Params if method is None else method.params](raw)
     except jsonrpc.UNDECODABLE as error:
         if bytes(raw) == NULL:
-            return read(request_id, name, UNSET)
+            return read(request_id, name, jsonrpc.Message("2.0"))
         return _broken(request_id, name, method, raw, error)
     return Request(request_id, name, method, decoded)
 
 
 def _weigh(name: str, raw: Raw) -> str:
     """Say what is too large about parameters, arguments of a tool apart: those are the tool's to judge."""
+    if len(memoryview(raw)) <= _LARGE_BYTES:
+        return ""
     try:
         parts = _decode_parts(raw)
     except jsonrpc.UNDECODABLE:
@@ -74,13 +86,6 @@ def _weigh(name: str, raw: Raw) -> str:
     return f"more than {jsonrpc.MOST_VALUES} values" if values > jsonrpc.MOST_VALUES else ""
 
 
-def _decoder(kind: type[Params]) -> Callable[[Raw], Params]:
-    decoder = _decoders.get(kind)
-    if decoder is None:
-        decoder = _decoders[kind] = msgspec.json.Decoder(kind).decode
-    return decoder
-
-
 def _broken(
     request_id: jsonrpc.RequestId, name: str, method: Method | None, raw: Raw, error: Exception
 ) -> Request:
@@ -88,7 +93,7 @@ def _broken(
 
     problem = f"Invalid params for {name}: {reword(str(error))}"
     try:
-        params = _decoder(Params)(raw)
+        params = _decoders[Params](raw)
     except jsonrpc.UNDECODABLE:
         return Request(request_id, name, method, Params(), MalformedRequest(INVALID_PARAMS, problem))
     return Request(request_id, name, method, params, ProtocolError(INVALID_PARAMS, problem))
