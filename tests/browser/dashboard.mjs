@@ -77,6 +77,15 @@ function assertQuiet() {
 }
 
 const checks = {
+  "pictures in both themes and of a phone": async () => {
+    if (!places.images) return;
+    for (const [name, theme, width, height] of [["dashboard-light", "light", 1200, 1500], ["dashboard-dark", "dark", 1200, 1500], ["dashboard-phone", "light", 360, 1400]]) {
+      await open(`${places.server}/`, { theme, width, height });
+      await picture(name);
+    }
+    await open(`${places.server}/dashboard/bridge?name=aoc`, { theme: "dark", height: 1300 });
+    await picture("dashboard-bridge");
+  },
   "every page: nothing wrong in the console, nothing from elsewhere, hostile names are text": async () => {
     for (const path of PAGES) {
       await open(places.server + path);
@@ -165,14 +174,20 @@ const checks = {
     const cookies = await page.context().cookies();
     assert.ok(cookies.every((cookie) => cookie.httpOnly && cookie.sameSite === "Strict"));
   },
-  "pictures in both themes and of a phone": async () => {
-    if (!places.images) return;
-    for (const [name, theme, width, height] of [["dashboard-light", "light", 1200, 1500], ["dashboard-dark", "dark", 1200, 1500], ["dashboard-phone", "light", 390, 1400]]) {
-      await open(`${places.server}/`, { theme, width, height });
-      await picture(name);
-    }
-    await open(`${places.server}/dashboard/bridge?name=aoc`, { theme: "dark", height: 1300 });
-    await picture("dashboard-bridge");
+  "somebody signs in at another site: denies first, then agrees": async () => {
+    await open(`${places.behind}/`);
+    const agree = async (name, link) => {
+      await page.getByRole("link", { name }).click();
+      await page.waitForURL(`${places.issuer}/**`);
+      await page.getByRole("link", { name: link }).click();
+      await page.waitForURL(`${places.behind}/**`);
+    };
+    await agree(/^Sign in with/, "Deny");
+    await page.getByRole("alert").waitFor();
+    assert.match(await text(), /consent was denied/);
+    await agree(/^Sign in with/, "Agree");
+    await page.getByText("oauth:alice").waitFor();
+    assert.equal(page.url(), `${places.behind}/`);
   },
 };
 
