@@ -10,6 +10,8 @@ need for its first answer are imported when they are first asked for.
 
 from typing import TYPE_CHECKING, Any
 
+from bridgehead import msgspec_loader  # noqa: F401 - before anything that imports msgspec
+
 from .bridge import Bridge
 from .calls.call_hook import CallHook, Invocation, Outcome, observe_calls
 from .calls.context import Context, InputRequired
