@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
+import pytest
 from msgspec import Meta, Struct
 
 from bridgehead.host.auth.tokens import (
@@ -54,6 +55,37 @@ def test_version_0_1_reads_a_file_with_every_right_of_this_version(tmp_path: Pat
     assert (ours["spender"].may_spend, ours["spender"].bridges) == (True, ())
     assert (ours["one"].may_spend, ours["one"].events, ours["one"].bridges) == (True, True, ("aoc",))
     assert not ours["watcher"].grant().may_read("aoc")
+
+
+@pytest.mark.parametrize(
+    ("right", "field"),
+    [
+        ("right:spend", "may_spend"),
+        ("right:events", "events"),
+        ("right:dashboard", "dashboard"),
+        ("right:admin", "admin"),
+    ],
+)
+@pytest.mark.parametrize("bridges", [(), ("aoc",), (NO_BRIDGE,)])
+def test_each_right_stands_among_the_bridges_and_comes_back(
+    tmp_path: Path, right: str, field: str, bridges: tuple[str, ...]
+) -> None:
+    file = TokenFile(tmp_path / "tokens.json")
+    token, _ = create_token("one", NOW, bridges=bridges, **{field: True})
+    file.add(token)
+
+    (written,) = msgspec.json.decode(file.path.read_bytes(), type=FileOf01).tokens
+    assert written.bridges == (*(bridges or ("*",)), right)
+    assert file.read().tokens == (token,)
+
+
+def test_a_token_has_only_the_rights_that_it_was_given(tmp_path: Path) -> None:
+    file = TokenFile(tmp_path / "tokens.json")
+    file.add(create_token("plain", NOW)[0])
+    grant = file.read().tokens[0].grant()
+
+    assert (grant.full, grant.reading, grant.per_minute) == ({"*"}, frozenset(), 0)
+    assert not (grant.metrics or grant.may_spend or grant.events or grant.dashboard or grant.admin)
 
 
 def test_a_right_that_this_version_does_not_know_opens_nothing(tmp_path: Path) -> None:
