@@ -1,5 +1,6 @@
 """The token file over versions: 0.1 reads that of this version, and an unknown right opens nothing."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ from msgspec import Meta, Struct
 
 from bridgehead.host.auth.tokens import (
     NO_BRIDGE,
+    FileTokens,
     TokenFile,
     create_token,
 )
@@ -84,8 +86,24 @@ def test_a_token_has_only_the_rights_that_it_was_given(tmp_path: Path) -> None:
     file.add(create_token("plain", NOW)[0])
     grant = file.read().tokens[0].grant()
 
-    assert (grant.full, grant.reading, grant.per_minute) == ({"*"}, frozenset(), 0)
-    assert not (grant.metrics or grant.may_spend or grant.events or grant.dashboard or grant.admin)
+    assert (grant.full, grant.reading, grant.per_minute) == (frozenset({"*"}), frozenset(), 0)
+    rights = [grant.metrics, grant.may_spend, grant.events, grant.dashboard, grant.admin]
+    assert rights == [False] * 5
+
+
+async def test_a_file_in_a_folder_of_its_own_is_private_and_not_known_until_it_is_read(
+    tmp_path: Path,
+) -> None:
+    file = TokenFile(tmp_path / "host" / "tokens.json")
+    file.add(create_token("one", NOW)[0])
+    tokens = FileTokens(file)
+
+    assert file.where == str(tmp_path / "host" / "tokens.json")
+    if sys.platform != "win32":
+        assert file.path.parent.stat().st_mode & 0o777 == 0o700
+    assert not tokens.is_known
+    tokens.read()
+    assert tokens.is_known
 
 
 def test_a_right_that_this_version_does_not_know_opens_nothing(tmp_path: Path) -> None:
