@@ -340,8 +340,8 @@ def test_what_is_large_and_not_json_is_a_parse_error(large: bytes) -> None:
 def test_whose_a_small_message_is_is_found_though_only_a_lax_reader_can_read_it() -> None:
     half = b'{"jsonrpc":"1.0","id":7,"method":"ping","params":["\\ud800","%b"]}'
     data = half % (b"x" * 2000)
-    for most_built, request_id in ((len(data), 7), (len(data) - 1, None), (64 * 1024, 7)):
-        found = jsonrpc.decode(data, most_built)
+    for most_built, request_id in (((len(data),), 7), ((len(data) - 1,), None), ((), 7)):
+        found = jsonrpc.decode(data, *most_built)
         assert isinstance(found, jsonrpc.Malformed)
         assert found.id == request_id
 
@@ -370,3 +370,10 @@ def test_only_a_message_that_is_small_needs_no_weighing(kind: Any, text: str) ->
 
     assert isinstance(message, jsonrpc.Message)
     assert isinstance(message, jsonrpc.UnweighedMessage) == (kind is not bytes or text != "x")
+
+
+def test_a_message_of_exactly_the_bound_is_small() -> None:
+    line = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+
+    assert not isinstance(jsonrpc.decode(line, len(line)), jsonrpc.UnweighedMessage)
+    assert isinstance(jsonrpc.decode(line, len(line) - 1), jsonrpc.UnweighedMessage)
