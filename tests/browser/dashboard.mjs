@@ -77,6 +77,15 @@ function assertQuiet() {
 }
 
 const checks = {
+  "pictures in both themes and of a phone": async () => {
+    if (!places.images) return;
+    for (const [name, theme, width, height] of [["dashboard-light", "light", 1200, 1500], ["dashboard-dark", "dark", 1200, 1500], ["dashboard-phone", "light", 360, 1400]]) {
+      await open(`${places.server}/`, { theme, width, height });
+      await picture(name);
+    }
+    await open(`${places.server}/dashboard/bridge?name=aoc`, { theme: "dark", height: 1300 });
+    await picture("dashboard-bridge");
+  },
   "every page: nothing wrong in the console, nothing from elsewhere, hostile names are text": async () => {
     for (const path of PAGES) {
       await open(places.server + path);
@@ -165,14 +174,34 @@ const checks = {
     const cookies = await page.context().cookies();
     assert.ok(cookies.every((cookie) => cookie.httpOnly && cookie.sameSite === "Strict"));
   },
-  "pictures in both themes and of a phone": async () => {
-    if (!places.images) return;
-    for (const [name, theme, width, height] of [["dashboard-light", "light", 1200, 1500], ["dashboard-dark", "dark", 1200, 1500], ["dashboard-phone", "light", 390, 1400]]) {
-      await open(`${places.server}/`, { theme, width, height });
-      await picture(name);
-    }
-    await open(`${places.server}/dashboard/bridge?name=aoc`, { theme: "dark", height: 1300 });
-    await picture("dashboard-bridge");
+  "somebody signs in at another site, refuses, agrees, and may ask to act": async () => {
+    await open(`${places.behind}/`);
+    const agree = async (name, link) => {
+      await page.getByRole("link", { name }).click();
+      await page.waitForURL(`${places.issuer}/**`);
+      await page.getByRole("link", { name: link }).click();
+      await page.waitForURL(`${places.behind}/**`);
+    };
+    await agree(/^Sign in with/, "Deny");
+    await page.getByRole("alert").waitFor();
+    assert.match(await text(), /consent was denied/);
+    await agree(/^Sign in with/, "Agree");
+    await page.getByText("oauth:alice").waitFor();
+    assert.equal(page.url(), `${places.behind}/`);
+    await page.getByRole("link", { name: "Clients" }).click();
+    await agree("Sign in again to act", "Agree");
+    await page.getByText("oauth:alice").waitFor();
+    await page.getByRole("link", { name: "Clients" }).click();
+    assert.equal(await page.getByRole("link", { name: "Sign in again to act" }).count(), 0);
+    const cookies = (await page.context().cookies()).filter((cookie) => cookie.domain === "localhost");
+    assert.equal(cookies.length, 2);
+    assert.ok(cookies.every((cookie) => cookie.httpOnly && cookie.sameSite === "Strict"));
+    await page.goto(places.issuer); // whoever follows a link from another site is still signed in
+    await page.setContent(`<a href="${places.behind}/">a link from elsewhere</a>`);
+    await page.getByRole("link").click();
+    await page.getByText("oauth:alice").waitFor();
+    await page.context().clearCookies(); // as when the sign-in ends
+    await page.getByRole("button", { name: "Not live" }).waitFor();
   },
 };
 

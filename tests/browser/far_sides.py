@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from tests.interop.node import node
+from tests.interop.oauth import identity_server
 from tests.interop.server_process import listening
 from tests.support.ports import free_port
 
@@ -28,9 +30,11 @@ RUNS = 7
 def write_records(folder: Path) -> None:
     """Invent runs of a few models on a few days, the same each time."""
     chance = random.Random(7)  # noqa: S311 - the same picture each time
-    speeds = folder / "speeds"
+    speeds, puzzles = folder / "speeds", folder / "instructions"
     speeds.mkdir(parents=True)
+    puzzles.mkdir()
     for day in range(1, DAYS + 1):
+        (puzzles / f"Day{day:02}_phase1.md").write_text(f"# Day {day}\n\nCount the lights.\n")
         entries = [
             {
                 "llm": llm,
@@ -86,6 +90,25 @@ def serve_guarded(home: Path, settings: dict[str, str]) -> Iterator[dict[str, st
 
 
 @contextmanager
+def serve_behind_issuer(home: Path, settings: dict[str, str]) -> Iterator[dict[str, str]]:
+    """Serve one bridge to those who sign in at an identity server, which is another site than the host's."""
+    port = free_port()
+    address = f"http://localhost:{port}"
+    with identity_server(node(), f"{address}/dashboard/oauth/callback", "asks") as issuer:
+        own = {
+            **settings,
+            "BRIDGEHEAD_STATE_DIR": str(home / "behind"),
+            "BRIDGEHEAD_OAUTH_ISSUER": issuer,
+            "BRIDGEHEAD_OAUTH_AUDIENCE": f"{address}/mcp",
+            "BRIDGEHEAD_OAUTH_CLIENT_ID": "dashboard",
+            "BRIDGEHEAD_PUBLIC_URL": address,
+        }
+        command = [sys.executable, "-m", "bridgehead", "serve", "--bridges", "aoc", "--port", str(port)]
+        with listening(command, port, own):
+            yield {"behind": address, "issuer": issuer}
+
+
+@contextmanager
 def served(home: Path) -> Iterator[dict[str, str]]:
     """Run everything, and give what the checks need to know of it."""
     records, files, empty = home / "aoc", home / "files", home / "empty"
@@ -115,8 +138,10 @@ def served(home: Path) -> Iterator[dict[str, str]]:
         server = stack.enter_context(listening([*program, "serve", "--port", str(port)], port, settings))
         other = stack.enter_context(listening([*program, "serve", "--port", str(bare)], bare, lonely))
         guarded = stack.enter_context(serve_guarded(home, settings))
+        behind = stack.enter_context(serve_behind_issuer(home, settings))
         yield {
             **guarded,
+            **behind,
             "server": server,
             "bare": other,
             "game": json.dumps(

@@ -16,17 +16,26 @@ SCRIPT = Path(__file__).with_name("identity_server.mjs")
 
 
 @contextmanager
-def guarded_host(node: str) -> Iterator[str]:
-    """Run an identity server, and a host that accepts its tokens; give the host's address."""
+def identity_server(node: str, callback: str, *options: str) -> Iterator[str]:
+    """Run an identity server that knows a dashboard as a client, and give its address."""
     IDENTITY_SERVER.install()
     port = free_port()
-    with listening([node, str(SCRIPT), str(IDENTITY_SERVER.folder), str(port)], port) as issuer:
-        here = free_port()
-        address = f"http://127.0.0.1:{here}"
+    command = [node, str(SCRIPT), str(IDENTITY_SERVER.folder), str(port), callback, *options]
+    with listening(command, port) as issuer:
+        yield issuer
+
+
+@contextmanager
+def guarded_host(node: str) -> Iterator[str]:
+    """Run an identity server, and a host that accepts its tokens; give the host's address."""
+    here = free_port()
+    address = f"http://127.0.0.1:{here}"
+    with identity_server(node, f"{address}/dashboard/oauth/callback") as issuer:
         environment = {
             "BRIDGEHEAD_OAUTH_ISSUER": issuer,
             "BRIDGEHEAD_OAUTH_AUDIENCE": f"{address}/mcp",
             "BRIDGEHEAD_PUBLIC_URL": address,
+            "BRIDGEHEAD_OAUTH_CLIENT_ID": "dashboard",
         }
         command = [sys.executable, "-m", "tests.interop.host_server", "--http", str(here)]
         with listening(command, here, environment) as found:
@@ -43,7 +52,22 @@ def checks(address: str) -> list[Check]:
             _judge(f"{address}{path}", scope),
         )
         for path, scope in (("/interop/mcp", "bridgehead:interop"), ("/mcp", "bridgehead"))
+    ] + [
+        Check(
+            f"oauth: somebody signs in to the dashboard to {what}",
+            (sys.executable, "-m", "tests.interop.oauth_dashboard", address, what),
+            _judge_dashboard,
+        )
+        for what in ("look", "act")
     ]
+
+
+def _judge_dashboard(output: str) -> None:
+    told = json.loads(output)
+    assert told["who"] == "oauth:alice"
+    assert told["acts"] == (told["asked"] == "act")
+    assert told["again"] == 400  # a code works once
+    assert told["stranger"] == 403  # and only in the browser that began
 
 
 def _judge(resource: str, scope: str) -> Callable[[str], None]:

@@ -273,6 +273,7 @@ def test_a_part_of_a_message_is_decoded_as_a_type_or_as_values() -> None:
 
 @pytest.mark.parametrize("item", [b"1", b"[]", b"{}", b'{"jsonrpc":"2.0","id":1,"method":"ping"}'])
 def test_an_array_of_more_than_a_batch_may_have_is_refused_without_reading_it(item: bytes) -> None:
+    jsonrpc._items_type.cache_clear()  # noqa: SLF001 - made anew, as by a process that has just begun
     most = jsonrpc.MOST_BATCH_ITEMS
     full = jsonrpc.decode(b"[%b]" % b",".join([item] * most))
     over = jsonrpc.decode(b"[%b nonsense" % ((item + b",") * (most + 1)))
@@ -307,13 +308,50 @@ def test_what_is_large_and_wrong_is_refused_without_building_it(data: bytes) -> 
 
 
 @pytest.mark.parametrize(
-    ("head", "request_id"), [(b'"id":7', 7), (b'"id":"a"', "a"), (b'"id":null', None), (b'"id":[1]', None)]
+    ("head", "request_id"),
+    [
+        (b'"id":7', 7),
+        (b'"id":"a"', "a"),
+        (b'"id":null', None),
+        (b'"id":[1]', None),
+        (b'"no":7', None),
+        (b'"id":"%b"' % (b"a" * 1022), "a" * 1022),
+        (b'"id":"%b"' % (b"a" * 1023), None),
+    ],
 )
 def test_what_is_large_and_wrong_is_answered_under_its_id(head: bytes, request_id: object) -> None:
     found = jsonrpc.decode(b'{"jsonrpc":"1.0",%b,"method":"ping","params":"%b"}' % (head, b"x" * 100_000))
 
     assert isinstance(found, jsonrpc.Malformed)
     assert (found.error.code, found.id) == (-32600, request_id)
+
+
+@pytest.mark.parametrize(
+    "large",
+    [b'{"jsonrpc":"1.0","id":7,"method":"\xff%b"}', b'"%b', b"%b"],
+)
+def test_what_is_large_and_not_json_is_a_parse_error(large: bytes) -> None:
+    found = jsonrpc.decode(large % (b"x" * 100_000))
+
+    assert isinstance(found, jsonrpc.Malformed)
+    assert (found.error.code, found.id) == (-32700, None)
+
+
+def test_whose_a_small_message_is_is_found_though_only_a_lax_reader_can_read_it() -> None:
+    half = b'{"jsonrpc":"1.0","id":7,"method":"ping","params":["\\ud800","%b"]}'
+    data = half % (b"x" * 2000)
+    for most_built, request_id in (((len(data),), 7), ((len(data) - 1,), None), ((), 7)):
+        found = jsonrpc.decode(data, *most_built)
+        assert isinstance(found, jsonrpc.Malformed)
+        assert found.id == request_id
+
+
+def test_as_many_values_as_are_built_are_decoded_and_a_long_text_is_one() -> None:
+    most = msgspec.Raw(b"[%b0]" % (b"0," * jsonrpc.MOST_VALUES))
+    text = msgspec.Raw(b'"%b"' % (b"x" * (jsonrpc.MOST_VALUES + 1)))
+
+    assert len(jsonrpc.decode_value(most)) == jsonrpc.MOST_VALUES + 1
+    assert len(jsonrpc.decode_value(text)) == jsonrpc.MOST_VALUES + 1
 
 
 def test_more_values_than_are_built_are_not_decoded() -> None:
@@ -332,3 +370,10 @@ def test_only_a_message_that_is_small_needs_no_weighing(kind: Any, text: str) ->
 
     assert isinstance(message, jsonrpc.Message)
     assert isinstance(message, jsonrpc.UnweighedMessage) == (kind is not bytes or text != "x")
+
+
+def test_a_message_of_exactly_the_bound_is_small() -> None:
+    line = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+
+    assert not isinstance(jsonrpc.decode(line, len(line)), jsonrpc.UnweighedMessage)
+    assert isinstance(jsonrpc.decode(line, len(line) - 1), jsonrpc.UnweighedMessage)

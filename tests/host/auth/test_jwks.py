@@ -102,3 +102,39 @@ async def test_where_the_keys_are_is_found_in_both_places(path: str, *, is_openi
         return json.dumps(pages[url]).encode()
 
     assert await SigningKeys(name, None, Clock(), fetch).find("one", "ES256") is not None
+
+
+async def test_of_keys_without_a_name_the_one_of_the_right_curve_is_taken() -> None:
+    issuer = Issuer()
+    curves = {"ES256": ec.SECP256R1(), "ES384": ec.SECP384R1(), "ES512": ec.SECP521R1()}
+    for curve in curves.values():
+        public = ec.generate_private_key(curve).public_key()
+        issuer.listed.append(jwt.algorithms.ECAlgorithm.to_jwk(public, as_dict=True))
+
+    assert [await issuer.keys.find("", algorithm) is not None for algorithm in curves] == [True] * 3
+    assert await issuer.keys.find("", "RS256") is None
+
+
+async def test_keys_are_fetched_again_when_they_are_no_longer_fresh_and_not_before() -> None:
+    issuer = Issuer()
+    issuer.listed = [key("one")]
+    await issuer.keys.find("one", "ES256")
+    issuer.clock.time += FRESH_SECONDS - 1
+    assert issuer.keys.known("one", "ES256") is not None
+    for _ in range(9):
+        await asyncio.sleep(0)
+    assert issuer.asked == 1
+
+    issuer.clock.time += 1
+    assert issuer.keys.known("one", "ES256") is not None
+    await until(lambda: issuer.asked == 2)
+
+
+async def test_an_unknown_key_is_asked_for_every_half_minute() -> None:
+    issuer = Issuer()
+    issuer.listed = [key("one")]
+    await issuer.keys.find("one", "ES256")
+    for seconds, asked in ((AGAIN_SECONDS - 1, 1), (1, 2)):
+        issuer.clock.time += seconds
+        assert await issuer.keys.find("two", "ES256") is None
+        assert issuer.asked == asked

@@ -1,13 +1,16 @@
 """The token file over versions: 0.1 reads that of this version, and an unknown right opens nothing."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
+import pytest
 from msgspec import Meta, Struct
 
 from bridgehead.host.auth.tokens import (
     NO_BRIDGE,
+    FileTokens,
     TokenFile,
     create_token,
 )
@@ -54,6 +57,53 @@ def test_version_0_1_reads_a_file_with_every_right_of_this_version(tmp_path: Pat
     assert (ours["spender"].may_spend, ours["spender"].bridges) == (True, ())
     assert (ours["one"].may_spend, ours["one"].events, ours["one"].bridges) == (True, True, ("aoc",))
     assert not ours["watcher"].grant().may_read("aoc")
+
+
+@pytest.mark.parametrize(
+    ("right", "field"),
+    [
+        ("right:spend", "may_spend"),
+        ("right:events", "events"),
+        ("right:dashboard", "dashboard"),
+        ("right:admin", "admin"),
+    ],
+)
+@pytest.mark.parametrize("bridges", [(), ("aoc",), (NO_BRIDGE,)])
+def test_each_right_stands_among_the_bridges_and_comes_back(
+    tmp_path: Path, right: str, field: str, bridges: tuple[str, ...]
+) -> None:
+    file = TokenFile(tmp_path / "tokens.json")
+    token, _ = create_token("one", NOW, bridges=bridges, **{field: True})
+    file.add(token)
+
+    (written,) = msgspec.json.decode(file.path.read_bytes(), type=FileOf01).tokens
+    assert written.bridges == (*(bridges or ("*",)), right)
+    assert file.read().tokens == (token,)
+
+
+def test_a_token_has_only_the_rights_that_it_was_given(tmp_path: Path) -> None:
+    file = TokenFile(tmp_path / "tokens.json")
+    file.add(create_token("plain", NOW)[0])
+    grant = file.read().tokens[0].grant()
+
+    assert (grant.full, grant.reading, grant.per_minute) == (frozenset({"*"}), frozenset(), 0)
+    rights = [grant.metrics, grant.may_spend, grant.events, grant.dashboard, grant.admin]
+    assert rights == [False] * 5
+
+
+async def test_a_file_in_a_folder_of_its_own_is_private_and_not_known_until_it_is_read(
+    tmp_path: Path,
+) -> None:
+    file = TokenFile(tmp_path / "host" / "tokens.json")
+    file.add(create_token("one", NOW)[0])
+    tokens = FileTokens(file)
+
+    assert file.where == str(tmp_path / "host" / "tokens.json")
+    if sys.platform != "win32":
+        assert file.path.parent.stat().st_mode & 0o777 == 0o700
+    assert not tokens.is_known
+    tokens.read()
+    assert tokens.is_known
 
 
 def test_a_right_that_this_version_does_not_know_opens_nothing(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ select day, revision, rewritten, (select count(*) from stored) as stored from he
 _STORE = _STORE_ONCE.replace("    on conflict (key) do nothing\n    returning key\n", "").replace(
     ", (select count(*) from stored) as stored", ""
 )
-"""The same for keys that nobody can have stored, which takes PostgreSQL a sixth less."""
+"""The same for keys that nobody can have stored, without a look for each whether it is there."""
 _KNOWN = """\
 select key, day, phase, llm, time, moment, measure, source, revision from aoc_records
 where key = any($1::uuid[])"""
@@ -132,7 +132,7 @@ class DatabaseRecorder:
 
     async def settled(self, by: int) -> None:
         """Wait for what somebody recorded before asking: the contract has one request after the other."""
-        # Looked for when somebody asks, which is seldom: to note it with each record takes 3 µs.
+        # Looked for when somebody asks, which is seldom: to note it with each record takes 1.8 µs.
         under_way = chain(self._waiting, *self._busy.values())
         answers = [one.answer for one in under_way if one.by == by and not one.answer.done()]
         if answers:
@@ -221,7 +221,7 @@ class DatabaseRecorder:
         held = await connection.fetch(
             _STORE if is_new else _STORE_ONCE,
             self._year,
-            # Written out: the driver takes 3 µs for each element of an array, and this a tenth of that.
+            # Written out: 0.35 µs for each element, where the driver takes 0.47 µs for those of an array.
             _write_array(str(one.day) for one in batch),
             _write_array(str(entry.phase) for entry in entries),
             _write_array(_quote(entry.llm) for entry in entries),
