@@ -119,7 +119,7 @@ def ends_at_ctrl_c(rig: Rig) -> None:
     """See that `serve` in a terminal says how to end it, ends so, and says that it has."""
     words = ("-m", "bridgehead", "serve", "--port", "0", "--bridges", "aoc")
     with _terminal(rig.command(*words), rig.environment(TERM="xterm")) as (process, terminal):
-        said = _read_until(terminal, b"serving ")
+        said = _read_until(terminal, b"serving")
         os.write(terminal, CTRL_C)
         said += _read_until(terminal, b"ended")
         assert process.wait(PATIENCE) == 0, said
@@ -132,9 +132,9 @@ def _terminal(
     """Run a command in a terminal of its own."""
     ours, theirs = pty.openpty()
     try:
-        process = subprocess.Popen(
-            command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True
-        )
+        # What is typed becomes a signal only in the terminal that controls a session.
+        controlled = ["setsid", "--ctty", "--wait", *command]
+        process = subprocess.Popen(controlled, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
         os.close(theirs)
         try:
             yield process, ours
