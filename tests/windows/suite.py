@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -140,6 +140,8 @@ class Suite:
             with ThreadPoolExecutor(1) as pool:
                 copying = pool.submit(_copy, process.stdout.fileno(), log)
                 status = self._wait(process, report)
+                with suppress(ProcessLookupError):  # what it started and left would keep its output open
+                    os.killpg(process.pid, signal.SIGKILL)
                 copying.result()
         self._redis_ports.put(redis_port)
         found, running = outcomes.read(report)

@@ -101,9 +101,9 @@ def test_a_reader_sees_a_whole_file_at_every_moment(data: Data) -> None:
     reader = subprocess.Popen([sys.executable, "-c", program, str(data.speeds_file(1)), pause])
     with data.served() as peer:
         peer.shake_hands()
-        for _ in range(60):
-            answer(peer)
+        answers = [answer(peer) for _ in range(60)]
 
+    assert [one for one in answers if "error" in one] == []
     assert reader.wait(PATIENCE) == 0
 
 

@@ -27,7 +27,7 @@ def pipe() -> Iterator[tuple[int, int]]:
     """A pipe whose ends the test may close itself."""
     ends = os.pipe()
     yield ends
-    for end in ends:
+    for end in reversed(ends):  # a thread that waits at the other end hears of it first
         try:
             os.close(end)
         except OSError:
