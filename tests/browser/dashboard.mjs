@@ -174,7 +174,7 @@ const checks = {
     const cookies = await page.context().cookies();
     assert.ok(cookies.every((cookie) => cookie.httpOnly && cookie.sameSite === "Strict"));
   },
-  "somebody signs in at another site: denies first, then agrees": async () => {
+  "somebody signs in at another site, refuses, agrees, and may ask to act": async () => {
     await open(`${places.behind}/`);
     const agree = async (name, link) => {
       await page.getByRole("link", { name }).click();
@@ -188,6 +188,20 @@ const checks = {
     await agree(/^Sign in with/, "Agree");
     await page.getByText("oauth:alice").waitFor();
     assert.equal(page.url(), `${places.behind}/`);
+    await page.getByRole("link", { name: "Clients" }).click();
+    await agree("Sign in again to act", "Agree");
+    await page.getByText("oauth:alice").waitFor();
+    await page.getByRole("link", { name: "Clients" }).click();
+    assert.equal(await page.getByRole("link", { name: "Sign in again to act" }).count(), 0);
+    const cookies = (await page.context().cookies()).filter((cookie) => cookie.domain === "localhost");
+    assert.equal(cookies.length, 2);
+    assert.ok(cookies.every((cookie) => cookie.httpOnly && cookie.sameSite === "Strict"));
+    await page.goto(places.issuer); // whoever follows a link from another site is still signed in
+    await page.setContent(`<a href="${places.behind}/">a link from elsewhere</a>`);
+    await page.getByRole("link").click();
+    await page.getByText("oauth:alice").waitFor();
+    await page.context().clearCookies(); // as when the sign-in ends
+    await page.getByRole("button", { name: "Not live" }).waitFor();
   },
 };
 

@@ -35,7 +35,7 @@ const provider = new Provider(issuer, {
 
 provider.use(async (ctx, next) => {
   if (!ctx.path.startsWith("/approve/")) return next();
-  const { prompt, params, session } = await provider.interactionDetails(ctx.req, ctx.res);
+  const { prompt, params, session, grantId } = await provider.interactionDetails(ctx.req, ctx.res);
   let result = { login: { accountId: "alice" } };
   if (prompt.name === "consent" && asks && !ctx.query.answer) {
     ctx.body = `<!doctype html><title>Consent</title><p>${params.scope}</p><a href="?answer=yes">Agree</a> <a href="?answer=no">Deny</a>`;
@@ -44,7 +44,8 @@ provider.use(async (ctx, next) => {
   if (ctx.query.answer === "no") {
     result = { error: "access_denied", error_description: "alice said no" };
   } else if (prompt.name === "consent") {
-    const grant = new provider.Grant({ accountId: session.accountId, clientId: params.client_id });
+    const before = grantId && (await provider.Grant.find(grantId)); // what she agreed to earlier still holds
+    const grant = before || new provider.Grant({ accountId: session.accountId, clientId: params.client_id });
     if (prompt.details.missingOIDCScope) grant.addOIDCScope(prompt.details.missingOIDCScope.join(" "));
     for (const [resource, scopes] of Object.entries(prompt.details.missingResourceScopes ?? {})) {
       grant.addResourceScope(resource, scopes.join(" "));

@@ -56,6 +56,7 @@ OURS = {
     "bridgehead.mcp.server",
     "bridgehead.mcp.stdio",
     "bridgehead.mcp.stdio.descriptors",
+    "bridgehead.msgspec_loader",
 }
 FURTHER = {"select", "signal", *(["msvcrt"] if sys.platform == "win32" else [])}
 """Modules of the standard library that the handshake may load beyond its foundation. Each one costs time."""
@@ -134,24 +135,6 @@ def test_the_handshake_does_not_load(name: str) -> None:
 def test_the_list_has_no_module_that_is_not_needed_any_more() -> None:
     assert loaded() >= FURTHER
     assert not foundation() & FURTHER
-
-
-def test_msgspec_is_loaded_without_typing_extensions_which_others_can_still_use() -> None:
-    program = (
-        "import sys, bridgehead\n"
-        "print('msgspec' in sys.modules, {'typing_extensions', 'inspect'} & sys.modules.keys())\n"
-        "import typing_extensions"
-    )
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", program],
-        capture_output=True,
-        text=True,
-        env=unmeasured(),
-        timeout=PATIENCE,
-        check=True,
-    )
-
-    assert done.stdout == "True set()\n"
 
 
 def test_a_server_does_without_the_development_tools() -> None:

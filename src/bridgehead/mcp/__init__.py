@@ -2,13 +2,15 @@
 
 Declare a `Bridge` with its tools, resources and prompts; serve it with `stdio.run` or as the application of
 `bridgehead.mcp.http`; put several together with `combine`; test them with `in_memory.connect`. This package
-imports nothing else of the project and could be lifted out of it.
+imports nothing else of the project but how msgspec is loaded, and could be lifted out of it.
 
 What bridges and hosts may use is what is named here, and `lazy_imports`. Names that a stdio server does not
 need for its first answer are imported when they are first asked for.
 """
 
 from typing import TYPE_CHECKING, Any
+
+from bridgehead import msgspec_loader  # noqa: F401 - before anything that imports msgspec
 
 from .bridge import Bridge
 from .calls.call_hook import CallHook, Invocation, Outcome, observe_calls

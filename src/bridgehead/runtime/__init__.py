@@ -5,6 +5,8 @@ dear (logging, rich, argparse) is loaded when it is used. Public to bridges, als
 distributions, are the modules named in `__all__`, as docs/public-api.md says.
 """
 
+from bridgehead import msgspec_loader  # noqa: F401 - before anything that imports msgspec
+
 __all__ = [
     "command_line",
     "demo_script",
