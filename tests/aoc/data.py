@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from bench.aoc.kills import unmeasured
 from bridgehead.aoc.bridge import make_bridge
 from bridgehead.aoc.event import Event
 from bridgehead.aoc.files.day_file import DayFile
 from bridgehead.aoc.files.entries import NewEntry, format_timestamp
-from bridgehead.aoc.files.locking import FolderLock
+from bridgehead.aoc.files.locking import LOCK_FILE, FolderLock
 from bridgehead.aoc.files.records import read_day
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.mcp import Bridge
@@ -138,6 +139,10 @@ def times(data: Data) -> list[int]:
 def locked(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder, as another process would."""
     folder.mkdir(parents=True, exist_ok=True)
+    if sys.platform == "win32":
+        with FileLock(folder / LOCK_FILE):
+            yield
+        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

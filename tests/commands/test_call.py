@@ -116,7 +116,7 @@ def test_the_log_is_quiet_unless_it_is_asked_for(person: Person) -> None:
 
 
 async def test_a_file_of_text_goes_into_the_game(person: Person) -> None:
-    (person.home / "new.js").write_text("export const a = 2;\n", encoding="utf-8")
+    (person.home / "new.js").write_bytes(b"export const a = 2;\n")
     words = ("call", "bitburner", "write_file", "filename=new.js", "content=@new.js")
     async with playing() as (game, settings):
         done = await person.runs(*words, **settings)

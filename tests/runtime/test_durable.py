@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -188,6 +189,28 @@ def test_a_file_that_never_becomes_free_is_a_failure_in_time_and_stays_as_it_was
         durable.replace(file, b"new")
 
     assert content(file.parent) == {"file": OLD}
+
+
+@pytest.mark.parametrize("act", ["read_bytes", "unlink"])
+def test_a_file_that_is_just_being_replaced_is_read_or_removed_when_that_is_done(
+    file: Path, monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
+    real, left = getattr(Path, act), iter(range(3))
+
+    def refused_at_first(path: Path, **options: Any) -> Any:
+        if next(left, None) is None:
+            return real(path, **options)
+        failure = PermissionError(13, "Access is denied")
+        failure.winerror = 32  # type: ignore[attr-defined]  # only Windows has it
+        raise failure
+
+    monkeypatch.setattr(Path, act, refused_at_first)
+
+    if act == "read_bytes":
+        assert durable.read(file) == OLD
+    else:
+        durable.remove(file)
+        assert not file.exists()
 
 
 @pytest.mark.parametrize("can", [True, False], ids=["a disk", "a network drive"])

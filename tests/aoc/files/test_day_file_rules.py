@@ -295,7 +295,7 @@ def test_the_error_says_what_is_in_the_way(
     data: Data, monkeypatch: pytest.MonkeyPatch, failure: OSError, told: str
 ) -> None:
     if failure.filename:
-        failure.filename = failure.filename.format(folder=data.speeds)
+        failure.filename = failure.filename.format(folder=data.speeds).replace("/", os.sep)
 
     def fail(*_: object, **__: object) -> None:
         raise failure
@@ -304,7 +304,7 @@ def test_the_error_says_what_is_in_the_way(
     with pytest.raises(StorageError) as problem:
         open_day(data).append([new(1)])
 
-    reason = told.format(folder=data.speeds)
+    reason = told.format(folder=data.speeds).replace("/", os.sep)
     assert str(problem.value).startswith(f"{data.speeds_file(1)} cannot be written: {reason}. Nothing was")
 
 

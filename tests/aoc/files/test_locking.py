@@ -6,6 +6,7 @@ import os
 import stat
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -24,7 +25,8 @@ def test_removing_every_lock_file_while_many_record_loses_nothing(data: Data) ->
     def remove_locks() -> None:
         while not is_over.is_set():
             for path in data.speeds.glob(".*lock*"):
-                path.unlink(missing_ok=True)
+                with suppress(PermissionError):  # Windows keeps one that somebody holds
+                    path.unlink(missing_ok=True)
 
     def record(writer: int) -> None:
         for number in range(30):

@@ -103,7 +103,7 @@ async def test_it_waits_for_someone_to_listen_and_can_be_stopped_meanwhile() -> 
 
 async def test_home_holds_the_files_of_a_folder_that_a_game_can_hold(tmp_path: Path) -> None:
     (tmp_path / "lib").mkdir()
-    (tmp_path / "lib" / "scan.js").write_text("ns.scan()\n")
+    (tmp_path / "lib" / "scan.js").write_bytes(b"ns.scan()\n")
     (tmp_path / "raw.txt").write_bytes(b"\xff")
     (tmp_path / "two words.js").touch()
     (tmp_path / "photo.png").touch()

@@ -1,6 +1,7 @@
 """The command: a folder and a game in step, as a person runs it."""
 
 import asyncio
+import locale
 import os
 import signal
 import sys
@@ -22,15 +23,14 @@ async def start(port: int, tmp_path: Path, *words: str) -> asyncio.subprocess.Pr
         env=environment(tmp_path / "state", port),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
-        # A shell's background job ignores Ctrl-C, and hands that on.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
 
 
 async def finish(process: asyncio.subprocess.Process) -> tuple[int, str]:
     async with asyncio.timeout(PATIENCE):
         said, _ = await process.communicate()
-    return process.returncode or 0, said.decode()
+    text = said.decode(locale.getpreferredencoding(do_setlocale=False))
+    return process.returncode or 0, text.replace("\r\n", "\n")
 
 
 async def keep_dialling(game: Game, port: int) -> None:
@@ -71,7 +71,7 @@ async def test_it_stays_in_step_until_it_is_told_to_end(tmp_path: Path) -> None:
 async def test_it_shares_the_game_of_an_agents_bridge_and_pushes_once(tmp_path: Path) -> None:
     port, folder = free_port(), tmp_path / "scripts"
     folder.mkdir()
-    (folder / "mine.js").write_text("// mine\n", encoding="utf-8")
+    (folder / "mine.js").write_bytes(b"// mine\n")
     with serving(tmp_path / "stderr", environment(tmp_path / "state", port)) as agent:
         async with Game(3, {"home": HOME}) as game:
             await agent.status()

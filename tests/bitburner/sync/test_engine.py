@@ -38,12 +38,12 @@ class Synced:
     def files(self) -> dict[str, str]:
         found = (path for path in self.root.rglob("*") if path.is_file())
         names = {path.relative_to(self.root).as_posix(): path for path in found}
-        return {name: path.read_text("utf-8") for name, path in names.items() if ".bridgehead" not in name}
+        return {name: path.read_bytes().decode() for name, path in names.items() if ".bridgehead" not in name}
 
     def put(self, name: str, content: str) -> None:
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8")
+        path.write_text(content, encoding="utf-8", newline="")
 
     def told(self, kind: str) -> list[str]:
         return [event.place[1] for event in self.events if event.kind == kind]

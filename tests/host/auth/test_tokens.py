@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -213,8 +214,11 @@ def test_a_place_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(StorageError, match=r"The tokens cannot be written to .*tokens\.json: "):
         added(blocked, "alice")
-    with pytest.raises(StorageError, match=r"The tokens in .*tokens\.json cannot be read: "):
-        blocked.read()
+    if sys.platform == "win32":  # which says no more than that nothing is there
+        assert blocked.read() == TokenList()
+    else:
+        with pytest.raises(StorageError, match=r"The tokens in .*tokens\.json cannot be read: "):
+            blocked.read()
 
 
 # --- the check ---------------------------------------------------------------------------------------------
@@ -292,10 +296,10 @@ def test_a_file_of_the_same_size_is_read_again(file: TokenFile) -> None:
     alice = added(file, "alice")
     tokens = read(file)
     content = file.path.read_bytes()
-    os.utime(file.path, ns=(1, 1))
+    os.utime(file.path, ns=(1000, 1000))
     tokens.refresh()
     file.path.write_bytes(content.replace(b'"alice"', b'"bobby"'))
-    os.utime(file.path, ns=(2, 2))
+    os.utime(file.path, ns=(2000, 2000))
     tokens.refresh()
 
     grant = tokens.grant_of(alice)

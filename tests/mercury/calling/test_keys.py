@@ -106,7 +106,7 @@ async def test_when_every_key_is_refused_each_was_tried_once(api: Simulator, tmp
 
 async def test_a_key_file_is_read_again_when_it_changes(api: Simulator, tmp_path: Path) -> None:
     file = tmp_path / "key"
-    file.write_text(f"{FIRST}\n")
+    file.write_text(f"{FIRST}\n", encoding="utf-8-sig")  # as Notepad may save it
     settings = {"MERCURY_API_KEY": "", "MERCURY_API_KEY_FILE": str(file)}
     async with bridge_process(api.url, tmp_path, **settings) as client:
         await client.call(CHAT, ASK)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from bridgehead.mcp.revisions import NEWEST_HANDSHAKE, Revision
 from bridgehead.mercury.bridge import make_bridge
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Simulator
+from bridgehead.mercury.tools import files
 from tests.mercury.process import environment, error_of
 from tests.support.checked import STATELESS, CheckedClient, connect
 
@@ -33,8 +34,8 @@ def root(tmp_path: Path) -> Path:
     (tmp_path / "outside" / "secret.txt").write_text(OUTSIDE)
     folder = tmp_path / "a root"
     (folder / "src").mkdir(parents=True)
-    (folder / "src" / "one.py").write_text("ONE = 1\n")
-    (folder / "two.py").write_text("TWO = '```'\n")
+    (folder / "src" / "one.py").write_bytes(b"ONE = 1\n")
+    (folder / "two.py").write_bytes(b"TWO = '```'\n")
     return folder
 
 
@@ -123,12 +124,13 @@ async def test_a_file_that_changed_is_read_again(opened: Opened, api: Simulator,
 async def test_nothing_else_is_read(
     opened: Opened, api: Simulator, root: Path, tmp_path: Path, tool: str, name: str
 ) -> None:
-    (root / "linked.txt").symlink_to(tmp_path / "outside" / "secret.txt")
-    (root / "linked").symlink_to(tmp_path / "outside")
-    (root / "inner.py").symlink_to(root / "two.py")
     (root / "binary").write_bytes(b"\xff\xfe\x00")
     (root / "large").write_text("x" * 2001)
-    os.mkfifo(root / "pipe")
+    with suppress(OSError, AttributeError):  # Windows has no such pipe, and lets few users make a link
+        (root / "linked.txt").symlink_to(tmp_path / "outside" / "secret.txt")
+        (root / "linked").symlink_to(tmp_path / "outside")
+        (root / "inner.py").symlink_to(root / "two.py")
+        os.mkfifo(root / "pipe")
     asked = {"prompts": ["a"]} if tool == BATCH else ASK
     async with opened(MERCURY_MAX_FILE_SIZE="2kb") as client:
         error = error_of(await client.call(tool, {**asked, "files": ["two.py", name]}))
@@ -136,6 +138,20 @@ async def test_nothing_else_is_read(
     assert (error["type"], error["code"]) == ("validation_error", "FILE_NOT_READABLE")
     assert OUTSIDE not in str(client.sent)
     assert not api.requests.to("/chat/completions")
+
+
+async def test_on_windows_a_stream_of_a_file_is_not_read(
+    opened: Opened, api: Simulator, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_WALKS", False)
+    with suppress(OSError):
+        (root / "src" / "one.py:hidden").write_text("hidden")
+    async with opened() as client:
+        error = error_of(await client.call(CHAT, {**ASK, "files": ["src/one.py:hidden"]}))
+        result = await client.call(CHAT, {**ASK, "files": ["src/one.py"]})
+
+    assert "a part of a file is not a file" in error["message"]
+    assert not result.get("isError")
 
 
 async def test_without_the_setting_or_without_roots_no_file_is_read(opened: Opened, api: Simulator) -> None:
