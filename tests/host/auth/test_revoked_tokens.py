@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from bridgehead.host.auth.tokens import FileTokens, TokenFile, TokenList
-from tests.host.auth.test_tokens import added
+from tests.host.auth.test_tokens import NOW, added
 from tests.support.waiting import PATIENCE
 
 
@@ -50,3 +50,26 @@ async def test_the_same_tokens_are_no_change(tmp_path: Path) -> None:
     assert tokens._take(file.read())  # noqa: SLF001
     assert not tokens._take(file.read())  # noqa: SLF001
     assert tokens._take(TokenList())  # noqa: SLF001
+
+
+async def test_a_token_has_ended_when_it_was_revoked_or_has_expired(tmp_path: Path) -> None:
+    file = TokenFile(tmp_path / "tokens.json")
+    long, short = (added(file, name, expires=ends).split("_")[1] for name, ends in (("b", None), ("a", NOW)))
+    tokens = FileTokens(file)
+    tokens.read()
+
+    assert [tokens.has_ended(short, NOW - 1), tokens.has_ended(short, NOW)] == [False, True]
+    assert not tokens.has_ended(long, NOW)
+    assert tokens.has_ended("revoked", NOW)
+    assert tokens.has_ended("", NOW) is False  # of another issuer
+    assert [grant.name for grant in tokens.grants] == ["a", "b"]
+
+
+async def test_a_watch_looks_when_it_is_told_to(tmp_path: Path) -> None:
+    tokens = FileTokens(TokenFile(tmp_path / "tokens.json"))
+    looking = asyncio.create_task(tokens.wait())
+    for _ in range(9):
+        await asyncio.sleep(0)
+    assert not looking.done()
+    tokens.look_soon()
+    await asyncio.wait_for(looking, PATIENCE)
