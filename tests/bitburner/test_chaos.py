@@ -22,6 +22,7 @@ from tests.support.waiting import PATIENCE, until
 
 CALLS = 2000
 AT_ONCE = 50
+MOST_ROUNDS = 5
 TIMEOUT_MS, WAIT_MS = 1000, 2000
 TROUBLE = Faults(
     silence=0.02, late=0.05, delay=0.1, out_of_order=0.3, drop=0.002, garbage=0.25, nonsense=0.01
@@ -143,12 +144,17 @@ async def disturbed(play: Play) -> AsyncIterator[None]:
         await asyncio.wait({task})
 
 
-async def _all_called(play: Play) -> Counter[str]:
+async def _called_until_all_is_met(play: Play) -> tuple[Counter[str], int]:
+    """Call in rounds until every kind of trouble has come up: on a busy machine one round may miss some."""
     outcomes: Counter[str] = Counter()
-    async with disturbed(play), asyncio.TaskGroup() as callers:
-        for number in range(AT_ONCE):
-            callers.create_task(Caller(play, number, outcomes).run(CALLS // AT_ONCE))
-    return outcomes
+    callers = [Caller(play, number, outcomes) for number in range(AT_ONCE)]
+    for rounds in range(1, MOST_ROUNDS + 1):
+        async with disturbed(play), asyncio.TaskGroup() as running:
+            for caller in callers:
+                running.create_task(caller.run(CALLS // AT_ONCE))
+        if all(count() > 0 for count in _met(play).values()) and CLEAR - {"not_connected"} <= set(outcomes):
+            return outcomes, rounds
+    raise AssertionError({name: count() for name, count in _met(play).items()}, outcomes)
 
 
 def _met(play: Play) -> dict[str, Callable[[], float]]:
@@ -169,12 +175,10 @@ async def test_in_chaos_every_call_ends_with_its_own_answer_or_a_clear_error(
     game = Game(number, FILES, TROUBLE, seed=number)
     async with played(tmp_path, game=game, MCP_LOG_LEVEL="error", **times) as play:
         tasks = len(asyncio.all_tasks())
-        outcomes = await _all_called(play)
+        outcomes, rounds = await _called_until_all_is_met(play)
 
-        assert outcomes.total() == CALLS
-        assert outcomes["right"] + outcomes["written"] + outcomes["remote_error"] > CALLS / 2
-        assert all(count() > 0 for count in _met(play).values())
-        assert CLEAR - {"not_connected"} <= set(outcomes)
+        assert outcomes.total() == rounds * CALLS
+        assert outcomes["right"] + outcomes["written"] + outcomes["remote_error"] > rounds * CALLS / 2
 
         game.faults = Faults()
         await game.dial(play.url, PAGE)

@@ -1,5 +1,11 @@
 """Notices between processes: heard, and after a lost connection known to be incomplete."""
 
+import asyncio
+from typing import Any
+
+import pytest
+from redis.asyncio.client import PubSub
+
 from bridgehead.runtime.stores.redis import Redis
 from tests.runtime.stores.test_redis import connected
 from tests.support.redis_server import RedisServer, faulty
@@ -90,3 +96,22 @@ async def test_a_listener_that_fails_does_not_make_others_deaf(redis_server: Red
         redis.publish("news", b"1")
 
         await until(lambda: ear.heard == [b"1"])
+
+
+async def test_who_subscribes_while_the_connection_is_being_made_is_not_deaf(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, may_go_on, subscribe = asyncio.Event(), asyncio.Event(), PubSub.subscribe
+
+    async def subscribe_slowly(pubsub: PubSub, *channels: Any) -> None:
+        begun.set()
+        await may_go_on.wait()
+        await subscribe(pubsub, *channels)
+
+    monkeypatch.setattr(PubSub, "subscribe", subscribe_slowly)
+    async with connected(redis_server.url) as redis:
+        await begun.wait()
+        ear = Ear(redis)
+        may_go_on.set()
+
+        await until(lambda: ear.gaps)

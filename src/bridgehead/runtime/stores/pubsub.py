@@ -100,8 +100,7 @@ class Notices:
         while True:
             try:
                 async with Client(connection_pool=self._pool).pubsub() as pubsub:
-                    await run_within(CONNECT_SECONDS, pubsub.subscribe(f"{self._prefix}all", *self._channels))
-                    self._pubsub = pubsub
+                    await self._subscribe_to_all(pubsub)
                     attempt = 0
                     await self._listen(pubsub)
             except (RedisError, OSError) as failure:
@@ -110,6 +109,15 @@ class Notices:
                 self._pubsub = None
             await asyncio.sleep(AGAIN.delay(attempt, self._draw))
             attempt += 1
+
+    async def _subscribe_to_all(self, pubsub: PubSub) -> None:
+        asked = set(self._channels)
+        await run_within(CONNECT_SECONDS, pubsub.subscribe(f"{self._prefix}all", *asked))
+        self._pubsub = pubsub
+        if (
+            late := self._channels.keys() - asked
+        ):  # who came meanwhile left it to the next connection: this one
+            await run_within(CONNECT_SECONDS, pubsub.subscribe(*late))
 
     async def _listen(self, pubsub: PubSub) -> None:
         self._last_heard = monotonic()
