@@ -34,7 +34,7 @@ def main() -> int:
     suite = Suite(rig, started + options.minutes * 60, ["-k", options.only] if options.only else [])
     is_whole = options.places == ["all"]
     found = suite.run(find_files(PACKAGES if is_whole else options.places or DIFFERENT), options.jobs)
-    if (is_whole or not options.places) and not options.only:
+    if options.using or ((is_whole or not options.places) and not options.only):
         found += using.run(rig)
     report = rig.home / "outcomes.json"
     report.write_text(json.dumps([outcome._asdict() for outcome in found], indent=1), encoding="utf-8")
@@ -54,6 +54,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--python", choices=sorted(EMBEDDED), default="3.13")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at once")
     parser.add_argument("--minutes", type=float, default=90.0, help="for everything; what is left then fails")
+    parser.add_argument("--using", action="store_true", help="start also what people install")
     parser.add_argument("-k", dest="only", metavar="EXPRESSION", help="as pytest's")
     return parser.parse_args(words)
 
