@@ -54,11 +54,6 @@ class Pages:
         self._is_shared = is_shared
         self._pages: dict[int, Page] = {}
 
-    def is_behind(self, state: DayState) -> bool:
-        """Tell whether somebody else has written to a day since we read it."""
-        page = self._pages.get(state.day)
-        return page is not None and page.revision < state.revision
-
     async def read(self, connection: postgres.Connection, state: DayState) -> Page:
         """Return the runs of a day, up to the revision of a state that was read before."""
         page = self._pages.get(state.day)

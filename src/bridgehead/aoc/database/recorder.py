@@ -1,10 +1,9 @@
 """Recorder: takes speed records from many calls at once and answers each when it is committed.
 
 All records that wait together are stored by one statement, whatever their days; while it is under way, the
-next gathers. Where many wait, two statements are under way on two connections: one is committed while the
-other is prepared, or while the answers of the one before are worked out. Each record has the key of its
-request, and a key is stored once. So a statement whose connection died between commit and answer is sent
-again, and so may be a request, to any replica.
+next gathers. (With a second connection half as many are stored: a day has one lock, and few large statements
+cost less.) Each record has the key of its request, and a key is stored once. So a statement whose connection
+died between commit and answer is sent again, and so may be a request, to any replica.
 """
 
 from __future__ import annotations
@@ -31,13 +30,6 @@ if TYPE_CHECKING:
 
 MAX_BATCH = 2000
 """Records in one statement; more of them only make the first wait longer."""
-WORTH_A_LINE = 16
-"""Records from which on a statement goes out while another is under way; fewer wait and go out together."""
-WORTH_TWO_LINES = 48
-"""Records from which on they are split between two connections that are both free."""
-CROWDED_SECONDS = 1.0
-"""How long one connection is enough after another replica has written to the same day: a day has one lock, so
-its statements overlap with ours already, and fewer and larger ones are better for both."""
 SETTLE_SECONDS = 2.0
 """How long records whose connection died under way are sent again, before their callers hear of it."""
 _PAUSE = 0.02
@@ -96,16 +88,9 @@ class DatabaseRecorder:
         self._clock = clock
         self._pages = Pages(year)
         self._waiting: list[_Waiting] = []
-        self._busy: dict[postgres.Line, list[_Waiting]] = {}
-        """What is under way, by the connection."""
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._callers: set[int | None] = set()
-        """Whose records are under way; nobody's are None's."""
+        self._under_way: list[_Waiting] = []
+        self._writing: asyncio.Task[None] | None = None
         self._is_beginning = False
-        self._alone_at = 0.0
-        """When nobody else counts as writing to our days."""
-        self._counting = asyncio.Lock()
-        """Held while a batch is counted among the runs of its days: one after the other."""
         from asyncpg.pgproto import pgproto  # its keys are made in a fraction of the time of the library's
 
         self._make_key: Callable[[bytes], UUID] = pgproto.UUID
@@ -125,7 +110,9 @@ class DatabaseRecorder:
         own_key = key or self._make_key(int(now * 1000).to_bytes(6, "big") + urandom(10))
         waiting = _Waiting(run.day, entry, own_key, key is None, by, loop.create_future())
         self._waiting.append(waiting)
-        if not self._is_beginning:  # with the next turn of the loop: what comes in this one goes along
+        if (
+            not self._is_beginning and self._writing is None
+        ):  # with the next turn of the loop: what comes in this one goes along
             self._is_beginning = True
             loop.call_soon(self._begin)
         return waiting.answer
@@ -133,8 +120,8 @@ class DatabaseRecorder:
     async def settled(self, by: int) -> None:
         """Wait for what somebody recorded before asking: the contract has one request after the other."""
         # Looked for when somebody asks, which is seldom: to note it with each record takes 1.8 µs.
-        under_way = chain(self._waiting, *self._busy.values())
-        answers = [one.answer for one in under_way if one.by == by and not one.answer.done()]
+        known = chain(self._waiting, self._under_way)
+        answers = [one.answer for one in known if one.by == by and not one.answer.done()]
         if answers:
             await asyncio.wait(answers)
 
@@ -147,48 +134,23 @@ class DatabaseRecorder:
         return self._database.wait_for(record_all())
 
     def _begin(self) -> None:
-        """Send what waits, where a connection is free and it is worth it."""
+        """Send what waits."""
         self._is_beginning = False
-        self._waiting = [one for one in self._waiting if not one.answer.cancelled()]
-        lines = self._database.writers
-        if self._clock.monotonic() < self._alone_at:
-            lines = lines[:1]
-        elif len(self._waiting) >= WORTH_TWO_LINES:
-            self._database.open_second_writer()
-        free = [line for line in lines if line not in self._busy]
-        while free and (batch := self._take(len(free))):
-            line = free.pop(0)
-            self._busy[line] = batch
-            task = asyncio.get_running_loop().create_task(self._write(line, batch))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        waiting = [one for one in self._waiting if not one.answer.cancelled()]
+        self._under_way, self._waiting = waiting[:MAX_BATCH], waiting[MAX_BATCH:]
+        self._writing = None
+        if self._under_way:
+            self._writing = asyncio.get_running_loop().create_task(self._write(self._under_way))
 
-    def _take(self, lines: int) -> list[_Waiting]:
-        """Return what goes out next: half of it where another connection can take the other half.
-
-        Nothing of a caller who has a record under way: the records of each are stored in their order.
-        """
-        held = [one for one in self._waiting if one.by in self._callers]
-        ready = [one for one in self._waiting if one.by not in self._callers] if held else self._waiting
-        if self._busy and len(ready) < WORTH_A_LINE:
-            return []
-        size = len(ready) // 2 if lines > 1 and len(ready) >= WORTH_TWO_LINES else len(ready)
-        batch = ready[: min(size, MAX_BATCH)]
-        self._waiting = held + ready[len(batch) :]
-        self._callers.update(one.by for one in batch if one.by is not None)
-        return batch
-
-    async def _write(self, line: postgres.Line, batch: list[_Waiting]) -> None:
+    async def _write(self, batch: list[_Waiting]) -> None:
         try:
-            await self._write_batch(line, batch)
+            await self._write_batch(batch)
         finally:
-            del self._busy[line]
-            self._callers.difference_update(one.by for one in batch)
             self._begin()
 
-    async def _write_batch(self, line: postgres.Line, batch: list[_Waiting]) -> None:
+    async def _write_batch(self, batch: list[_Waiting]) -> None:
         try:
-            answers = await self._store(line, batch)
+            answers = await self._store(batch)
         except Exception as failure:  # noqa: BLE001 - each one who waits hears of it
             for one in batch:
                 if not one.answer.done():
@@ -198,13 +160,15 @@ class DatabaseRecorder:
             if not one.answer.done():
                 one.answer.set_result(answer)
 
-    async def _store(self, line: postgres.Line, batch: list[_Waiting]) -> list[Recorded]:
+    async def _store(self, batch: list[_Waiting]) -> list[Recorded]:
         """Store a batch, again where nobody knows what became of it: its keys let it be stored once only."""
         limit = self._clock.monotonic() + SETTLE_SECONDS
         is_new, is_unsure = all(one.is_new for one in batch), False
         while True:
             try:
-                return await line.run(lambda connection: self._send(connection, batch, is_new=is_new))  # noqa: B023
+                return await self._database.writer.run(
+                    lambda connection: self._send(connection, batch, is_new=is_new)  # noqa: B023
+                )
             except Unavailable as failure:
                 is_unsure = is_unsure or failure.code == "connection_lost"
                 if not is_unsure:
@@ -235,17 +199,6 @@ class DatabaseRecorder:
         known: dict[UUID, NewEntry] = {}
         if not is_new and held[0]["stored"] < len(batch):
             known = await self._read_known(connection, batch, states)
-        async with self._counting:
-            return await self._count(connection, batch, states, known)
-
-    async def _count(
-        self,
-        connection: postgres.Connection,
-        batch: list[_Waiting],
-        states: dict[int, DayState],
-        known: dict[UUID, NewEntry],
-    ) -> list[Recorded]:
-        """Count a batch that is stored among the runs of its days."""
         pages = {day: await self._before(connection, state) for day, state in states.items()}
         answers = [_answer(one, pages[one.day].groups, known) for one in batch]
         for day, page in pages.items():
@@ -265,10 +218,7 @@ class DatabaseRecorder:
 
     async def _before(self, connection: postgres.Connection, state: DayState) -> Page:
         """Return a day as it was before this batch; between the batches of one replica nothing is read."""
-        before = state._replace(revision=state.revision - 1)
-        if self._pages.is_behind(before):
-            self._alone_at = self._clock.monotonic() + CROWDED_SECONDS
-        return await self._pages.read(connection, before)
+        return await self._pages.read(connection, state._replace(revision=state.revision - 1))
 
     # --- taking back ---------------------------------------------------------------------------------------
 
@@ -302,8 +252,8 @@ class DatabaseRecorder:
     async def close(self) -> None:
         """Wait for what is being written."""
         limit = self._clock.monotonic() + SETTLE_SECONDS
-        while self._tasks and (left := limit - self._clock.monotonic()) > 0:
-            await asyncio.wait(self._tasks, timeout=left)
+        while self._writing is not None and (left := limit - self._clock.monotonic()) > 0:
+            await asyncio.wait([self._writing], timeout=left)
 
 
 def _answer(one: _Waiting, groups: dict[Group, Runs], known: dict[UUID, NewEntry]) -> Recorded:

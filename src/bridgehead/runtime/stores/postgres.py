@@ -72,7 +72,6 @@ class Database:
         self.address = parse_address(url)
         self.writer = Line("writer", lambda: self._connect("read-write"), draw)
         self.reader = Line("reader", lambda: self._connect("any"), draw)
-        self._second_writer = Line("second writer", lambda: self._connect("read-write"), draw)
         self.users = 0
         self.loop: asyncio.AbstractEventLoop | None = None
 
@@ -89,15 +88,6 @@ class Database:
             target_session_attrs=attributes,
         )
         return connection
-
-    @property
-    def writers(self) -> tuple[Line, ...]:
-        """The connections that one caller may write with at once; the first is there for everybody."""
-        return (self.writer, self._second_writer) if self._second_writer.is_open else (self.writer,)
-
-    def open_second_writer(self) -> None:
-        """Begin to open another connection to write with, unless there is one; nobody has to wait for it."""
-        self._second_writer.open()
 
     def start(self) -> None:
         """Begin to open both connections, in the loop that runs now."""
@@ -125,37 +115,32 @@ class Database:
         problem = self.writer.problem or self.reader.problem or "it is being connected to"
         return f"The database at {self.address.shown} is down: {problem}."
 
-    @property
-    def _lines(self) -> tuple[Line, ...]:
-        """The connections that were ever wanted."""
-        second = (self._second_writer,) if self._second_writer.opened else ()
-        return (self.writer, self.reader, *second)
-
     def count_in(self, metrics: Metrics) -> None:
         """Show the connections in metrics."""
+        lines = (self.writer, self.reader)
         metrics.gauge(
             "bridgehead_database_up",
             "Whether a connection to PostgreSQL is open.",
-            lambda: {(line.role,): float(line.is_open) for line in self._lines},
+            lambda: {(line.role,): float(line.is_open) for line in lines},
             "role",
         )
         metrics.total(
             "bridgehead_database_statements_total",
             "Statements sent to PostgreSQL, by outcome.",
-            lambda: {(line.role, name): n for line in self._lines for name, n in line.outcomes.items()},
+            lambda: {(line.role, name): n for line in lines for name, n in line.outcomes.items()},
             "role",
             "outcome",
         )
         metrics.total(
             "bridgehead_database_connections_total",
             "Connections to PostgreSQL that were opened.",
-            lambda: {(line.role,): float(line.opened) for line in self._lines},
+            lambda: {(line.role,): float(line.opened) for line in lines},
             "role",
         )
 
     async def close(self) -> None:
         """End both connections."""
-        await asyncio.gather(self.writer.close(), self.reader.close(), self._second_writer.close())
+        await asyncio.gather(self.writer.close(), self.reader.close())
 
 
 def load_driver() -> Any:
