@@ -174,10 +174,10 @@ class FaultProxy:
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            back.close()  # before anything is waited for: this task may be cancelled here once more
             for way in ways:
                 way.cancel()
             await asyncio.wait(ways)
-            back.close()
             self._writers -= {writer, back}
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

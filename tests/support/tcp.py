@@ -58,10 +58,10 @@ async def relay(
     try:
         await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
     finally:
+        back.close()  # before anything is waited for: this task may be cancelled here once more
         for way in ways:
             way.cancel()
         await asyncio.wait(ways)
-        back.close()
 
 
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
