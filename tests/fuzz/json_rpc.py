@@ -7,6 +7,7 @@ nothing is left behind.
 
 import json
 import random
+import sys
 from typing import Any
 
 from msgspec import UNSET, Raw
@@ -47,11 +48,16 @@ class Broken(AssertionError):
     """Something that must hold of any bytes does not."""
 
 
+def _read_integer(digits: str) -> float:
+    """Read an integer; one of thousands of digits is JSON too, though `int` refuses to read it."""
+    return int(digits) if len(digits) < sys.int_info.default_max_str_digits else float(digits)
+
+
 def judge(data: bytes) -> None:
     """See that `decode` says of these bytes what another reader makes of them."""
     decoded = jsonrpc.decode(data)
     try:
-        value = json.loads(data.decode("utf-8"))
+        value = json.loads(data.decode("utf-8"), parse_int=_read_integer)
     except (ValueError, RecursionError):
         is_refused = isinstance(decoded, Malformed) and decoded.error.code == PARSE_ERROR
         if not (is_refused or _is_broken_answer(decoded)):
