@@ -90,7 +90,6 @@ class DatabaseRecorder:
         self._waiting: list[_Waiting] = []
         self._under_way: list[_Waiting] = []
         self._writing: asyncio.Task[None] | None = None
-        self._is_beginning = False
         from asyncpg.pgproto import pgproto  # its keys are made in a fraction of the time of the library's
 
         self._make_key: Callable[[bytes], UUID] = pgproto.UUID
@@ -111,10 +110,9 @@ class DatabaseRecorder:
         waiting = _Waiting(run.day, entry, own_key, key is None, by, loop.create_future())
         self._waiting.append(waiting)
         if (
-            not self._is_beginning and self._writing is None
-        ):  # with the next turn of the loop: what comes in this one goes along
-            self._is_beginning = True
-            loop.call_soon(self._begin)
+            self._writing is None
+        ):  # it begins with the next turn of the loop: what comes in this one goes along
+            self._writing = loop.create_task(self._write())
         return waiting.answer
 
     async def settled(self, by: int) -> None:
@@ -129,24 +127,20 @@ class DatabaseRecorder:
         """Record times for somebody who is not in an event loop. Blocks."""
 
         async def record_all() -> list[Recorded]:
-            return list(await asyncio.gather(*(self._add(run, id(runs)) for run in runs)))
+            return list(await asyncio.gather(*(self._add(run, None) for run in runs)))
 
         return self._database.wait_for(record_all())
 
-    def _begin(self) -> None:
-        """Send what waits."""
-        self._is_beginning = False
-        waiting = [one for one in self._waiting if not one.answer.cancelled()]
-        self._under_way, self._waiting = waiting[:MAX_BATCH], waiting[MAX_BATCH:]
-        self._writing = None
-        if self._under_way:
-            self._writing = asyncio.get_running_loop().create_task(self._write(self._under_way))
-
-    async def _write(self, batch: list[_Waiting]) -> None:
+    async def _write(self) -> None:
         try:
-            await self._write_batch(batch)
+            while self._waiting:
+                waiting = [one for one in self._waiting if not one.answer.cancelled()]
+                self._under_way, self._waiting = waiting[:MAX_BATCH], waiting[MAX_BATCH:]
+                if self._under_way:
+                    await self._write_batch(self._under_way)
         finally:
-            self._begin()
+            self._under_way = []
+            self._writing = None
 
     async def _write_batch(self, batch: list[_Waiting]) -> None:
         try:
@@ -251,9 +245,8 @@ class DatabaseRecorder:
 
     async def close(self) -> None:
         """Wait for what is being written."""
-        limit = self._clock.monotonic() + SETTLE_SECONDS
-        while self._writing is not None and (left := limit - self._clock.monotonic()) > 0:
-            await asyncio.wait([self._writing], timeout=left)
+        if self._writing is not None:
+            await asyncio.wait([self._writing], timeout=SETTLE_SECONDS)
 
 
 def _answer(one: _Waiting, groups: dict[Group, Runs], known: dict[UUID, NewEntry]) -> Recorded:

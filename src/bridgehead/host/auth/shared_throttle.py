@@ -150,13 +150,8 @@ class SharedThrottle:
         bucket.timer = None
         unused, bucket.ahead = bucket.ahead, 0
         if unused:
-            self._redis.run(GIVE_BACK, [_key(name)], (bucket.per_minute, unused)).add_done_callback(_ignore)
+            self._redis.tell_script(GIVE_BACK, [_key(name)], (bucket.per_minute, unused))
 
 
 def _key(name: str) -> str:
     return f"bridgehead:limit:{name}"
-
-
-def _ignore(answer: asyncio.Future[object]) -> None:
-    if not answer.cancelled():
-        answer.exception()

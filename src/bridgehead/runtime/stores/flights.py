@@ -97,7 +97,7 @@ class Flights:
             renewing.cancel()
             kept = result if len(result) <= LARGEST else b""
             words = [token, kept, self._keep, f"bridgehead:flight:{name}"]
-            self._redis.run(END, _keys(name), words).add_done_callback(_ignore)
+            self._redis.tell_script(END, _keys(name), words)
 
     async def _renew(self, name: str, token: str) -> None:
         while True:
@@ -112,8 +112,3 @@ def _keys(name: str) -> list[str]:
 
 def _milliseconds(seconds: float) -> int:
     return round(seconds * 1000)
-
-
-def _ignore(answer: asyncio.Future[Any]) -> None:
-    if not answer.cancelled():
-        answer.exception()

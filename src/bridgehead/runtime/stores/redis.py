@@ -149,6 +149,10 @@ class Redis:
         """Send a command whose answer nobody waits for, and whose failure nobody has to know."""
         self._enqueue(words, None).add_done_callback(_ignore)
 
+    def tell_script(self, script: Script, keys: Sequence[str], arguments: Sequence[Any]) -> None:
+        """Run a script whose answer nobody waits for, and whose failure nobody has to know."""
+        self.run(script, keys, arguments).add_done_callback(_ignore)
+
     def publish(self, channel: str, message: bytes) -> None:
         """Tell everybody who listens to a channel, ourselves too."""
         self.tell("PUBLISH", PREFIX + channel, message)

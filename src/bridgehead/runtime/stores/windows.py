@@ -153,13 +153,8 @@ class SharedWindows:
         """Put what was used in the place of what was taken; None leaves a thing as it is."""
         words = ["" if amount is None else amount for amount in amounts]
         keys = [_amounts_key(name) for name in taken.names]
-        self._redis.run(_CORRECT, keys, [taken.entry, *words]).add_done_callback(_ignore)
+        self._redis.tell_script(_CORRECT, keys, [taken.entry, *words])
 
 
 def _amounts_key(name: str) -> str:
     return f"{_PREFIX}{name}:amounts"
-
-
-def _ignore(answer: asyncio.Future[object]) -> None:
-    if not answer.cancelled():
-        answer.exception()
