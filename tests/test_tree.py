@@ -19,13 +19,6 @@ LEAST_AVERAGE = 135
 """Lines a module; files that only say what a package is do not count."""
 
 TESTED_ELSEWHERE = {
-    "aoc/event.py": "aoc/tools: every tool runs on one",
-    "aoc/files/snapshot.py": "aoc/files/test_watching.py",
-    "aoc/ranking/board.py": "aoc/ranking/test_standings.py",
-    "aoc/ranking/plot_text.py": "aoc/ranking/test_plot.py",
-    "aoc/site/client.py": "aoc/site/test_fetching.py",
-    "aoc/site/cookie.py": "aoc/site/test_fetching.py",
-    "aoc/site/page.py": "aoc/site/test_fetching.py",
     "bitburner/changes/shared.py": "bitburner/changes/test_changing.py: owner and guest",
     "bitburner/netscript/costs.py": "bitburner/tools/test_ram.py",
     "bitburner/netscript/parsing.py": "bitburner/netscript/test_checking.py",
