@@ -52,7 +52,8 @@ class StdioServer:
         self._output = output
         self._output.on_break = self.stop
         self._lines = Lines(self._limits.message_bytes)
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: dict[Coroutine[Any, Any, bytes | None], asyncio.Task[None]] = {}
+        """The calls under way, by what they wait for: asking which task runs costs more."""
         self._announcer: asyncio.Task[None] | None = None
         self._drainer: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
@@ -129,7 +130,7 @@ class StdioServer:
             start = self._start if is_lone and not self._tasks else self._loop.create_task
             task = start(self._finish(reply))
             if not task.done():
-                self._tasks.add(task)
+                self._tasks[reply] = task
 
     async def _finish(self, work: Coroutine[Any, Any, bytes | None]) -> None:
         try:
@@ -137,7 +138,7 @@ class StdioServer:
             if answer is not None:
                 self._answer(answer)
         finally:
-            self._tasks.discard(asyncio.current_task())
+            self._tasks.pop(work, None)
             self._progress.set()
             if self._waiting:
                 self._advance()
@@ -243,7 +244,10 @@ class StdioServer:
         self._waiting.clear()
         self._dispatcher.disconnect(self._connection)
         await asyncio.sleep(0)  # what has not begun yet sees that it is cancelled, and does not begin
-        remaining = {*self._tasks, *(task for task in (self._announcer, self._drainer) if task is not None)}
+        remaining = {
+            *self._tasks.values(),
+            *(task for task in (self._announcer, self._drainer) if task is not None),
+        }
         for task in remaining:
             task.cancel()
         if remaining:
