@@ -32,7 +32,7 @@ async def serve(
     `is_end_due` tells whether a signal came before this could hear it.
     """
     incoming, outgoing = descriptors
-    server = StdioServer(dispatcher, connection, open_input(incoming), open_output(outgoing))
+    server = StdioServer(dispatcher, connection, open_input(incoming), partial(open_output, outgoing))
     hear_end(server.stop, dispatcher.limits.shutdown_seconds)
     if is_end_due():
         server.stop()
@@ -42,15 +42,19 @@ async def serve(
 class StdioServer:
     """Moves lines between an input, the dispatcher and an output."""
 
-    def __init__(self, dispatcher: Dispatcher, connection: Connection, source: Input, output: Output) -> None:
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        connection: Connection,
+        source: Input,
+        open_output: Callable[[Callable[[], None]], Output],
+    ) -> None:
         self._dispatcher = dispatcher
         self._limits = dispatcher.limits
         self._connection = connection
         self._waiting = connection.waiting
-        self._connection.room_made = self._room_made
         self._input = source
-        self._output = output
-        self._output.on_break = self.stop
+        self._output = open_output(self.stop)
         self._lines = Lines(self._limits.message_bytes)
         self._tasks: dict[Coroutine[Any, Any, bytes | None], asyncio.Task[None]] = {}
         """The calls under way, by what they wait for: asking which task runs costs more."""
@@ -143,10 +147,6 @@ class StdioServer:
             if self._waiting:
                 self._advance()
 
-    def _room_made(self) -> None:
-        if self._waiting:
-            self._loop.call_soon(self._advance)
-
     def _advance(self) -> None:
         """Begin what waits, as far as there is room."""
         while self._waiting and self._has_room:
@@ -214,6 +214,8 @@ class StdioServer:
         Nothing once the input has ended: clients crash on what comes while they close (mcp 1.20 and 1.30).
         Answers still go out, so that requests can be piped in from a file.
         """
+        if self._waiting:  # a request that asks or listens is parked by now: one that waits has its place
+            self._loop.call_soon(self._advance)
         if self._has_client_left:
             return
         self._write(message)
