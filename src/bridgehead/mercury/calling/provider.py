@@ -17,7 +17,7 @@ from bridgehead.runtime.timing import Clock
 
 from ..api.catalogue import Catalogue
 from ..api.client import ApiClient
-from ..errors import MercuryError
+from ..errors import MercuryError, format_seconds
 from ..settings import KEYS, URL, MercurySettings
 from .keys import Keys
 from .limits import Amounts, Scope, Turnstile
@@ -136,7 +136,8 @@ class Provider:
                 f"The provider {self.name} is asked {self._requests.most.requests} times a minute, "
                 "and no more.",
                 retry_after=delay,
-                next_step=f"Try again in {delay:.3g} s, or raise requests_per_minute in the routes file.",
+                next_step=f"Try again in {format_seconds(delay)}, "
+                "or raise requests_per_minute in the routes file.",
             )
 
 
