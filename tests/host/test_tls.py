@@ -1,7 +1,6 @@
 """TLS: https with a certificate from files, renewed while it is served; who fails at it is logged."""
 
 import asyncio
-import signal
 import socket
 import ssl
 from pathlib import Path
@@ -100,27 +99,3 @@ def test_the_end_of_a_certificate_is_known(tmp_path: Path) -> None:
     assert served.expires == ends
     cert.write_text("nothing")
     assert served.expires == 0.0
-
-
-def test_a_reload_takes_tokens_certificate_and_log_level_and_a_bad_file_changes_nothing(
-    tmp_path: Path,
-) -> None:
-    cert, key = certificate(tmp_path)
-    settings = tmp_path / ".env"
-    settings.write_text("LOG_LEVEL=info\n")
-    with serving(tmp_path, "--tls-cert", str(cert), "--tls-key", str(key), cwd=tmp_path) as host:
-        certificate(tmp_path)
-        settings.write_text("LOG_LEVEL=loud\n")
-        host.process.send_signal(signal.SIGHUP)
-        refused = host.wait_for("the settings were not reloaded; the old ones stay")
-        settings.write_text("LOG_LEVEL=warn\nBRIDGEHEAD_CONNECTIONS=7\n")
-        host.process.send_signal(signal.SIGHUP)
-        fixed = host.wait_for("some settings take effect only after a restart")
-        host.process.send_signal(signal.SIGUSR1)  # nothing that ends it
-        assert host.end() == 0
-
-    assert "LOG_LEVEL is 'loud'" in refused["problem"]
-    assert fixed["settings"] == ["BRIDGEHEAD_CONNECTIONS"]
-    events = [line["event"] for line in host.lines]
-    assert "the certificate was renewed" in events
-    assert "ended" not in events, "nothing below a warning is logged any more"

@@ -38,34 +38,7 @@ def test_comments_and_a_last_comma_are_read() -> None:
     assert root.data == {"x": 2, "x2": "é//"}
 
 
-def test_of_two_members_of_one_name_the_last_is_edited() -> None:
-    text = '{"s": {"aoc": 1}, "s": {"aoc": {"b": 2}}}'
-
-    assert edit.put(text, "json", "s", {"aoc": {"b": 3}}) == '{"s": {"aoc": 1}, "s": {"aoc": {\n  "b": 3\n}}}'
-
-
 def test_half_a_surrogate_pair_stays_an_escape() -> None:
     assert edit.put('{"s": {}}', "json", "s", {"a": {"b": "\ud800é"}}) == (
         '{"s": {\n  "a": {\n    "b": "\\ud800\\u00e9"\n  } \n}}'
     )
-
-
-@pytest.mark.parametrize(
-    ("text", "after"),
-    [
-        ('{"s": {"a": {}, // mine\n "z": 1}}', '{"s": { // mine\n "z": 1}}'),
-        ('{"s": {"a": {} /* why */, "z": 1}}', '{"s": { /* why */ "z": 1}}'),
-        ('{"s": {"a": {}, /* later */}}', '{"s": { /* later */}}'),
-        ('{"s": {"a": {},}, "t": 1}', '{ "t": 1}'),
-        ('{"s": {\n "a": {}, // mine\n "z": 1}}', '{"s": {\n // mine\n "z": 1}}'),
-        ('{"s": {\n "a": {}, "z": 1}}', '{"s": {\n "z": 1}}'),
-        ('{"s": {"a": {}}}', "{}"),
-        ('{"s": {"a": {}}}\n', "{}\n"),
-        ('{"s": {\n\t"a": {}\n}, "t": 1}', '{ "t": 1}'),
-        ('{"t": 1}', '{"t": 1}'),
-        ("// nothing\n", "// nothing\n"),
-        ('{"s": {/* none */ "a": {}}}', '{"s": {/* none */}}'),
-    ],
-)
-def test_what_others_wrote_around_our_entry_stays(text: str, after: str) -> None:
-    assert edit.take(text, "json", "s", ["a"]) == after

@@ -220,3 +220,20 @@ def hear_cooldowns(server: RedisServer) -> int:
     channels = server.command("PUBSUB", "CHANNELS", "bridgehead:cooldown:*").decode().split("\r\n")
     name = next((word for word in channels if word.startswith("bridgehead:")), "")
     return int(server.command("PUBSUB", "NUMSUB", name).decode().split(":")[-1]) if name else 0
+
+
+async def command(url: str, folder: Path, *arguments: str, **settings: str) -> tuple[int, str, str]:
+    """Run `bridgehead mercury …`, and return its status and what it said."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "bridgehead",
+        "mercury",
+        *arguments,
+        env={**environment(url, folder, **settings), "COLUMNS": "200"},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await asyncio.wait_for(process.communicate(), PATIENCE)
+    assert process.returncode is not None
+    return process.returncode, out.decode(), err.decode()

@@ -1,35 +1,14 @@
 """What a person types: `bridgehead mercury doctor`, `settings`, `simulate`."""
 
-import asyncio
-import json
-import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.one_answer import one_answer
-from tests.mercury.process import KEY, bridge_process, environment
-from tests.support.waiting import PATIENCE
+from tests.mercury.process import KEY, command
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-async def command(url: str, folder: Path, *arguments: str, **settings: str) -> tuple[int, str, str]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "bridgehead",
-        "mercury",
-        *arguments,
-        env={**environment(url, folder, **settings), "COLUMNS": "200"},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    out, err = await asyncio.wait_for(process.communicate(), PATIENCE)
-    assert process.returncode is not None
-    return process.returncode, out.decode(), err.decode()
 
 
 async def test_the_doctor_finds_all_well(api: Simulator, tmp_path: Path) -> None:
@@ -112,36 +91,3 @@ async def test_a_wrong_command_is_refused_in_one_line(tmp_path: Path, wrong: lis
 
     assert code == 2
     assert err.count("\n") == 1
-
-
-async def test_usage_is_shown_by_day_model_and_client(api: Simulator, tmp_path: Path) -> None:
-    assert (await command(api.url, tmp_path / "state", "usage"))[1] == "No usage in these days.\n"
-    ask = {"messages": [{"role": "user", "content": "Of use, in 8 words"}]}
-    async with bridge_process(api.url, tmp_path) as client:
-        await client.call("mercury_list_models")
-        cost = (await client.call("mercury_chat_completion", ask))["structuredContent"]["metadata"][
-            "cost_usd"
-        ]
-        await client.call("mercury_chat_completion", {**ask, "model": "mercury-3"})
-
-    today = datetime.now(UTC).date().isoformat()
-    _, as_json, _ = await command(
-        api.url, tmp_path / "state", "usage", "--by", "day,model,client", "--format", "json"
-    )
-    _, as_csv, _ = await command(api.url, tmp_path / "state", "usage", "--by", "model", "--format", "csv")
-    _, table, _ = await command(api.url, tmp_path / "state", "usage", "--by", "model")
-    _, chart, _ = await command(api.url, tmp_path / "state", "usage", "--format", "chart")
-    code, _, error = await command(api.url, tmp_path / "state", "usage", "--by", "week")
-
-    first, second = json.loads(as_json)
-    assert (first["day"], first["model"], first["client"], first["calls"]) == (today, "mercury-2", "tests", 1)
-    assert first["cost_usd"] == pytest.approx(cost)
-    assert second["model"] == "mercury-3"
-    assert as_csv.splitlines()[0].startswith("model,calls,errors,cache_hits,prompt_tokens")
-    assert as_csv.splitlines()[1].startswith("mercury-2,1,0,0,")
-    assert "mercury-3" in table
-    assert "Total" in table
-    assert today in chart
-    assert "█" in chart
-    assert code == 2
-    assert "'week' is not valid. Valid values are day, model, client" in error

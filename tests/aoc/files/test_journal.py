@@ -61,23 +61,6 @@ def test_processes_see_each_others_journal(large: Data) -> None:
     assert times(large)[:4] == [3, 2, 1, 0]
 
 
-def test_a_board_of_a_large_day_reads_only_what_the_journal_gained(large: Data) -> None:
-    records, file = Records(str(large.speeds)), open_day(large)
-    group = Group("gpt4", 1, "solving")
-    file.append([new(1)])
-    first = records.runs(1, [])[1]
-    file.append([new(2)])
-    second = records.runs(1, [])[1]
-
-    others = first.groups.keys() - {group}
-    assert others
-    assert all(second.groups[other] is first.groups[other] for other in others)  # nothing was decoded again
-    assert second.groups[group].ordered == [1, 2]
-    assert first.groups[group].ordered == [1]  # a board may be made of it in another thread
-    file.fold()
-    assert records.runs(1, [])[1].groups[group].ordered == [1, 2]
-
-
 def test_a_kill_between_the_file_and_its_journal_neither_loses_nor_doubles(
     large: Data, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,6 @@ import pytest
 from bridgehead.aoc.event import open_event
 from bridgehead.aoc.ranking import plot, wording
 from bridgehead.aoc.ranking.board import Filters
-from bridgehead.aoc.ranking.plot_text import find_fonts
 from bridgehead.aoc.settings import AocSettings
 from tests.aoc.data import Data, entry
 
@@ -146,11 +145,3 @@ def test_ratios_on_the_axis_are_round_and_few_with_one_among_them(low: float, hi
     assert 1.0 in ticks
     assert all(one < other for one, other in pairwise(ticks))
     assert len(ticks) <= 10
-
-
-def test_characters_that_no_font_has_are_drawn_as_boxes_with_a_note() -> None:
-    fonts = find_fonts("fox \U0010fffd")
-
-    assert fonts.clean("fox \U0010fffd") == "fox ▯"
-    assert "drawn as boxes" in fonts.notes[0]
-    assert find_fonts("Grüße, Мир").notes == []

@@ -164,6 +164,39 @@ def test_the_last_write_of_each_file_is_told_unless_something_else_was_found_sin
     assert {one.filename for one in history.list_last_writes()} == {"a.js", "c.js"}
 
 
+def test_the_newest_version_is_that_of_the_file_that_is_asked_for(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    for content in ("1", "2"):
+        keep(history, "a.js", content)
+    keep(history, "b.js", "3")
+    newest = history.find_newest("home", "a.js")
+
+    assert newest is not None
+    assert (newest.filename, newest.content) == ("a.js", "2")
+    assert history.find_newest("home", "c.js") is None
+    assert history.find_newest("n00dles", "a.js") is None
+
+
+def test_a_newest_version_that_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    older, newer = keep(history, "a.js", "1"), keep(history, "a.js", "2")
+    (history.folder / f"{newer}.json").write_text("{", encoding="utf-8")
+    newest = history.find_newest("home", "a.js")
+
+    assert newest is not None
+    assert newest.name == older
+
+
+def test_only_the_version_that_is_named_is_loaded_and_never_a_delete(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    kept, deleted = keep(history, "a.js", "1"), keep(history, "a.js", None, kind="deleted")
+
+    assert history.load("home", "a.js", kept).content == "1"
+    for name in (deleted, "0000000000000-0-0"):
+        with pytest.raises(NotFound, match=f"No version {name} of a.js on home is kept"):
+            history.load("home", "a.js", name)
+
+
 def kept_files(history: History) -> list[str]:
     return sorted(path.name for path in history.folder.iterdir())
 

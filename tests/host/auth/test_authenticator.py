@@ -201,3 +201,19 @@ async def test_a_new_token_of_an_old_name_does_not_inherit_its_sessions(tmp_path
         again: Headers = {**session, **bearer(host.token("alice"))}
         response = await host.post("/mcp", request("tools/list"), again)
         assert response.status == 404
+
+
+async def test_while_tokens_were_never_read_nobody_is_let_in_and_a_good_one_is_not_called_bad(
+    tmp_path: Path,
+) -> None:
+    far_database = {"BRIDGEHEAD_AUTH": "on", "BRIDGEHEAD_DATABASE_URL": "postgresql://me@127.0.0.1:9/none"}
+    async with hosting(tmp_path, far_database) as host:
+        for _ in range(FAILURES_PER_MINUTE + 1):  # these are no guesses
+            response = await host.try_call("/mcp", "alpha_echo", bearer("bh_000000000000_secret"))
+
+            assert "its database is down" in await host.refused(response, 503)
+            assert response.headers["retry-after"] == "1"
+
+        assert host.logged("authentication failed") == []
+        assert {line["reason"] for line in host.logged("request rejected")} == {"tokens"}
+        assert host.far["alpha"].visitors == []

@@ -2,7 +2,15 @@
 
 import pytest
 
-from bridgehead.host.auth.grants import ANYONE, EVERYTHING, Grant, Opened, read_scopes, supported_scopes
+from bridgehead.host.auth.grants import (
+    ANYONE,
+    EVERYTHING,
+    Grant,
+    Opened,
+    needed_scope,
+    read_scopes,
+    supported_scopes,
+)
 
 BRIDGES = ("aoc", "mercury")
 
@@ -30,12 +38,41 @@ def test_a_star_in_a_token_file_opens_every_bridge() -> None:
     assert Grant("a", frozenset({"*"})).may_write("aoc")
 
 
-def test_a_grant_opens_neither_metrics_nor_spending_unless_it_says_so() -> None:
-    assert (Grant("a").metrics, Grant("a").may_spend) == (False, False)
+def pages(grant: Grant) -> tuple[bool, bool, bool, bool]:
+    """Return whether the metrics, the events, and looking and acting at the dashboard are open."""
+    return grant.metrics, grant.events, grant.may_look, grant.admin
+
+
+def test_a_grant_opens_no_page_and_no_spending_unless_it_says_so() -> None:
+    everything = Grant("a", frozenset({EVERYTHING}))
+
+    assert pages(everything) == (False, False, False, False)
+    assert not everything.may_spend
 
 
 def test_where_nobody_is_asked_everything_is_open_without_limit() -> None:
-    assert (ANYONE.name, ANYONE.metrics, ANYONE.per_minute, ANYONE.expires) == (None, True, 0, None)
+    assert pages(ANYONE) == (True, True, True, True)
+    assert (ANYONE.name, ANYONE.dashboard, ANYONE.per_minute, ANYONE.expires) == (None, True, 0, None)
+
+
+def test_who_may_look_at_the_dashboard_may_not_act_and_who_may_act_may_look() -> None:
+    assert pages(Grant("a", dashboard=True)) == (False, False, True, False)
+    assert pages(Grant("a", admin=True)) == (False, False, True, True)
+
+
+@pytest.mark.parametrize(
+    ("bridge", "is_mcp", "page", "scope"),
+    [
+        ("aoc", True, "", "bridgehead:aoc"),
+        (None, True, "", "bridgehead"),
+        (None, False, "/events", "bridgehead:events"),
+        (None, False, "/metrics", "bridgehead:metrics"),
+    ],
+)
+def test_who_is_refused_is_told_the_scope_that_opens_the_place(
+    bridge: str | None, page: str, scope: str, *, is_mcp: bool
+) -> None:
+    assert needed_scope(bridge, is_mcp=is_mcp, page=page) == scope
 
 
 @pytest.mark.parametrize(

@@ -215,49 +215,6 @@ async def test_prompts_and_resources_can_ask_as_well(revision: Revision) -> None
     assert resource["contents"][0]["text"] == "2"
 
 
-async def test_in_the_stateless_era_only_what_is_not_answered_yet_is_asked_again() -> None:
-    async with open_to(Person(), STATELESS) as client:
-        first = await client.call("everything")
-        assert list(first["inputRequests"]) == ["a", "b", "c"]
-        one = {"a": {"action": "accept", "content": {"color": "blue"}}}
-        second = await client.call("everything", inputResponses=one, requestState=first["requestState"])
-
-        assert second["resultType"] == "input_required"
-        assert list(second["inputRequests"]) == ["b", "c"]
-
-
-async def test_answers_that_come_without_a_state_count_too() -> None:
-    async with open_to(Person(), STATELESS) as client:
-        text = await client.text("wish", inputResponses={"elicitation": {"action": "decline"}, "unasked": 5})
-
-    assert text == "decline"
-
-
-async def test_a_tool_that_destroys_takes_no_answers_to_what_was_not_asked() -> None:
-    bridge: Bridge[Any] = Bridge("shredder", "1.0.0")
-
-    @bridge.tool("Shred.", destructive=True)
-    async def shred(args: NoArguments, ctx: Context[Any]) -> str:
-        return (await ctx.elicit("Sure?", {"type": "object", "properties": {}})).action
-
-    async with connect(bridge, revision=STATELESS, capabilities=ALL) as client:
-        made_up = {"elicitation": {"action": "accept", "content": {}}}
-        asked = await client.call("shred", inputResponses=made_up)
-        assert asked["resultType"] == "input_required"
-        answered = {"inputResponses": made_up, "requestState": asked["requestState"]}
-        assert await client.text("shred", **answered) == "accept"
-
-
-async def test_answers_mean_nothing_after_a_handshake() -> None:
-    person = Person()
-    async with open_to(person, V2025_11_25) as client:
-        await client.text(
-            "wish", inputResponses={"elicitation": {"action": "decline"}}, requestState="forged"
-        )
-
-    assert len(person.asked) == 1
-
-
 class Choice(Struct):
     color: Literal["red", "blue"]
 

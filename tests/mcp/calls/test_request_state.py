@@ -11,34 +11,7 @@ from msgspec import Raw
 from bridgehead.mcp import Limits, ProtocolError
 from bridgehead.mcp.calls import request_state
 from bridgehead.mcp.calls.request_state import Seal, UsedStates, fingerprint
-from tests.support.asking import ALL, make_bridge
-from tests.support.checked import STATELESS, CheckedClient, connect
-
-bridge = make_bridge()
-RED = {"action": "accept", "content": {"color": "red"}}
-BLUE = {"action": "accept", "content": {"color": "blue"}}
-
-
-def stateless(**options: Any) -> Any:
-    return connect(bridge, revision=STATELESS, capabilities=ALL, **options)
-
-
-async def second_round(client: CheckedClient) -> str:
-    """Go to where the state holds an answer, and return the state."""
-    first = await client.call("rounds")
-    second = await client.call("rounds", inputResponses={"one": RED}, requestState=first["requestState"])
-    assert list(second["inputRequests"]) == ["two"]
-    assert second["inputRequests"]["two"]["params"]["message"] == "Two, after red"
-    state: str = second["requestState"]
-    return state
-
-
-async def refused(client: CheckedClient, state: Any, **params: Any) -> str:
-    request = {"name": "rounds", "inputResponses": {"two": BLUE}, "requestState": state, **params}
-    error = await client.error("tools/call", request)
-    assert error["code"] == -32602
-    message: str = error["message"]
-    return message
+from tests.mcp.calls.two_rounds import RED, refused, second_round, stateless
 
 
 async def test_an_answer_may_hold_any_number_that_json_can_write() -> None:
@@ -50,25 +23,6 @@ async def test_an_answer_may_hold_any_number_that_json_can_write() -> None:
         )
 
     assert list(second["inputRequests"]) == ["two"]
-
-
-async def test_answers_of_earlier_rounds_come_back_with_the_state() -> None:
-    async with stateless() as client:
-        state = await second_round(client)
-        third = await client.call("rounds", inputResponses={"two": BLUE}, requestState=state)
-        text = await client.text(
-            "rounds", inputResponses={"three": {"roots": []}}, requestState=third["requestState"]
-        )
-
-    assert list(third["inputRequests"]) == ["three"]
-    assert text == "you: red blue 0"
-
-
-async def test_a_state_without_new_answers_asks_the_same_again() -> None:
-    async with stateless() as client:
-        again = await client.call("rounds", requestState=await second_round(client))
-
-    assert list(again["inputRequests"]) == ["two"]
 
 
 async def test_the_order_in_which_arguments_are_written_does_not_matter() -> None:
@@ -198,14 +152,6 @@ def test_any_change_to_a_sealed_state_is_refused(
 def test_any_text_that_is_no_state_is_refused(text: str) -> None:
     with pytest.raises(ProtocolError, match="requestState is refused"):
         Seal(b"key").open(text, b"request", None)
-
-
-async def test_consent_is_given_once() -> None:
-    async with stateless() as client:
-        state = await second_round(client)
-        answered = {"name": "rounds", "inputResponses": {"two": BLUE}, "requestState": state}
-        await client.answer_to("tools/call", answered)
-        assert "answered already" in await refused(client, state)
 
 
 def test_of_many_states_the_oldest_is_forgotten_for_a_new_one_and_never_for_one_that_came(

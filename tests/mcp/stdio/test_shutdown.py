@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.mcp.process import handle_console_event
 from tests.support.messages import call, initialize, request, stateless, text
 from tests.support.stdio_peer import Peer, piped
 from tests.support.waiting import PATIENCE
@@ -35,20 +34,6 @@ def test_an_idle_process_ends_at_once(errors: Path, how: str) -> None:
         assert peer.rest() == []
         assert peer.exit_code() == 0
     assert errors.read_bytes() == b""
-
-
-@pytest.mark.parametrize(
-    ("event", "is_end"), [(0, False), (1, False), (2, True), (5, True), (6, True)]
-)  # Ctrl-C, Ctrl-Break; the console is closed, the user logs off, the machine shuts down
-def test_on_windows_a_console_that_ends_is_answered_only_after_the_end_has_begun(
-    event: int, *, is_end: bool
-) -> None:
-    steps: list[str] = []
-
-    handled = handle_console_event(event, lambda: steps.append("act"), lambda: steps.append("wait"))
-
-    assert handled is is_end
-    assert steps == (["act", "wait"] if is_end else [])
 
 
 def listens(peer: Peer) -> bool:

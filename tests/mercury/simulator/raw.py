@@ -52,3 +52,11 @@ def content(chunks: list[Any]) -> list[str]:
     """Take the pieces of text out of the chunks of a chat."""
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks if chunk != "[DONE]" and chunk["choices"]]
     return [delta["content"] for delta in deltas if delta.get("content")]
+
+
+async def refused(raw: Raw, body: Any, path: str = "/v1/chat/completions") -> tuple[int, dict[str, Any]]:
+    """Ask for something that is refused, and return the status and the error."""
+    response = await raw.post(body, path)
+    error: dict[str, Any] = (await response.json())["error"]
+    assert set(error) == {"message", "type", "param", "code"}
+    return response.status, error

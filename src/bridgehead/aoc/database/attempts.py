@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import msgspec
 
+from bridgehead.runtime.errors import Unavailable
+
 from ..files.attempts import Step, count_attempts
 from ..files.entries import Measure
 from ..ranking.board import AttemptCounts, Filters
+from .recorder import PAUSE, SETTLE_SECONDS
 
 if TYPE_CHECKING:
     from bridgehead.runtime.stores import postgres
@@ -51,12 +56,16 @@ class DatabaseAttempts:
         self._database.wait_for(self._write_once(write))
 
     async def _write_once(self, write: Callable[[postgres.Connection], Awaitable[None]]) -> None:
-        from bridgehead.runtime.stores import postgres
-
-        try:
-            await self._database.writer.run(write)
-        except postgres.ConnectionLost:  # its keys let it be stored once only
-            await self._database.writer.run(write)
+        """Store what nobody knows the fate of again, as records are: its keys let it be stored once only."""
+        limit, is_unsure = time.monotonic() + SETTLE_SECONDS, False
+        while True:
+            try:
+                return await self._database.writer.run(write)
+            except Unavailable as failure:
+                is_unsure = is_unsure or failure.code == "connection_lost"
+                if not is_unsure or time.monotonic() > limit:
+                    raise
+                await asyncio.sleep(PAUSE)
 
     def steps(self, day: int) -> list[Step]:
         """Return the steps of a day, the oldest first."""

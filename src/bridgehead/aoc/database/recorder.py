@@ -32,7 +32,7 @@ MAX_BATCH = 2000
 """Records in one statement; more of them only make the first wait longer."""
 SETTLE_SECONDS = 2.0
 """How long records whose connection died under way are sent again, before their callers hear of it."""
-_PAUSE = 0.02
+PAUSE = 0.02
 
 _STORE_ONCE = """\
 with given as (
@@ -170,7 +170,7 @@ class DatabaseRecorder:
                 if self._clock.monotonic() > limit:
                     raise _unsure() from failure
                 is_new = False
-                await asyncio.sleep(_PAUSE)
+                await asyncio.sleep(PAUSE)
 
     async def _send(
         self, connection: postgres.Connection, batch: list[_Waiting], *, is_new: bool

@@ -77,7 +77,9 @@ def read_journal_tail(path: str, before: Identity | None) -> tuple[list[Entry], 
         return None if whole is None else (whole.entries, stored.identity)
     if before.inode != stored.identity.inode or len(stored.data) < before.size:
         return None
-    tail = stored.data[before.size : stored.data.rfind(b"\n") + 1]
+    # From the beginning of a line: the last one may have been half written when the journal was read before.
+    start = stored.data.rfind(b"\n", 0, before.size) + 1
+    tail = stored.data[start : stored.data.rfind(b"\n") + 1]
     return journal.decode_lines(tail.split(b"\n")), stored.identity
 
 

@@ -1,0 +1,82 @@
+"""Attempts in the database: committed when told, once each, and the same on every replica."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridgehead.aoc.event import Event
+from bridgehead.aoc.files.attempts import Outcome, Step
+from bridgehead.aoc.ranking.board import AttemptCounts, Filters
+from tests.aoc.database_data import DatabaseData, faulty_replica, replica
+from tests.support.postgres_server import PostgresServer
+
+NOW = 1_800_000_000.0
+
+
+@pytest.fixture
+def data(tmp_path: Path, database_url: str) -> DatabaseData:
+    return DatabaseData(tmp_path, database_url)
+
+
+def step(attempt: str, outcome: Outcome, **more: Any) -> Step:
+    return Step(attempt, outcome, "gpt4", 1, "", NOW, **more)
+
+
+async def append(event: Event, day: int, *steps: Step) -> None:
+    await asyncio.to_thread(event.attempts.append, day, list(steps))
+
+
+async def test_an_attempt_that_one_replica_began_is_found_by_another_with_its_steps_in_order(
+    data: DatabaseData,
+) -> None:
+    async with replica(data) as one, replica(data) as other:
+        await append(one, 7, step("a", "started"), step("b", "started"))
+        await append(one, 7, step("a", "wrong", time=5))
+        found = await asyncio.to_thread(other.attempts.find, "a")
+        of_day = await asyncio.to_thread(other.attempts.steps, 7)
+        nobody = await asyncio.to_thread(other.attempts.find, "c")
+
+    assert found == (7, [step("a", "started"), step("a", "wrong", time=5)])
+    assert [one.attempt for one in of_day] == ["a", "b", "a"]
+    assert nobody == (0, [])
+
+
+async def test_the_last_step_of_an_attempt_counts_and_only_on_the_day_that_is_asked_for(
+    data: DatabaseData,
+) -> None:
+    async with replica(data) as event:
+        await append(event, 1, step("a", "started"), step("a", "wrong"), step("a", "solved", tokens=10))
+        await append(event, 2, step("b", "failed"), step("c", "started"))
+
+        def count(**filters: Any) -> Any:
+            return event.attempts.counts(Filters(**filters), lambda name: name, NOW)
+
+        everything = await asyncio.to_thread(count)
+        second = await asyncio.to_thread(count, day=2)
+
+    assert everything == {"solving": {"gpt4": AttemptCounts(attempts=2, solved=1, failed=1, tokens=10.0)}}
+    assert second == {"solving": {"gpt4": AttemptCounts(attempts=1, failed=1)}}
+
+
+async def test_the_identity_changes_with_every_step(data: DatabaseData) -> None:
+    async with replica(data) as event:
+        before = await asyncio.to_thread(event.attempts.identity)
+        await append(event, 1, step("a", "started"))
+        after = await asyncio.to_thread(event.attempts.identity)
+
+        assert before != after == await asyncio.to_thread(event.attempts.identity)
+
+
+async def test_a_step_whose_connection_dies_before_its_answer_is_there_once(
+    data: DatabaseData, postgres_server: PostgresServer
+) -> None:
+    async with faulty_replica(data, postgres_server.port) as (event, proxy):
+        await append(event, 1, step("a", "started"))
+        proxy.cut_answer_to = lambda sent: b"the-end" in sent
+        await append(event, 1, step("the-end", "solved"))
+        found = await asyncio.to_thread(event.attempts.steps, 1)
+
+    assert proxy.cuts == 1
+    assert [one.outcome for one in found] == ["started", "solved"]

@@ -1,0 +1,195 @@
+"""Attempts: each step is on the disk, a half line spoils nothing, and what nobody finished counts in time."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridgehead.aoc.files import attempts as attempts_module
+from bridgehead.aoc.files.attempts import OPEN_SECONDS, Attempts, Outcome, Step, Stopwatch, find_wrong_lines
+from bridgehead.aoc.ranking.board import AttemptCounts, Filters
+from bridgehead.runtime.errors import NotFound, StorageError
+from tests.aoc.data import SECONDS
+
+NOW = 1_800_000_000.0
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.time = NOW
+
+    def now(self) -> float:
+        return self.time
+
+    def monotonic(self) -> float:
+        raise AssertionError("the stopwatch has the system's")
+
+
+def step(attempt: str, outcome: Outcome, llm: str = "gpt4", **more: Any) -> Step:
+    return Step(attempt, outcome, llm, more.pop("phase", 1), "", more.pop("seconds", NOW), **more)
+
+
+@pytest.fixture
+def attempts(tmp_path: Path) -> Attempts:
+    return Attempts(str(tmp_path / "attempts"), SECONDS)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "attempts" / "day01.jsonl"
+
+
+def count(attempts: Attempts, now: float = NOW, **filters: Any) -> Any:
+    return attempts.counts(Filters(**filters), lambda name: name, now)
+
+
+# --- on the disk -------------------------------------------------------------------------------------------
+
+
+def test_steps_come_back_in_their_order_and_one_attempt_is_found_on_its_day(attempts: Attempts) -> None:
+    attempts.append(1, [step("a", "started"), step("b", "started")])
+    attempts.append(7, [step("c", "started"), step("c", "wrong", time=5)])
+
+    assert [one.attempt for one in attempts.steps(1)] == ["a", "b"]
+    assert attempts.find("c") == (7, attempts.steps(7))
+    assert attempts.find("d") == (0, [])
+
+
+def test_a_step_is_flushed_before_anybody_is_told(
+    attempts: Attempts, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: sizes.append(os.fstat(descriptor).st_size))
+
+    attempts.append(1, [step("a", "started")])
+
+    assert file.stat().st_size in sizes
+
+
+@pytest.mark.parametrize("torn", [b'{"attempt": "x", "outc', b"\xff\xfe", b"[]\n{}\n"])
+def test_what_a_killed_writer_left_spoils_no_other_step(attempts: Attempts, file: Path, torn: bytes) -> None:
+    attempts.append(1, [step("a", "started")])
+    with file.open("ab") as out:
+        out.write(torn)
+
+    attempts.append(1, [step("a", "solved")])
+
+    assert [one.outcome for one in attempts.steps(1)] == ["started", "solved"]
+
+
+def test_wrong_lines_are_numbered_but_not_the_last_which_may_be_half_written(
+    attempts: Attempts, file: Path
+) -> None:
+    attempts.append(1, [step("a", "started")])
+    with file.open("ab") as out:
+        out.write(b"nonsense\n\n{}\nhalf")
+
+    assert find_wrong_lines(str(file)) == [2, 4]
+    assert find_wrong_lines(str(file.with_name("day02.jsonl"))) == []
+
+
+def test_a_day_is_read_again_only_where_it_was_written_to(
+    attempts: Attempts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts.append(1, [step("a", "started")])
+    before = attempts.identity()
+    first = attempts.steps(1)
+    assert attempts.steps(1) is first
+    assert attempts.identity() == before
+
+    Attempts(str(tmp_path / "attempts"), SECONDS).append(1, [step("a", "solved")])
+
+    assert len(attempts.steps(1)) == 2
+    assert attempts.identity() != before
+
+
+def test_a_folder_that_cannot_be_written_to_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "attempts").write_text("in the way")
+
+    with pytest.raises(StorageError, match="cannot be written"):
+        Attempts(str(tmp_path / "attempts"), SECONDS).append(1, [step("a", "started")])
+
+
+# --- counted -----------------------------------------------------------------------------------------------
+
+
+def test_the_last_step_of_an_attempt_says_what_became_of_it(attempts: Attempts) -> None:
+    attempts.append(1, [step("a", "started"), step("a", "wrong"), step("a", "solved", tokens=10)])
+    attempts.append(2, [step("b", "failed", tokens=30, cost_usd=0.5), step("c", "unchecked")])
+    attempts.append(2, [step("d", "started"), step("e", "solved", "o1")])
+
+    assert count(attempts) == {
+        "solving": {
+            "gpt4": AttemptCounts(attempts=3, solved=1, failed=1, tokens=20.0, cost_usd=0.5),
+            "o1": AttemptCounts(attempts=1, solved=1),
+        }
+    }
+
+
+def test_only_the_day_and_the_phase_that_are_asked_for_count(attempts: Attempts) -> None:
+    attempts.append(1, [step("a", "solved"), step("b", "solved", phase=2)])
+    attempts.append(2, [step("c", "solved"), step("d", "solved", measure="execution")])
+
+    assert count(attempts, day=1, phase=2)["solving"]["gpt4"].attempts == 1
+    assert count(attempts, day=2).keys() == {"solving", "execution"}
+    assert count(attempts, day=3) == {}
+
+
+def test_an_open_attempt_counts_as_failed_only_after_a_day(attempts: Attempts) -> None:
+    attempts.append(1, [step("a", "started"), step("a", "wrong")])
+
+    assert count(attempts, NOW + OPEN_SECONDS) == {}
+    assert count(attempts, NOW + OPEN_SECONDS + 1)["solving"]["gpt4"] == AttemptCounts(attempts=1, failed=1)
+
+
+# --- timed -------------------------------------------------------------------------------------------------
+
+
+def test_the_time_of_an_attempt_of_this_process_does_not_depend_on_the_wall_clock(attempts: Attempts) -> None:
+    clock: Any = Clock()
+    watch = Stopwatch(attempts, clock)
+    started = watch.start(1, 1, "gpt4")
+    clock.time += 10_000
+
+    day, first, milliseconds = watch.look_up(started.attempt)
+
+    assert (day, first) == (1, started)
+    assert 1 <= milliseconds < 10_000_000
+
+
+def test_the_time_of_an_attempt_of_another_process_is_that_since_its_first_step(attempts: Attempts) -> None:
+    clock: Any = Clock()
+    started = Stopwatch(attempts, clock).start(1, 1, "gpt4")
+    clock.time += 90
+
+    assert Stopwatch(attempts, clock).look_up(started.attempt)[2] == 90_000
+
+
+def test_an_attempt_that_has_ended_is_not_timed_again(attempts: Attempts) -> None:
+    clock: Any = Clock()
+    watch = Stopwatch(attempts, clock)
+    started = watch.start(1, 1, "gpt4")
+    watch.note(1, started, "wrong", 5)
+    watch.look_up(started.attempt)
+    watch.note(1, started, "solved", 10, tokens=3)
+
+    with pytest.raises(NotFound, match=r"has ended \(solved\)"):
+        watch.look_up(started.attempt)
+
+
+def test_of_very_many_running_attempts_the_timestamps_count(
+    attempts: Attempts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempts_module, "MAX_RUNNING", 2)
+    clock: Any = Clock()
+    watch = Stopwatch(attempts, clock)
+    started = [watch.start(1, 1, "gpt4") for _ in range(3)]
+    clock.time += 60
+
+    forgotten, kept = (watch.look_up(one.attempt)[2] for one in (started[0], started[2]))
+
+    assert forgotten == 60_000
+    assert kept < 60_000

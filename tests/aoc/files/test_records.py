@@ -1,0 +1,155 @@
+"""Records: every run of every day, read again only where something was written."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from bridgehead.aoc.files import records as records_module
+from bridgehead.aoc.files.entries import Group
+from bridgehead.aoc.files.records import Records
+from bridgehead.aoc.ranking.board import Skipped
+from bridgehead.runtime.errors import StorageError
+from tests.aoc.data import Data, entry, first_journal, new, open_day
+
+GPT4 = Group("gpt4", 1, "solving")
+
+
+@pytest.fixture
+def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The days that were read whole."""
+    days: list[int] = []
+    read_day = records_module.read_day
+
+    def counted(folder: str, day: int) -> records_module.DayRead | None:
+        days.append(day)
+        return read_day(folder, day)
+
+    monkeypatch.setattr(records_module, "read_day", counted)
+    return days
+
+
+def times(records: Records, day: int = 1) -> dict[Group, list[int]]:
+    found = records.runs(day, [])
+    return {group: runs.ordered for group, runs in found[day].groups.items()} if found else {}
+
+
+def test_runs_are_told_apart_by_model_phase_and_measure(data: Data) -> None:
+    data.put_speeds(1, [entry("gpt4", 3), entry("gpt4", 1), entry("gpt4", 7, 2), entry("o1", 9)])
+
+    assert times(Records(str(data.speeds))) == {
+        GPT4: [1, 3],
+        Group("gpt4", 2, "solving"): [7],
+        Group("o1", 1, "solving"): [9],
+    }
+
+
+def test_only_days_that_somebody_wrote_to_are_read_again(data: Data, decoded: list[int]) -> None:
+    data.put_speeds(1, [entry("gpt4", 1)])
+    data.put_speeds(2, [entry("gpt4", 2)])
+    records = Records(str(data.speeds))
+    first = records.runs(None, [])
+    decoded.clear()
+
+    data.put_speeds(2, [entry("gpt4", 5), entry("gpt4", 2)])
+    second = records.runs(None, [])
+
+    assert [day for day in decoded if day in {1, 2}] == [2]
+    assert second[1].identity == first[1].identity
+    assert second[2].identity != first[2].identity
+    assert second[2].groups[GPT4].ordered == [2, 5]
+
+
+def test_a_day_whose_file_is_gone_has_no_runs(data: Data) -> None:
+    data.put_speeds(1, [entry("gpt4", 1)])
+    records = Records(str(data.speeds))
+    assert times(records) == {GPT4: [1]}
+
+    data.speeds_file(1).unlink()
+
+    assert (times(records), records.days()) == ({}, [])
+
+
+def test_days_are_listed_in_their_order(data: Data) -> None:
+    for day in (25, 3, 10):
+        data.put_speeds(day, [entry("gpt4", 1)])
+
+    assert Records(str(data.speeds)).days() == [3, 10, 25]
+
+
+def test_a_corrupt_day_is_refused_where_it_is_named_and_else_skipped(data: Data) -> None:
+    data.put_speeds(1, [entry("gpt4", 1)])
+    data.put_speeds(3, b"{")
+    records, skipped, skipped_entries = Records(str(data.speeds)), list[Skipped](), list[Skipped]()
+
+    assert list(records.runs(None, skipped)) == list(records.entries([1, 3], skipped_entries)) == [1]
+    assert [one.file for one in skipped] == [str(data.speeds_file(3))]
+    assert skipped_entries == skipped
+    with pytest.raises(StorageError, match=r"day03\.json"):
+        records.runs(3, [])
+    with pytest.raises(StorageError, match=r"day03\.json"):
+        records.entries([3])
+
+
+def test_entries_come_with_the_newest_first_and_the_journal_before_the_file(large: Data) -> None:
+    open_day(large).append([new(1), new(2)])
+
+    found = Records(str(large.speeds)).entries([1, 2])
+
+    assert list(found) == [1]
+    assert [one.time for one in found[1][:3]] == [2, 1, 0]
+
+
+def test_a_board_of_a_large_day_reads_only_what_the_journal_gained(large: Data) -> None:
+    records, file = Records(str(large.speeds)), open_day(large)
+    group = Group("gpt4", 1, "solving")
+    file.append([new(1)])
+    first = records.runs(1, [])[1]
+    file.append([new(2)])
+    second = records.runs(1, [])[1]
+
+    others = first.groups.keys() - {group}
+    assert others
+    assert all(second.groups[other] is first.groups[other] for other in others)  # nothing was decoded again
+    assert second.groups[group].ordered == [1, 2]
+    assert first.groups[group].ordered == [1]  # a board may be made of it in another thread
+    file.fold()
+    assert records.runs(1, [])[1].groups[group].ordered == [1, 2]
+
+
+def test_a_journal_that_begins_after_the_file_was_read_is_read_on(large: Data, decoded: list[int]) -> None:
+    records = Records(str(large.speeds))
+    assert GPT4 not in times(records)
+    decoded.clear()
+
+    open_day(large).append([new(4)])
+
+    assert times(records)[GPT4] == [4]
+    assert decoded == []
+
+
+def test_a_half_line_at_the_end_of_a_journal_is_read_when_it_is_whole(large: Data) -> None:
+    file, records = open_day(large), Records(str(large.speeds))
+    file.append([new(1)])
+    times(records)
+    whole = b'{"llm":"gpt4","phase":1,"speedMs":2,"timestamp":"2025-12-01T10:30:00.002Z"}\n'
+
+    with first_journal(large).open("ab") as journal:
+        journal.write(whole[:20])
+        journal.flush()
+        half = times(records)[GPT4]
+        journal.write(whole[20:])
+
+    assert half == [1]
+    assert times(records)[GPT4] == [1, 2]
+
+
+def test_another_journal_in_its_place_is_read_anew(large: Data, tmp_path: Path) -> None:
+    file, records = open_day(large), Records(str(large.speeds))
+    file.append([new(1)])
+    times(records)
+    other = tmp_path / "other"
+    other.write_bytes(first_journal(large).read_bytes().replace(b'"speedMs": 1,', b'"speedMs": 8,'))
+    os.replace(other, first_journal(large))  # noqa: PTH105 - as a writer does it
+
+    assert times(records)[GPT4] == [8]

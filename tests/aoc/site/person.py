@@ -1,0 +1,65 @@
+"""A person who fetches: the command as it is typed, and a fetcher whose clock a test holds."""
+
+import os
+import subprocess
+from typing import Any
+
+from bridgehead.aoc.event import open_event
+from bridgehead.aoc.settings import AocSettings
+from bridgehead.aoc.site.client import SiteClient
+from bridgehead.aoc.site.fetching import Fetcher
+from tests.aoc.data import Data
+from tests.aoc.site.stand_in import COOKIE, Site
+from tests.support.person import COMMAND
+from tests.support.waiting import PATIENCE
+
+
+class Clock:
+    """A clock that stands still, but for those who sleep by it."""
+
+    def __init__(self, now: float = 1.8e9) -> None:
+        self.time = now
+        self.slept: list[float] = []
+
+    def now(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.time += seconds
+
+
+def fetcher(
+    data: Data, site: Site, clock: Clock, said: list[str] | None = None, cookie: str = COOKIE
+) -> Fetcher:
+    """Make a fetcher for a user with a cookie."""
+    settings = AocSettings(data.environment(AOC_YEAR="2024"))
+    any_clock: Any = clock
+    client = SiteClient(
+        site.url,
+        cookie,
+        "me@example.org",
+        data.folder.parent / "state",
+        sleep=clock.sleep,
+        now=clock.now,
+    )
+    return Fetcher(open_event(settings, any_clock), client, (said if said is not None else []).append)
+
+
+def paths(site: Site) -> list[str]:
+    """Return what the site was asked for."""
+    return [asked.path for asked in site.asked]
+
+
+def typed(data: Data, *arguments: str, given: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+    """Run `bridgehead aoc …`, with the cookie in a file of its own and something typed in."""
+    session = str(data.folder.parent / "private" / "session")
+    return subprocess.run(
+        [COMMAND, "aoc", *arguments],
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+        env={**os.environ, **data.environment(AOC_YEAR="2024", AOC_SESSION_FILE=session, **more)},
+    )

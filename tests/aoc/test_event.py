@@ -1,0 +1,107 @@
+"""Event: one year's records as every call sees them, and boards that are made anew when they changed."""
+
+from typing import Any
+
+import pytest
+
+from bridgehead.aoc import event as event_module
+from bridgehead.aoc.event import Event, open_event
+from bridgehead.aoc.files.entries import Group
+from bridgehead.aoc.files.recorder import NewRun
+from bridgehead.aoc.ranking.board import Filters
+from bridgehead.aoc.settings import AocSettings
+from tests.aoc.data import Data, entry
+
+
+def opened(data: Data, **more: str) -> Event:
+    return open_event(AocSettings(data.environment(**more)))
+
+
+def test_a_board_is_made_once_while_nothing_changes(filled: Data) -> None:
+    event = opened(filled)
+    first = event.board_now(Filters())
+
+    assert event.board_now(Filters()) is first
+    filled.put_speeds(2, [entry("fast", 3)])
+    assert event.board_now(Filters()).days == [1, 2]
+
+
+@pytest.mark.parametrize("changed", ["aliases", "attempts"])
+def test_a_board_is_made_again_when_what_it_is_made_of_changes(filled: Data, changed: str) -> None:
+    event = opened(filled)
+    first = event.board_now(Filters())
+    if changed == "aliases":
+        (filled.folder / "aliases.json").write_bytes(b'{"fast": ["slow|model"]}')
+    else:
+        event.stopwatch.note_run(1, 1, "fast", "solved", 5, "solving")
+
+    assert event.board_now(Filters()) != first
+
+
+def test_of_very_many_boards_only_some_are_kept(filled: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_module, "MAX_BOARDS", 2)
+    event = opened(filled)
+    first = event.board_now(Filters())
+    for day in (1, 2):
+        event.board_now(Filters(day=day))
+
+    assert event.board_now(Filters()) is not first
+
+
+def test_a_model_keeps_its_rank_when_it_is_shown_alone(filled: Data) -> None:
+    (row,) = opened(filled).board_now(Filters(llm="slow|model")).rows
+
+    assert (row.rank, row.n) == (2, 2)
+
+
+def test_a_model_with_times_of_another_measure_is_shown_by_those_unless_one_was_asked_for(
+    filled: Data,
+) -> None:
+    filled.put_speeds(2, [entry("runner", 7, measure="execution")])
+    event = opened(filled)
+
+    found = event.board_now(Filters(llm="runner"))
+    strict = event.board_now(Filters(llm="runner", measure="solving"))
+
+    assert (found.board.measure, [row.llm for row in found.rows]) == ("execution", ["runner"])
+    assert strict.rows == []
+    assert strict.known == ["fast", "runner", "slow|model"]
+
+
+def test_runs_of_every_day_are_listed_and_a_corrupt_day_is_named(filled: Data) -> None:
+    filled.put_speeds(3, b"{")
+
+    runs, skipped = opened(filled).runs_now(Filters())
+
+    assert [run.llm for run in runs].count("slow|model") == 2
+    assert [one.file for one in skipped] == [str(filled.speeds_file(3))]
+
+
+async def test_what_a_client_recorded_is_on_the_board_that_it_asks_for_next(data: Data) -> None:
+    event = opened(data)
+    made = await event.record(NewRun(1, 1, "gpt4", 5), by=1)
+    view = await event.board(Filters(), by=1)
+    await event.withdraw(1, Group("gpt4", 1, "solving"), made.entry.timestamp)
+    after = await event.board(Filters(), by=1)
+    await event.close()
+
+    assert ([row.llm for row in view.rows], after.rows) == (["gpt4"], [])
+
+
+async def test_models_of_both_measures_are_listed_once_under_the_names_that_they_count_as(data: Data) -> None:
+    (data.folder / "aliases.json").write_bytes(b'{"gpt4": ["gpt-4"]}')
+    data.put_speeds(1, [entry("gpt-4", 1), entry("gpt4", 2, measure="execution"), entry("o1", 3)])
+
+    assert await opened(data).llms() == ["gpt4", "o1"]
+
+
+async def test_files_have_no_changes_to_ask_for(data: Data) -> None:
+    assert await opened(data).changes() is None
+
+
+async def test_closing_an_event_that_never_recorded_opens_no_recorder(data: Data) -> None:
+    event: Any = opened(data)
+    await event.settled(by=1)
+    await event.close()
+
+    assert "recorder" not in vars(event)

@@ -1,0 +1,143 @@
+"""Process: it ends in bounded time, whatever its handlers, threads and terminals do."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from bridgehead.mcp.process import end_signals, handle_console_event, run_to_end, shutdown_signals, start_task
+from tests.support.waiting import PATIENCE
+
+
+@pytest.mark.parametrize(
+    ("event", "is_end"), [(0, False), (1, False), (2, True), (5, True), (6, True)]
+)  # Ctrl-C, Ctrl-Break; the console is closed, the user logs off, the machine shuts down
+def test_on_windows_a_console_that_ends_is_answered_only_after_the_end_has_begun(
+    event: int, *, is_end: bool
+) -> None:
+    steps: list[str] = []
+
+    handled = handle_console_event(event, lambda: steps.append("act"), lambda: steps.append("wait"))
+
+    assert handled is is_end
+    assert steps == (["act", "wait"] if is_end else [])
+
+
+def run_program(program: str) -> tuple[int, str, float]:
+    """Run some Python in a process of its own; return its status, what it said and how long it took."""
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    return done.returncode, done.stdout + done.stderr, time.monotonic() - began
+
+
+HUNG_THREAD = """
+import asyncio, threading
+from bridgehead.mcp.process import run_to_end
+
+async def main():
+    threading.Thread(target=threading.Event().wait).start()
+    print("served", flush=True)
+
+run_to_end(main(), None, 0.2)
+"""
+
+
+def test_a_thread_that_never_returns_does_not_keep_the_process() -> None:
+    status, said, _ = run_program(HUNG_THREAD)
+
+    assert (status, said) == (0, "served\n")
+
+
+STUBBORN_TASK = """
+import asyncio
+from bridgehead.mcp.process import run_to_end
+
+async def stubborn():
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            pass
+
+async def main():
+    task = asyncio.get_running_loop().create_task(stubborn())
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.sleep(0)
+    print("served", flush=True)
+
+run_to_end(main(), None, 0.2)
+"""
+
+
+def test_a_task_that_ignores_its_cancellation_does_not_keep_the_process() -> None:
+    status, said, _ = run_program(STUBBORN_TASK)
+
+    assert status == 0
+    assert said.startswith("served\n")
+
+
+def test_a_task_that_exits_beside_the_server_does_not_end_it() -> None:
+    served: list[str] = []
+
+    async def leave() -> None:
+        raise SystemExit(3)
+
+    async def main() -> None:
+        leaving = asyncio.get_running_loop().create_task(leave())
+        await asyncio.wait([leaving])
+        served.append("to its end")
+
+    run_to_end(main(), None, 1.0)
+
+    assert served == ["to its end"]
+
+
+def test_a_server_that_exits_itself_ends_with_that_status() -> None:
+    async def main() -> None:
+        raise SystemExit(3)
+
+    with pytest.raises(SystemExit) as exited:
+        run_to_end(main(), None, 1.0)
+
+    assert exited.value.code == 3
+
+
+async def test_a_signal_sets_the_event_and_afterwards_signals_are_as_before() -> None:
+    before = {number: signal.getsignal(number) for number in end_signals()}
+
+    with shutdown_signals() as told:
+        assert not told.is_set()
+        signal.raise_signal(signal.SIGTERM)
+        await asyncio.wait_for(told.wait(), PATIENCE)
+
+    assert {number: signal.getsignal(number) for number in end_signals()} == before
+
+
+@pytest.mark.parametrize(("handler", "ends"), [("SIG_DFL", True), ("SIG_IGN", False)])
+def test_a_terminal_that_is_closed_ends_a_process_unless_it_was_started_to_outlive_it(
+    handler: str, *, ends: bool
+) -> None:
+    program = (
+        "import signal\n"
+        "from bridgehead.mcp.process import end_signals\n"
+        f"signal.signal(signal.SIGHUP, signal.{handler})\n"
+        "print(signal.SIGHUP in end_signals())"
+    )
+
+    assert run_program(program)[1] == f"{ends}\n"
+
+
+async def test_work_that_never_waits_may_be_done_when_it_is_started_and_else_at_the_next_turn() -> None:
+    async def work() -> int:
+        return 7
+
+    task = start_task(asyncio.get_running_loop(), work())
+
+    assert task.done() == (sys.version_info >= (3, 12))
+    assert await task == 7

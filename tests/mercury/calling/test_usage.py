@@ -1,0 +1,102 @@
+"""Usage: every call is counted once, in the sum since the start and in that of all processes."""
+
+from pathlib import Path
+
+from bridgehead.mercury.calling.usage import Span, Usage, UsageCounts
+from bridgehead.mercury.completion import Metadata, Tokens
+from tests.mercury.calling.clock import DAY, GivenClock
+from tests.mercury.calling.test_usage_store import open_store
+
+SPAN = Span("2026-01-01", "2027-01-01")
+
+
+def answer(cost: float | None, tokens: int = 3) -> Metadata:
+    return Metadata("mercury-2", Tokens(tokens, tokens, 2 * tokens), "stop", cost_usd=cost)
+
+
+def test_a_span_has_as_many_days_as_it_says_and_ends_today() -> None:
+    assert Span.ending("2026-03-01", 1) == Span("2026-03-01", "2026-03-01")
+    assert Span.ending("2026-03-01", 30) == Span("2026-01-31", "2026-03-01")
+
+
+def test_counts_add_up_without_the_noise_of_small_numbers() -> None:
+    total = UsageCounts()
+    for _ in range(10):
+        total.add(UsageCounts(1, 1, 1, 2, 3, 5, 0.1, 1))
+
+    assert total == UsageCounts(10, 10, 10, 20, 30, 50, 1.0, 10)
+
+
+async def test_answers_hits_and_failures_are_each_counted_once_in_both_sums(tmp_path: Path) -> None:
+    async with open_store(tmp_path, GivenClock()) as store:
+        usage = Usage(store)
+        usage.count_answer("mercury-2", "me", answer(0.25))
+        usage.count_answer("mercury-2", "you", answer(0.5))
+        usage.count_hit("mercury-2", "me")
+        usage.count("mercury-2", "me", UsageCounts(calls=1, errors=1))
+        since_the_start = dict(usage.models)
+        today = await usage.today()
+        by_client = await usage.history(SPAN, ["client"])
+
+    expected = UsageCounts(4, 1, 1, 6, 6, 12, 0.75, 0)
+    assert since_the_start == today == {"mercury-2": expected}
+    assert [(row.client, row.counts.calls, row.day) for row in by_client] == [("me", 3, ""), ("you", 1, "")]
+
+
+async def test_an_answer_without_a_price_is_priced_when_there_is_one_and_only_once(tmp_path: Path) -> None:
+    prices: dict[str, float] = {}
+    async with open_store(tmp_path, GivenClock()) as store:
+        usage = Usage(store, lambda _, model: prices.get(model))
+        usage.count_answer("mercury-2", "me", answer(None))
+        before = usage.models["mercury-2"].cost_usd, usage.models["mercury-2"].unpriced
+        prices["mercury-2"] = 0.125
+        after = usage.models["mercury-2"].cost_usd, usage.models["mercury-2"].unpriced
+        written = await usage.history(SPAN, ["model"])
+
+    assert (before, after) == ((0.0, 1), (0.125, 0))
+    assert [(row.counts.cost_usd, row.counts.unpriced) for row in written] == [(0.125, 0)]
+
+
+async def test_an_answer_without_tokens_waits_for_no_price(tmp_path: Path) -> None:
+    async with open_store(tmp_path, GivenClock()) as store:
+        usage = Usage(store, lambda _metadata, _model: 99.0)
+        usage.count_answer("mercury-2", "me", answer(None, tokens=0))
+
+        assert (usage.models["mercury-2"].cost_usd, usage.models["mercury-2"].unpriced) == (0.0, 1)
+
+
+async def test_what_could_not_be_written_is_written_with_the_next_counts(tmp_path: Path) -> None:
+    async with open_store(tmp_path, GivenClock()) as store:
+        usage = Usage(store)
+        usage.count("mercury-2", "me", UsageCounts(calls=1))
+        taken = usage.take()
+        assert taken is not None
+        _, restore = taken
+        usage.count("mercury-2", "me", UsageCounts(calls=2))
+        restore()
+
+        assert [row.counts.calls for row in await usage.history(SPAN, ["model"])] == [3]
+        assert usage.take() is None
+
+
+async def test_a_call_counts_on_the_day_on_which_it_ended(tmp_path: Path) -> None:
+    clock = GivenClock()
+    async with open_store(tmp_path, clock) as store:
+        usage = Usage(store)
+        usage.count("mercury-2", "me", UsageCounts(calls=1))
+        clock.time += DAY
+        usage.count("mercury-2", "me", UsageCounts(calls=2))
+        days = [(row.day, row.counts.calls) for row in await usage.history(SPAN, ["day"])]
+        today = await usage.today()
+
+    assert [calls for _, calls in days] == [1, 2]
+    assert today["mercury-2"].calls == 2
+
+
+async def test_where_the_file_cannot_be_read_the_counts_of_this_process_are_told(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("in the way")
+    async with open_store(tmp_path / "state", GivenClock()) as store:
+        usage = Usage(store)
+        usage.count("mercury-2", "me", UsageCounts(calls=1))
+
+        assert (await usage.today())["mercury-2"].calls == 1

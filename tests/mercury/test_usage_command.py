@@ -1,0 +1,93 @@
+"""Usage command: what was used by day, model and client, in each form it can be shown."""
+
+import json
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from bridgehead.mercury.calling.usage import UsageCounts, add_usage
+from bridgehead.mercury.calling.usage_store import FILE, open_database
+from bridgehead.mercury.simulator import Simulator
+from tests.mercury.process import bridge_process, command
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def test_usage_is_shown_by_day_model_and_client(api: Simulator, tmp_path: Path) -> None:
+    assert (await command(api.url, tmp_path / "state", "usage"))[1] == "No usage in these days.\n"
+    ask = {"messages": [{"role": "user", "content": "Of use, in 8 words"}]}
+    async with bridge_process(api.url, tmp_path) as client:
+        await client.call("mercury_list_models")
+        cost = (await client.call("mercury_chat_completion", ask))["structuredContent"]["metadata"][
+            "cost_usd"
+        ]
+        await client.call("mercury_chat_completion", {**ask, "model": "mercury-3"})
+
+    today = datetime.now(UTC).date().isoformat()
+    _, as_json, _ = await command(
+        api.url, tmp_path / "state", "usage", "--by", "day,model,client", "--format", "json"
+    )
+    _, as_csv, _ = await command(api.url, tmp_path / "state", "usage", "--by", "model", "--format", "csv")
+    _, table, _ = await command(api.url, tmp_path / "state", "usage", "--by", "model")
+    _, chart, _ = await command(api.url, tmp_path / "state", "usage", "--format", "chart")
+    code, _, error = await command(api.url, tmp_path / "state", "usage", "--by", "week")
+
+    first, second = json.loads(as_json)
+    assert (first["day"], first["model"], first["client"], first["calls"]) == (today, "mercury-2", "tests", 1)
+    assert first["cost_usd"] == pytest.approx(cost)
+    assert second["model"] == "mercury-3"
+    assert as_csv.splitlines()[0].startswith("model,calls,errors,cache_hits,prompt_tokens")
+    assert as_csv.splitlines()[1].startswith("mercury-2,1,0,0,")
+    assert "mercury-3" in table
+    assert "Total" in table
+    assert today in chart
+    assert "█" in chart
+    assert code == 2
+    assert "'week' is not valid. Valid values are day, model, client" in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--days", "0"], "'0' is not a number of days from 1 to 10000"),
+        (["--days", "some"], "'some' is not a number of days"),
+        (["--by", "day,,client"], "'' is not valid. Valid values are day, model, client"),
+        (["--format", "xml"], "xml"),
+    ],
+)
+async def test_what_cannot_be_shown_is_refused_in_words(
+    tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    code, out, err = await command("", tmp_path, "usage", *arguments)
+
+    assert (code, out) == (2, "")
+    assert said in err
+
+
+async def test_only_the_days_that_are_asked_for_are_shown(tmp_path: Path) -> None:
+    today = datetime.now(UTC).date()
+    (tmp_path / "mercury").mkdir()
+    with closing(open_database(tmp_path / "mercury" / FILE)) as connection:
+        for days, calls in ((0, 1), (6, 10), (7, 100)):
+            day = (today - timedelta(days=days)).isoformat()
+            add_usage(connection, day, "mercury-2", "me", UsageCounts(calls=calls, cost_usd=0.5, unpriced=1))
+        connection.commit()
+
+    _, week, _ = await command("", tmp_path, "usage", "--days", "7", "--by", "model", "--format", "json")
+    _, table, _ = await command("", tmp_path, "usage", "--days", "7")
+
+    (row,) = json.loads(week)
+    assert (row["calls"], row["cost_usd"], row["unpriced"]) == (11, 1.0, 2)
+    assert "$1.0000+" in table  # and what has no price yet
+
+
+async def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
+    (tmp_path / "mercury").mkdir()
+    (tmp_path / "mercury" / FILE).write_text("no database, but long enough to be looked at as one" * 50)
+
+    code, _, err = await command("", tmp_path, "usage")
+
+    assert code == 2
+    assert str(tmp_path / "mercury" / FILE) in err
