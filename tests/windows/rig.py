@@ -44,7 +44,7 @@ class Rig:
         own = {
             "WINEPREFIX": str(self._prefix),
             "WINEDEBUG": "-all",
-            "WINEDLLOVERRIDES": "mscoree,mshtml=",  # no questions about Mono and Gecko
+            "WINEDLLOVERRIDES": "mscoree,mshtml,winemenubuilder.exe=",  # no questions about Mono and Gecko, no menus
             "PYTHONDONTWRITEBYTECODE": "1",  # the tree is Linux's too
         }
         return {**os.environ, **own, **settings}
