@@ -5,6 +5,7 @@ a program runs inside of `python -m tests.support.endable PROGRAM`, which raises
 its standard input names. What is not tested so is that Windows delivers them.
 """
 
+import os
 import runpy
 import signal
 import subprocess
@@ -15,14 +16,14 @@ from typing import IO, Any
 
 def words_for(module: str) -> list[str]:
     """Return what starts a module so that it can be told to end; its standard input has to be a pipe."""
-    if sys.platform != "win32":
+    if os.name != "nt":
         return [sys.executable, "-m", module]
     return [sys.executable, "-m", "tests.support.endable", module]
 
 
 def send(process: subprocess.Popen[Any], number: int) -> None:
     """Send a signal to a process that was started so."""
-    if sys.platform != "win32":
+    if os.name != "nt":
         process.send_signal(number)
         return
     # The descriptor itself: it does not matter whether the process was opened for text or bytes.
