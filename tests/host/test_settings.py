@@ -89,6 +89,22 @@ def test_the_host_answers_to_its_own_names_and_to_those_that_are_set() -> None:
     assert "0.0.0.0" not in wide.hosts  # noqa: S104 - the same
 
 
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("https://team.example:443/base", "https://team.example/base"),
+        ("http://localhost:80", "http://localhost"),
+        ("https://team.example:8443", "https://team.example:8443"),
+        ("https://team.example:80", "https://team.example:80"),
+    ],
+)
+def test_the_public_address_is_read_as_clients_write_it(written: str, read: str) -> None:
+    settings = HostSettings({"BRIDGEHEAD_PUBLIC_URL": written})
+
+    assert settings.public_url == read
+    assert read.partition("://")[2].partition("/")[0] in settings.hosts
+
+
 def test_the_command_line_comes_before_the_environment() -> None:
     settings = HostSettings.of(
         {"MCP_SERVER_PORT": "4000", "BRIDGEHEAD_BRIDGES": "aoc"}, port="5000", bridges=None, read_only="1"

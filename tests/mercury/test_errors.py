@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bridgehead.mercury.bridge import make_bridge
-from bridgehead.mercury.errors import CODES
+from bridgehead.mercury.errors import CODES, format_seconds
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.process import ROOT, BridgeProcess, bridge_process
@@ -259,3 +259,11 @@ async def test_every_code_stands_in_the_documents_with_its_type() -> None:
     documented = {code: kind.strip(" `") for _, kind, codes, _ in rows[:4] for code in codes.split("`")[1::2]}
 
     assert documented == {code: row.type for code, row in CODES.items()}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "written"),
+    [(0.0104, "0.01 s"), (0.001, "0.01 s"), (0.25, "0.25 s"), (1.234, "1.2 s"), (3600, "3,600 s")],
+)
+async def test_a_duration_has_the_digits_that_people_read(seconds: float, written: str) -> None:
+    assert format_seconds(seconds) == written

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from bridgehead.host.auth.tokens import TokenFile, create_token
-from tests.support import waiting
+from tests.support import endable, waiting
 from tests.support.stdio_peer import ROOT
 
 PATIENCE = waiting.PATIENCE
@@ -88,7 +88,7 @@ class Command:
 
     def end(self, number: int = signal.SIGTERM) -> int:
         """Tell it to end, and return its exit status."""
-        self.process.send_signal(number)
+        endable.send(self.process, number)
         status = self.process.wait(PATIENCE)
         self._reader.join(PATIENCE)
         return status
@@ -105,9 +105,10 @@ def serving(
 ) -> Iterator[Command]:
     """Run the command while the block runs."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.host_process", "--port", "0", *arguments],
+        [*endable.words_for("tests.support.host_process"), "--port", "0", *arguments],
         cwd=cwd,
         env=environment(folder, **(settings or {}), **more),
+        stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -120,5 +121,6 @@ def serving(
         if process.poll() is None:
             process.terminate()
             process.wait(PATIENCE)
-        assert process.stderr is not None
-        process.stderr.close()
+        for pipe in (process.stdin, process.stderr):
+            assert pipe is not None
+            pipe.close()

@@ -44,7 +44,8 @@ class Rig:
         own = {
             "WINEPREFIX": str(self._prefix),
             "WINEDEBUG": "-all",
-            "WINEDLLOVERRIDES": "mscoree,mshtml=",  # no questions about Mono and Gecko
+            # No questions about Mono and Gecko, and no menus.
+            "WINEDLLOVERRIDES": "mscoree,mshtml,winemenubuilder.exe=",
             "PYTHONDONTWRITEBYTECODE": "1",  # the tree is Linux's too
         }
         return {**os.environ, **own, **settings}

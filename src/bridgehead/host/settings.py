@@ -46,8 +46,18 @@ def _url(text: str) -> str:
     return text
 
 
+def _public_url(text: str) -> str:
+    """Read an address as clients write it: without its port, where that is the usual one."""
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(_url(text))
+    usual = ":443" if parts.scheme == "https" else ":80"
+    return parts._replace(netloc=parts.netloc.removesuffix(usual)).geturl()
+
+
 NETWORKS = Kind(_networks, "addresses or networks separated by commas, such as 10.0.0.0/8,192.168.1.7")
 SECURE_URL = Kind(_url, "an https:// address (http:// only on this machine)")
+PUBLIC_URL = Kind(_public_url, SECURE_URL.wanted)
 
 
 def is_loopback(host: str) -> bool:
@@ -123,7 +133,7 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         shown="host/tokens.json in the state directory",
     )
     public_url = Setting(
-        "BRIDGEHEAD_PUBLIC_URL", SECURE_URL, None, "The address that clients use to reach the server."
+        "BRIDGEHEAD_PUBLIC_URL", PUBLIC_URL, None, "The address that clients use to reach the server."
     )
     allowed_hosts = Setting(
         "BRIDGEHEAD_ALLOWED_HOSTS", WORDS, (), "More names (Host headers) that the server answers to."

@@ -7,7 +7,7 @@ request has one of its own. No I/O here: what is to be sent goes to an `Outlet` 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -77,7 +77,6 @@ class Connection:
         "listeners",
         "parked",
         "principal",
-        "room_made",
         "waiting",
     )
 
@@ -90,8 +89,6 @@ class Connection:
         """Requests in flight that do no work: they wait for the client's answer, or listen for changes."""
         self.waiting: deque[jsonrpc.Message | jsonrpc.Batch] = deque()
         """Requests that came in while there was no room for them."""
-        self.room_made: Callable[[], None] = _nobody_waits
-        """Called when a request in flight is parked, so that a waiting one may take its place."""
         self.asked: dict[jsonrpc.RequestId, asyncio.Future[Any]] = {}
         self.listener: Listener | None = None
         """What a client of the handshake era hears of; made by its `initialize`."""
@@ -134,7 +131,6 @@ class Connection:
     def park(self) -> Iterator[None]:
         """Count a request as one that does no work meanwhile: it waits for the client."""
         self.parked += 1
-        self.room_made()
         try:
             yield
         finally:
@@ -213,10 +209,6 @@ class NullOutlet:
 
     async def close_stream(self) -> None:
         """There is no stream to let go of."""
-
-
-def _nobody_waits() -> None:
-    """Stands in where a transport keeps nothing waiting."""
 
 
 def _withdrawn(asked_id: str) -> bytes:

@@ -235,7 +235,7 @@ _WHOLE_SECONDS = 10
 
 def format_seconds(seconds: float) -> str:
     """Write a duration for people: 0.25 s, 30 s, 3,600 s."""
-    return f"{seconds:,.0f} s" if seconds >= _WHOLE_SECONDS else f"{seconds:.3g} s"
+    return f"{seconds:,.0f} s" if seconds >= _WHOLE_SECONDS else f"{max(seconds, 0.01):.2g} s"
 
 
 # --- how an error looks ------------------------------------------------------------------------------------

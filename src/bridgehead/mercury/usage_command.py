@@ -19,6 +19,7 @@ import msgspec
 from bridgehead.runtime import directories
 from bridgehead.runtime.command_line import write_csv
 from bridgehead.runtime.errors import StorageError
+from bridgehead.runtime.stores import sqlite
 
 from .calling.usage import DIMENSIONS, Span, UsageCounts, UsageRow, read_history
 from .calling.usage_store import FILE
@@ -87,7 +88,7 @@ def _read(settings: MercurySettings, days: int, by: list[str]) -> list[UsageRow]
     if not path.exists():
         return []
     try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+        with closing(sqlite.open_to_read(path)) as connection:
             return read_history(connection, span, by)
     except sqlite3.Error as problem:
         raise StorageError(f"The usage database {path} cannot be read: {problem}.") from problem

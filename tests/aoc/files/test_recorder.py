@@ -4,7 +4,8 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -87,24 +88,57 @@ async def test_a_cancelled_call_is_written_whole_or_not_at_all(data: Data) -> No
     assert 20 <= len(data.entries(1)) <= 40
 
 
+def refusals(answers: list[Any]) -> list[str]:
+    """Return what was said to those whose record is not there."""
+    results = [one["result"] for one in answers]
+    return [result["content"][0]["text"] for result in results if result.get("isError")]
+
+
+_READER = """
+import json, pathlib, sys, time
+path, stop, pause = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), float(sys.argv[3])
+while not stop.exists():
+    time.sleep(pause)
+    try: data = path.read_bytes()
+    except (FileNotFoundError, PermissionError): continue  # Windows: just being replaced
+    json.loads(data)
+"""
+
+
+@contextmanager
+def reading(data: Data, pause: float) -> Iterator[None]:
+    """Read the day's file again and again in another process, and see that it is whole each time."""
+    stop = data.speeds.parent / "stop"
+    words = [str(data.speeds_file(1)), str(stop), str(pause)]
+    reader = subprocess.Popen([sys.executable, "-c", _READER, *words])
+    try:
+        yield
+        stop.touch()
+        assert reader.wait(PATIENCE) == 0
+    finally:
+        reader.kill()
+        reader.wait()
+
+
 def test_a_reader_sees_a_whole_file_at_every_moment(data: Data) -> None:
-    program = (
-        "import json, sys, time\n"
-        "path, seen, pause = sys.argv[1], 0, float(sys.argv[2])\n"
-        "while seen < 60:\n"
-        "    time.sleep(pause)\n"
-        "    try: data = open(path, 'rb').read()\n"
-        "    except (FileNotFoundError, PermissionError): continue\n"  # Windows: just being replaced
-        "    seen = len(json.loads(data)['entries'])\n"
-    )
-    pause = "0.01" if sys.platform == "win32" else "0"  # what is open cannot be replaced there
-    reader = subprocess.Popen([sys.executable, "-c", program, str(data.speeds_file(1)), pause])
-    with data.served() as peer:
+    # What is open cannot be replaced on Windows, so a reader has to let go of it there.
+    with reading(data, pause=0.01 if sys.platform == "win32" else 0.0), data.served() as peer:
         peer.shake_hands()
         answers = [answer(peer) for _ in range(60)]
 
-    assert [one for one in answers if "error" in one] == []
-    assert reader.wait(PATIENCE) == 0
+    assert refusals(answers) == []
+    assert len(data.entries(1)) == 60
+
+
+def test_every_acknowledged_record_is_there_although_a_reader_never_lets_go(data: Data) -> None:
+    with reading(data, pause=0.0), data.served() as peer:
+        peer.shake_hands()
+        answers = [answer(peer) for _ in range(20)]
+
+    refused = refusals(answers)
+    assert all("Nothing was recorded" in message for message in refused)
+    assert len(data.entries(1)) == 20 - len(refused)
+    assert not refused or sys.platform == "win32"
 
 
 def test_reads_and_writes_of_one_connection_are_sequential(data: Data) -> None:

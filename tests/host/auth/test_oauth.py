@@ -1,5 +1,6 @@
 """OAuth: the access tokens of an authorisation server, what they open, and where a client gets one."""
 
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -264,7 +265,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
         "0",
         BRIDGEHEAD_OAUTH_ISSUER="https://issuer.example",
         BRIDGEHEAD_OAUTH_AUDIENCE=AUDIENCE,
-        PYTHONPATH=f"{tmp_path}:{Path(__file__).parents[2] / 'src'}",
+        PYTHONPATH=f"{tmp_path}{os.pathsep}{Path(__file__).parents[3] / 'src'}",
     )
     assert done.returncode == 2
     assert 'pip install "bridgehead[oauth]"' in done.stderr

@@ -1,6 +1,7 @@
 """Exporting: spans, log lines and metrics reach a collector as OpenTelemetry's own settings say."""
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -79,7 +80,7 @@ def test_without_the_extra_it_serves_and_says_what_to_install(tmp_path: Path) ->
     hidden = tmp_path / "opentelemetry" / "__init__.py"
     hidden.parent.mkdir()
     hidden.write_text("raise ModuleNotFoundError('gone', name='opentelemetry')")
-    path = f"{tmp_path}:{Path(__file__).parents[3] / 'src'}"
+    path = f"{tmp_path}{os.pathsep}{Path(__file__).parents[3] / 'src'}"
     with serving(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9", PYTHONPATH=path) as host:
         (told,) = [line for line in host.lines if line["event"].startswith("OTEL_EXPORTER_OTLP_ENDPOINT")]
 

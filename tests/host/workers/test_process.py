@@ -4,9 +4,11 @@ import asyncio
 import signal
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from bridgehead.host.workers.process import raise_file_limit
 from tests.support.host_command import Command, serving
 from tests.support.http_server import JSON_POST, mirrored
 from tests.support.messages import call, encode, stateless
@@ -81,3 +83,23 @@ async def test_nobody_is_cut_off_when_several_workers_end(tmp_path: Path) -> Non
 
     assert answered >= 3 * CLIENTS
     assert cut_off == 0
+
+
+@pytest.mark.parametrize(
+    ("hard", "highest", "expected"),
+    [(4096, 4096, 4096), (1_048_576, 1_048_576, 1_048_576), (-1, 61_440, 61_440), (-1, 10_240, 10_240)],
+)
+def test_as_many_files_may_be_open_as_the_system_takes_for_a_limit(
+    hard: int, highest: int, expected: int
+) -> None:
+    """On macOS the hard limit is none at all, and asking for just that is refused."""
+    limit = [256, hard]
+
+    def set_limit(_: int, wanted: tuple[int, int]) -> None:
+        if not 0 <= wanted[0] <= highest:
+            raise ValueError("current limit exceeds maximum limit")
+        limit[:] = wanted
+
+    raise_file_limit(SimpleNamespace(RLIMIT_NOFILE=7, getrlimit=lambda _: tuple(limit), setrlimit=set_limit))
+
+    assert limit == [expected, hard]

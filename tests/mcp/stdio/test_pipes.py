@@ -140,7 +140,14 @@ async def test_a_watched_input_passes_over_a_false_alarm(pipe: tuple[int, int]) 
     source.close()
 
 
-@pytest.mark.parametrize("kind", [WatchedOutput, ThreadedOutput])
+def open_threaded(descriptor: int) -> Output:
+    return ThreadedOutput(descriptor, on_break=lambda: None)
+
+
+each_output = pytest.mark.parametrize("kind", [WatchedOutput, open_threaded])
+
+
+@each_output
 async def test_an_output_counts_what_its_reader_has_not_taken(
     kind: Callable[[int], Output], pipe: tuple[int, int]
 ) -> None:
@@ -172,7 +179,7 @@ def _read(descriptor: int, size: int) -> bytes:
     return b"".join(parts)
 
 
-@pytest.mark.parametrize("kind", [WatchedOutput, ThreadedOutput])
+@each_output
 async def test_an_output_without_a_reader_is_broken_and_lets_everyone_go(
     kind: Callable[[int], Output], pipe: tuple[int, int]
 ) -> None:
@@ -191,7 +198,7 @@ async def test_an_output_without_a_reader_is_broken_and_lets_everyone_go(
     await output.close(1.0)
 
 
-@pytest.mark.parametrize("kind", [WatchedOutput, ThreadedOutput])
+@each_output
 async def test_closing_an_output_whose_reader_sleeps_takes_a_bounded_time(
     kind: Callable[[int], Output], pipe: tuple[int, int]
 ) -> None:
@@ -208,8 +215,8 @@ async def test_the_way_fits_the_descriptor(pipe: tuple[int, int], tmp_path: os.P
     file = os.open(os.path.join(tmp_path, "file"), os.O_CREAT | os.O_RDWR, 0o600)  # noqa: PTH118
     try:
         assert isinstance(open_input(reading), WatchedInput)
-        assert isinstance(open_output(writing), WatchedOutput)
+        assert isinstance(open_output(writing, lambda: None), WatchedOutput)
         assert isinstance(open_input(file), ThreadedInput)
-        assert isinstance(open_output(file), ThreadedOutput)
+        assert isinstance(open_output(file, lambda: None), ThreadedOutput)
     finally:
         os.close(file)

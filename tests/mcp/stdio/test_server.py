@@ -44,7 +44,6 @@ class Reader:
     """An output whose reader takes nothing until it is told to."""
 
     is_broken = False
-    on_break: Callable[[], None]
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
@@ -131,7 +130,7 @@ class Gate:
 async def serving(gate: Gate, **limits: Any) -> AsyncIterator[tuple[Source, Reader]]:
     dispatcher = Dispatcher(gate.bridge, limits=Limits(**limits))
     source, reader = Source(), Reader()
-    server = StdioServer(dispatcher, Connection(dispatcher.limits), source, reader)
+    server = StdioServer(dispatcher, Connection(dispatcher.limits), source, lambda _on_break: reader)
     task = asyncio.ensure_future(server.serve(line("initialize", {"protocolVersion": "2025-11-25"}, 0)))
     await until(lambda: hasattr(source, "feed"))
     try:

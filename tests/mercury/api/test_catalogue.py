@@ -31,7 +31,7 @@ class Api:
 def make_catalogue(api: Api, clock: Clock | None = None) -> Catalogue:
     settings = MercurySettings({"MERCURY_API_KEY": "sk_only_for_this_test"})
     clock = clock or SystemClock()
-    return Catalogue(api, Keys(settings, clock), clock, settings)
+    return Catalogue(api, Keys(settings, clock, lambda *_: None), clock, settings)
 
 
 NAMES = b'{"data":[{"id":"mercury"},{"id":"mercury-edit"},{"id":"mercury-edit-next"}]}'

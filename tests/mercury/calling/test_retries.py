@@ -1,10 +1,12 @@
 """Breaker: closed, open, and one probe at a time."""
 
+from collections.abc import Callable
+
 from bridgehead.mercury.calling.retries import Breaker
 
 
-def opened() -> Breaker:
-    breaker = Breaker(3, 10.0)
+def opened(on_probe: Callable[[], None] = lambda: None) -> Breaker:
+    breaker = Breaker(3, 10.0, on_probe=on_probe)
     for _ in range(3):
         breaker.record_failure(100.0)
     return breaker
@@ -72,8 +74,7 @@ def test_it_does_as_another_replica_does() -> None:
 
 def test_others_hear_of_the_one_request_that_finds_out() -> None:
     probes: list[int] = []
-    breaker = opened()
-    breaker.on_probe = lambda: probes.append(1)
+    breaker = opened(lambda: probes.append(1))
     for now in (109.0, 110.0, 110.0):
         breaker.delay(now)
 

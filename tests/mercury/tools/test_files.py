@@ -1,7 +1,7 @@
 """Files by reference: read within the client's roots, and never outside of them."""
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -45,14 +45,19 @@ def opened(api: Simulator, root: Path, tmp_path: Path) -> Opened:
 
     @asynccontextmanager
     async def connected(
-        revision: Revision = NEWEST_HANDSHAKE, *, offers: bool = True, **settings: str
+        revision: Revision = NEWEST_HANDSHAKE,
+        *,
+        offers: bool = True,
+        roots: Sequence[str] = (),
+        **settings: str,
     ) -> AsyncIterator[CheckedClient]:
         given = environment(api.url, tmp_path, **{"MERCURY_FILES": "1", **settings})
-        roots = {"roots": [{"uri": "https://example.org/x"}, {"uri": root.as_uri(), "name": "code"}]}
+        uris = roots or ("https://example.org/x", root.as_uri())
+        answer = {"roots": [{"uri": uri, "name": "code"} for uri in uris]}
         bridge = make_bridge(MercurySettings(given))
         capabilities: dict[str, Any] = {"roots": {}} if offers else {}
         async with connect(
-            bridge, revision=revision, capabilities=capabilities, answering=lambda *_: roots
+            bridge, revision=revision, capabilities=capabilities, answering=lambda *_: answer
         ) as client:
             yield client
 
@@ -105,6 +110,22 @@ async def test_a_file_that_changed_is_read_again(opened: Opened, api: Simulator,
     assert ["first" in said for said in prompts(api)] == [True, False]
 
 
+async def test_a_root_is_a_folder_of_this_machine_by_its_usual_name(
+    opened: Opened, api: Simulator, root: Path
+) -> None:
+    # Asking another machine for a file would tell it who asks, on Windows with a proof of the password.
+    for uri in (
+        f"file:////%3F/{root.as_posix()}",
+        "file:////localhost/C$",
+        f"file://server{root.as_posix()}",
+    ):
+        async with opened(roots=[uri]) as client:
+            error = error_of(await client.call(CHAT, {**ASK, "files": ["two.py"]}))
+
+        assert error["code"] == "FILE_NOT_READABLE"
+    assert not api.requests.to("/chat/completions")
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -118,6 +139,9 @@ async def test_a_file_that_changed_is_read_again(opened: Opened, api: Simulator,
         ),
         *("/etc/passwd", "~/.bashrc", "C:\\secret.txt", "file:secret.txt", "linked.txt", "linked/secret.txt"),
         *("inner.py", "pipe", "src", "missing.py", "two.py/x", "two.py\0", "SRC/ONE.PY", "binary", "large"),
+        # What leads elsewhere on Windows: devices, streams, a drive's folder, a share.
+        *("CON", "src/nul", "aux.js", "COM1.txt", "two.py::$DATA", "two.py:x", "C:two.py"),
+        *("\\\\localhost\\share\\x", "//localhost/share/x", "\\\\?\\C:\\x"),
     ],
 )
 @pytest.mark.parametrize("tool", [CHAT, BATCH])

@@ -224,7 +224,7 @@ class DayFile:
         self._check_room(page.size + size + len(data))
         if page.journal is None:
             self._drop_journal()  # one of which not even the first line was written whole
-            data = journal.begin_journal(self._day, Path(self._path).read_bytes(), page.inside) + data
+            data = journal.begin_journal(self._day, durable.read(Path(self._path)), page.inside) + data
         self._append_durably(data, is_new=page.journal is None)
         page.journal = identify(self._journal_path)
         if page.journal is not None and page.journal.size > journal.MAX_JOURNAL_BYTES:
@@ -235,7 +235,7 @@ class DayFile:
     def _append_durably(self, data: bytes, *, is_new: bool) -> None:
         """Append to the journal and flush; what fails half-way is taken back, so that no line is torn."""
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
-        descriptor = os.open(self._journal_path, flags, _READABLE)
+        descriptor = durable.insist(lambda: os.open(self._journal_path, flags, _READABLE))
         try:
             before = os.fstat(descriptor).st_size
             try:

@@ -271,7 +271,7 @@ def show_process(metrics: Metrics) -> None:
     started = time.time()
     metrics.gauge("process_start_time_seconds", "When it was started.", lambda: {(): started})
     metrics.total("process_cpu_seconds_total", "CPU time it took.", lambda: {(): time.process_time()})
-    if _DESCRIPTORS.is_dir():
+    if hasattr(os, "sysconf") and _DESCRIPTORS.is_dir():
         metrics.gauge(
             "process_open_fds", "Open files.", lambda: {(): float(len(list(_DESCRIPTORS.iterdir())))}
         )

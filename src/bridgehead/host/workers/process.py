@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import Any
 
 from msgspec import Struct
 
@@ -36,6 +37,9 @@ RENEW_SECONDS = 60.0
 
 _YOUNG_OBJECTS = 10_000
 """New objects after which the garbage collector looks through them."""
+
+_MACOS_FILES = (245_760, 122_880, 61_440, 24_576, 10_240)
+"""What a process may have open on macOS, by its memory; there the hard limit is none, which is refused."""
 
 log = logs.logger("host")
 
@@ -211,11 +215,19 @@ def _server(job: Job, app: HostApplication, handler: Handler) -> Server:
 
 def _open_as_many_as_allowed() -> None:
     """Let this process have as many files open as the system allows it: each connection is one."""
-    with suppress(ImportError, OSError, ValueError):
+    with suppress(ImportError):
         import resource  # not on Windows, which has no such limit
 
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        raise_file_limit(resource)
+
+
+def raise_file_limit(resource: Any) -> None:
+    """Raise the limit of open files to the hard one, or to the highest that is taken for one."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for wanted in (hard, *_MACOS_FILES):
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            return
 
 
 def _freeze_what_stays() -> None:

@@ -50,6 +50,8 @@ else:
     State = TypeVar("State")
 
 _INFINITE = float("inf")
+_NO_ANSWERS: dict[str, Any] = {}
+"""Of every call that asks nothing, and never changed: making one for each call is noticed in its time."""
 LOG_LEVELS = {
     name: rank
     for rank, name in enumerate(
@@ -148,8 +150,8 @@ class Context(Generic[State]):
         """What the bridge says of this call, for whoever traces it; see `annotate`."""
         self._meta = meta
         self._last_progress = -_INFINITE
-        self._answers: dict[str, Any] = {}
-        self._used: dict[str, Any] = {}
+        self._answers = _NO_ANSWERS
+        self._used = _NO_ANSWERS
 
     @property
     def state(self) -> State:
@@ -372,5 +374,5 @@ class Context(Generic[State]):
             problem = reword(str(error), "the answer")
             message = f"inputResponses.{key} does not fit what was asked: {problem}"
             raise ProtocolError(INVALID_PARAMS, message) from error
-        self._used[key] = self._answers[key]
+        self._used = {**self._used, key: self._answers[key]}
         return value

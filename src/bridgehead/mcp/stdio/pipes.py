@@ -41,8 +41,6 @@ class Output(Protocol):
 
     is_broken: bool
     """True once the reader is gone; what is written then is dropped."""
-    on_break: Callable[[], None]
-    """Called when a thread finds that; a loop that writes by itself looks at `is_broken`."""
 
     @property
     def size(self) -> int:
@@ -66,9 +64,12 @@ def open_input(descriptor: int) -> Input:
     return WatchedInput(descriptor) if is_watchable(descriptor) else ThreadedInput(descriptor)
 
 
-def open_output(descriptor: int) -> Output:
-    """Write to a descriptor in the way that suits it."""
-    return WatchedOutput(descriptor) if is_watchable(descriptor) else ThreadedOutput(descriptor)
+def open_output(descriptor: int, on_break: Callable[[], None]) -> Output:
+    """Write to a descriptor in the way that suits it.
+
+    `on_break` is called when a thread finds that the reader is gone; who writes by itself sees `is_broken`.
+    """
+    return WatchedOutput(descriptor) if is_watchable(descriptor) else ThreadedOutput(descriptor, on_break)
 
 
 class WatchedInput:
@@ -163,10 +164,6 @@ class ThreadedInput:
         self._is_taken.set()
 
 
-def _do_nothing() -> None:
-    """Stand where nobody has asked to be called."""
-
-
 class _BufferedOutput(ABC):
     """What both kinds of output have in common: what waits to go out, and who waits for that."""
 
@@ -177,7 +174,6 @@ class _BufferedOutput(ABC):
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self.size = 0
         self.is_broken = False
-        self.on_break: Callable[[], None] = _do_nothing
 
     def write(self, data: bytes) -> None:
         """Keep bytes for the reader."""
@@ -277,8 +273,9 @@ class WatchedOutput(_BufferedOutput):
 class ThreadedOutput(_BufferedOutput):
     """A file, a terminal, or a Windows pipe, written by a thread."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, on_break: Callable[[], None]) -> None:
         super().__init__(descriptor)
+        self._on_break = on_break
         self._work = threading.Condition()
         self._chunks: list[bytes] = []
         self._is_closed = False
@@ -324,7 +321,7 @@ class ThreadedOutput(_BufferedOutput):
     def _written(self, count: int | None) -> None:
         if count is None:
             self._break()
-            self.on_break()
+            self._on_break()
         else:
             self.size -= count
         self._wake()

@@ -32,7 +32,7 @@ async def serve(
     `is_end_due` tells whether a signal came before this could hear it.
     """
     incoming, outgoing = descriptors
-    server = StdioServer(dispatcher, connection, open_input(incoming), open_output(outgoing))
+    server = StdioServer(dispatcher, connection, open_input(incoming), partial(open_output, outgoing))
     hear_end(server.stop, dispatcher.limits.shutdown_seconds)
     if is_end_due():
         server.stop()
@@ -42,17 +42,22 @@ async def serve(
 class StdioServer:
     """Moves lines between an input, the dispatcher and an output."""
 
-    def __init__(self, dispatcher: Dispatcher, connection: Connection, source: Input, output: Output) -> None:
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        connection: Connection,
+        source: Input,
+        open_output: Callable[[Callable[[], None]], Output],
+    ) -> None:
         self._dispatcher = dispatcher
         self._limits = dispatcher.limits
         self._connection = connection
         self._waiting = connection.waiting
-        self._connection.room_made = self._room_made
         self._input = source
-        self._output = output
-        self._output.on_break = self.stop
+        self._output = open_output(self.stop)
         self._lines = Lines(self._limits.message_bytes)
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: dict[Coroutine[Any, Any, bytes | None], asyncio.Task[None]] = {}
+        """The calls under way, by what they wait for: asking which task runs costs more."""
         self._announcer: asyncio.Task[None] | None = None
         self._drainer: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
@@ -129,7 +134,7 @@ class StdioServer:
             start = self._start if is_lone and not self._tasks else self._loop.create_task
             task = start(self._finish(reply))
             if not task.done():
-                self._tasks.add(task)
+                self._tasks[reply] = task
 
     async def _finish(self, work: Coroutine[Any, Any, bytes | None]) -> None:
         try:
@@ -137,14 +142,10 @@ class StdioServer:
             if answer is not None:
                 self._answer(answer)
         finally:
-            self._tasks.discard(asyncio.current_task())
+            self._tasks.pop(work, None)
             self._progress.set()
             if self._waiting:
                 self._advance()
-
-    def _room_made(self) -> None:
-        if self._waiting:
-            self._loop.call_soon(self._advance)
 
     def _advance(self) -> None:
         """Begin what waits, as far as there is room."""
@@ -213,6 +214,8 @@ class StdioServer:
         Nothing once the input has ended: clients crash on what comes while they close (mcp 1.20 and 1.30).
         Answers still go out, so that requests can be piped in from a file.
         """
+        if self._waiting:  # a request that asks or listens is parked by now: one that waits has its place
+            self._loop.call_soon(self._advance)
         if self._has_client_left:
             return
         self._write(message)
@@ -243,7 +246,10 @@ class StdioServer:
         self._waiting.clear()
         self._dispatcher.disconnect(self._connection)
         await asyncio.sleep(0)  # what has not begun yet sees that it is cancelled, and does not begin
-        remaining = {*self._tasks, *(task for task in (self._announcer, self._drainer) if task is not None)}
+        remaining = {
+            *self._tasks.values(),
+            *(task for task in (self._announcer, self._drainer) if task is not None),
+        }
         for task in remaining:
             task.cancel()
         if remaining:

@@ -32,13 +32,15 @@ _log = logs.logger("mercury.keys")
 class Keys:
     """The keys, and until when each is put aside."""
 
-    def __init__(self, settings: MercurySettings, clock: Clock) -> None:
+    def __init__(
+        self, settings: MercurySettings, clock: Clock, on_aside: Callable[[str, float], None]
+    ) -> None:
         self._clock = clock
         self._file = settings.api_key_file
         self._stamp = _NEVER_READ
         self._aside: dict[str, float] = {}
         """By key, the time until which it is not used; in the order in which they were given."""
-        self.on_aside: Callable[[str, float], None] = lambda _name, _seconds: None
+        self._on_aside = on_aside
         """Hears which key is put aside, by the name that other replicas know it by, and for how long."""
         self._take(settings.api_keys)
 
@@ -70,7 +72,7 @@ class Keys:
             wait = ASIDE_SECONDS[status] if seconds is None else seconds
             self._aside[key] = self._clock.monotonic() + wait
             _log.warn("key put aside", key=list(self._aside).index(key) + 1, status=status, seconds=wait)
-            self.on_aside(name_key(key), wait)
+            self._on_aside(name_key(key), wait)
 
     @property
     def names(self) -> list[str]:

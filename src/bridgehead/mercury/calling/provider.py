@@ -17,7 +17,7 @@ from bridgehead.runtime.timing import Clock
 
 from ..api.catalogue import Catalogue
 from ..api.client import ApiClient
-from ..errors import MercuryError
+from ..errors import MercuryError, format_seconds
 from ..settings import KEYS, URL, MercurySettings
 from .keys import Keys
 from .limits import Amounts, Scope, Turnstile
@@ -49,32 +49,29 @@ class Provider:
         self.name = name
         self._clock = clock
         self.url = settings.api_url
-        self.keys = Keys(settings, clock)
+        self._cooldowns = None if redis is None else Cooldowns(redis, self._space)
+        self.keys = Keys(settings, clock, self._tell_aside)
         self.api = ApiClient(settings, clock)
         terms = {} if entry is None else entry.models
         self.catalogue = Catalogue(self.api, self.keys, clock, settings, terms)
         self.problem = ""
         """What was wrong when it was last checked, without a call; nothing where it answered."""
         self._breaker_seconds = settings.breaker_wait / 1000
-        self.breaker = Breaker(settings.breaker_failures, self._breaker_seconds, self._tell_breaker)
+        self.breaker = Breaker(
+            settings.breaker_failures, self._breaker_seconds, self._tell_breaker, self._tell_probe
+        )
         most = None if entry is None else entry.requests_per_minute
         self._requests = (
             None if most is None else Scope(name, Amounts(most, 0, 0), _MINUTE, f"provider:{name}")
         )
         self._turnstile = Turnstile(clock, None if redis is None else SharedWindows(redis, _MINUTE))
-        self._cooldowns = None if redis is None else self._share_cooldowns(redis)
 
-    # --- what other replicas know --------------------------------------------------------------------------
+    # --- what other replicas know: the service while its breaker is open, a refused key --------------------
 
-    def _share_cooldowns(self, redis: Redis) -> Cooldowns:
-        """Tell other replicas what is left alone: the service while its breaker is open, a refused key."""
+    @property
+    def _space(self) -> str:
         # By its address too: another deployment may call another service by the same name.
-        space = f"mercury:{self.name}:{sha256(self.url.encode()).hexdigest()[:16]}"
-        cooldowns = Cooldowns(redis, space)
-        # The others wait for what one of them finds out.
-        self.breaker.on_probe = lambda: cooldowns.begin(_BREAKER, self._breaker_seconds)
-        self.keys.on_aside = lambda name, seconds: cooldowns.begin(_KEY + name, seconds)
-        return cooldowns
+        return f"mercury:{self.name}:{sha256(self.url.encode()).hexdigest()[:16]}"
 
     def start(self) -> None:
         """Follow other replicas, where there are some."""
@@ -107,6 +104,15 @@ class Provider:
         else:
             self._cooldowns.end(_BREAKER)
 
+    def _tell_probe(self) -> None:
+        """Let the others wait for what this replica finds out."""
+        if self._cooldowns is not None:
+            self._cooldowns.begin(_BREAKER, self._breaker_seconds)
+
+    def _tell_aside(self, key_name: str, seconds: float) -> None:
+        if self._cooldowns is not None:
+            self._cooldowns.begin(_KEY + key_name, seconds)
+
     # --- its state -----------------------------------------------------------------------------------------
 
     async def check(self, seconds: float) -> None:
@@ -130,7 +136,8 @@ class Provider:
                 f"The provider {self.name} is asked {self._requests.most.requests} times a minute, "
                 "and no more.",
                 retry_after=delay,
-                next_step=f"Try again in {delay:.3g} s, or raise requests_per_minute in the routes file.",
+                next_step=f"Try again in {format_seconds(delay)}, "
+                "or raise requests_per_minute in the routes file.",
             )
 
 

@@ -42,13 +42,17 @@ class Breaker:
     """
 
     def __init__(
-        self, failures: int, wait: float, on_change: Callable[[bool], None] = lambda _is_open: None
+        self,
+        failures: int,
+        wait: float,
+        on_change: Callable[[bool], None] = lambda _is_open: None,
+        on_probe: Callable[[], None] = lambda: None,
     ) -> None:
         self._allowed = failures
         self._wait = wait
         self._on_change = on_change
         """Hears when it opens (True) and when it closes."""
-        self.on_probe: Callable[[], None] = lambda: None
+        self._on_probe = on_probe
         """Hears when one request is let through to find out."""
         self._failures = 0
         self._probe_at = 0.0
@@ -72,7 +76,7 @@ class Breaker:
         if self._is_probing:
             return self._wait
         self._is_probing = True
-        self.on_probe()
+        self._on_probe()
         return 0.0
 
     def record_success(self) -> None:

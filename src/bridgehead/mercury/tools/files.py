@@ -50,7 +50,10 @@ def _find_folder(root: Root) -> str:
     from urllib.request import url2pathname
 
     found = urlsplit(root.uri)
-    return url2pathname(found.path) if found.scheme == "file" and found.netloc in ("", "localhost") else ""
+    if found.scheme != "file" or found.netloc not in ("", "localhost"):
+        return ""
+    folder = url2pathname(found.path)
+    return "" if folder.startswith("\\\\") else folder  # a share of Windows, which is another machine's
 
 
 def _read(folders: list[str], name: str, max_bytes: int) -> str:

@@ -11,7 +11,7 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from ..errors import StorageError
 
@@ -55,6 +55,19 @@ def open_database(path: Path, schema: Sequence[str], version: int, *, what: str)
         connection.close()
         raise
     return connection
+
+
+def open_to_read(path: Path) -> sqlite3.Connection:
+    """Open a file that is there for reading alone."""
+    return sqlite3.connect(make_uri(path), uri=True)
+
+
+def make_uri(path: PurePath) -> str:
+    """Return the address of a file for reading; SQLite takes a share of Windows as a part of the path."""
+    from urllib.parse import quote
+
+    text = path.as_posix()
+    return f"file://{'' if text.startswith('/') else '/'}{quote(text, safe='/:')}?mode=ro"
 
 
 def _make_tables(

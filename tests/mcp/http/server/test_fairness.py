@@ -5,10 +5,13 @@ import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import cast
+
+import pytest
 
 from bridgehead.mcp.http.message import Request, Response
 from bridgehead.mcp.http.server import Server
-from bridgehead.mcp.http.server.connections import Connections
+from bridgehead.mcp.http.server.connections import WORK_A_TURN, Connections
 from bridgehead.mcp.http.server.parser import BODY_SLICE_BYTES, SLICE_BYTES
 from bridgehead.mcp.http.server.protocol import Http1Protocol
 from tests.fuzz.http_connection import Mirror, Transport
@@ -44,6 +47,14 @@ async def serving(handler: Counting) -> AsyncIterator[int]:
             await server.stop()
 
 
+def connect(connections: Connections) -> Http1Protocol:
+    """Make a connection whose bytes come from the test, on a transport that only remembers."""
+    connection, transport = Http1Protocol(connections), Transport(connections.loop, is_slow=False)
+    transport.connection = connection
+    connection.connection_made(transport)  # type: ignore[arg-type]
+    return connection
+
+
 async def test_a_pipelined_flood_lets_others_take_their_turn() -> None:
     handler = Counting()
     async with serving(handler) as port:
@@ -61,7 +72,7 @@ async def test_a_pipelined_flood_lets_others_take_their_turn() -> None:
         flooding.transport.abort()
         probing.close()
 
-    # A few turns of the loop, of 1 ms each: until the probe is written, until it is read, and its own.
+    # A few turns of the loop, of 0.5 ms each: until the probe is written, until it is read, and its own.
     assert waited <= 2_000
 
 
@@ -86,15 +97,30 @@ async def test_many_that_pipeline_let_others_take_their_turn() -> None:
     assert waited <= 2_000
 
 
+@pytest.mark.parametrize("is_busy", [False, True])
+async def test_who_asks_one_thing_has_the_answer_before_a_flood_goes_on(*, is_busy: bool) -> None:
+    loop, order = asyncio.get_running_loop(), list[str]()
+
+    def handle(request: Request) -> Response:
+        order.append("answered" if probe.transport.written else "waiting")  # type: ignore[attr-defined]
+        return Response(204)
+
+    connections = Connections(handle, loop)
+    flooding, probe = connect(connections), connect(connections)
+    flooding.data_received(FLOOD * 10)
+    connections.work = WORK_A_TURN if is_busy else 0  # where it is busy, the probe waits in line too
+    probe.data_received(FLOOD)
+    await until(lambda: len(order) == 11)
+    probe.connection_lost(None)
+    flooding.connection_lost(None)
+
+    assert order == ["waiting"] * 2 + ["answered"] * 9
+
+
 async def test_of_a_crowd_little_is_parsed_before_it_is_served() -> None:
     """Each request that waits is memory, and the garbage collector stops everybody to look through it."""
-    loop = asyncio.get_running_loop()
-    connections = Connections(Counting(), loop)
-    crowd = [Http1Protocol(connections) for _ in range(1_000)]
-    for connection in crowd:
-        transport = Transport(loop, is_slow=False)
-        transport.connection = connection
-        connection.connection_made(transport)  # type: ignore[arg-type]
+    connections = Connections(Counting(), asyncio.get_running_loop())
+    crowd = [connect(connections) for _ in range(1_000)]
     for connection in crowd:
         connection.data_received(FLOOD * (SLICE_BYTES // len(FLOOD)))
 
@@ -109,10 +135,9 @@ async def test_of_a_crowd_little_is_parsed_before_it_is_served() -> None:
 
 
 async def test_tiny_chunks_are_parsed_over_many_turns_and_no_more_is_read_meanwhile() -> None:
-    loop, mirror = asyncio.get_running_loop(), Mirror()
-    connection, transport = Http1Protocol(Connections(mirror, loop)), Transport(loop, is_slow=False)
-    transport.connection = connection
-    connection.connection_made(transport)  # type: ignore[arg-type]
+    mirror = Mirror()
+    connection = connect(Connections(mirror, asyncio.get_running_loop()))
+    transport = cast("Transport", connection.transport)
     head = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
     connection.data_received(head + b"1\r\nx\r\n" * 40_000 + b"0\r\n\r\n")
 

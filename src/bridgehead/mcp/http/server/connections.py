@@ -26,7 +26,7 @@ LINGER_SECONDS = 0.5
 ABANDON_SECONDS = 1.0
 """How long a request that is cancelled may take to let go."""
 
-TURN_SECONDS = 0.001
+TURN_SECONDS = 0.0005
 """How long those in line are served in one turn of the loop, before it looks who else has come."""
 WORK_A_TURN = 48 * 1024
 """How many bytes are taken up as they come in, in one turn of the loop; what comes then waits in line."""
@@ -77,6 +77,9 @@ class OpenConnection(Protocol):
     def go_on(self) -> None:
         """Take a turn: parse what was put aside, and serve one request."""
 
+    def flush(self) -> None:
+        """Write what waits for the end of this turn of the loop."""
+
 
 class Connections:
     """The open connections of one server."""
@@ -116,7 +119,8 @@ class Connections:
         """Connections in line with what they have asked for beside it."""
         self.is_crowded = False
         """Whether many connections wait in line."""
-        self._is_turning = False
+        self.is_turning = False
+        """Whether anybody waits in line."""
         self._all_closed: asyncio.Future[None] | None = None
         self._date = b""
         self._date_until = 0.0
@@ -165,23 +169,30 @@ class Connections:
         """Let a connection go on when it is its turn; fresh is one that has had none lately."""
         (self._newcomers if is_fresh else self._in_line).append(connection)
         self.is_crowded = len(self._newcomers) + len(self._in_line) > CROWD
-        if not self._is_turning:
-            self._is_turning = True
+        if not self.is_turning:
+            self.is_turning = True
             self.loop.call_soon(self._take_turns)
 
     def _take_turns(self) -> None:
-        """Let those in line go on for a while, newcomers first; but one of the others gets on every time."""
+        """Let those in line go on for a while, newcomers first; but one of the others gets on every time.
+
+        A newcomer's answer is written before the others go on: they may take the rest of the turn.
+        """
         self.work = 0
         until = perf_counter() + TURN_SECONDS
+        while self._newcomers and perf_counter() < until:
+            newcomer = self._newcomers.popleft()
+            newcomer.go_on()
+            newcomer.flush()
         if self._in_line:
             self._in_line.popleft().go_on()
-        while (self._newcomers or self._in_line) and perf_counter() < until:
-            (self._newcomers or self._in_line).popleft().go_on()
+        while self._in_line and perf_counter() < until:
+            self._in_line.popleft().go_on()
         self.is_crowded = len(self._newcomers) + len(self._in_line) > CROWD
         if self._newcomers or self._in_line:
             self.loop.call_soon(self._take_turns)
         else:
-            self._is_turning = False
+            self.is_turning = False
 
     # --- the end, and what is seen to all the time ---------------------------------------------------------
 

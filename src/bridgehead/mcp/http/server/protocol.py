@@ -130,6 +130,8 @@ class Http1Protocol(asyncio.Protocol):
         else:
             self._parse(data)
             self._serve()
+            if self.connections.is_turning:
+                self.flush()  # its answer does not wait for the turn of those in line
 
     def eof_received(self) -> None:
         """Answer a client that ends in the middle of a head, and may still read; then the loop closes."""
@@ -271,14 +273,18 @@ class Http1Protocol(asyncio.Protocol):
         connection: waking a client is dearer than writing to it, and one that is awake need not be woken.
         """
         if not self._outgoing:
-            self.loop.call_soon(self._flush)
+            self.loop.call_soon(self._end_turn)
         self._outgoing.append(data)
         self._outgoing_bytes += len(data)
         if self._outgoing_bytes > MOST_UNWRITTEN_BYTES:
-            self._flush()
+            self.flush()
 
-    def _flush(self) -> None:
+    def _end_turn(self) -> None:
         self.connections.work = 0  # another turn of the loop
+        self.flush()
+
+    def flush(self) -> None:
+        """Write what waits for the end of this turn of the loop."""
         if self._outgoing and not self.transport.is_closing():
             self.transport.write(b"".join(self._outgoing))
         self._outgoing.clear()
@@ -286,7 +292,7 @@ class Http1Protocol(asyncio.Protocol):
 
     def close(self) -> None:
         """Close, with everything written that is still to be."""
-        self._flush()
+        self.flush()
         self.transport.close()
 
     def is_last(self, request: Http1Request) -> bool:
