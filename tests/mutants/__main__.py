@@ -1,6 +1,6 @@
 """`make mutants`: try the mutants of each target, and see that its tests notice them.
 
-python -m tests.mutants [module ...] [--jobs N] [--again] [--record]
+python -m tests.mutants [module ...] [--changed] [--jobs N] [--again] [--record]
 """
 
 import argparse
@@ -135,6 +135,9 @@ def main() -> int:
     """Try the mutants of every chosen target, and say what was found."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants")
     parser.add_argument("module", nargs="*", help="a part of a module's name; all targets by default")
+    parser.add_argument(
+        "--changed", action="store_true", help="only targets whose code changed since they were measured"
+    )
     parser.add_argument("--jobs", type=int, default=4 * (os.cpu_count() or 1), help="mutants to try at once")
     parser.add_argument("--again", action="store_true", help="try only what survived, after adding tests")
     parser.add_argument("--record", action="store_true", help="write the figures to results.md")
@@ -142,6 +145,9 @@ def main() -> int:
     chosen = targets(arguments.module)
     if not chosen:
         parser.error(f"No target is called {' or '.join(arguments.module)}. See tests/mutants/targets.toml.")
+    if arguments.changed:
+        changed = results.find_changed()
+        chosen = [target for target in chosen if target.module in changed]
     good = True
     for target in chosen:
         try:
@@ -154,6 +160,8 @@ def main() -> int:
         if arguments.record:
             results.record(result)
         good &= result.is_good()
+    for module in results.find_changed():
+        print(f"{module}: its code is not the one that was measured")
     return 0 if good else 1
 
 

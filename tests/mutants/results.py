@@ -1,11 +1,14 @@
 """What came of the mutants: shown, judged against the known survivors, and recorded."""
 
+import ast
+import hashlib
 import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from tests.mutants.mutation import Mutant
+from tests.mutants.workspace import ROOT
 
 HERE = Path(__file__).parent
 RECORD = HERE / "results.md"
@@ -13,10 +16,11 @@ LEAST_KILLED = 0.9
 HEAD = """\
 # Mutants
 
-Made by `make mutants`; the survivors and why each may survive are in `survivors.toml`.
+Made by `make mutants`; the survivors and why each may survive are in `survivors.toml`. The last column tells
+the code that was measured: `python -m tests.mutants --changed` measures what is another one by now.
 
-| module | mutants | killed | survivors | share |
-| --- | ---: | ---: | ---: | ---: |
+| module | mutants | killed | survivors | share | code |
+| --- | ---: | ---: | ---: | ---: | --- |
 """
 
 
@@ -67,11 +71,43 @@ def show(result: Result) -> None:
 
 def record(one: Result) -> None:
     """Write the figures of a module beside those of the others."""
-    known = tomllib.loads((HERE / "targets.toml").read_text(encoding="utf-8"))
-    rows = {f"bridgehead.{name}": f"| `bridgehead.{name}` | not measured yet | | | |" for name in known}
-    if RECORD.exists():
-        lines = [line for line in RECORD.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
-        rows |= {name: line for line in lines if (name := line.split("`")[1]) in rows}
+    rows = {name: f"| `{name}` | not measured yet | | | | |" for name in known_targets()} | read_rows()
     counts = f"{one.mutants} | {one.killed} | {len(one.survivors)} | {one.share:.0%}"
-    rows[one.module] = f"| `{one.module}` | {counts} |"
+    rows[one.module] = f"| `{one.module}` | {counts} | `{digest(source_of(one.module))}` |"
     RECORD.write_text(HEAD + "".join(f"{rows[name]}\n" for name in sorted(rows)), encoding="utf-8")
+
+
+def find_changed() -> list[str]:
+    """Return the targets that were not measured yet, or whose code is not the one that was."""
+    rows = read_rows()
+    return [name for name in known_targets() if f"`{digest(source_of(name))}`" not in rows.get(name, "")]
+
+
+def known_targets() -> list[str]:
+    return [
+        f"bridgehead.{name}" for name in tomllib.loads((HERE / "targets.toml").read_text(encoding="utf-8"))
+    ]
+
+
+def read_rows() -> dict[str, str]:
+    """Read what is recorded of the modules that are targets."""
+    text = RECORD.read_text(encoding="utf-8") if RECORD.exists() else ""
+    rows = {line.split("`")[1]: line for line in text.splitlines() if line.startswith("| `")}
+    return {name: rows[name] for name in known_targets() if name in rows}
+
+
+def source_of(module: str) -> str:
+    return ROOT.joinpath("src", *module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
+
+
+def digest(source: str) -> str:
+    """Tell code from other code, whatever its comments, docstrings and line breaks."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [one for one in node.body if not _is_text(one)] or [ast.Pass()]
+    return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()[:8]
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)

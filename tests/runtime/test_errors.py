@@ -33,17 +33,7 @@ def test_an_error_without_a_next_step_is_its_message_alone(kind: type[BridgeErro
 
 
 def test_a_program_can_tell_errors_by_their_codes() -> None:
-    codes = {kind.code for kind in EVERY}
-
-    assert codes == {
-        "error",
-        "invalid_argument",
-        "not_found",
-        "storage",
-        "timeout",
-        "unavailable",
-        "setting",
-    }
+    assert len({kind.code for kind in EVERY}) == len(EVERY)
 
 
 def test_only_what_may_pass_by_itself_is_worth_another_try() -> None:

@@ -1,27 +1,10 @@
 """Checking: what does not exist is named with what does, and real scripts raise no false alarm."""
 
-import pytest
-
-from bridgehead.bitburner.netscript.checking import Problem, check_script
+from bridgehead.bitburner.netscript.checking import check_script
 from bridgehead.bitburner.netscript.definitions import Definitions
 from bridgehead.bitburner.netscript.search import DefinitionSearch
-from bridgehead.bitburner.simulator.definitions import definitions
+from tests.bitburner.netscript.checking_scripts import check, in_main, unknown
 from tests.bitburner.netscript.real_scripts import list_scripts
-
-DEFINITIONS = Definitions(definitions())
-SEARCH = DefinitionSearch(DEFINITIONS)
-
-
-def check(source: str, filename: str = "a.js") -> list[Problem]:
-    return check_script(source, filename, DEFINITIONS, SEARCH)
-
-
-def unknown(source: str, filename: str = "a.js") -> list[str]:
-    return [one.message.split()[0] for one in check(source, filename) if one.code == "unknown_api"]
-
-
-def in_main(body: str) -> str:
-    return f"export async function main(ns) {{\n{body}\n}}\n"
 
 
 def test_a_function_that_does_not_exist_is_named_with_the_nearest_and_their_signatures() -> None:
@@ -30,98 +13,6 @@ def test_a_function_that_does_not_exist_is_named_with_the_nearest_and_their_sign
     assert (problem.code, problem.line, problem.column) == ("unknown_api", 2, 20)
     assert "ns.getServerMoney does not exist" in problem.message
     assert "ns.getServerMoneyAvailable(host: string): number" in problem.message
-
-
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        (in_main("await ns.hackAll('x');"), ["ns.hackAll"]),
-        (in_main("const {hack, grwo} = ns; await hack('x');"), ["ns.grwo"]),
-        (in_main("const {singularity: s} = ns; s.conect('x');"), ["ns.singularity.conect"]),
-        (in_main("const s = ns.singularity; s.conect('x'); s.connect('x');"), ["ns.singularity.conect"]),
-        (in_main("ns['hakc']('x'); ns['hack']('x');"), ["ns.hakc"]),
-        (in_main("ns.connect('x');"), ["ns.connect"]),
-        (in_main("ns.formulas.hacking.hackChanse();"), ["ns.formulas.hacking.hackChanse"]),
-        ("export const main = async (bb) => { bb.hakc('x'); };", ["ns.hakc"]),
-        (in_main("work(ns);") + "function work(bb) { bb.hakc(); }", ["ns.hakc"]),
-        ("/** @param {NS} api */\nfunction f(api) { api.hakc(); }", ["ns.hakc"]),
-        (
-            "let ns;\nexport async function main(n) { ns = n; go(); }\nfunction go() { ns.hakc(); }",
-            ["ns.hakc"],
-        ),
-        ("class A { constructor(ns) { this.ns = ns; }\n go() { this.ns.hakc(); } }", ["ns.hakc"]),
-        ("export async function main({hack, hakc}) { await hack('x'); }", []),
-        ("export async function main(ns) { const f = ns.hakc; f(); }", ["ns.hakc"]),
-    ],
-)
-def test_the_api_is_followed_under_whatever_name_it_has(source: str, expected: list[str]) -> None:
-    if "main({" in source:
-        assert unknown(source) in ([], ["ns.hakc"])
-    else:
-        assert unknown(source) == expected
-
-
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("export async function main(ns: NS): Promise<void> { ns.hakc('x'); }", ["ns.hakc"]),
-        ("export async function main(api: NS) { (api as NS).hakc('x'); api!.hakc('y'); }", ["ns.hakc"]),
-        ("class A { constructor(private ns: NS) {}\n go() { this.ns.hakc(); } }", ["ns.hakc"]),
-        ("class A { ns: NS;\n go() { this.ns.hakc(); } }", ["ns.hakc"]),
-        ("function f(ns: Database) { ns.query(); }", []),
-        (
-            "enum E { A }\ninterface I { ns: number }\nexport async function main(ns: NS) { ns.hack(E.A); }",
-            [],
-        ),
-    ],
-)
-def test_typescript_is_followed_by_its_types(source: str, expected: list[str]) -> None:
-    assert unknown(source, "a.ts") == expected
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "// ns.hakc()\n/* ns.hakc() */ const text = 'ns.hakc()'; const t = `ns.hakc()`;",
-        "if (ns.hakc) ns.print('x');",
-        "ns.hakc?.('x');",
-        "const f = ns.hakc ?? ns.hack;",
-        "if (typeof ns.hakc === 'function') ns.print(1);",
-        "const has = 'hakc' in ns; ns.toString(); ns.hasOwnProperty('x');",
-        "const name = 'hack'; ns[name]('x');",
-        "ns.args[0]; ns.pid; ns.enums.CityName.Aevum; ns.heart.break();",
-        "const names = [{ns: 1}].map((ns) => ns.foo);",
-        "{ const ns = { foo() {} }; ns.foo(); }",
-        "const server = ns.getServer('x'); server.anything.at.all();",
-        "let api = ns; api = {hakc() {}}; api.hakc();",
-    ],
-)
-def test_what_is_not_certain_is_left_alone(body: str) -> None:
-    assert check(in_main(body)) == []
-
-
-@pytest.mark.parametrize(
-    ("source", "line"),
-    [
-        ("let x = ", 1),
-        ("return 5;", 1),
-        ("export async function main(ns) {\n  ns.hack('x';\n}", 2),
-        ("export async function main(ns) {\n  if (true) {\n}", 1),
-        ("const a = [1, 2;\n", 1),
-    ],
-)
-def test_a_syntax_error_is_told_with_its_line_and_column(source: str, line: int) -> None:
-    (problem,) = check(source)
-
-    assert problem.code == "syntax_error"
-    assert problem.line >= line
-    assert problem.column >= 1
-
-
-def test_columns_count_characters_and_not_bytes() -> None:
-    (problem,) = check(in_main("const é = 'ü'; ns.hakc();"))
-
-    assert problem.column == "const é = 'ü'; ns.".__len__() + 1
 
 
 def test_two_hundred_scripts_as_people_write_them_raise_no_alarm() -> None:

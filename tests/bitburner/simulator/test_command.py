@@ -1,38 +1,13 @@
 """`bridgehead bitburner simulate` as a process: what a person sees of a simulated game, and how it ends."""
 
 import asyncio
-import os
 import signal
-import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
+from asyncio.subprocess import Process
 
 import pytest
 
 from tests.bitburner.simulator.listening import listening, request, said
-from tests.support.waiting import PATIENCE
-
-LIMIT = PATIENCE
-
-
-@asynccontextmanager
-async def simulated(*arguments: str, output: int = PIPE) -> AsyncIterator[Process]:
-    """Run the command; it has to end with the test at the latest."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bridgehead", "bitburner", "simulate", *arguments),
-        stdin=DEVNULL,
-        stdout=output,
-        stderr=output,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
-    )
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.terminate()
-            await asyncio.wait_for(process.wait(), LIMIT)
+from tests.bitburner.simulator.simulating import LIMIT, simulated, until
 
 
 async def ended(process: Process) -> tuple[int, str]:
@@ -40,16 +15,6 @@ async def ended(process: Process) -> tuple[int, str]:
     async with asyncio.timeout(LIMIT):
         said_last, wrong = await process.communicate()
     return process.returncode or 0, (said_last + wrong).decode()
-
-
-async def until(process: Process, text: str) -> str:
-    """Read up to the line that holds a text, and return it."""
-    assert process.stdout is not None
-    async with asyncio.timeout(LIMIT):
-        while line := (await process.stdout.readline()).decode():
-            if text in line:
-                return line.rstrip()
-    raise EOFError(text)
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
@@ -101,32 +66,6 @@ async def test_it_waits_for_someone_to_listen_and_can_be_stopped_meanwhile() -> 
         assert await ended(game) == (0, "")
 
 
-async def test_home_holds_the_files_of_a_folder_that_a_game_can_hold(tmp_path: Path) -> None:
-    (tmp_path / "lib").mkdir()
-    (tmp_path / "lib" / "scan.js").write_bytes(b"ns.scan()\n")
-    (tmp_path / "raw.txt").write_bytes(b"\xff")
-    (tmp_path / "two words.js").touch()
-    (tmp_path / "photo.png").touch()
-    async with listening() as server, simulated("--url", server.url, "--files", str(tmp_path)) as game:
-        connection = await server.next()
-        await connection.send(request(1, "getAllFiles", server="home"))
-
-        assert (await said(connection))["result"] == [{"filename": "lib/scan.js", "content": "ns.scan()\n"}]
-        assert (await until(game, "Left out")).endswith("photo.png, raw.txt, two words.js")
-
-
-async def test_faults_are_shown_beside_what_they_befall() -> None:
-    faults = ("--faults", "drop,times=2", "--reconnect", "0.01", "--origin", "")
-    async with listening() as server, simulated("--url", server.url, *faults) as game:
-        for _ in range(2):
-            await (await server.next()).send(request(1))
-        third = await server.next()
-        await third.send(request(3))
-
-        assert (await said(third))["id"] == 3
-        assert await until(game, "cut") == "getFileNames home → the connection is cut  [drop]"
-
-
 @pytest.mark.parametrize(
     ("arguments", "right"),
     [
@@ -145,22 +84,3 @@ async def test_a_wrong_option_is_one_line_that_says_what_would_be_right(
     assert status == 2
     assert right in text
     assert text.count("\n") == 1
-
-
-async def test_on_a_terminal_all_is_on_one_screen() -> None:
-    ours, theirs = os.openpty()
-    try:
-        async with listening() as server, simulated("--url", server.url, output=theirs) as game:
-            connection = await server.next()
-            await connection.send(request(1))
-            await said(connection)
-            game.send_signal(signal.SIGTERM)
-            await asyncio.wait_for(game.wait(), LIMIT)
-        shown = os.read(ours, 65536).decode()
-    finally:
-        os.close(ours)
-        os.close(theirs)
-
-    assert "A simulated game of generation 3" in shown
-    assert "Requests so far: 1" in shown
-    assert "getFileNames home → " in shown

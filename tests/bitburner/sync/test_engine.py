@@ -1,68 +1,16 @@
 """A folder and the game in step: in both directions, with agents at work, and when things go wrong."""
 
 import asyncio
-import contextlib
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from bridgehead.bitburner.simulator import Game
-from bridgehead.bitburner.sync.engine import Event, Sync
-from bridgehead.bitburner.sync.folder import Folder
 from bridgehead.bitburner.sync.planning import Rules
-from bridgehead.runtime.errors import InvalidArgument
-from tests.bitburner.playing import PAGE, Play, played
+from tests.bitburner.playing import PAGE
+from tests.bitburner.sync.syncing import HOME, synced
 from tests.support.waiting import until
-
-HOME = {"hack.js": "// hack\n", "lib/tools.js": "// tools\n", "notes.txt": "notes"}
-
-
-class Synced:
-    """A game, a folder, and what was told."""
-
-    def __init__(self, play: Play, root: Path, rules: Rules, servers: tuple[str, ...]) -> None:
-        self.play = play
-        self.root = root
-        self.folder = Folder(root, servers)
-        self.events: list[Event] = []
-        self._rules = rules
-        self.use(self.folder)
-
-    def use(self, folder: Folder) -> None:
-        self.folder = folder
-        self.sync = Sync(self.play.session, folder, self._rules, self.events.append)
-
-    @property
-    def files(self) -> dict[str, str]:
-        found = (path for path in self.root.rglob("*") if path.is_file())
-        names = {path.relative_to(self.root).as_posix(): path for path in found}
-        return {name: path.read_bytes().decode() for name, path in names.items() if ".bridgehead" not in name}
-
-    def put(self, name: str, content: str) -> None:
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8", newline="")
-
-    def told(self, kind: str) -> list[str]:
-        return [event.place[1] for event in self.events if event.kind == kind]
-
-
-@contextlib.asynccontextmanager
-async def synced(
-    tmp_path: Path,
-    *,
-    game: Game | None = None,
-    rules: Rules | None = None,
-    servers: tuple[str, ...] = ("home",),
-) -> AsyncIterator[Synced]:
-    root = tmp_path / "scripts"
-    root.mkdir(exist_ok=True)
-    async with played(tmp_path / "state", game=game or Game(3, {"home": HOME})) as play:
-        one = Synced(play, root, rules or Rules(), servers)
-        with one.folder.locked():
-            yield one
 
 
 async def test_both_sides_get_what_the_other_has(tmp_path: Path) -> None:
@@ -176,88 +124,6 @@ async def test_several_servers_lie_in_a_subfolder_each(tmp_path: Path) -> None:
         assert game.servers["n00dles"] == {"a.js": "1", "b.js": "2"}
 
 
-async def test_what_is_ignored_or_cannot_be_in_the_game_is_left_out(tmp_path: Path) -> None:
-    async with synced(tmp_path) as one:
-        one.put(".bridgeheadignore", "# ours\nsecret*\nbuild/\n")
-        for name in ("secret.js", "build/out.js", ".git/config", "node_modules/x/a.js", "a b.js", "c.exe"):
-            one.put(name, "1")
-        (one.root / "binary.txt").write_bytes(b"\xff\xfe")
-        await one.sync.run_once()
-
-        assert one.play.game.servers["home"] == HOME
-        assert set(one.folder.left_out) == {"a b.js", "c.exe", "binary.txt"}
-
-
-@pytest.mark.parametrize(
-    "name", ["../outside.js", "a/../../outside.js", "..", "a//b.js", ".bridgehead/../../x.js"]
-)
-async def test_a_name_that_leads_out_of_the_folder_is_never_written(tmp_path: Path, name: str) -> None:
-    """A web page can pose as a game, and a save can come from anybody."""
-    async with synced(tmp_path, game=Game(3, {"home": {**HOME, name: "// planted\n"}})) as one:
-        before = {path for path in tmp_path.rglob("*") if not path.is_relative_to(one.root)}
-        await one.sync.run_once()
-        after = {path for path in tmp_path.rglob("*") if not path.is_relative_to(one.root)}
-
-        assert one.files == HOME
-        assert after == before
-        assert name in one.folder.left_out
-
-
-@pytest.mark.parametrize(
-    "name", ["aux.js", "lib/CON.txt", "com1.tar.js", "a:b.js", "C:/x.js", "a./b.js", "nul/b.js", "a<b>.js"]
-)
-async def test_on_windows_a_name_that_means_something_else_there_is_never_written(
-    tmp_path: Path, name: str
-) -> None:
-    async with synced(tmp_path, game=Game(3, {"home": {**HOME, name: "// planted\n"}})) as one:
-        one.use(Folder(one.root, ("home",), is_windows=True))
-        await one.sync.run_once()
-
-        assert one.files == HOME
-        assert one.folder.left_out == {name: "Windows cannot have a file of this name."}
-
-
-@pytest.mark.parametrize("name", ["auxiliary.js", "lib/console.txt", "com.js", "a.b.js", "com10.js"])
-def test_other_names_are_files_on_windows_too(tmp_path: Path, name: str) -> None:
-    assert Folder(tmp_path, ("home",), is_windows=True).accepts(("home", name))
-
-
-@pytest.mark.parametrize("pair", [("a.js", "A.js"), ("lib/a.js", "LIB/A.js"), ("\u00e9.js", "\u00c9.js")])
-async def test_where_case_is_ignored_names_that_differ_only_in_it_never_share_a_file(
-    tmp_path: Path, pair: tuple[str, str]
-) -> None:
-    first, second = sorted(pair)
-    game = Game(3, {"home": {first: "// first\n", second: "// second\n"}})
-    async with synced(tmp_path, game=game) as one:
-        one.use(Folder(one.root, ("home",), ignores_case=True))
-        await one.sync.run_once()
-        await one.sync.run_once()
-
-        assert one.files == {first: "// first\n"}
-        assert game.servers["home"] == {first: "// first\n", second: "// second\n"}
-        assert one.folder.left_out[second].startswith("Only its case tells it from")
-
-
-async def test_where_case_is_ignored_a_file_has_the_name_that_the_game_gives_it(tmp_path: Path) -> None:
-    async with synced(tmp_path) as one:
-        one.use(Folder(one.root, ("home",), ignores_case=True))
-        one.put("LIB/Tools.js", "// tools\n")
-        await one.sync.run_once()
-
-        assert one.play.game.servers["home"] == HOME
-
-
-@pytest.mark.parametrize("name", [".Bridgehead/state.json", ".GIT/hooks.js", "TSConfig.json"])
-async def test_where_case_is_ignored_our_own_files_are_protected_in_any_case(
-    tmp_path: Path, name: str
-) -> None:
-    async with synced(tmp_path, game=Game(3, {"home": {**HOME, name: "// planted\n"}})) as one:
-        one.use(Folder(one.root, ("home",), ignores_case=True))
-        await one.sync.run_once()
-
-        assert one.files == HOME
-
-
 async def test_an_edit_reaches_the_game_while_it_runs_and_an_agents_write_the_folder(tmp_path: Path) -> None:
     async with synced(tmp_path) as one:
         await one.sync.run_once()
@@ -292,15 +158,6 @@ async def test_a_reload_with_an_older_save_gets_everything_again(tmp_path: Path)
         assert game.servers["home"]["new.js"] == "// new\n"
 
 
-async def test_a_second_copy_of_itself_is_refused(tmp_path: Path) -> None:
-    async with synced(tmp_path) as one:
-        with (
-            pytest.raises(InvalidArgument, match="Another sync is running"),
-            Folder(one.root, ("home",)).locked(),
-        ):
-            pass
-
-
 async def test_a_full_disk_is_told_and_made_up_for_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -316,29 +173,6 @@ async def test_a_full_disk_is_told_and_made_up_for_later(
         await one.sync.run_once()
 
         assert one.files == HOME
-
-
-async def test_a_file_that_changes_while_it_is_read_is_read_when_it_holds_still(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with synced(tmp_path) as one:
-        one.put("mine.js", "whole")
-        path, reads = one.root / "mine.js", 0
-        original = Path.read_bytes
-
-        def torn(self: Path) -> bytes:
-            nonlocal reads
-            if self == path:
-                reads += 1
-                if reads < 3:
-                    path.write_text("whole" * reads, encoding="utf-8")
-                    return b"who"
-            return original(self)
-
-        monkeypatch.setattr(Path, "read_bytes", torn)
-        await one.sync.run_once()
-
-        assert one.play.game.servers["home"]["mine.js"] == "whole" * 2
 
 
 async def test_a_write_of_an_agent_in_between_is_never_overwritten(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Sockets: the options with which every WebSocket of this bridge is open_session, in one place."""
+"""Sockets: the options with which every WebSocket of this bridge is opened, in one place."""
 
 from __future__ import annotations
 
