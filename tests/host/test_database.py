@@ -10,20 +10,21 @@ import pytest
 from bridgehead.commands import db
 from bridgehead.host.database import MAX_LINES, HostDatabase
 from bridgehead.host.doctor import examine
+from bridgehead.runtime.stores.postgres import parse_address
 from tests.support.host_server import hosting
 from tests.support.postgres_server import PostgresServer
 from tests.support.waiting import PATIENCE, until
 
 
-@pytest.fixture
-def environment(database_url: str) -> dict[str, str]:
-    found = {"BRIDGEHEAD_DATABASE_URL": database_url}
+@pytest.fixture(params=["database_url", "pooled_url"], ids=["postgresql", "pgbouncer"])
+def environment(request: pytest.FixtureRequest) -> dict[str, str]:
+    found = {"BRIDGEHEAD_DATABASE_URL": request.getfixturevalue(request.param)}
     db.main(["migrate"], found)
     return found
 
 
 async def stored(url: str) -> list[Any]:
-    connection = await asyncpg.connect(url)
+    connection = await asyncpg.connect(parse_address(url).url, statement_cache_size=0)
     try:
         return list(
             await connection.fetch(

@@ -203,11 +203,15 @@ async def test_a_slow_database_makes_records_slow_and_loses_none(
     assert len(await asyncio.to_thread(data.entries, 1)) == 51
 
 
-async def test_everything_works_behind_a_bouncer_without_prepared_statements(data: DatabaseData) -> None:
-    async with replica(data, f"{data.url}?statement_cache_size=0") as event:
-        assert event.database is not None
-        await event.record(RUN)
-        view = await event.board(Filters())
-        is_pooled = event.database.address.is_pooled
+async def test_replicas_behind_a_bouncer_record_and_read_over_connections_of_all(
+    tmp_path: Path, pooled_url: str
+) -> None:
+    data = await asyncio.to_thread(DatabaseData, tmp_path, pooled_url)
+    async with replica(data) as one, replica(data) as other:
+        runs = [event.record(NewRun(n % 25 + 1, 1, "gpt4", 5)) for n in range(100) for event in (one, other)]
+        done = await asyncio.gather(*runs)
+        boards = [await event.board(Filters()) for event in (one, other)]
+        [last] = await asyncio.gather(one.record(NewRun(1, 1, "gpt4", 5)))
 
-    assert (is_pooled, view.rows[0].n) == (True, 1)
+    assert len(done) == sum(board.rows[0].n for board in boards) / 2 == 200
+    assert last.figures.n == 9

@@ -34,11 +34,12 @@ async def replica(url: str, clock: GivenClock, keep_days: int = 400) -> AsyncIte
     await keeper.close()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", "postgresql", "pgbouncer"])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
     """Opens the counts of one process of several."""
-    if request.param == "postgresql":
-        url = request.getfixturevalue("migrated")
+    if request.param != "sqlite":
+        url = request.getfixturevalue("migrated" if request.param == "postgresql" else "pooled_url")
+        db.main(["migrate"], {"BRIDGEHEAD_DATABASE_URL": url})
         return lambda clock, keep_days=400: replica(url, clock, keep_days)
 
     @asynccontextmanager

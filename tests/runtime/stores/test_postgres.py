@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from tests.support.posix import dying_with_us
 from tests.support.postgres_server import PostgresServer, select_one
 from tests.support.redis_server import wait_until
 from tests.support.stdio_peer import ROOT
+from tests.support.tcp import is_listening
 from tests.support.waiting import PATIENCE
 
 
@@ -101,8 +101,3 @@ def test_a_server_of_tests_ends_with_the_run_that_started_it_however_that_ends()
         run.wait(PATIENCE)
 
         wait_until(lambda: not is_listening(port))
-
-
-def is_listening(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
