@@ -12,6 +12,7 @@ import pytest
 from bridgehead.runtime.errors import StorageError, Unavailable
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.stores import postgres
+from bridgehead.runtime.stores.connection import STATEMENT_SECONDS
 from bridgehead.runtime.stores.postgres import Database, parse_address
 from tests.support.posix import dying_with_us
 from tests.support.postgres_server import PostgresServer, select_one
@@ -36,6 +37,14 @@ def test_an_address_says_whether_a_bouncer_is_between() -> None:
     assert (plain.is_pooled, pooled.is_pooled) == (False, True)
     assert pooled.url == "postgresql://me:secret@db:6432/team?sslmode=require"
     assert pooled.shown == "db:6432/team"
+
+
+def test_an_address_says_how_long_a_statement_may_take() -> None:
+    given = parse_address("postgresql://db/team?statement_timeout=250&sslmode=require")
+    odd = parse_address("postgresql://db/team?statement_timeout=soon")
+
+    assert (given.seconds, given.url) == (0.25, "postgresql://db/team?sslmode=require")
+    assert odd.seconds == STATEMENT_SECONDS
 
 
 async def test_everybody_in_a_process_shares_two_connections(breakable_postgres: PostgresServer) -> None:
