@@ -164,6 +164,7 @@ lock: ## remake requirements/ from pyproject.toml
 	$(LOCKER)/bin/$(COMPILE) pyproject.toml --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt
 	$(LOCKER)/bin/$(COMPILE) --group deploy --constraint requirements/dev.txt --output-file requirements/deploy.txt
 	$(LOCKER)/bin/$(COMPILE) --group site --constraint requirements/dev.txt --output-file requirements/site.txt
+	$(LOCKER)/bin/$(COMPILE) --group installers --constraint requirements/dev.txt --output-file requirements/installers.txt
 	$(LOCKER)/bin/$(COMPILE) --group build --constraint requirements/dev.txt --output-file requirements/build.txt
 
 clean: ## remove everything that a verb made
