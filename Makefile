@@ -112,9 +112,9 @@ conformance: $(STAMP) ## run the official conformance suite (needs Node)
 # Everything that replicas share, each noun's suite over all its versions.
 STORES := tests/runtime/stores tests/runtime/tasks tests/aoc/database tests/mercury/database tests/host/replicas \
 	tests/host/auth/test_shared_throttle.py tests/host/auth/test_token_database.py tests/host/auth/test_revocation.py \
-	tests/host/test_database.py tests/host/telemetry/test_audit.py tests/mercury/calling/test_versions.py tests/commands/test_db.py
-stores: $(STAMP) ## run the tests of what replicas share on the system's redis-server and PostgreSQL
-	BRIDGEHEAD_TEST_REDIS_SERVER="$$(command -v redis-server || command -v valkey-server)" \
+	tests/host/test_database.py tests/host/telemetry/test_audit.py tests/mercury/calling/test_versions.py tests/mercury/calling/test_admission.py tests/commands/test_db.py
+stores: $(STAMP) ## run the tests of what replicas share on the system's redis-server, PostgreSQL and PgBouncer
+	BRIDGEHEAD_STORES=1 BRIDGEHEAD_TEST_REDIS_SERVER="$$(command -v redis-server || command -v valkey-server)" \
 		$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile $(STORES)
 
 scale: $(STAMP) ## run two replicas behind HAProxy: conformance, rolling restart (needs Node and haproxy)
@@ -164,6 +164,7 @@ lock: ## remake requirements/ from pyproject.toml
 	$(LOCKER)/bin/$(COMPILE) pyproject.toml --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt
 	$(LOCKER)/bin/$(COMPILE) --group deploy --constraint requirements/dev.txt --output-file requirements/deploy.txt
 	$(LOCKER)/bin/$(COMPILE) --group site --constraint requirements/dev.txt --output-file requirements/site.txt
+	$(LOCKER)/bin/$(COMPILE) --group installers --constraint requirements/dev.txt --output-file requirements/installers.txt
 	$(LOCKER)/bin/$(COMPILE) --group build --constraint requirements/dev.txt --output-file requirements/build.txt
 
 clean: ## remove everything that a verb made

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 import time
 import venv
 import zipfile
@@ -17,6 +18,7 @@ from release.client import Client
 
 KEPT = ("PATH", "SYSTEMROOT", "TEMP", "TMP", "LANG")
 SCRIPTS, SUFFIX = ("Scripts", ".exe") if os.name == "nt" else ("bin", "")
+INSTALLERS = dist.LOCKED.with_name("installers.txt")
 PATIENCE = 120
 HEALTHY_OR_NOT = (0, 1)
 """What `doctor` may end with: on a machine without a game or a key it finds something to complain about."""
@@ -55,6 +57,8 @@ def smoke(built: dist.Built, folder: Path) -> bool:
     """Try everything that was built, in an empty folder, and tell whether all was well."""
     wheel, archive = installed(built.wheel, folder / "wheel"), copied(built.archive, folder / "archive")
     outcomes = [passes(way.name, what, check) for way in (wheel, archive) for what, check in checks(way)]
+    for way in (by_pipx(built.wheel, folder), by_uv(built.wheel, folder)):
+        outcomes += [passes(way.name, what, check) for what, check in first_checks(way)]
     python = str(Path(wheel.command[0]).with_name(f"python{SUFFIX}"))
     for name, path in built.bundles.items():
         way = unpacked(path, folder / f"bundle-{name}", python)
@@ -74,6 +78,36 @@ def installed(wheel: Path, folder: Path) -> Way:
     dist.run(*pip, "--require-hashes", "--requirement", str(dist.LOCKED))
     dist.run(*pip, "--no-deps", "--no-index", str(wheel))
     return Way("wheel", (str(scripts / f"bridgehead{SUFFIX}"),), _home(folder))
+
+
+def installers(folder: Path) -> Path:
+    """Install pipx and uv, and return the folder of their commands."""
+    environment = folder / "installers"
+    if not environment.exists():
+        venv.create(environment, with_pip=True)
+        pip = (str(environment / SCRIPTS / f"python{SUFFIX}"), "-m", "pip", "install", "--quiet")
+        dist.run(*pip, "--require-hashes", "--requirement", str(INSTALLERS))
+    return environment / SCRIPTS
+
+
+def by_pipx(wheel: Path, folder: Path) -> Way:
+    """Install the wheel with `pipx install`, and what it needs as the package index has it today."""
+    commands = folder / "pipx" / "commands"
+    python = str(installers(folder) / f"python{SUFFIX}")
+    own = {"PIPX_HOME": str(folder / "pipx" / "tools"), "PIPX_BIN_DIR": str(commands)}
+    dist.run(
+        *(python, "-m", "pipx", "install", "--quiet", "--python", sys.executable, str(wheel)), environment=own
+    )
+    return Way("pipx", (str(commands / f"bridgehead{SUFFIX}"),), _home(folder / "pipx"))
+
+
+def by_uv(wheel: Path, folder: Path) -> Way:
+    """Install the wheel with `uv tool install`, and what it needs as the package index has it today."""
+    commands = folder / "uv" / "commands"
+    uv = str(installers(folder) / f"uv{SUFFIX}")
+    own = {"UV_TOOL_DIR": str(folder / "uv" / "tools"), "UV_TOOL_BIN_DIR": str(commands)}
+    dist.run(uv, "tool", "install", "--quiet", "--python", sys.executable, str(wheel), environment=own)
+    return Way("uv tool", (str(commands / f"bridgehead{SUFFIX}"),), _home(folder / "uv"))
 
 
 def copied(archive: Path, folder: Path) -> Way:
@@ -104,15 +138,20 @@ def _home(folder: Path) -> Path:
 def checks(way: Way) -> list[tuple[str, Callable[[], None]]]:
     """Everything that the command must do."""
     offered = list(plugins.built_in_names())
-    listed: list[tuple[str, Callable[[], None]]] = [
-        ("--version", partial(version, way)),
-        ("--help", partial(help_text, way, offered)),
-    ]
+    listed = first_checks(way)
+    listed.append(("--help", partial(help_text, way, offered)))
     listed += [(f"demo {name}", partial(demo, way, name)) for name in offered]
-    listed += [(name, partial(use, way, name, (*way.command, name))) for name in offered]
     if _names("doctor", way.run("--help").stdout):
         listed.append(("doctor", partial(doctor, way)))
     return listed
+
+
+def first_checks(way: Way) -> list[tuple[str, Callable[[], None]]]:
+    """What tells whether the command works at all: its version, and every bridge."""
+    listed: list[tuple[str, Callable[[], None]]] = [("--version", partial(version, way))]
+    return listed + [
+        (name, partial(use, way, name, (*way.command, name))) for name in plugins.built_in_names()
+    ]
 
 
 def version(way: Way) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support import time_limit
+from tests.support.pgbouncer import bouncing, pooled
 from tests.support.postgres_server import PostgresServer, running, shared
 from tests.support.redis_server import RedisServer, shared_redis
 from tests.windows import skipped
@@ -65,6 +66,13 @@ def breakable_postgres() -> Iterator[PostgresServer]:
 def database_url(postgres_server: PostgresServer) -> str:
     """The address of an empty database."""
     return postgres_server.make_database()
+
+
+@pytest.fixture
+def pooled_url(database_url: str, postgres_server: PostgresServer) -> Iterator[str]:
+    """The address of an empty database behind a PgBouncer in transaction mode."""
+    with bouncing(postgres_server) as port:
+        yield pooled(database_url, postgres_server, port)
 
 
 @pytest.fixture(scope="session")

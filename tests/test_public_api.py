@@ -26,6 +26,7 @@ PUBLIC_MODULES = {
     "bridgehead.runtime",
     "bridgehead.runtime.stores.cooldowns",
     "bridgehead.runtime.stores.flights",
+    "bridgehead.runtime.stores.joint",
     "bridgehead.runtime.stores.windows",
     "bridgehead.runtime.stores.ledger",
     "bridgehead.runtime.stores.redis",

@@ -8,9 +8,9 @@ from bridgehead.commands import db
 from bridgehead.runtime.errors import BridgeError
 
 
-@pytest.fixture
-def environment(database_url: str) -> dict[str, str]:
-    return {"BRIDGEHEAD_DATABASE_URL": database_url}
+@pytest.fixture(params=["database_url", "pooled_url"], ids=["postgresql", "pgbouncer"])
+def environment(request: pytest.FixtureRequest) -> dict[str, str]:
+    return {"BRIDGEHEAD_DATABASE_URL": request.getfixturevalue(request.param)}
 
 
 def test_status_asks_for_migrate_and_migrate_does_it_once(

@@ -80,11 +80,11 @@ def developing(person: Person, *words: str) -> Iterator[Client]:
     with subprocess.Popen(
         [COMMAND, "dev", *words],
         cwd=person.home,
-        env=person.environment(),
+        env=person.environment(PYTHONIOENCODING="utf-8"),  # pipes of Windows have another one
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
+        encoding="utf-8",
     ) as process:
         client = Client(process)
         try:

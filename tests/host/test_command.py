@@ -14,6 +14,8 @@ from tests.support.http_client import Headers, HttpClient, Response
 from tests.support.http_server import JSON_POST, mirrored
 from tests.support.messages import Json, call, encode, initialize, stateless, text
 
+NOWHERE = str(Path("/nowhere.pem").absolute())
+
 
 async def post(
     http: HttpClient, message: Json, headers: Headers | None = None, path: str = "/mcp"
@@ -43,8 +45,7 @@ async def test_with_a_token_it_starts_and_asks_for_it(tmp_path: Path, dial: Dial
         (("--port", "http"), {}, "--port is 'http': expected a whole number from 0 to 65535."),
         (("--host", ""), {}, "--host is '': expected a text"),
         ((), {"MCP_SERVER_PORT": "http"}, "MCP_SERVER_PORT is 'http'"),
-        (("--tls-cert", "/nowhere.pem"), {}, "BRIDGEHEAD_TLS_CERT is '/nowhere.pem'"),
-        (("--workers", "2"), {}, "gamma cannot be served by 2 workers: There is one gamma in the world."),
+        (("--tls-cert", NOWHERE), {}, f"BRIDGEHEAD_TLS_CERT is '{NOWHERE}'"),
         ((), {"BRIDGEHEAD_AUTH": "off", "MCP_SERVER_HOST": "192.0.2.1"}, "BRIDGEHEAD_AUTH is 'off'"),
         ((), {"BRIDGEHEAD_AUTH": "on"}, "need a token, and there is none"),
         (("--colour",), {}, "unrecognized arguments: --colour. Usage: bridgehead serve"),
@@ -60,12 +61,21 @@ def test_what_cannot_be_served_is_said_in_one_line(
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_port_that_is_taken_is_said_to_be(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        done = run(tmp_path, "--port", str(taken.getsockname()[1]))
+def test_a_bridge_of_which_there_is_one_is_not_served_by_several_workers(tmp_path: Path) -> None:
+    done = run(tmp_path, "--workers", "2")
 
     assert done.returncode == 2
-    assert "Address already in use" in done.stderr
+    assert "gamma cannot be served by 2 workers: There is one gamma in the world." in done.stderr
+
+
+def test_a_port_that_is_taken_is_said_to_be(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run(tmp_path, "--port", str(port))
+
+    assert done.returncode == 2
+    assert f"Cannot listen on localhost:{port}: " in done.stderr
+    assert "stop what uses this one" in done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -8,22 +8,26 @@ import asyncpg
 import pytest
 
 from bridgehead.commands import db
+from bridgehead.host.auth.token_database import TokenDatabase
+from bridgehead.host.auth.tokens import create_token
 from bridgehead.host.database import MAX_LINES, HostDatabase
 from bridgehead.host.doctor import examine
-from tests.support.host_server import hosting
+from bridgehead.runtime.stores.postgres import parse_address
+from tests.support.fault_proxy import fault_proxy
+from tests.support.host_server import bearer, hosting
 from tests.support.postgres_server import PostgresServer
 from tests.support.waiting import PATIENCE, until
 
 
-@pytest.fixture
-def environment(database_url: str) -> dict[str, str]:
-    found = {"BRIDGEHEAD_DATABASE_URL": database_url}
+@pytest.fixture(params=["database_url", "pooled_url"], ids=["postgresql", "pgbouncer"])
+def environment(request: pytest.FixtureRequest) -> dict[str, str]:
+    found = {"BRIDGEHEAD_DATABASE_URL": request.getfixturevalue(request.param)}
     db.main(["migrate"], found)
     return found
 
 
 async def stored(url: str) -> list[Any]:
-    connection = await asyncpg.connect(url)
+    connection = await asyncpg.connect(parse_address(url).url, statement_cache_size=0)
     try:
         return list(
             await connection.fetch(
@@ -100,3 +104,32 @@ async def test_the_doctor_says_what_is_shared(environment: dict[str, str], tmp_p
 
     [database] = [one for one in found if one.what == "database"]
     assert (database.verdict, "tokens and audit lines" in database.text) == ("right", True)
+
+
+async def test_a_slow_database_adds_nothing_to_calls_that_store_no_record(
+    database_url: str, tmp_path: Path, postgres_server: PostgresServer
+) -> None:
+    settings = {"BRIDGEHEAD_DATABASE_URL": database_url, "BRIDGEHEAD_AUTH": "on"}
+    await asyncio.to_thread(db.main, ["migrate"], settings)
+    entry, secret = create_token("alice", 1_800_000_000.0)
+    await asyncio.to_thread(TokenDatabase(database_url).add, entry)
+    async with fault_proxy(postgres_server.port) as proxy:
+        slow = database_url.replace(f":{postgres_server.port}", f":{proxy.port}")
+        async with hosting(tmp_path, {**settings, "BRIDGEHEAD_DATABASE_URL": slow}) as host:
+            async with asyncio.timeout(PATIENCE):
+                while (await host.try_call("/alpha/mcp", "alpha_write", bearer(secret))).status != 200:
+                    await asyncio.sleep(0.05)  # the tokens are read
+            proxy.delay = 10 * PATIENCE  # whatever waited for an answer would not come back in time
+            for _ in range(3):
+                for tool in ("alpha_echo", "alpha_write"):
+                    answer = await host.try_call("/alpha/mcp", tool, bearer(secret))
+                    assert answer.status == 200
+                assert (await host.get("/healthz")).status == 200
+                await host.page("/readyz")
+            unknown = await host.try_call("/alpha/mcp", "alpha_echo", bearer("bh_nobody"))
+            assert unknown.status == 401
+            proxy.delay = 0.0
+            proxy.drop_all()
+            async with asyncio.timeout(PATIENCE):
+                while len(await stored(database_url)) < 4:  # what waited is stored after all
+                    await asyncio.sleep(0.05)

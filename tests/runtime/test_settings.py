@@ -130,6 +130,11 @@ def test_a_bad_value_is_refused_by_a_line_that_names_it_and_what_would_be_right(
     assert caught.value.name == name
 
 
+def test_a_path_of_windows_is_shown_as_it_was_written() -> None:
+    path = r"\\server\a share\cert.pem"
+    assert str(SettingError("CERT", path, "a file")) == f"CERT is '{path}': expected a file."
+
+
 def test_a_bad_secret_is_refused_without_being_shown() -> None:
     with pytest.raises(SettingError) as caught:
         Example({"EXAMPLE_PIN": "123456"})

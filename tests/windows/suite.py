@@ -40,8 +40,9 @@ class Outcome(NamedTuple):
 
     @property
     def package(self) -> str:
-        """Return the part of the tests that it belongs to."""
-        return self.test.split("/")[1]
+        """Return the part of the tests that it belongs to; what is in no package is of the whole product."""
+        folder, slash, _ = self.test.removeprefix("tests/").partition("::")[0].partition("/")
+        return folder if slash else "product"
 
 
 def find_files(places: Sequence[str]) -> list[str]:
@@ -51,6 +52,11 @@ def find_files(places: Sequence[str]) -> list[str]:
         path = ROOT / place
         files |= {path} if path.is_file() else set(path.rglob("test_*.py"))
     return sorted(str(file.relative_to(ROOT)) for file in files)
+
+
+def find_own_files() -> list[str]:
+    """Return the test files that are in no package."""
+    return sorted(str(file.relative_to(ROOT)) for file in (ROOT / "tests").glob("test_*.py"))
 
 
 class Suite:

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.windows import outcomes, skipped
+from tests.windows.__main__ import summarize
 from tests.windows.forwarder import BCRYPT_PRIMITIVES, make_forwarder
 from tests.windows.rig import ROOT, for_windows
+from tests.windows.suite import Outcome
 
 
 def test_every_skipped_test_exists_and_has_a_reason() -> None:
@@ -51,6 +53,30 @@ def test_a_failure_stays_one_and_the_test_that_never_ended_is_named(tmp_path: Pa
 
     assert {test: event["event"] for test, event in found.items()} == {"a": "failed", "b": "passed"}
     assert running == "c"
+
+
+@pytest.mark.parametrize(
+    ("test", "package"),
+    [
+        ("tests/mcp/http/test_x.py::test_y[a/b]", "mcp"),
+        ("tests/test_cli.py::test_y[a/b]", "product"),
+        ("tests/using/archive of aoc", "using"),
+    ],
+)
+def test_a_test_belongs_to_a_package_or_to_the_whole_product(test: str, package: str) -> None:
+    assert Outcome(test, "passed", 0.0, "").package == package
+
+
+@pytest.mark.parametrize(("skipped", "status"), [(4, 0), (5, 1)])
+def test_a_whole_run_with_one_skipped_test_in_twenty_fails(
+    skipped: int, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = ["skipped"] * skipped + ["passed"] * (100 - skipped)
+    found = [Outcome(f"tests/mcp/test_x.py::test_{n}", event, 0.1, "") for n, event in enumerate(events)]
+
+    assert summarize(found, is_whole=True) == status
+    assert summarize(found, is_whole=False) == 0
+    assert f"{skipped}.0% of the tests were skipped" in capsys.readouterr().out
 
 
 def test_windows_gets_its_own_packages_and_those_for_everybody() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,6 +25,7 @@ from .ranking.board import Board, Filters, Row, Skipped
 from .ranking.history import Page, Run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from uuid import UUID
 
     from bridgehead.runtime.stores import postgres
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from .files.records import RecordReader
     from .ranking.comparison import Puzzle
     from .settings import AocSettings
+
+T = TypeVar("T")
 
 MAX_BOARDS = 64
 """How many boards are kept for whoever asks again."""
@@ -165,13 +168,19 @@ class Event:
         if "recorder" in self.__dict__:
             await self.recorder.settled(by)
 
+    async def run_in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Run what blocks on files or on the database; a slow database keeps nobody else from a thread."""
+        if self.database is None:
+            return await asyncio.to_thread(work, *arguments)
+        return await self.database.run_in_thread(work, *arguments)
+
     # --- boards and histories ------------------------------------------------------------------------------
 
     async def board(self, filters: Filters, by: int | None = None) -> BoardView:
         """Rank the models, with what changed since the last time read anew."""
         if by is not None:
             await self.settled(by)
-        return await asyncio.to_thread(self.board_now, filters)
+        return await self.run_in_thread(self.board_now, filters)
 
     def board_now(self, filters: Filters) -> BoardView:
         """Do the same at once. Blocks.
@@ -230,7 +239,7 @@ class Event:
         """List single runs, the newest first."""
         if by is not None:
             await self.settled(by)
-        return await asyncio.to_thread(self._history, filters, limit, older)
+        return await self.run_in_thread(self._history, filters, limit, older)
 
     def _history(self, filters: Filters, limit: int, older: int | None) -> HistoryView:
         from .ranking.history import cut_page

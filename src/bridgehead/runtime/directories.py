@@ -162,7 +162,7 @@ class DatabaseSettings(Settings):
         None,
         "PostgreSQL for what must never be lost: records, tokens, usage, audit. Needs "
         "`bridgehead[postgres]`. Behind a bouncer in transaction mode, add "
-        "`?statement_cache_size=0`.",
+        "`?statement_cache_size=0`. `?statement_timeout=2000` limits a statement to 2 seconds instead of 5.",
         secret=True,
         shown="files and SQLite on this machine",
     )

@@ -41,7 +41,8 @@ class SettingError(BridgeError):
     def __init__(
         self, name: str, value: str, wanted: str, *, is_secret: bool = False, noun: str = "value"
     ) -> None:
-        shown = f"is not a valid {noun}" if is_secret else f"is {hide_credentials(value)!r}"
+        quoted = repr(hide_credentials(value)).replace("\\\\", "\\")  # paths of Windows stay readable
+        shown = f"is not a valid {noun}" if is_secret else f"is {quoted}"
         super().__init__(f"{name} {shown}: expected {wanted}.")
         self.name = name
 

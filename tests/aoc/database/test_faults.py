@@ -20,7 +20,7 @@ from bridgehead.aoc.database.recorder import SETTLE_SECONDS
 from bridgehead.aoc.event import Event
 from bridgehead.aoc.files.recorder import NewRun
 from bridgehead.aoc.ranking.board import Filters
-from bridgehead.runtime.errors import BridgeError, StorageError, Unavailable
+from bridgehead.runtime.errors import BridgeError, StorageError, TimedOut, Unavailable
 from bridgehead.runtime.stores.connection import MOMENT_SECONDS
 from tests.aoc.database_data import DatabaseData, faulty_replica, replica
 from tests.support.posix import is_root
@@ -203,11 +203,56 @@ async def test_a_slow_database_makes_records_slow_and_loses_none(
     assert len(await asyncio.to_thread(data.entries, 1)) == 51
 
 
-async def test_everything_works_behind_a_bouncer_without_prepared_statements(data: DatabaseData) -> None:
-    async with replica(data, f"{data.url}?statement_cache_size=0") as event:
-        assert event.database is not None
-        await event.record(RUN)
-        view = await event.board(Filters())
-        is_pooled = event.database.address.is_pooled
+async def test_boards_that_wait_for_a_slow_database_leave_the_threads_of_others_alone(
+    data: DatabaseData, postgres_server: PostgresServer
+) -> None:
+    async with faulty_replica(data, postgres_server.port) as (event, proxy):
+        await event.board(Filters())
+        proxy.delay = PATIENCE
+        boards = [asyncio.create_task(event.board(Filters(day=n % 25 + 1))) for n in range(100)]
+        await asyncio.sleep(0)  # all of them wait now
+        await asyncio.to_thread(sorted, "others")
+        is_any_done = any(board.done() for board in boards)
+        for board in boards:
+            board.cancel()
 
-    assert (is_pooled, view.rows[0].n) == (True, 1)
+    assert not is_any_done
+
+
+async def test_what_a_slow_database_keeps_waiting_fails_within_its_limit_and_what_comes_next_at_once(
+    data: DatabaseData, postgres_server: PostgresServer
+) -> None:
+    data.url += "?statement_timeout=500"
+    async with faulty_replica(data, postgres_server.port) as (event, proxy):
+        await event.record(RUN)
+        await event.board(Filters())
+        proxy.delay = PATIENCE
+        with pytest.raises(TimedOut, match=r"did not answer within 0\.5 seconds"):
+            await event.record(RUN)
+        with pytest.raises(TimedOut, match=r"did not answer within 0\.5 seconds"):
+            await event.board(Filters())
+        begin = time.monotonic()
+        while not isinstance((await refused(event))[0], Unavailable):
+            assert time.monotonic() - begin < PATIENCE
+        took = [(await refused(event))[1] for _ in range(9)]
+        assert event.database is not None
+        health = far_side(event), event.database.writer.outcomes["timeout"]
+        proxy.delay = 0.0
+        await recorded_again(event)
+
+    assert median(took) < 0.5 / 2
+    assert (health[0].is_up, health[1] > 0) == (False, True)
+
+
+async def test_replicas_behind_a_bouncer_record_and_read_over_connections_of_all(
+    tmp_path: Path, pooled_url: str
+) -> None:
+    data = await asyncio.to_thread(DatabaseData, tmp_path, pooled_url)
+    async with replica(data) as one, replica(data) as other:
+        runs = [event.record(NewRun(n % 25 + 1, 1, "gpt4", 5)) for n in range(100) for event in (one, other)]
+        done = await asyncio.gather(*runs)
+        boards = [await event.board(Filters()) for event in (one, other)]
+        [last] = await asyncio.gather(one.record(NewRun(1, 1, "gpt4", 5)))
+
+    assert len(done) == sum(board.rows[0].n for board in boards) / 2 == 200
+    assert last.figures.n == 9

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from bridgehead.aoc.files.layout import LEADERBOARD_URI
+from bridgehead.aoc.files.watching import watch
 from bridgehead.mcp.revisions import HANDSHAKE, Revision
-from tests.aoc.data import Data
+from tests.aoc.data import QUICKLY, Data
 from tests.support.checked import STATELESS, CheckedClient, connect
 
 UPDATED = "notifications/resources/updated"
@@ -78,3 +80,22 @@ async def test_nothing_is_announced_while_nothing_changes(data: Data) -> None:
         await listening(client, "aoc://day01")
         await asyncio.sleep(0.2)  # ten looks at the folder
         assert client.notifications(UPDATED) + client.notifications(LIST_CHANGED) == []
+
+
+@pytest.mark.parametrize("revision", [HANDSHAKE["2025-11-25"], STATELESS], ids=str)
+async def test_who_subscribed_before_the_first_look_at_a_database_hears_of_what_it_may_have_missed(
+    data: Data, revision: Revision
+) -> None:
+    async def look_elsewhere() -> str:
+        return "one record"
+
+    bridge = data.bridge()
+    async with connect(bridge, revision=revision) as client:
+        await client.call("fetch_instruction", {"day": 1})
+        await listening(client, LEADERBOARD_URI)
+        folders = client.dispatcher.lifespans[bridge].value.folders
+        watching = asyncio.create_task(watch(bridge, folders, QUICKLY, look_elsewhere))
+        heard = await client.inbox.of(UPDATED)
+        watching.cancel()
+
+    assert uris(heard) == {LEADERBOARD_URI}

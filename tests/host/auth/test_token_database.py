@@ -181,3 +181,20 @@ async def test_the_last_tokens_stay_valid_while_the_database_is_gone_and_changes
 
     assert during == 200
     assert ready["status"] == "ready" or not ready["stores"]["postgresql"]["up"]
+
+
+async def test_behind_a_bouncer_a_token_that_is_added_or_revoked_is_noticed_without_being_told(
+    pooled_url: str, tmp_path: Path
+) -> None:
+    environment = {"BRIDGEHEAD_DATABASE_URL": pooled_url, "BRIDGEHEAD_AUTH": "on"}
+    await asyncio.to_thread(db.main, ["migrate"], environment)
+    store = TokenDatabase(pooled_url)
+    await asyncio.to_thread(store.add, create_token("bob", NOW)[0])
+    async with hosting(tmp_path / "a", environment) as one, hosting(tmp_path / "b", environment) as other:
+        entry, secret = create_token("alice", NOW)
+        for change, status in ((lambda: store.add(entry), 200), (lambda: store.revoke("alice"), 401)):
+            await asyncio.to_thread(change)
+            for host in (one, other):
+                async with asyncio.timeout(PATIENCE):
+                    while (await host.try_call("/alpha/mcp", "alpha_echo", bearer(secret))).status != status:
+                        await asyncio.sleep(0.3)  # who is asked too often with a bad token says 429

@@ -34,7 +34,7 @@ async def test_log_lines_and_metrics_are_exported_where_that_is_asked_for(tmp_pa
     assert (point.as_int, attributes_of(point)) == (1, {"bridge": "alpha", "tool": "alpha_write"})
     (took,) = collector.metrics["bridgehead_tool_seconds"].histogram.data_points
     assert (took.count, sum(took.bucket_counts)) == (1, 1)
-    assert collector.metrics["process_resident_memory_bytes"].gauge.data_points[0].as_double > 0
+    assert collector.metrics["process_start_time_seconds"].gauge.data_points[0].as_double > 0
 
 
 async def test_a_secret_is_not_exported_with_a_line(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ async def test_the_key_of_a_route_comes_out_nowhere_either(
     body = json.dumps(ANSWER if status == 200 else {"error": {"message": ECHO}}).replace(KEY, key).encode()
     async with one_answer(status, body, seen=seen) as url:
         routes = tmp_path / "routes.toml"
-        own = f'key = "{key}"' if key == OF_PROVIDER else f'key_file = "{tmp_path / "key"}"'
+        own = f'key = "{key}"' if key == OF_PROVIDER else f"key_file = '{tmp_path / 'key'}'"
         routes.write_text(
             f'[providers.other]\nurl = "{url}"\n{own}\n[[routes]]\nmodel = "fast"\nto = ["other/m"]\n'
         )

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridgehead.mercury.calling import limits as limits_module
-from bridgehead.mercury.calling.limits import UNKNOWN, Limits, Window
+from bridgehead.mercury.calling.limits import UNKNOWN, Limits
 from bridgehead.mercury.errors import MercuryError
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
+from bridgehead.runtime.stores.windows import Window
 from tests.mercury.process import bridge_process
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

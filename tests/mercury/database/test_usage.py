@@ -9,13 +9,18 @@ from typing import Protocol
 import pytest
 
 from bridgehead.commands import db
+from bridgehead.mercury.bridge import make_bridge
 from bridgehead.mercury.calling.usage import Span, Usage, UsageCounts
 from bridgehead.mercury.calling.usage_store import MAX_CLIENTS, OTHER_CLIENTS, UsageStore
 from bridgehead.mercury.database.usage import UsageDatabase
 from bridgehead.mercury.settings import MercurySettings
+from bridgehead.mercury.simulator import Simulator
 from bridgehead.mercury.usage_command import _read
+from bridgehead.runtime.timing import Clock, SystemClock
 from tests.mercury.calling.clock import DAY, GivenClock
 from tests.mercury.calling.test_usage_store import open_store
+from tests.mercury.process import environment
+from tests.support.checked import connect
 from tests.support.fault_proxy import fault_proxy
 from tests.support.postgres_server import PostgresServer
 from tests.support.waiting import PATIENCE
@@ -28,17 +33,18 @@ class Open(Protocol):
 
 
 @asynccontextmanager
-async def replica(url: str, clock: GivenClock, keep_days: int = 400) -> AsyncIterator[Usage]:
+async def replica(url: str, clock: Clock, keep_days: int = 400) -> AsyncIterator[Usage]:
     keeper = UsageDatabase(url, clock, keep_days=keep_days)
     yield Usage(UsageStore(Path, clock, keep_days=1), shared=keeper)
     await keeper.close()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", "postgresql", "pgbouncer"])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
     """Opens the counts of one process of several."""
-    if request.param == "postgresql":
-        url = request.getfixturevalue("migrated")
+    if request.param != "sqlite":
+        url = request.getfixturevalue("migrated" if request.param == "postgresql" else "pooled_url")
+        db.main(["migrate"], {"BRIDGEHEAD_DATABASE_URL": url})
         return lambda clock, keep_days=400: replica(url, clock, keep_days)
 
     @asynccontextmanager
@@ -148,3 +154,22 @@ async def test_the_command_reads_the_database(migrated: str, tmp_path: Path) -> 
     rows = await asyncio.to_thread(_read, settings, 10_000, ["model"])
 
     assert [(row.model, row.counts.calls) for row in rows] == [("mercury-2", 3)]
+
+
+async def test_calls_do_not_wait_for_a_slow_database_and_are_counted_when_it_answers(
+    migrated: str, postgres_server: PostgresServer, tmp_path: Path
+) -> None:
+    ask = {"messages": [{"role": "user", "content": "Of patience, in 8 words"}]}
+    async with Simulator() as api, fault_proxy(postgres_server.port) as proxy:
+        slow = migrated.replace(f":{postgres_server.port}", f":{proxy.port}")
+        given = environment(api.url, tmp_path, BRIDGEHEAD_DATABASE_URL=slow)
+        async with connect(make_bridge(MercurySettings(given))) as client:
+            await client.call("mercury_chat_completion", ask)
+            await client.call("mercury_usage", {})  # the database is open
+            proxy.delay = 10 * PATIENCE  # whatever waited for an answer would not come back in time
+            for _ in range(3):
+                assert "isError" not in await client.call("mercury_chat_completion", ask)
+            proxy.delay = 0.0
+            proxy.drop_all()
+        async with replica(migrated, SystemClock()) as other:
+            assert (await other.today())["mercury-2"].calls == 4

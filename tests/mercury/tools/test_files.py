@@ -115,7 +115,6 @@ async def test_a_root_is_a_folder_of_this_machine_by_its_usual_name(
 ) -> None:
     # Asking another machine for a file would tell it who asks, on Windows with a proof of the password.
     for uri in (
-        f"file:////%3F/{root.as_posix()}",
         "file:////localhost/C$",
         f"file://server{root.as_posix()}",
     ):

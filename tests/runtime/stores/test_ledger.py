@@ -1,6 +1,7 @@
 """The money of all replicas: never more than the budget, whatever dies when."""
 
 import asyncio
+import math
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,6 +11,7 @@ import pytest
 
 from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.stores import ledger as ledger_module
+from bridgehead.runtime.stores.joint import Joint
 from bridgehead.runtime.stores.ledger import Committed, Counter, SharedLedger, to_millionths
 from bridgehead.runtime.stores.redis import Redis
 from tests.support.redis_server import RedisServer, running_redis
@@ -39,7 +41,10 @@ async def committed(ledger: SharedLedger, counter: Counter = TODAY) -> float:
 
 
 async def reserve(ledger: SharedLedger, dollars: float, limit: float = 1.0) -> tuple[str, Committed]:
-    return await ledger.reserve(DAY, "ada", dollars, {TODAY: limit})
+    found: list[Committed] = []
+    claim = ledger.claim(DAY, "ada", dollars, {TODAY: limit}, found.append)
+    await Joint(ledger.redis, [claim]).obtain(math.inf)
+    return claim.name, found[0]
 
 
 async def test_replicas_together_commit_no_more_than_one_would(redis_server: RedisServer) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -13,11 +12,13 @@ import pytest
 from bridgehead.runtime.errors import StorageError, Unavailable
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.stores import postgres
+from bridgehead.runtime.stores.connection import STATEMENT_SECONDS
 from bridgehead.runtime.stores.postgres import Database, parse_address
 from tests.support.posix import dying_with_us
 from tests.support.postgres_server import PostgresServer, select_one
 from tests.support.redis_server import wait_until
 from tests.support.stdio_peer import ROOT
+from tests.support.tcp import is_listening
 from tests.support.waiting import PATIENCE
 
 
@@ -36,6 +37,14 @@ def test_an_address_says_whether_a_bouncer_is_between() -> None:
     assert (plain.is_pooled, pooled.is_pooled) == (False, True)
     assert pooled.url == "postgresql://me:secret@db:6432/team?sslmode=require"
     assert pooled.shown == "db:6432/team"
+
+
+def test_an_address_says_how_long_a_statement_may_take() -> None:
+    given = parse_address("postgresql://db/team?statement_timeout=250&sslmode=require")
+    odd = parse_address("postgresql://db/team?statement_timeout=soon")
+
+    assert (given.seconds, given.url) == (0.25, "postgresql://db/team?sslmode=require")
+    assert odd.seconds == STATEMENT_SECONDS
 
 
 async def test_everybody_in_a_process_shares_two_connections(breakable_postgres: PostgresServer) -> None:
@@ -101,8 +110,3 @@ def test_a_server_of_tests_ends_with_the_run_that_started_it_however_that_ends()
         run.wait(PATIENCE)
 
         wait_until(lambda: not is_listening(port))
-
-
-def is_listening(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0

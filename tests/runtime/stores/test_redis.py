@@ -51,6 +51,14 @@ async def test_a_script_runs_before_and_after_redis_knows_it(redis_server: Redis
         assert await redis.run(ADD, ["n"], [5]) == 15
 
 
+async def test_the_first_run_of_a_script_is_one_round_trip_too(redis_server: RedisServer) -> None:
+    redis_server.command("SCRIPT", "FLUSH")
+    async with connected(redis_server.url) as redis:
+        await redis.run(ADD, ["n"], [5])
+
+        assert redis.pipelines == 1
+
+
 async def test_a_refused_command_fails_alone_and_says_why(redis_server: RedisServer) -> None:
     async with connected(redis_server.url) as redis:
         good, bad = redis.call("SET", "k", "v"), redis.call("INCR", "k")

@@ -22,7 +22,6 @@ from .layout import Folders
 from .snapshot import Identity, identify
 
 EVERY_SECONDS = 1.0
-_UNKNOWN = object()
 
 
 class Seen(Struct, frozen=True):
@@ -37,8 +36,12 @@ class Seen(Struct, frozen=True):
 async def watch(
     bridge: Bridge[Any], folders: Folders, every: float, look_elsewhere: Callable[[], Awaitable[object]]
 ) -> None:
-    """Announce every change in the folders, and of records that are elsewhere, until cancelled."""
-    before, elsewhere = look(folders), _UNKNOWN
+    """Announce every change in the folders, and of records that are elsewhere, until cancelled.
+
+    Who subscribed before the first look elsewhere may have missed a change, and is told that there was one.
+    """
+    before: Seen = look(folders)
+    elsewhere: object = None
     while True:
         await asyncio.sleep(every)
         now = look(folders)
@@ -46,7 +49,7 @@ async def watch(
             found = await look_elsewhere()
         except BridgeError:  # whoever asks for a board hears of it
             found = elsewhere
-        if elsewhere not in {_UNKNOWN, found}:
+        if found != elsewhere:
             bridge.changed.resource(layout.LEADERBOARD_URI)
         elsewhere = found
         for uri in sorted(before.resources.keys() | now.resources.keys()):

@@ -117,7 +117,7 @@ async def start_attempt(args: StartAttempt, ctx: Context[Event]) -> Answer[Start
     if args.day not in ctx.state.days():
         days = ", ".join(map(str, sorted(ctx.state.days()))) or "none"
         raise NotFound(f"Day {args.day} has no puzzle here.", next_step=f"Days with a puzzle: {days}.")
-    step = await asyncio.to_thread(ctx.state.stopwatch.start, args.day, args.phase, llm)
+    step = await ctx.state.run_in_thread(ctx.state.stopwatch.start, args.day, args.phase, llm)
     text = (
         f"The clock runs for {llm} on day {args.day} phase {args.phase}. "
         f"Hand in the answer with finish_attempt(attempt={step.attempt!r}, answer=...)."
@@ -134,7 +134,7 @@ async def finish_attempt(args: FinishAttempt, ctx: Context[Event]) -> Answer[Fin
             "Give either an answer or give_up.", next_step="give_up ends the attempt unsolved."
         )
     event = ctx.state
-    day, started, milliseconds = await asyncio.to_thread(event.stopwatch.look_up, args.attempt)
+    day, started, milliseconds = await event.run_in_thread(event.stopwatch.look_up, args.attempt)
     verdict: Verdict | Literal["none"] = "none"
     if not isinstance(args.answer, UnsetType):
         verdict = await asyncio.to_thread(event.check_answer, day, started.phase, args.answer)
@@ -151,7 +151,7 @@ async def finish_attempt(args: FinishAttempt, ctx: Context[Event]) -> Answer[Fin
     if is_recorded:  # the record first: an attempt must not count as solved without its time
         run = NewRun(day, started.phase, started.llm, milliseconds, "solving", "measured")
         await event.record(run, id(ctx.connection))
-    await asyncio.to_thread(event.stopwatch.note, day, started, outcome, milliseconds, tokens, cost)
+    await event.run_in_thread(event.stopwatch.note, day, started, outcome, milliseconds, tokens, cost)
     structured = FinishedAttempt(args.attempt, outcome, verdict, milliseconds, is_recorded)
     return Answer(_text(started, day, structured), structured)
 

@@ -94,11 +94,9 @@ def declare(bridge: Bridge[Event]) -> None:
 
 async def leaderboard_cells(args: LeaderboardCells, ctx: Context[Event]) -> Answer[Cells]:
     """Return the board with each model's times."""
-    from bridgehead.mcp.lazy_imports import asyncio
-
     event = ctx.state
     view = await event.board(make_filters(measure=args.measure), id(ctx.connection))
-    cells = await asyncio.to_thread(_gather, event, view)
+    cells = await event.run_in_thread(_gather, event, view)
     return Answer(f"{len(cells.models)} models on {len(cells.puzzles)} puzzles.", cells)
 
 

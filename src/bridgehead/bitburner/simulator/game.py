@@ -21,7 +21,7 @@ from .answer import decode, reply
 from .faults import HELD, Dice, Faults, garbage, nonsense, padded
 from .world import World
 
-LIMIT = 5.0
+LIMIT = 30.0
 MOST_HELD = 8
 MOST_STALE = 16
 _ABNORMAL = 1006

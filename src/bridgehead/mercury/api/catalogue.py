@@ -130,11 +130,16 @@ class Catalogue:
 
     async def load(self) -> None:
         """Fetch the list if there is none, or an old one; without one the catalogue just knows nothing."""
-        if not self._models or self._is_due:
+        if not self.is_loaded:
             try:
                 await self.refresh()
             except MercuryError as error:
                 _log.warn("no model list", code=error.code)
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether there is a list, and a newer one need not be waited for."""
+        return bool(self._models) and not self._is_due
 
     @property
     def _is_due(self) -> bool:

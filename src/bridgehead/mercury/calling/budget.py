@@ -8,6 +8,7 @@ leaves the total too high, and never too low.
 from __future__ import annotations
 
 import asyncio
+import math
 import sqlite3
 from calendar import monthrange
 from collections.abc import Callable
@@ -16,11 +17,11 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from bridgehead.runtime import events
 from bridgehead.runtime.errors import StorageError
-from bridgehead.runtime.stores.ledger import EVERYBODY, Counter, SharedLedger
+from bridgehead.runtime.stores.joint import Joint
+from bridgehead.runtime.stores.ledger import EVERYBODY, Committed, Counter, MoneyClaim, SharedLedger
 from bridgehead.runtime.timing import Clock
 
 from ..errors import MercuryError
@@ -100,6 +101,11 @@ class Reservation(Struct, frozen=True):
     name: str = ""
     """What the shared ledger knows it by."""
 
+    @classmethod
+    def of(cls, claim: MoneyClaim) -> Reservation:
+        """Return what a claim has committed."""
+        return cls(claim.dollars, claim.day, claim.client, claim.name)
+
 
 class Spending(Struct, frozen=True):
     """A budget, and what is committed of it."""
@@ -163,38 +169,54 @@ class Budget:
 
     async def reserve(self, client: str, amount: float | None) -> Reservation | None:
         """Commit money for a request; raises where too little is left, or nobody knows the price."""
-        caps = self.caps(client) if self.is_set else []
-        if not caps:
-            return None
-        if amount is None:
-            message = "There is a budget, and the price of this model is not known."
-            raise MercuryError("PRICE_UNKNOWN", message)
-        reservation = Reservation(amount, self._store.today, client)
         if self._shared is not None:
-            return await self._reserve_shared(self._shared, reservation, caps)
+            claim = self.claim(client, amount)
+            if claim is None:
+                return None
+            await Joint(self._shared.redis, [claim]).obtain(math.inf)
+            return Reservation.of(claim)
+        caps = self._caps_for(client, amount)
+        if not caps or amount is None:
+            return None
+        reservation = Reservation(amount, self._store.today, client)
         writing = self._store.submit(partial(_reserve, reservation=reservation, caps=caps))
         try:
             self._note(reservation.day, await asyncio.shield(writing))
         except OverBudget as over:
-            self._tell(reservation.day, over.spending, REFUSED)
-            raise self._exceeded(amount, over.spending) from None
+            raise self._refuse(reservation, over.spending) from None
         except asyncio.CancelledError:  # the writing goes on; what it commits is nobody's
             writing.add_done_callback(lambda done: self._give_back(done, reservation))
             raise
         return reservation
 
-    async def _reserve_shared(
-        self, ledger: SharedLedger, reservation: Reservation, caps: list[Cap]
-    ) -> Reservation:
+    def _caps_for(self, client: str, amount: float | None) -> list[Cap]:
+        caps = self.caps(client) if self.is_set else []
+        if caps and amount is None:
+            message = "There is a budget, and the price of this model is not known."
+            raise MercuryError("PRICE_UNKNOWN", message)
+        return caps
+
+    def claim(self, client: str, amount: float | None) -> MoneyClaim | None:
+        """Return what a request needs of the money that replicas share; None where it is not limited."""
+        caps = self._caps_for(client, amount)
+        if self._shared is None or not caps or amount is None:
+            return None
+        reservation = Reservation(amount, self._store.today, client)
         by_counter = {_counter(cap, reservation.day): cap for cap in caps}
         limits = {counter: cap.limit for counter, cap in by_counter.items()}
-        name, found = await ledger.reserve(reservation.day, reservation.client, reservation.amount, limits)
+        judge = partial(self._judge, reservation, by_counter)
+        return self._shared.claim(reservation.day, client, amount, limits, judge)
+
+    def _judge(self, reservation: Reservation, caps: dict[Counter, Cap], found: Committed) -> None:
+        """Keep what replicas have committed; raises where a reservation is not a part of it."""
         if found.exceeded is not None:
-            spending = Spending(by_counter[found.exceeded], found.dollars[found.exceeded])
-            self._tell(reservation.day, spending, REFUSED)
-            raise self._exceeded(reservation.amount, spending)
-        self._note(reservation.day, [Spending(cap, found.dollars[c]) for c, cap in by_counter.items()])
-        return replace(reservation, name=name)
+            spending = Spending(caps[found.exceeded], found.dollars[found.exceeded])
+            raise self._refuse(reservation, spending)
+        self._note(reservation.day, [Spending(cap, found.dollars[c]) for c, cap in caps.items()])
+
+    def _refuse(self, reservation: Reservation, spending: Spending) -> MercuryError:
+        self._tell(reservation.day, spending, REFUSED)
+        return self._exceeded(reservation.amount, spending)
 
     def settle(self, reservation: Reservation | None, spent: float | None) -> None:
         """Put what a request cost in the place of what was committed; None keeps it: nobody can know."""

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from bridgehead.mcp import NEWEST_HANDSHAKE, Encoded, Revision
 from bridgehead.runtime.stores.flights import Flights
+from bridgehead.runtime.stores.joint import Joint
 from bridgehead.runtime.timing import Clock
 
 from ..completion import Completion
@@ -160,7 +161,10 @@ class Cache:
 
 
 async def share_with_replicas(
-    flights: Flights, key: CacheKey, send: Callable[[], Coroutine[Any, Any, Completion]]
+    flights: Flights,
+    key: CacheKey,
+    send: Callable[[], Coroutine[Any, Any, Completion]],
+    needs: Joint | None = None,
 ) -> tuple[Completion, bool]:
     """Send a request, unless another replica does that or did a while ago; tells whether it did."""
     sent: list[Completion] = []
@@ -170,7 +174,7 @@ async def share_with_replicas(
         return msgpack.encode(sent[0]) if sent[0].is_whole else b""
 
     path, body = key
-    answer, _ = await flights.join(b"mercury\0%b\0%b" % (path.encode(), body), work)
+    answer, _ = await flights.join(b"mercury\0%b\0%b" % (path.encode(), body), work, needs)
     if sent:
         return sent[0], False
     found = msgpack.decode(answer, type=Completion)

@@ -3,6 +3,8 @@
     cache → limit on calls → providers, each: tries, each: budget and limits for the worst case → breaker
     → the API → settle → cache
 
+Replicas take what a call needs of the second to the fourth in one round trip.
+
 A try that fails because of its key is repeated at once with another key, one that fails in passing after a
 delay, or at once with the next provider where a route names one. What was reserved for a try is settled when
 it is known what it used. Where nobody can know, because an answer was lost on its way, the worst case stays.
@@ -13,7 +15,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from bridgehead.mcp import Context
@@ -21,17 +22,16 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.stores.flights import Flights
 from bridgehead.runtime.timing import Clock
 
+from ..api import response_format
 from ..api.client import Report, TimeLimit
-from ..api.refusals import list_models, unknown_model
+from ..api.refusals import list_models
 from ..completion import Completion
 from ..errors import MercuryError, format_seconds
-from . import response_format
+from .admission import Admission, Hold, Passage
 from .audit import Audit
-from .budget import Budget, Reservation
 from .cache import Cache, CachedCompletion, share_with_replicas
-from .call import ANONYMOUS, Call
+from .call import Call
 from .keys import ASIDE_SECONDS
-from .limits import UNKNOWN, Limits, Room
 from .provider import Provider
 from .retries import Retries
 from .routes import Routes, Target
@@ -49,15 +49,6 @@ _FALL_BACK = frozenset(
 _log = logs.logger("mercury.completer")
 
 
-class Hold(Struct):
-    """What is reserved for one request while it is under way."""
-
-    input_tokens: int
-    output_tokens: int
-    limits: Room | None = None
-    money: Reservation | None = None
-
-
 class Completer:
     """Answers calls, from the cache or from the API."""
 
@@ -66,8 +57,7 @@ class Completer:
         clock: Clock,
         *,
         cache: Cache,
-        limits: Limits,
-        budget: Budget,
+        admission: Admission,
         usage: Usage,
         retries: Retries,
         routes: Routes,
@@ -78,8 +68,7 @@ class Completer:
     ) -> None:
         self._clock = clock
         self._cache = cache
-        self._limits = limits
-        self._budget = budget
+        self._admission = admission
         self._usage = usage
         self._retries = retries
         self._routes = routes
@@ -88,8 +77,6 @@ class Completer:
         self._default_model = default_model
         self._flights = flights
         """Work that other replicas do as well; None where there are none."""
-        self._needs_prices = budget.is_set or limits.are_on_output
-        """Whether a call's worst case has to be known before it goes out."""
 
     # --- from the cache ------------------------------------------------------------------------------------
 
@@ -162,9 +149,14 @@ class Completer:
         """Send a call, unless another replica does that or has done it a while ago."""
         if self._flights is None:
             return await self._send(call, targets, None)
-        completion, is_joined = await share_with_replicas(
-            self._flights, call.cache_key, lambda: self._send(call, targets, None)
-        )
+        passage = self._begin(call)
+        try:
+            completion, is_joined = await share_with_replicas(
+                self._flights, call.cache_key, lambda: self._send(call, targets, None, passage), passage.needs
+            )
+        except BaseException:  # it may have ended before anything was sent
+            passage.close()
+            raise
         if is_joined:
             self._usage.count_hit(call.model, call.client)
         return completion
@@ -185,42 +177,57 @@ class Completer:
         if able:
             error.advise(list_models((*self._routes.names, *able)))
 
-    async def _send(self, call: Call, targets: list[Target], report: Report | None) -> Completion:
+    def _begin(self, call: Call) -> Passage:
+        return self._admission.begin(call, self._providers[call.provider])
+
+    async def _send(
+        self, call: Call, targets: list[Target], report: Report | None, passage: Passage | None = None
+    ) -> Completion:
+        """Let a call in, and ask for its answer."""
+        passage = passage or self._begin(call)
+        passage.deadline = self._clock.monotonic() + call.seconds
+        try:
+            await passage.admit_call(call)
+            return await self._ask_in_turn(call, targets, report, passage)
+        finally:
+            passage.close()
+
+    async def _ask_in_turn(
+        self, call: Call, targets: list[Target], report: Report | None, passage: Passage
+    ) -> Completion:
         """Ask the providers of a call, one after the other, until one answers."""
-        deadline = self._clock.monotonic() + call.seconds
-        await self._limits.admit_call(call.account, deadline)
         *others, last = targets
         for target in others:
             call.turn_to(target)
             try:
-                return await self._send_to(call, deadline, report, retries=False)
+                return await self._send_to(call, passage, report, retries=False)
             except MercuryError as error:
                 if not _can_fall_back(error):
                     raise
                 _log.warn("falling back", provider=target.provider, code=error.code, tool=call.tool)
         if others:
             call.turn_to(last)
-        return await self._send_to(call, deadline, report, retries=True)
+        return await self._send_to(call, passage, report, retries=True)
 
     async def _send_to(
-        self, call: Call, deadline: float, report: Report | None, *, retries: bool
+        self, call: Call, passage: Passage, report: Report | None, *, retries: bool
     ) -> Completion:
         """Try until the call's provider answers, cannot answer, was asked often enough, or time is up."""
         provider = self._providers[call.provider]
-        if self._needs_prices:
+        if self._admission.needs_prices:
             await provider.catalogue.load()
         else:
             provider.catalogue.renew()
         key, refused_keys, tries = provider.keys.pick(), set[str](), 0
         while True:
             try:
-                return await self._try(call, provider, key, deadline, report)
+                return await self._try(call, provider, key, passage, report)
             except MercuryError as error:
                 another = _replace_key(provider, key, error, refused_keys)
                 if another is not None:
                     key = another
                     continue
-                delay = self._retries.delay(error, tries, deadline - self._clock.monotonic())
+                delay = self._retries.delay(error, tries, passage.deadline - self._clock.monotonic())
                 if delay is None or not retries:
                     raise
                 _log.warn(
@@ -230,13 +237,13 @@ class Completer:
             key, refused_keys, tries = provider.keys.pick(), set(), tries + 1
 
     async def _try(
-        self, call: Call, provider: Provider, key: str, deadline: float, report: Report | None
+        self, call: Call, provider: Provider, key: str, passage: Passage, report: Report | None
     ) -> Completion:
         """Send a call once, with what it can use reserved before and settled after."""
-        hold = await self._reserve(call, provider, deadline)
-        limit = self._limit_time(call, deadline)
+        hold = await passage.reserve(call, provider)
+        limit = self._limit_time(call, passage.deadline)
         try:
-            await self._check_breaker(provider, limit.seconds)
+            self._check_breaker(provider, hold, limit.seconds)
             call.tries += 1
             if report is not None and call.is_streamed:
                 completion = await provider.api.stream(call, key, limit, report)
@@ -250,6 +257,15 @@ class Completer:
             raise
         provider.breaker.record_success()
         provider.problem = ""
+        await self._price(call, provider, completion)
+        used = completion.metadata.usage
+        if used.total_tokens:  # an answer that does not say what it used keeps what was reserved
+            cost = completion.metadata.cost_usd
+            self._admission.settle(hold, used.prompt_tokens, used.completion_tokens, cost)
+        self._usage.count_answer(call.model, call.client, completion.metadata)
+        return completion
+
+    async def _price(self, call: Call, provider: Provider, completion: Completion) -> None:
         cost = provider.catalogue.price(completion.metadata, call.model)
         if cost is None and completion.metadata.usage.total_tokens:
             # The first answer of a process may come before the prices.
@@ -258,9 +274,6 @@ class Completer:
         completion.metadata.cost_usd = cost
         if self._routes.routes:
             completion.metadata.provider = provider.name
-        self._settle(hold, completion)
-        self._usage.count_answer(call.model, call.client, completion.metadata)
-        return completion
 
     def _limit_time(self, call: Call, deadline: float) -> TimeLimit:
         """Return how long the next request may take, and which setting says so."""
@@ -269,7 +282,7 @@ class Completer:
             return TimeLimit(left, "MERCURY_TOTAL_TIMEOUT")
         return TimeLimit(call.request_seconds, "REQUEST_TIMEOUT")
 
-    async def _check_breaker(self, provider: Provider, seconds: float) -> None:
+    def _check_breaker(self, provider: Provider, hold: Hold, seconds: float) -> None:
         """Let a request out, unless no time is left or the service is left alone for now."""
         if seconds <= 0:
             raise NotSent(
@@ -285,41 +298,13 @@ class Completer:
                 retry_after=delay,
                 next_step=f"It is tried again in {format_seconds(delay)}; call again then.",
             )
-        await provider.admit()
-
-    # --- what a try can use, and what it did ---------------------------------------------------------------
-
-    async def _reserve(self, call: Call, provider: Provider, deadline: float) -> Hold:
-        """Reserve money and tokens for the most that a request can use: a token has at least one byte.
-
-        Money first, since writing it down takes time: tokens are counted from the moment at which they are
-        reserved, and the request has to go out right then.
-        """
-        most = call.max_tokens or provider.catalogue.max_output(call.model)
-        hold = Hold(len(call.body), UNKNOWN if most is None else most)
-        if self._budget.is_set:
-            hold.money = await self._budget.reserve(
-                call.principal or ANONYMOUS, _price_worst_case(call, provider, most)
-            )
-        try:
-            hold.limits = await self._limits.admit_request(
-                call.account, hold.input_tokens, hold.output_tokens, deadline
-            )
-        except BaseException:
-            self._budget.settle(hold.money, 0.0)
-            raise
-        return hold
-
-    def _settle(self, hold: Hold, completion: Completion) -> None:
-        """Put what was used in the place of what was reserved; an answer that does not say keeps it."""
-        used = completion.metadata.usage
-        if used.total_tokens:
-            self._limits.settle(hold.limits, used.prompt_tokens, used.completion_tokens)
-            self._budget.settle(hold.money, completion.metadata.cost_usd)
+        if hold.provider is None:
+            provider.admit()
 
     def _settle_failure(self, provider: Provider, hold: Hold, error: MercuryError) -> None:
-        if isinstance(error, NotSent):
-            pass  # so nothing is known of the service
+        if isinstance(error, NotSent):  # so nothing is known of the service
+            if hold.provider is not None:
+                hold.provider.give_back()
         elif error.is_outage:
             provider.breaker.record_failure(self._clock.monotonic())
         elif error.status is not None:
@@ -327,8 +312,7 @@ class Completer:
         else:
             provider.breaker.record_nothing()
         if not error.may_be_billed:
-            self._limits.settle(hold.limits, 0, 0)
-            self._budget.settle(hold.money, 0.0)
+            self._admission.settle(hold, 0, 0, 0.0)
 
     def _count_failure(self, call: Call) -> None:
         is_known = (
@@ -354,25 +338,6 @@ def _replace_key(provider: Provider, key: str, error: MercuryError, refused_keys
     refused_keys.add(key)
     provider.keys.put_aside(key, error.status, error.retry_after)
     return provider.keys.find_other(refused_keys)
-
-
-def _price_worst_case(call: Call, provider: Provider, most: int | None) -> float | None:
-    names = provider.catalogue.names
-    if names and call.model not in names:
-        raise unknown_model(call.model, names)
-    if most is None:
-        raise MercuryError(
-            "PRICE_UNKNOWN",
-            f"There is a budget, and it is not known how long an answer of {call.model!r} can get.",
-            next_step="Give max_tokens, or use a model that mercury_list_models lists.",
-        )
-    if names and not provider.catalogue.has_current_price(call.model):
-        raise MercuryError(
-            "PRICE_UNKNOWN",
-            "There is a budget, and the API's prices are too old to trust and could not be renewed.",
-            next_step="Try again in a minute; `bridgehead mercury doctor` checks the list of models.",
-        )
-    return provider.catalogue.worst_cost(call.model, len(call.body), most)
 
 
 def _can_fall_back(error: MercuryError) -> bool:

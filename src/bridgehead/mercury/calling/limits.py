@@ -9,14 +9,15 @@ the windows are those of all replicas; while it is gone, each replica counts for
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from msgspec import Struct
 
 from bridgehead.runtime import logs
-from bridgehead.runtime.stores import StoreError, StoreUnavailable
-from bridgehead.runtime.stores.windows import Asked, SharedWindows, Taken
+from bridgehead.runtime.stores import Step, StoreError, StoreUnavailable
+from bridgehead.runtime.stores.joint import Joint
+from bridgehead.runtime.stores.windows import Asked, Entry, SharedWindows, Taken, Window
 from bridgehead.runtime.timing import Clock
 
 from ..errors import MercuryError, format_seconds
@@ -26,62 +27,6 @@ from .call import CONNECTION
 MOST_CLIENTS = 10_000
 _log = logs.logger("mercury.limits")
 
-Entry = list[float]
-"""When room was taken, and how much."""
-
-
-class Window:
-    """A sliding window over one thing that is limited."""
-
-    def __init__(self, most: int, seconds: float) -> None:
-        self.most = most
-        self._seconds = seconds
-        self._entries: deque[Entry] = deque()
-        self._used = 0.0
-
-    def left(self, now: float) -> float:
-        """Return how much room there is."""
-        self._forget(now)
-        return max(0.0, self.most - self._used)
-
-    def delay(self, amount: float, now: float) -> float:
-        """Return the seconds until there is room for an amount; 0 where there is some now."""
-        self._forget(now)
-        excess = self._used + amount - self.most
-        if excess <= 0:
-            return 0.0
-        for begun, taken in self._entries:
-            excess -= taken
-            if excess <= 0:
-                return max(begun + self._seconds - now, 0.001)
-        return self._seconds
-
-    def take(self, amount: float, now: float) -> Entry:
-        """Hold room for an amount."""
-        entry = [now, amount]
-        self._entries.append(entry)
-        self._used += amount
-        return entry
-
-    def correct(self, entry: Entry, amount: float) -> None:
-        """Put what was really used in the place of what was held."""
-        if self._entries and entry[0] >= self._entries[0][0]:
-            self._used += amount - entry[1]
-        entry[1] = amount
-
-    def is_idle(self, now: float) -> bool:
-        """Tell whether nothing is in the window."""
-        self._forget(now)
-        return not self._entries
-
-    def _forget(self, now: float) -> None:
-        entries = self._entries
-        oldest = now - self._seconds
-        while entries and entries[0][0] <= oldest:
-            self._used -= entries.popleft()[1]
-        if not entries:
-            self._used = 0.0
-
 
 class Amounts(Struct, frozen=True):
     """Of each thing that is limited, how much."""
@@ -90,8 +35,6 @@ class Amounts(Struct, frozen=True):
     input_tokens: int
     output_tokens: int
 
-
-_NO_LIMIT = Amounts(0, 0, 0)
 
 Held = dict[str, tuple[Window, Entry]]
 """Room that is held, by what it is held of."""
@@ -125,6 +68,10 @@ class Scope:
     def is_idle(self, now: float) -> bool:
         """Tell whether nothing was asked for lately."""
         return all(window.is_idle(now) for window in self._windows.values())
+
+    def counts(self, asked: Amounts) -> bool:
+        """Tell whether anything is asked of what is limited here."""
+        return any(getattr(asked, what) for what in self._windows)
 
     def check(self, asked: Amounts) -> None:
         """Raise where there is never room."""
@@ -175,38 +122,28 @@ class Turnstile:
 
     def __init__(self, clock: Clock, shared: SharedWindows | None = None) -> None:
         self._clock = clock
-        self._shared = shared
+        self.shared = shared
 
-    async def take(self, parts: Parts) -> Room:
-        """Take room, or tell when there is some."""
-        if self._shared is None:
-            return self._take_here(parts)
-        shared = [part for part in parts if part[0].shared_name is not None]
-        room = self._take_here([part for part in parts if part[0].shared_name is None])
-        if room.delay or not shared:
-            return room
-        try:
-            found = await self._take_everywhere(self._shared, shared)
-        except (StoreUnavailable, StoreError) as problem:
-            _log.debug("limits count in this process alone", problem=str(problem))
-            found = self._take_here(shared)
-        except BaseException:
-            self.settle(room, 0, 0, 0)
-            raise
-        if found.delay:
-            self.settle(room, 0, 0, 0)
-            return found
-        return Room(room.held + found.held, found.shared)
-
-    def _take_here(self, parts: Parts) -> Room:
+    def take_here(self, parts: Parts) -> Room:
+        """Take room as this process counts it, or tell when there is some."""
         now = self._clock.monotonic()
         for scope, asked in parts:
             if delay := scope.delay(asked, now):
                 return Room(delay=delay, blocking=scope, left=scope.left(now))
         return Room([scope.take(asked, now) for scope, asked in parts])
 
-    async def _take_everywhere(self, windows: SharedWindows, parts: Parts) -> Room:
-        taken = await windows.take([scope.ask_all(asked) for scope, asked in parts])
+    def latest(self, wait: float, deadline: float) -> float:
+        """Return until when something waits for room that may wait for so many seconds."""
+        return min(self._clock.monotonic() + wait, deadline)
+
+    def be_patient(self, room: Room, until: float, refuse: Callable[[Room], MercuryError]) -> float:
+        """Return how long to wait for room; raises where that would be too long."""
+        if self._clock.monotonic() + room.delay > until:
+            raise refuse(room)
+        return room.delay
+
+    def read(self, parts: Parts, taken: Taken) -> Room:
+        """Return the room that was taken over all replicas, or when there is some."""
         if taken.wait:
             scope, size = parts[taken.blocking][0], len(Amounts.__struct_fields__)
             totals = taken.totals[taken.blocking * size : (taken.blocking + 1) * size]
@@ -216,9 +153,9 @@ class Turnstile:
 
     async def left(self, scope: Scope) -> dict[str, int]:
         """Return what is left, over all replicas where they are known."""
-        if self._shared is not None and scope.shared_name is not None:
+        if self.shared is not None and scope.shared_name is not None:
             try:
-                return scope.left_of(await self._shared.look(scope.ask_all(Amounts(0, 0, 0))))
+                return scope.left_of(await self.shared.look(scope.ask_all(Amounts(0, 0, 0))))
             except (StoreUnavailable, StoreError):
                 pass
         return scope.left(self._clock.monotonic())
@@ -231,8 +168,77 @@ class Turnstile:
                 amount = used[what]
                 if amount is not None:
                     window.correct(entry, amount)
-        if room.shared is not None and self._shared is not None:
-            self._shared.correct(room.shared, [used[what] for what in Amounts.__struct_fields__])
+        if room.shared is not None and self.shared is not None:
+            self.shared.correct(room.shared, [used[what] for what in Amounts.__struct_fields__])
+
+
+class RoomClaim:
+    """Room that a call or a request needs before it may go on."""
+
+    def __init__(
+        self, turnstile: Turnstile, parts: Parts, refuse: Callable[[Room], MercuryError], wait: float = 0.0
+    ) -> None:
+        self._turnstile = turnstile
+        self._here = [part for part in parts if part[0].shared_name is None]
+        self._everywhere = [part for part in parts if part[0].shared_name is not None]
+        self._refuse = refuse
+        self._wait = wait
+        """How many seconds it may wait for room."""
+        self._until: float | None = None
+        self._asked: Taken | None = None
+        self.room = Room()
+
+    def prepare(self) -> Step | None:
+        """Ask for room over all replicas, where they share the limits."""
+        if self._turnstile.shared is None or not self._everywhere:
+            return None
+        asked = [scope.ask_all(amounts) for scope, amounts in self._everywhere]
+        self._asked, step = self._turnstile.shared.prepare(asked)
+        return step
+
+    def accept(self, answer: Any, deadline: float) -> float:
+        """Hold the room, or say when to ask again; without Redis this process counts for itself."""
+        found = self._read(answer)
+        if found.blocking is None and self._here:
+            here = self._turnstile.take_here(self._here)
+            if here.blocking is None:
+                here = Room(found.held + here.held, found.shared)
+            else:
+                self._turnstile.settle(found, 0, 0, 0)
+            found = here
+        if found.blocking is not None:
+            return self._turnstile.be_patient(found, self._until_when(deadline), self._refuse)
+        self.room, self._asked = found, None
+        return 0.0
+
+    def _until_when(self, deadline: float) -> float:
+        if self._until is None:
+            self._until = self._turnstile.latest(self._wait, deadline)
+        return self._until
+
+    def _read(self, answer: Any) -> Room:
+        if answer is None or self._turnstile.shared is None or self._asked is None:
+            return Room()
+        if isinstance(answer, Exception):
+            _log.debug("limits count in this process alone", problem=str(answer))
+            return self._turnstile.take_here(self._everywhere)
+        return self._turnstile.read(self._everywhere, self._turnstile.shared.read(self._asked, answer))
+
+    def give_back(self) -> None:
+        """Give the room back, where it was taken or may have been."""
+        if self._asked is not None and self._turnstile.shared is not None:
+            self._turnstile.shared.correct(self._asked, [0] * len(Amounts.__struct_fields__))
+        self._turnstile.settle(self.room, 0, 0, 0)
+        self.room, self._asked = Room(), None
+
+
+class CallClaim(RoomClaim):
+    """Room for a call, which counts once it was let in, whatever becomes of it."""
+
+    def give_back(self) -> None:
+        """Keep what was granted."""
+        self.room = Room()
+        super().give_back()
 
 
 class Limits:
@@ -269,20 +275,41 @@ class Limits:
 
     async def admit_call(self, client: str, deadline: float) -> None:
         """Let a call of a client in."""
-        if self._enabled and self._each != _NO_LIMIT:
-            await self._take([(self._client(client), Amounts(1, 0, 0))], deadline)
+        if parts := self._parts_of_call(client):
+            await self._take(parts, deadline)
 
     async def admit_request(
         self, client: str, input_tokens: int, output_tokens: int, deadline: float
     ) -> Room | None:
         """Let a request to the API out, holding room for the most that it can use."""
-        if not self._enabled or (self._each == _NO_LIMIT and self._everyone == _NO_LIMIT):
-            return None
-        parts = [
+        parts = self._parts_of_request(client, input_tokens, output_tokens)
+        return await self._take(parts, deadline) if parts else None
+
+    def claim_call(self, client: str) -> CallClaim | None:
+        """Return what a call of a client needs, if there is a limit on it."""
+        parts = self._parts_of_call(client)
+        return CallClaim(self._turnstile, parts, _reached, self._wait) if parts else None
+
+    def claim_request(self, client: str, input_tokens: int, output_tokens: int) -> RoomClaim | None:
+        """Return what a request to the API needs, if there is a limit on it."""
+        parts = self._parts_of_request(client, input_tokens, output_tokens)
+        return RoomClaim(self._turnstile, parts, _reached, self._wait) if parts else None
+
+    def _parts_of_call(self, client: str) -> Parts:
+        return self._parts((self._client(client), Amounts(1, 0, 0)))
+
+    def _parts_of_request(self, client: str, input_tokens: int, output_tokens: int) -> Parts:
+        return self._parts(
             (self._client(client), Amounts(0, input_tokens, output_tokens)),
             (self._server, Amounts(1, input_tokens, output_tokens)),
-        ]
-        return await self._take(parts, deadline)
+        )
+
+    def _parts(self, *asked: tuple[Scope, Amounts]) -> Parts:
+        """Return those in which something counts; raises where there is never room."""
+        parts = [part for part in asked if self._enabled and part[0].counts(part[1])]
+        for scope, amounts in parts:
+            scope.check(amounts)
+        return parts
 
     def settle(self, room: Room | None, input_tokens: int, output_tokens: int) -> None:
         """Put what a request used in the place of what was held for it."""
@@ -290,13 +317,15 @@ class Limits:
             self._turnstile.settle(room, input_tokens, output_tokens)
 
     async def _take(self, parts: Parts, deadline: float) -> Room:
-        patience = min(self._clock.monotonic() + self._wait, deadline)
-        for scope, asked in parts:
-            scope.check(asked)
-        while (room := await self._turnstile.take(parts)).blocking is not None:
-            if self._clock.monotonic() + room.delay > patience:
-                raise _reached(room.blocking.name, room.delay, room.left)
-            await asyncio.sleep(room.delay)
+        turnstile = self._turnstile
+        if turnstile.shared is not None:
+            claim = RoomClaim(turnstile, parts, _reached, self._wait)
+            await Joint(turnstile.shared.redis, [claim]).obtain(deadline)
+            return claim.room
+        until = turnstile.latest(self._wait, deadline)
+        while (room := turnstile.take_here(parts)).blocking is not None:
+            delay = turnstile.be_patient(room, until, _reached)
+            await asyncio.sleep(delay)
         return room
 
     def _client(self, client: str) -> Scope:
@@ -310,13 +339,14 @@ class Limits:
         return found
 
 
-def _reached(name: str, delay: float, left: dict[str, int]) -> MercuryError:
-    amounts = ", ".join(f"{amount} {what.replace('_', ' ')}" for what, amount in left.items())
+def _reached(room: Room) -> MercuryError:
+    name = "" if room.blocking is None else room.blocking.name
+    amounts = ", ".join(f"{amount} {what.replace('_', ' ')}" for what, amount in room.left.items())
     return MercuryError(
         "LOCAL_RATE_LIMIT",
         f"A rate limit of {name} is reached; left now: {amounts}.",
-        retry_after=delay,
-        next_step=f"Try again in {format_seconds(delay)}, or raise the RATE_LIMIT settings.",
+        retry_after=room.delay,
+        next_step=f"Try again in {format_seconds(room.delay)}, or raise the RATE_LIMIT settings.",
     )
 
 

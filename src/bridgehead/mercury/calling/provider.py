@@ -20,7 +20,7 @@ from ..api.client import ApiClient
 from ..errors import MercuryError, format_seconds
 from ..settings import KEYS, URL, MercurySettings
 from .keys import Keys
-from .limits import Amounts, Scope, Turnstile
+from .limits import Amounts, Room, RoomClaim, Scope, Turnstile
 from .retries import Breaker
 from .routes import MERCURY, ProviderEntry
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _log = logs.logger("mercury.provider")
 _MINUTE = 60.0
+_ONE = Amounts(1, 0, 0)
 _BREAKER = "breaker"
 _KEY = "key:"
 _UNUSABLE = ("MISSING_API_KEY", "INVALID_API_KEY", "BILLING_REQUIRED", "SERVICE_ERROR", "SERVICE_UNAVAILABLE")
@@ -125,20 +126,28 @@ class Provider:
         else:
             self.problem = ""
 
-    async def admit(self) -> None:
-        """Count a request; raises where the provider's own limit is reached."""
+    def admit(self) -> None:
+        """Count a request in this process; raises where the provider's own limit is reached."""
+        if self._requests is not None:
+            room = self._turnstile.take_here([(self._requests, _ONE)])
+            if room.blocking is not None:
+                raise self._refuse(room)
+
+    def claim(self) -> RoomClaim | None:
+        """Return what a request needs where replicas share the provider's own limit."""
         if self._requests is None:
-            return
-        delay = (await self._turnstile.take([(self._requests, Amounts(1, 0, 0))])).delay
-        if delay:
-            raise MercuryError(
-                "LOCAL_RATE_LIMIT",
-                f"The provider {self.name} is asked {self._requests.most.requests} times a minute, "
-                "and no more.",
-                retry_after=delay,
-                next_step=f"Try again in {format_seconds(delay)}, "
-                "or raise requests_per_minute in the routes file.",
-            )
+            return None
+        return RoomClaim(self._turnstile, [(self._requests, _ONE)], self._refuse)
+
+    def _refuse(self, room: Room) -> MercuryError:
+        most = 0 if self._requests is None else self._requests.most.requests
+        return MercuryError(
+            "LOCAL_RATE_LIMIT",
+            f"The provider {self.name} is asked {most} times a minute, and no more.",
+            retry_after=room.delay,
+            next_step=f"Try again in {format_seconds(room.delay)}, "
+            "or raise requests_per_minute in the routes file.",
+        )
 
 
 def make_provider(

@@ -85,6 +85,7 @@ class Service:
         from bridgehead.runtime.stores.flights import Flights
         from bridgehead.runtime.timing import Backoff
 
+        from .admission import Admission
         from .completer import Completer
         from .retries import Retries
 
@@ -93,8 +94,7 @@ class Service:
         return Completer(
             self.clock,
             cache=self.cache,
-            limits=self.limits,
-            budget=self.budget,
+            admission=Admission(self.limits, self.budget, redis),
             usage=self.usage,
             retries=Retries(settings.max_retries, backoff, random.random),
             routes=self.routes,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 STATEMENT_SECONDS = 5.0
-"""The longest that a statement may take, with its wait for the connection."""
+"""The longest that a statement may take, with its wait for the connection, where the address does not say."""
 CONNECT_SECONDS = 3.0
 MOMENT_SECONDS = 0.05
 """What a call may wait for a connection that is being opened again."""
@@ -54,8 +54,10 @@ class Line:
         role: str,
         connect: Callable[[], Awaitable[Connection]],
         draw: Callable[[], float] = random.random,
+        seconds: float = STATEMENT_SECONDS,
     ) -> None:
         self.role = role
+        self._seconds = seconds
         self._connect = connect
         self._draw = draw
         self._connection: Connection | None = None
@@ -78,8 +80,9 @@ class Line:
         """Do something with each new connection before anything else uses it."""
         self._on_open.append(act)
 
-    async def run(self, work: Callable[[Connection], Awaitable[T]], seconds: float = STATEMENT_SECONDS) -> T:
+    async def run(self, work: Callable[[Connection], Awaitable[T]], seconds: float | None = None) -> T:
         """Do some work with the connection, alone. Raises `Unavailable`, `TimedOut` or `StorageError`."""
+        seconds = self._seconds if seconds is None else seconds
         connection: Connection | None = None
         try:
             async with asyncio.timeout(seconds):
@@ -187,9 +190,7 @@ class Line:
             self.outcomes["timeout"] += 1
             if connection is not None:  # what it still answers belongs to nobody
                 self.lose("it did not answer in time")
-            return TimedOut(
-                f"The database did not answer within {seconds:g} seconds.", next_step="Try again later."
-            )
+            return not_in_time(seconds)
         if isinstance(failure, asyncpg.QueryCanceledError | asyncpg.LockNotAvailableError):
             self.outcomes["timeout"] += 1
             return TimedOut(f"The database took too long: {failure}.", next_step="Try again later.")
@@ -215,6 +216,11 @@ class Line:
                 await connection.close(timeout=1.0)
             except Exception:  # noqa: BLE001 - it ends either way
                 connection.terminate()
+
+
+def not_in_time(seconds: float) -> TimedOut:
+    """Say that a database is too slow."""
+    return TimedOut(f"The database did not answer within {seconds:g} seconds.", next_step="Try again later.")
 
 
 def _ends_connection(failure: Exception) -> bool:

@@ -15,9 +15,10 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from .. import logs
-from .scripts import Script, StoreError, StoreUnavailable
+from .scripts import Script, Step, StoreError, StoreUnavailable
 
 if TYPE_CHECKING:
+    from .joint import Joint
     from .redis import Redis
 
 LOCK_SECONDS = 3.0
@@ -26,13 +27,17 @@ LOOK_SECONDS = 0.5
 LARGEST = 1024 * 1024
 """Bytes of a result that is kept."""
 _PREFIX = "bridgehead:flight:"
+_SOMEBODY_ELSES, _OURS = 0, 1
 
-BEGIN = Script("""
+BEGIN = Script(
+    """
 local kept = redis.call('GET', KEYS[1])
 if kept then return {2, kept} end
 if redis.call('SET', KEYS[2], ARGV[1], 'NX', 'PX', ARGV[2]) then return {1} end
 return {redis.call('GET', KEYS[2]) == ARGV[1] and 1 or 0}
-""")
+""",
+    passes="answer[1] == 1",
+)
 """Returns what is kept (2), that the work is ours (1), or that somebody else does it (0)."""
 RENEW = Script("if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end")
 END = Script("""
@@ -53,14 +58,17 @@ class Flights:
         self.joined = 0
         """How often somebody else's work was used."""
 
-    async def join(self, key: bytes, work: Callable[[], Coroutine[Any, Any, bytes]]) -> tuple[bytes, bool]:
+    async def join(
+        self, key: bytes, work: Callable[[], Coroutine[Any, Any, bytes]], needs: Joint | None = None
+    ) -> tuple[bytes, bool]:
         """Return what came of equal work elsewhere, and True; or of our own, and False.
 
-        Work that gives nothing is not kept, and whoever waited does it again.
+        Work that gives nothing is not kept, and whoever waited does it again. What the work `needs` of Redis
+        is asked for in the round trip that makes the work ours.
         """
         name, token = sha256(key).hexdigest(), secrets.token_hex(8)
         try:
-            kept = await self._wait_for_turn(name, token)
+            kept = await self._wait_for_turn(name, token, needs)
         except (StoreUnavailable, StoreError) as problem:
             log.debug("work is not shared with other replicas", problem=str(problem))
             return await work(), False
@@ -69,16 +77,20 @@ class Flights:
             return kept, True
         return await self._fly(name, token, work), False
 
-    async def _wait_for_turn(self, name: str, token: str) -> bytes | None:
+    async def _wait_for_turn(self, name: str, token: str, needs: Joint | None) -> bytes | None:
         """Return what is kept, or nothing once the work is ours to do."""
+        begin = Step(BEGIN, _keys(name), [token, _milliseconds(LOCK_SECONDS)])
         ended = asyncio.Event()
         leave: Callable[[], None] | None = None
         try:
             while True:
                 ended.clear()
-                answer = await self._redis.run(BEGIN, _keys(name), [token, _milliseconds(LOCK_SECONDS)])
-                if answer[0]:
-                    return answer[1] if len(answer) > 1 else None
+                more = () if needs is None else needs.prepare()
+                (state, *kept), *answers = await self._redis.run_steps([begin, *more])
+                if state == _OURS and needs is not None:
+                    needs.receive(answers)
+                if state != _SOMEBODY_ELSES:
+                    return kept[0] if kept else None
                 if leave is None:
                     leave = self._redis.notices.subscribe(f"flight:{name}", lambda _: ended.set(), ended.set)
                 with suppress(TimeoutError):

@@ -12,14 +12,14 @@ import asyncio
 import math
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from .. import logs
 from ..errors import StorageError
-from .scripts import Script, StoreUnavailable
+from .scripts import Script, Step, StoreUnavailable
 
 if TYPE_CHECKING:
     from .redis import Redis
@@ -31,6 +31,7 @@ KEEP_SECONDS = 40 * 24 * 60 * 60
 """How long totals are kept: longer than a month."""
 EVERYBODY = ""
 _MOST_TRIES = 3
+"""How often a restarted Redis is waited for."""
 _MOST_SEEN = 10_000
 _MOST_UNSETTLED = 10_000
 _PREFIX = "bridgehead:budget:"
@@ -60,7 +61,7 @@ for n = 1, counters do
   end
 end
 """
-_LOOK = Script(_COMMON + "return {wait, -1, unpack(totals)}")
+_LOOK = Script(_COMMON + "return {wait, -1, unpack(totals)}", with_run_id=True)
 _RESERVE = Script(
     _COMMON
     + """
@@ -76,7 +77,9 @@ for n = 1, counters do
   redis.call('EXPIRE', KEYS[n + 2], ARGV[2])
 end
 return {0, 0, unpack(totals)}
-"""
+""",
+    passes="answer[1] == 0 and answer[2] == 0",
+    with_run_id=True,
 )
 _SETTLE = Script("""
 local reserved = redis.call('GET', KEYS[1])
@@ -105,6 +108,8 @@ class Committed(Struct, frozen=True):
 
     dollars: dict[Counter, float]
     exceeded: Counter | None = None
+    wait: float = 0.0
+    """Seconds in which a restarted Redis commits nothing; nothing is committed then."""
 
 
 def counters_of(day: str, client: str) -> tuple[Counter, ...]:
@@ -117,7 +122,7 @@ class SharedLedger:
     """The money of all replicas."""
 
     def __init__(self, redis: Redis) -> None:
-        self._redis = redis
+        self.redis = redis
         self._seen: OrderedDict[Counter, int] = OrderedDict()
         """The last total seen of each, to restore to a restarted Redis."""
         self._unsettled: dict[str, tuple[tuple[Counter, ...], int]] = {}
@@ -127,43 +132,51 @@ class SharedLedger:
 
     async def start(self) -> None:
         """Connect, and tell a Redis that comes back what we know, at once."""
-        await self._redis.start()
-        self._leave = self._redis.notices.subscribe("budget", lambda _: None, self._tell_all)
+        await self.redis.start()
+        self._leave = self.redis.notices.subscribe("budget", lambda _: None, self._tell_all)
 
     async def stop(self) -> None:
         """Let go of Redis."""
         if self._leave is not None:
             self._leave()
-        await self._redis.close()
+        await self.redis.close()
 
-    async def reserve(
-        self, day: str, client: str, dollars: float, limits: dict[Counter, float]
-    ) -> tuple[str, Committed]:
-        """Commit money unless that would pass a limit; returns the reservation and what is committed then."""
-        counters, name = counters_of(day, client), secrets.token_hex(12)
+    def claim(
+        self,
+        day: str,
+        client: str,
+        dollars: float,
+        limits: Mapping[Counter, float],
+        judge: Callable[[Committed], None],
+    ) -> MoneyClaim:
+        """Return a claim on money, which is committed unless that would pass a limit.
+
+        `judge` hears what is committed then, and raises where the claim was in vain.
+        """
+        return MoneyClaim(self, day, client, dollars, limits, judge)
+
+    def make_reservation(
+        self, name: str, day: str, client: str, dollars: float, limits: Mapping[Counter, float]
+    ) -> Step:
+        """Word a reservation for Redis."""
+        counters = counters_of(day, client)
         bounds = [math.floor(limits[one] * MILLIONTHS) if one in limits else -1 for one in counters]
-        try:
-            return name, await self._reserve(name, counters, to_millionths(dollars), bounds)
-        except asyncio.CancelledError:  # it may have been committed, and nobody will use it
-            self.settle(name, day, client, 0.0)
-            raise
+        return self._make_step(_RESERVE, name, counters, to_millionths(dollars), bounds)
 
-    async def _reserve(
-        self, name: str, counters: tuple[Counter, ...], amount: int, bounds: list[int]
-    ) -> Committed:
-        for _ in range(_MOST_TRIES):
-            wait, exceeded, *totals = await self._ask(_RESERVE, name, counters, amount, bounds)
-            found = self._note(counters, totals)
-            if not wait:
-                return Committed(found, counters[exceeded - 1] if exceeded else None)
+    def read(self, day: str, client: str, answer: Sequence[int]) -> Committed:
+        """Return what is committed after a reservation was tried."""
+        wait, exceeded, *totals = answer
+        counters = counters_of(day, client)
+        found = self._note(counters, totals)
+        if wait:
             _log.warn("redis was restarted: restoring what was spent", milliseconds=wait)
-            await asyncio.sleep(wait / 1000)
-        raise StorageError("Redis keeps restarting.")
+            return Committed(found, wait=wait / 1000)
+        return Committed(found, counters[exceeded - 1] if exceeded else None)
 
     async def look(self, day: str, client: str) -> Committed:
         """Return what is committed."""
         counters = counters_of(day, client)
-        _, _, *totals = await self._ask(_LOOK, "", counters, 0, [])
+        _, _, *totals = await self._look(counters)
         return Committed(self._note(counters, totals))
 
     def settle(self, name: str, day: str, client: str, dollars: float) -> None:
@@ -172,16 +185,19 @@ class SharedLedger:
             self._unsettled[name] = (counters_of(day, client), to_millionths(dollars))
         self._tell_soon()
 
-    async def _ask(
-        self, script: Script, name: str, counters: tuple[Counter, ...], amount: int, bounds: list[int]
-    ) -> list[int]:
+    def _make_step(
+        self, script: Script, name: str, counters: tuple[Counter, ...], amount: int, bounds: Sequence[int]
+    ) -> Step:
         keys = [f"{_PREFIX}memory", f"{_PREFIX}reserved:{name}", *(one.key for one in counters)]
         seen = [self._seen.get(one, 0) for one in counters]
-        words = [int(RESTORE_SECONDS * 1000), KEEP_SECONDS, amount, *seen, *bounds]
+        return Step(script, keys, [int(RESTORE_SECONDS * 1000), KEEP_SECONDS, amount, *seen, *bounds])
+
+    async def _look(self, counters: tuple[Counter, ...]) -> list[int]:
+        step = self._make_step(_LOOK, "", counters, 0, ())
         try:
-            answer: list[int] = await self._redis.run(script, keys, words, with_run_id=True)
+            answer: list[int] = await self.redis.run(step.script, step.keys, step.words)
         except StoreUnavailable as problem:
-            raise StorageError(f"The budget cannot be checked, so no money is spent: {problem}") from problem
+            raise _cannot_check(problem) from problem
         return answer
 
     def _note(self, counters: tuple[Counter, ...], totals: list[int]) -> dict[Counter, float]:
@@ -209,7 +225,7 @@ class SharedLedger:
                 await self._tell_totals()
             for name, (counters, spent) in tuple(self._unsettled.items()):
                 keys = [f"{_PREFIX}reserved:{name}", *(one.key for one in counters)]
-                change: int = await self._redis.run(_SETTLE, keys, [spent])
+                change: int = await self.redis.run(_SETTLE, keys, [spent])
                 self._unsettled.pop(name, None)
                 for one in counters:
                     self._seen[one] = max(0, self._seen.get(one, 0) + change)
@@ -219,7 +235,59 @@ class SharedLedger:
     async def _tell_totals(self) -> None:
         seen = tuple(self._seen)
         for begin in range(0, max(1, len(seen)), 100):  # once even with nothing to tell: the wait begins then
-            await self._ask(_LOOK, "", seen[begin : begin + 100], 0, [])
+            await self._look(seen[begin : begin + 100])
+
+
+class MoneyClaim:
+    """Money that something needs before it may begin."""
+
+    def __init__(
+        self,
+        ledger: SharedLedger,
+        day: str,
+        client: str,
+        dollars: float,
+        limits: Mapping[Counter, float],
+        judge: Callable[[Committed], None],
+    ) -> None:
+        self.day, self.client, self.dollars = day, client, dollars
+        self.name = ""
+        """What the ledger knows the reservation by, once one was tried."""
+        self._ledger = ledger
+        self._limits = limits
+        self._judge = judge
+        self._tries = 0
+
+    def prepare(self) -> Step:
+        """Ask for it under a new name."""
+        self.name = secrets.token_hex(12)
+        return self._ledger.make_reservation(self.name, self.day, self.client, self.dollars, self._limits)
+
+    def accept(self, answer: Any, deadline: float) -> float:
+        """Hold it, or wait for a restarted Redis; without Redis no money is spent."""
+        del deadline
+        if isinstance(answer, StoreUnavailable):
+            raise _cannot_check(answer) from answer
+        if isinstance(answer, Exception):
+            raise answer
+        found = self._ledger.read(self.day, self.client, answer)
+        if found.wait:
+            self._tries += 1
+            if self._tries >= _MOST_TRIES:
+                raise StorageError("Redis keeps restarting.")
+            return found.wait
+        self._judge(found)
+        return 0.0
+
+    def give_back(self) -> None:
+        """Give it back, where it was committed or may have been."""
+        if self.name:
+            self._ledger.settle(self.name, self.day, self.client, 0.0)
+
+
+def _cannot_check(problem: Exception) -> StorageError:
+    """Say that no money is spent, because nobody knows what is left."""
+    return StorageError(f"The budget cannot be checked, so no money is spent: {problem}")
 
 
 def to_millionths(dollars: float) -> int:

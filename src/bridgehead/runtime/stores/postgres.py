@@ -10,7 +10,10 @@ import asyncio
 import random
 import threading
 from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -18,7 +21,7 @@ from msgspec import Struct
 
 from ..errors import BridgeError, Unavailable
 from ..metrics import Metrics
-from .connection import CONNECT_SECONDS, STATEMENT_SECONDS, ConnectionLost, Line
+from .connection import CONNECT_SECONDS, STATEMENT_SECONDS, ConnectionLost, Line, not_in_time
 
 if TYPE_CHECKING:
     import asyncpg
@@ -41,6 +44,8 @@ __all__ = [
 ]
 
 _CACHED_STATEMENTS = 100
+_MOST_THREADS = 8
+"""Threads that wait for one database; its one connection to read answers one of them at a time."""
 
 
 class Address(Struct, frozen=True):
@@ -49,6 +54,8 @@ class Address(Struct, frozen=True):
     url: str
     is_pooled: bool
     """Whether a bouncer in transaction mode stands between: no prepared statements, no LISTEN."""
+    seconds: float = STATEMENT_SECONDS
+    """The longest that a statement may take."""
 
     @property
     def shown(self) -> str:
@@ -58,11 +65,18 @@ class Address(Struct, frozen=True):
 
 
 def parse_address(url: str) -> Address:
-    """Read an address; `statement_cache_size=0` in it stands for a bouncer in transaction mode."""
+    """Read an address.
+
+    `statement_cache_size=0` in it stands for a bouncer in transaction mode, and `statement_timeout` is the
+    longest that a statement may take, in milliseconds.
+    """
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     is_pooled = options.pop("statement_cache_size", "") == "0"
-    return Address(urlunsplit(parts._replace(query=urlencode(options))), is_pooled)
+    milliseconds = options.pop("statement_timeout", "")
+    seconds = int(milliseconds) / 1000 if milliseconds.isdecimal() else 0.0
+    plain = urlunsplit(parts._replace(query=urlencode(options)))
+    return Address(plain, is_pooled, seconds or STATEMENT_SECONDS)
 
 
 class Database:
@@ -70,16 +84,18 @@ class Database:
 
     def __init__(self, url: str, draw: Callable[[], float] = random.random) -> None:
         self.address = parse_address(url)
-        self.writer = Line("writer", lambda: self._connect("read-write"), draw)
-        self.reader = Line("reader", lambda: self._connect("any"), draw)
+        seconds = self.address.seconds
+        self.writer = Line("writer", lambda: self._connect("read-write"), draw, seconds)
+        self.reader = Line("reader", lambda: self._connect("any"), draw, seconds)
+        self._threads: ThreadPoolExecutor | None = None
         self.users = 0
         self.loop: asyncio.AbstractEventLoop | None = None
 
     async def _connect(self, attributes: str) -> Connection:
         asyncpg = load_driver()
-        seconds = str(int(STATEMENT_SECONDS * 1000))
+        limit = str(int(self.address.seconds * 1000))
         # A bouncer refuses most of what a connection may ask for at its start.
-        bounds = {} if self.address.is_pooled else {"statement_timeout": seconds, "lock_timeout": seconds}
+        bounds = {} if self.address.is_pooled else {"statement_timeout": limit, "lock_timeout": limit}
         connection: Connection = await asyncpg.connect(
             self.address.url,
             timeout=CONNECT_SECONDS,
@@ -101,6 +117,21 @@ class Database:
             work.close()
             raise Unavailable("The database has not been opened yet.", next_step="Try again in a moment.")
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+
+    async def run_in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Run what blocks on the database in one of its own threads, within the time of a statement.
+
+        Those of the loop are for everybody: a slow database would take all of them, and calls that never ask
+        it would wait.
+        """
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="postgres")
+        loop, context = asyncio.get_running_loop(), copy_context()
+        try:
+            async with asyncio.timeout(self.address.seconds):
+                return await loop.run_in_executor(self._threads, partial(context.run, work, *arguments))
+        except TimeoutError:
+            raise not_in_time(self.address.seconds) from None
 
     @property
     def is_up(self) -> bool:
@@ -141,6 +172,8 @@ class Database:
     async def close(self) -> None:
         """End both connections."""
         await asyncio.gather(self.writer.close(), self.reader.close())
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 def load_driver() -> Any:

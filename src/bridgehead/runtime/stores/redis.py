@@ -38,7 +38,7 @@ from .connecting import (
     run_within,
 )
 from .pubsub import Notices
-from .scripts import Script, StoreError, StoreUnavailable
+from .scripts import Script, Step, StoreError, StoreUnavailable, join_steps
 
 if TYPE_CHECKING:
     from redis.asyncio.connection import AbstractConnection
@@ -81,6 +81,8 @@ class Redis:
         """How often the connection was lost, by reason."""
         self.commands = 0
         self.pipelines = 0
+        self._known: set[str] = set()
+        """Scripts that the server has seen over this connection, by their digest."""
         self._pool = open_pool(url)
         self.notices = Notices(self._pool, PREFIX, draw)
         self._seconds = seconds
@@ -134,16 +136,14 @@ class Redis:
         """Send a command with the next pipeline; what comes raises StoreUnavailable or StoreError."""
         return self._enqueue(words, None)
 
-    def run(
-        self, script: Script, keys: Sequence[str], arguments: Sequence[Any] = (), *, with_run_id: bool = False
-    ) -> asyncio.Future[Any]:
-        """Run a script with the next pipeline.
+    def run(self, script: Script, keys: Sequence[str], arguments: Sequence[Any] = ()) -> asyncio.Future[Any]:
+        """Run a script with the next pipeline."""
+        return self._enqueue(("EVALSHA", script.digest, len(keys), *keys, *arguments), script)
 
-        Where it is to notice that the server was restarted or replaced, it gets the id of the server's run as
-        its last argument: that of the server which runs it, also where a pipeline is sent once more.
-        """
-        words = ("EVALSHA", script.digest, len(keys), *keys, *arguments)
-        return self._enqueue(words, script, with_run_id=with_run_id)
+    def run_steps(self, steps: Sequence[Step]) -> asyncio.Future[list[Any]]:
+        """Run scripts in order, in one round trip, until one does not pass; gives the answers so far."""
+        joined = join_steps(steps)
+        return self.run(joined.script, joined.keys, joined.words)
 
     def tell(self, *words: Any) -> None:
         """Send a command whose answer nobody waits for, and whose failure nobody has to know."""
@@ -157,9 +157,7 @@ class Redis:
         """Tell everybody who listens to a channel, ourselves too."""
         self.tell("PUBLISH", PREFIX + channel, message)
 
-    def _enqueue(
-        self, words: Sequence[Any], script: Script | None, *, with_run_id: bool = False
-    ) -> asyncio.Future[Any]:
+    def _enqueue(self, words: Sequence[Any], script: Script | None) -> asyncio.Future[Any]:
         answer = asyncio.get_running_loop().create_future()
         problem = self.problem
         if not problem and len(self._waiting) >= MOST_WAITING:
@@ -168,7 +166,7 @@ class Redis:
             answer.set_exception(StoreUnavailable(f"Redis cannot be used: {problem}"))
             answer.exception()  # a caller that no longer waits needs no warning about it
             return answer
-        self._waiting.append(_Command(words, answer, script, with_run_id))
+        self._waiting.append(_Command(words, answer, script, script is not None and script.with_run_id))
         if self._woken is not None:
             _settle(self._woken)
         return answer
@@ -229,7 +227,18 @@ class Redis:
                 raise fault
 
     def _words_of(self, batch: list[_Command]) -> list[Sequence[Any]]:
-        return [(*command.words, self._run_id) if command.with_run_id else command.words for command in batch]
+        return [
+            (*self._spell_out(command), self._run_id) if command.with_run_id else self._spell_out(command)
+            for command in batch
+        ]
+
+    def _spell_out(self, command: _Command) -> Sequence[Any]:
+        """Return the words of a command, with a script's text where this server may not know it yet."""
+        script = command.script
+        if script is None or script.digest in self._known:
+            return command.words
+        self._known.add(script.digest)
+        return ("EVAL", script.text, *command.words[2:])
 
     def _hand_out(self, command: _Command, answer: Any) -> Exception | None:
         """Give a command its answer; return what takes the connection down."""
@@ -265,6 +274,7 @@ class Redis:
 
     async def _reconnect(self) -> None:
         await self._disconnect()
+        self._known.clear()
         self._connection = self._pool.make_connection()
         await self._connection.connect()
         answer, about = await self._send([_PROBE, ("INFO", "server")])

@@ -1,20 +1,22 @@
-"""Windows: what was taken of something limited in the last seconds, over all replicas, as Redis counts it.
+"""Windows: what was taken of something limited in the last seconds, in this process or over all replicas.
 
-One script looks at every limit that a request counts against, and takes room in all of them or in none. Room
-is taken for the most that may be needed and corrected when it is known what was. An entry has an id: a
-command that is sent twice counts once. What to do without Redis is for the caller to decide.
+Those of all replicas are Redis's: one script looks at every limit that a request counts against, and takes
+room in all of them or in none. Room is taken for the most that may be needed and corrected when it is known
+what was. An entry has an id: a command that is sent twice counts once. What to do without Redis is for the
+caller to decide.
 """
 
 from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from . import Script
+from . import Script, Step
 
 if TYPE_CHECKING:
     from .redis import Redis
@@ -26,7 +28,8 @@ _MICROSECONDS = 1e6
 # somebody only looks), the microseconds of the window, how many things are counted; then for each limit the
 # most of each thing (0 where it is not limited) and what is asked of it. Totals are kept beside the amounts,
 # as t1, t2 …, so that nothing is added up for each request.
-_TAKE = Script("""
+_TAKE = Script(
+    """
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local id, window, things = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -79,7 +82,9 @@ for n = 1, #KEYS / 2 do
   end
 end
 return {0, 0, unpack(totals)}
-""")
+""",
+    passes="answer[1] == 0",
+)
 _CORRECT = Script("""
 for n = 1, #KEYS do
   local kept = redis.call('HGET', KEYS[n], ARGV[1])
@@ -96,6 +101,63 @@ for n = 1, #KEYS do
   end
 end
 """)
+
+
+Entry = list[float]
+"""When room was taken, and how much."""
+
+
+class Window:
+    """A sliding window over one thing that is limited, in this process."""
+
+    def __init__(self, most: int, seconds: float) -> None:
+        self.most = most
+        self._seconds = seconds
+        self._entries: deque[Entry] = deque()
+        self._used = 0.0
+
+    def left(self, now: float) -> float:
+        """Return how much room there is."""
+        self._forget(now)
+        return max(0.0, self.most - self._used)
+
+    def delay(self, amount: float, now: float) -> float:
+        """Return the seconds until there is room for an amount; 0 where there is some now."""
+        self._forget(now)
+        excess = self._used + amount - self.most
+        if excess <= 0:
+            return 0.0
+        for begun, taken in self._entries:
+            excess -= taken
+            if excess <= 0:
+                return max(begun + self._seconds - now, 0.001)
+        return self._seconds
+
+    def take(self, amount: float, now: float) -> Entry:
+        """Hold room for an amount."""
+        entry = [now, amount]
+        self._entries.append(entry)
+        self._used += amount
+        return entry
+
+    def correct(self, entry: Entry, amount: float) -> None:
+        """Put what was really used in the place of what was held."""
+        if self._entries and entry[0] >= self._entries[0][0]:
+            self._used += amount - entry[1]
+        entry[1] = amount
+
+    def is_idle(self, now: float) -> bool:
+        """Tell whether nothing is in the window."""
+        self._forget(now)
+        return not self._entries
+
+    def _forget(self, now: float) -> None:
+        entries = self._entries
+        oldest = now - self._seconds
+        while entries and entries[0][0] <= oldest:
+            self._used -= entries.popleft()[1]
+        if not entries:
+            self._used = 0.0
 
 
 class Asked(Struct, frozen=True):
@@ -124,36 +186,46 @@ class SharedWindows:
     """The windows of all replicas."""
 
     def __init__(self, redis: Redis, seconds: float) -> None:
-        self._redis = redis
+        self.redis = redis
         self._window = round(seconds * _MICROSECONDS)
+
+    def prepare(self, limits: Sequence[Asked], *, is_look: bool = False) -> tuple[Taken, Step]:
+        """Word what is asked; `read` completes what is taken, and `correct` gives it back."""
+        taken = Taken("" if is_look else secrets.token_hex(12), tuple(one.name for one in limits))
+        words = [taken.entry, self._window, len(limits[0].amounts)]
+        for one in limits:
+            words += [*one.most, *one.amounts]
+        keys = [key for name in taken.names for key in (_PREFIX + name, _amounts_key(name))]
+        return taken, Step(_TAKE, keys, words)
+
+    def read(self, taken: Taken, answer: Sequence[int]) -> Taken:
+        """Return what was taken, or when there is room."""
+        wait, blocking, *totals = answer
+        return Taken(taken.entry, taken.names, wait / _MICROSECONDS, max(0, blocking - 1), totals)
 
     async def take(self, limits: Sequence[Asked]) -> Taken:
         """Take room in all of them, or say when there is some. Raises StoreUnavailable or StoreError."""
-        entry = secrets.token_hex(12)
+        taken, step = self.prepare(limits)
         try:
-            return await self._ask(entry, limits)
+            return self.read(taken, await self._run(step))
         except asyncio.CancelledError:  # it may have been taken, and nobody will use it
-            self.correct(Taken(entry, tuple(one.name for one in limits)), [0] * len(limits[0].amounts))
+            self.correct(taken, [0] * len(limits[0].amounts))
             raise
 
     async def look(self, limit: Asked) -> Sequence[int]:
         """Return what is taken of each thing. Raises StoreUnavailable or StoreError."""
-        return (await self._ask("", [limit])).totals
+        taken, step = self.prepare([limit], is_look=True)
+        return self.read(taken, await self._run(step)).totals
 
-    async def _ask(self, entry: str, limits: Sequence[Asked]) -> Taken:
-        names = tuple(one.name for one in limits)
-        words = [entry, self._window, len(limits[0].amounts)]
-        for one in limits:
-            words += [*one.most, *one.amounts]
-        keys = [key for name in names for key in (_PREFIX + name, _amounts_key(name))]
-        wait, blocking, *totals = await self._redis.run(_TAKE, keys, words)
-        return Taken(entry, names, wait / _MICROSECONDS, max(0, blocking - 1), totals)
+    async def _run(self, step: Step) -> Sequence[int]:
+        answer: Sequence[int] = await self.redis.run(step.script, step.keys, step.words)
+        return answer
 
     def correct(self, taken: Taken, amounts: Sequence[int | None]) -> None:
         """Put what was used in the place of what was taken; None leaves a thing as it is."""
         words = ["" if amount is None else amount for amount in amounts]
         keys = [_amounts_key(name) for name in taken.names]
-        self._redis.tell_script(_CORRECT, keys, [taken.entry, *words])
+        self.redis.tell_script(_CORRECT, keys, [taken.entry, *words])
 
 
 def _amounts_key(name: str) -> str:
