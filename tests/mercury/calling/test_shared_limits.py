@@ -73,7 +73,7 @@ async def test_replicas_share_the_calls_of_a_client_and_those_of_the_server(redi
         await replica.admit_request("ada", 0, 0, FAR)
 
     assert await other.left("ada") == {"client": {"requests": 0}, "server": {"requests": 1}}
-    with pytest.raises(MercuryError, match="this client is reached; left now: 0 requests") as refused:
+    with pytest.raises(MercuryError, match=r"this client is reached; left now: 0 requests") as refused:
         await one.admit_call("ada", FAR)
     assert 0 < (refused.value.retry_after or 0) <= 60
     await one.admit_call("bob", FAR)
@@ -89,7 +89,7 @@ async def test_a_client_that_only_one_process_can_meet_is_counted_there(
     await one.admit_call(GUEST, FAR)
     await other.admit_call(GUEST, FAR)
 
-    with pytest.raises(MercuryError, match="this client is reached"):
+    with pytest.raises(MercuryError, match=r"this client is reached"):
         await one.admit_call(GUEST, FAR)
     assert (await one.left(GUEST))["client"] == {"requests": 0}
     assert b"client" not in redis_server.command("KEYS", "*")
@@ -105,9 +105,9 @@ async def test_the_limit_in_the_way_is_named_with_what_is_left_of_each_of_its_am
     )
     await limits.admit_request("ada", 45, 53, FAR)
 
-    with pytest.raises(MercuryError, match="this client is .* now: 5 input tokens, 7 output tokens"):
+    with pytest.raises(MercuryError, match=r"this client is .* now: 5 input tokens, 7 output tokens"):
         await limits.admit_request("ada", 6, 1, FAR)
-    with pytest.raises(MercuryError, match="this server is .* now: 8 requests, 47 output tokens"):
+    with pytest.raises(MercuryError, match=r"this server is .* now: 8 requests, 47 output tokens"):
         await limits.admit_request("bob", 1, 48, FAR)
     assert await limits.left("ada") == {
         "client": {"input_tokens": 5, "output_tokens": 7},
@@ -127,7 +127,7 @@ async def test_what_a_request_used_takes_the_place_of_what_it_held_everywhere(re
 async def test_room_of_the_server_is_given_back_where_a_client_here_has_none(redis: Redis) -> None:
     limits = Replica(redis, RATE_LIMIT_INPUT_TOKENS="10", RATE_LIMIT_SERVER_INPUT_TOKENS="100")
     await limits.admit_request(GUEST, 8, 0, FAR)
-    with pytest.raises(MercuryError, match="this client is reached; left now: 2 input tokens"):
+    with pytest.raises(MercuryError, match=r"this client is reached; left now: 2 input tokens"):
         await limits.admit_request(GUEST, 8, 0, FAR)
 
     await comes_to(limits, GUEST, {"client": {"input_tokens": 2}, "server": {"input_tokens": 92}})
@@ -180,7 +180,7 @@ async def test_a_call_waits_for_room_no_longer_than_from_its_first_try(redis: Re
     first = claim.accept(await ask(redis, claim), FAR)
     assert 50 < first <= 60
     limits.clock.time += 60  # and still there is none, as Redis sees it
-    with pytest.raises(MercuryError, match="this client is reached"):
+    with pytest.raises(MercuryError, match=r"this client is reached"):
         claim.accept(await ask(redis, claim), FAR)
 
 
@@ -190,7 +190,7 @@ async def test_a_call_waits_no_longer_than_its_deadline(redis: Redis) -> None:
     claim = limits.claim_call("ada")
     assert claim is not None
 
-    with pytest.raises(MercuryError, match="this client is reached"):
+    with pytest.raises(MercuryError, match=r"this client is reached"):
         claim.accept(await ask(redis, claim), limits.clock.time + 10)
 
 
@@ -205,7 +205,7 @@ async def test_while_redis_is_gone_what_was_taken_everywhere_counts_here(redis: 
         one.prepare()
 
     assert claim.accept(gone, FAR) == 0.0
-    with pytest.raises(MercuryError, match="this client is reached; left now: 0 requests"):
+    with pytest.raises(MercuryError, match=r"this client is reached; left now: 0 requests"):
         further.accept(gone, FAR)
 
 
