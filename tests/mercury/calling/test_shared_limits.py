@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from bridgehead.mercury.calling.call import CONNECTION
-from bridgehead.mercury.calling.limits import Limits, RoomClaim
+from bridgehead.mercury.calling.limits import Amounts, Limits, RoomClaim, Scope, Turnstile
 from bridgehead.mercury.errors import MercuryError
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.runtime.stores import StoreUnavailable
 from bridgehead.runtime.stores.joint import Joint
 from bridgehead.runtime.stores.redis import Redis
-from bridgehead.runtime.stores.windows import SharedWindows
+from bridgehead.runtime.stores.windows import Asked, SharedWindows
 from tests.mercury.calling.test_limits import Clock
 from tests.runtime.stores.test_redis import connected
 from tests.support.redis_server import RedisServer
@@ -135,16 +135,64 @@ async def test_room_of_the_server_is_given_back_where_a_client_here_has_none(red
     await comes_to(limits, GUEST, {"client": {"input_tokens": 1}, "server": {"input_tokens": 91}})
 
 
+async def test_a_client_that_is_counted_here_passes_no_limit_of_the_server(redis: Redis) -> None:
+    limits = Replica(redis, RATE_LIMIT_INPUT_TOKENS="100", RATE_LIMIT_SERVER_MAX="1")
+    await limits.admit_request(GUEST, 1, 0, FAR)
+
+    with pytest.raises(MercuryError, match="this server is reached; left now: 0 requests"):
+        await limits.admit_request(GUEST, 1, 0, FAR)
+    assert (await limits.left(GUEST))["client"] == {"input_tokens": 99}
+
+
+async def test_who_waits_for_room_here_holds_none_of_the_server_meanwhile(redis: Redis) -> None:
+    server = {"RATE_LIMIT_SERVER_MAX": "9", "RATE_LIMIT_SERVER_INPUT_TOKENS": "90"}
+    limits = Replica(
+        redis,
+        RATE_LIMIT_INPUT_TOKENS="10",
+        RATE_LIMIT_SERVER_OUTPUT_TOKENS="99",
+        RATE_LIMIT_WAIT_MS="90000",
+        **server,
+    )
+    await limits.admit_request(GUEST, 8, 1, FAR)
+    claim = limits.claim_request(GUEST, 8, 1)
+    assert claim is not None
+
+    assert claim.accept(await ask(redis, claim), FAR) == 60.0
+    left = {"requests": 8, "input_tokens": 82, "output_tokens": 98}
+    await comes_to(limits, GUEST, {"client": {"input_tokens": 2}, "server": left})
+    assert claim.room.held == []
+
+
+async def test_what_is_not_limited_is_not_counted(redis: Redis) -> None:
+    limits = Replica(redis, RATE_LIMIT_INPUT_TOKENS="50")
+    await limits.admit_request("ada", 30, 40, FAR)
+
+    looked = await SharedWindows(redis, 60.0).look(Asked("mercury:client:ada", [1, 1, 1], [0, 0, 0]))
+    assert list(looked) == [0, 30, 0]
+
+
+def test_a_claim_waits_for_nothing_unless_it_is_told_how_long() -> None:
+    scope, refused = Scope("this provider", Amounts(1, 0, 0), 0.5), MercuryError("LOCAL_RATE_LIMIT", "Busy.")
+    turnstile = Turnstile(Clock())
+    first, second = (RoomClaim(turnstile, [(scope, Amounts(1, 0, 0))], lambda _: refused) for _ in range(2))
+
+    assert first.accept(None, FAR) == 0.0
+    with pytest.raises(MercuryError, match="Busy"):
+        second.accept(None, FAR)
+
+
 async def test_a_request_that_does_not_go_out_gives_its_room_back_here_and_everywhere(redis: Redis) -> None:
-    limits = Replica(redis, RATE_LIMIT_INPUT_TOKENS="50", RATE_LIMIT_SERVER_MAX="5")
+    each = {"RATE_LIMIT_INPUT_TOKENS": "50", "RATE_LIMIT_OUTPUT_TOKENS": "60"}
+    limits = Replica(redis, RATE_LIMIT_SERVER_MAX="5", **each)
     claim = await obtain(redis, limits.claim_request("ada", 30, 40))
     held = [entry for part in claim.room.held for _, entry in part.values()]
-    assert sorted(amount for _, amount in held) == [1, 30]
+    assert sorted(amount for _, amount in held) == [1, 30, 40]
     claim.give_back()
     claim.give_back()
 
-    await comes_to(limits, "ada", {"client": {"input_tokens": 50}, "server": {"requests": 5}})
-    assert [amount for _, amount in held] == [0, 0]
+    all_of_it = {"client": {"input_tokens": 50, "output_tokens": 60}, "server": {"requests": 5}}
+    await comes_to(limits, "ada", all_of_it)
+    assert [amount for _, amount in held] == [0, 0, 0]
 
 
 async def test_a_call_that_was_let_in_counts_whatever_becomes_of_it(redis: Redis) -> None:
