@@ -91,6 +91,13 @@ async def test_the_wait_is_until_enough_has_left_and_no_longer(redis_server: Red
     assert many.wait - few.wait >= 0.04
 
 
+async def test_looking_leaves_nothing_behind(redis_server: RedisServer) -> None:
+    async with connected(redis_server.url) as redis:
+        assert list(await SharedWindows(redis, MINUTE).look(ask((3, 4)))) == [0, 0]
+
+    assert b"bridgehead:window" not in redis_server.command("KEYS", "*")
+
+
 async def test_somebody_who_left_while_asking_holds_no_room(redis_server: RedisServer) -> None:
     async with connected(redis_server.url) as redis:
         windows = SharedWindows(redis, MINUTE)
