@@ -266,3 +266,26 @@ async def test_replicas_count_together_by_day_and_month_and_client(
         assert [spending.committed for spending in (await one.spending("ci"))[1]] == [0.0, 1.25, 0.5]
 
     assert not (tmp_path / FILE).exists()
+
+
+async def test_a_call_that_nothing_limits_commits_nothing(tmp_path: Path) -> None:
+    clock, limits = GivenClock(), BudgetLimits(clients={"ada": Amounts(1.0)})
+    async with open_store(tmp_path, clock) as store:
+        budget = Budget(store, clock, limits)
+
+        assert await budget.reserve("bob", 0.5) is None
+        assert await budget.reserve("ada", 0.25) is not None
+        assert await committed_by(budget, "ada") == pytest.approx(0.25)
+        assert budget.claim("ada", 0.25) is None, "which is for money that replicas share"
+    assert rows(tmp_path, "SELECT client FROM spending") == [("ada",)]
+
+
+async def test_replicas_commit_nothing_for_a_call_that_nothing_limits(
+    tmp_path: Path, redis_server: RedisServer
+) -> None:
+    clock, limits = GivenClock(), BudgetLimits(clients={"ada": Amounts(1.0)})
+    async with opened(redis_server) as shared, open_store(tmp_path, clock) as store:
+        budget = Budget(store, clock, limits, shared)
+
+        assert budget.claim("bob", 0.5) is None
+        assert budget.claim("ada", 0.5) is not None

@@ -4,15 +4,12 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bridgehead.mercury.calling import limits as limits_module
 from bridgehead.mercury.calling.limits import UNKNOWN, Limits
 from bridgehead.mercury.errors import MercuryError
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
-from bridgehead.runtime.stores.windows import Window
 from tests.mercury.process import bridge_process
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -100,58 +97,6 @@ async def test_limits_can_be_switched_off(api: Simulator, tmp_path: Path) -> Non
         assert (await client.call("mercury_usage"))["structuredContent"]["limits_left"] == {}
 
 
-# --- one window --------------------------------------------------------------------------------------------
-
-
-async def test_there_is_room_until_the_limit_and_then_after_the_window() -> None:
-    window = Window(2, 10.0)
-    window.take(1, 0.0)
-    window.take(1, 4.0)
-
-    assert window.delay(1, 5.0) == 5.0
-    assert window.delay(2, 5.0) == 9.0
-    assert window.delay(1, 10.0) == 0.0
-    assert window.left(10.0) == 1
-    assert window.delay(3, 5.0) == 10.0  # there is never room for that
-
-
-async def test_what_was_not_used_is_given_back() -> None:
-    window = Window(100, 10.0)
-    entry = window.take(100, 0.0)
-    assert window.left(1.0) == 0
-
-    window.correct(entry, 30)
-
-    assert window.left(1.0) == 70
-    assert window.left(10.0) == 100
-
-
-async def test_a_correction_after_the_window_changes_nothing() -> None:
-    window = Window(100, 10.0)
-    entry = window.take(50, 0.0)
-    assert window.is_idle(11.0)
-
-    window.correct(entry, 0)
-    window.take(100, 11.0)
-
-    assert window.left(11.0) == 0
-
-
-@given(st.lists(st.tuples(st.floats(0, 3), st.integers(1, 6), st.integers(0, 6)), max_size=60))
-async def test_no_window_ever_holds_more_than_the_limit(steps: list[tuple[float, int, int]]) -> None:
-    window, now, used = Window(10, 5.0), 0.0, []
-    for pause, asked, really in steps:
-        now += pause
-        if window.delay(asked, now):
-            continue
-        entry = window.take(asked, now)
-        window.correct(entry, min(asked, really))
-        used.append((now, min(asked, really)))
-
-    for start, _ in used:
-        assert sum(amount for when, amount in used if start <= when < start + 5.0) <= 10
-
-
 class Clock:
     """A clock that only a test moves, and a sleep that moves it."""
 
@@ -180,41 +125,6 @@ def limits(clock: Clock, **settings: str) -> Limits:
 
 
 FAR = float("inf")
-
-
-async def test_a_window_has_room_again_exactly_when_the_oldest_leaves_it() -> None:
-    window = Window(10, 60.0)
-    window.take(4, 100.0)
-    window.take(6, 110.0)
-
-    assert (window.left(120.0), window.delay(0, 120.0)) == (0.0, 0.0)
-    assert [window.delay(amount, 120.0) for amount in (1, 4, 5, 10)] == [40.0, 40.0, 50.0, 50.0]
-    assert window.left(159.9) == 0.0
-    assert window.left(160.0) == 4.0
-    assert not window.is_idle(169.9)
-    assert window.is_idle(170.0)
-    assert window.left(170.0) == 10.0
-
-
-async def test_a_window_is_full_at_its_limit_and_not_before() -> None:
-    window = Window(2, 60.0)
-    assert window.delay(2, 0.0) == 0.0
-    window.take(1, 0.0)
-    assert window.delay(1, 0.0) == 0.0
-    window.take(1, 0.0)
-    assert window.delay(1, 59.9995) == 0.001  # never nothing while there is no room
-
-
-async def test_what_was_really_used_takes_the_place_of_what_was_held() -> None:
-    window = Window(10, 60.0)
-    early, late = window.take(8, 0.0), window.take(2, 10.0)
-    window.correct(early, 1)
-    assert window.left(10.0) == 7.0
-    assert window.left(60.0) == 8.0
-    window.correct(early, 9)  # it has left the window, and counts no more
-    assert window.left(60.0) == 8.0
-    window.correct(late, 5)
-    assert window.left(60.0) == 5.0
 
 
 async def test_a_client_is_refused_beyond_its_calls_and_others_are_not(clock: Clock) -> None:

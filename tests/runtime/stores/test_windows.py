@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bridgehead.runtime.stores import StoreUnavailable
-from bridgehead.runtime.stores.windows import Asked, SharedWindows
+from bridgehead.runtime.stores.windows import Asked, SharedWindows, Window
 from tests.runtime.stores.test_redis import connected
 from tests.support.redis_server import RedisServer, running_redis
 from tests.support.waiting import PATIENCE, until
@@ -89,6 +91,13 @@ async def test_the_wait_is_until_enough_has_left_and_no_longer(redis_server: Red
     assert many.wait - few.wait >= 0.04
 
 
+async def test_looking_leaves_nothing_behind(redis_server: RedisServer) -> None:
+    async with connected(redis_server.url) as redis:
+        assert list(await SharedWindows(redis, MINUTE).look(ask((3, 4)))) == [0, 0]
+
+    assert b"bridgehead:window" not in redis_server.command("KEYS", "*")
+
+
 async def test_somebody_who_left_while_asking_holds_no_room(redis_server: RedisServer) -> None:
     async with connected(redis_server.url) as redis:
         windows = SharedWindows(redis, MINUTE)
@@ -121,3 +130,87 @@ async def test_without_redis_the_caller_decides(tmp_path: Path) -> None:
             await until(lambda: not redis.is_up)
             with pytest.raises(StoreUnavailable):
                 await windows.look(ask())
+
+
+def test_there_is_room_until_the_limit_and_then_after_the_window() -> None:
+    window = Window(2, 10.0)
+    window.take(1, 0.0)
+    window.take(1, 4.0)
+
+    assert window.delay(1, 5.0) == 5.0
+    assert window.delay(2, 5.0) == 9.0
+    assert window.delay(1, 10.0) == 0.0
+    assert window.left(10.0) == 1
+    assert window.delay(3, 5.0) == 10.0  # there is never room for that
+
+
+def test_what_was_not_used_is_given_back() -> None:
+    window = Window(100, 10.0)
+    entry = window.take(100, 0.0)
+    assert window.left(1.0) == 0
+
+    window.correct(entry, 30)
+
+    assert window.left(1.0) == 70
+    assert window.left(10.0) == 100
+
+
+def test_a_correction_after_the_window_changes_nothing() -> None:
+    window = Window(100, 10.0)
+    entry = window.take(50, 0.0)
+    assert window.is_idle(11.0)
+
+    window.correct(entry, 0)
+    window.take(100, 11.0)
+
+    assert window.left(11.0) == 0
+
+
+@given(st.lists(st.tuples(st.floats(0, 3), st.integers(1, 6), st.integers(0, 6)), max_size=60))
+def test_no_window_ever_holds_more_than_the_limit(steps: list[tuple[float, int, int]]) -> None:
+    window, now, used = Window(10, 5.0), 0.0, []
+    for pause, asked, really in steps:
+        now += pause
+        if window.delay(asked, now):
+            continue
+        entry = window.take(asked, now)
+        window.correct(entry, min(asked, really))
+        used.append((now, min(asked, really)))
+
+    for start, _ in used:
+        assert sum(amount for when, amount in used if start <= when < start + 5.0) <= 10
+
+
+def test_a_window_has_room_again_exactly_when_the_oldest_leaves_it() -> None:
+    window = Window(10, 60.0)
+    window.take(4, 100.0)
+    window.take(6, 110.0)
+
+    assert (window.left(120.0), window.delay(0, 120.0)) == (0.0, 0.0)
+    assert [window.delay(amount, 120.0) for amount in (1, 4, 5, 10)] == [40.0, 40.0, 50.0, 50.0]
+    assert window.left(159.9) == 0.0
+    assert window.left(160.0) == 4.0
+    assert not window.is_idle(169.9)
+    assert window.is_idle(170.0)
+    assert window.left(170.0) == 10.0
+
+
+def test_a_window_is_full_at_its_limit_and_not_before() -> None:
+    window = Window(2, 60.0)
+    assert window.delay(2, 0.0) == 0.0
+    window.take(1, 0.0)
+    assert window.delay(1, 0.0) == 0.0
+    window.take(1, 0.0)
+    assert window.delay(1, 59.9995) == 0.001  # never nothing while there is no room
+
+
+def test_what_was_really_used_takes_the_place_of_what_was_held() -> None:
+    window = Window(10, 60.0)
+    early, late = window.take(8, 0.0), window.take(2, 10.0)
+    window.correct(early, 1)
+    assert window.left(10.0) == 7.0
+    assert window.left(60.0) == 8.0
+    window.correct(early, 9)  # it has left the window, and counts no more
+    assert window.left(60.0) == 8.0
+    window.correct(late, 5)
+    assert window.left(60.0) == 5.0
