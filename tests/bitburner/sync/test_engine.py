@@ -14,6 +14,7 @@ from bridgehead.bitburner.sync.folder import Folder
 from bridgehead.bitburner.sync.planning import Rules
 from bridgehead.runtime.errors import InvalidArgument
 from tests.bitburner.playing import PAGE, Play, played
+from tests.support.posix import fcntl
 from tests.support.waiting import until
 
 HOME = {"hack.js": "// hack\n", "lib/tools.js": "// tools\n", "notes.txt": "notes"}
@@ -366,3 +367,16 @@ async def test_two_hundred_files_go_each_way_in_a_moment(tmp_path: Path) -> None
 
         assert len(one.files) == len(one.play.game.servers["home"]) == 400
         assert seconds < 30  # a busy machine; the figure is the benchmark's
+
+
+def test_a_folder_is_known_by_the_letters_that_the_disk_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On macOS changes are told by these, whatever case the folder was named in."""
+    there = str(tmp_path / "Scripts").encode()
+    monkeypatch.setattr(fcntl, "F_GETPATH", 50, raising=False)
+    monkeypatch.setattr(fcntl, "fcntl", lambda *_: there.ljust(1024, b"\0"))
+    folder = Folder(tmp_path / "scripts", ("home",))
+
+    with folder.locked():
+        assert folder.root == tmp_path / "Scripts"
