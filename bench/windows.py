@@ -34,7 +34,7 @@ CALL = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "tools/call",
-    "params": {"name": "fetch_instruction", "arguments": {"day": 1, "phase": 1}},
+    "params": {"name": "fetch_instruction", "arguments": {"day": 1}},
 }
 
 
@@ -55,7 +55,9 @@ def measure(command: list[str], environment: dict[str, str], calls: int) -> tupl
         def ask(message: dict[str, object]) -> None:
             given.write(json.dumps(message).encode() + b"\n")
             given.flush()
-            assert b'"result"' in said.readline()
+            answer = said.readline()
+            assert b'"result"' in answer, answer
+            assert b'"isError":true' not in answer, answer
 
         ask(INITIALIZE)
         start = time.perf_counter() - began
