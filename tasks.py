@@ -7,7 +7,6 @@ import hashlib
 import shutil
 import subprocess
 import sys
-import venv
 from pathlib import Path
 
 ROOT = Path(__file__).parent
@@ -93,6 +92,8 @@ def set_up() -> None:
     if STAMP.is_file() and STAMP.read_text(encoding="ascii") == state:
         return
     if not (BIN / ("python.exe" if sys.platform == "win32" else "python")).exists():
+        import venv  # which the embeddable Python for Windows lacks, and tests read this file there
+
         venv.create(VENV, with_pip=True)
     pip = [str(BIN / "python"), "-m", "pip", "install", "--quiet"]
     locked = ["--require-hashes", "-r", "requirements/dev.txt"]

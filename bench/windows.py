@@ -11,9 +11,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.windows.rig import EMBEDDED, Rig, as_windows
+from bench.machine import machine
+from tests.pythons import __main__ as pythons
+from tests.windows.rig import EMBEDDED, ROOT, Rig, as_windows
+
+RESULTS = ROOT / "bench" / "WINDOWS.md"
 
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -29,7 +34,7 @@ CALL = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "tools/call",
-    "params": {"name": "fetch_instruction", "arguments": {"day": 1, "phase": 1}},
+    "params": {"name": "fetch_instruction", "arguments": {"day": 1}},
 }
 
 
@@ -50,7 +55,9 @@ def measure(command: list[str], environment: dict[str, str], calls: int) -> tupl
         def ask(message: dict[str, object]) -> None:
             given.write(json.dumps(message).encode() + b"\n")
             given.flush()
-            assert b'"result"' in said.readline()
+            answer = said.readline()
+            assert b'"result"' in answer, answer
+            assert b'"isError":true' not in answer, answer
 
         ask(INITIALIZE)
         start = time.perf_counter() - began
@@ -64,39 +71,65 @@ def measure(command: list[str], environment: dict[str, str], calls: int) -> tupl
     return start, rate
 
 
-def main() -> None:
-    """Measure both and print a table."""
-    parser = argparse.ArgumentParser(prog="python -m bench.windows", description=__doc__)
-    parser.add_argument("--python", choices=sorted(EMBEDDED), default="3.13")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--calls", type=int, default=1000)
-    options = parser.parse_args()
-    rig = Rig(options.python)
-    rig.set_up()
+def compare(rig: Rig, rounds: int, calls: int) -> dict[str, list[tuple[float, float]]]:
+    """Measure both systems in turn, with the same version of Python where this machine has it."""
+    found = pythons.find(rig.version)
+    python = sys.executable if found is None else str(pythons.set_up(found, rig.version))
     with tempfile.TemporaryDirectory() as folder:
         instructions = Path(folder) / "instructions"
         instructions.mkdir()
         (instructions / "Day01_phase1.md").write_text("Count.", encoding="utf-8")
         words = ["-m", "bridgehead", "aoc"]
         systems = {
-            "Linux": ([sys.executable, *words], rig.environment(AOC_DATA_DIR=folder)),
+            "Linux": ([python, *words], rig.environment(AOC_DATA_DIR=folder)),
             "Wine": (rig.command(*words), rig.environment(AOC_DATA_DIR=as_windows(Path(folder)))),
         }
-        found = {
-            name: [measure(*system, options.calls) for _ in range(options.rounds)]
-            for name, system in systems.items()
-        }
-    starts = {name: statistics.median(start for start, _ in rounds) for name, rounds in found.items()}
-    rates = {name: statistics.median(rate for _, rate in rounds) for name, rounds in found.items()}
-    print("| | Linux | Wine | ratio |\n| --- | --- | --- | --- |")
-    print(
-        f"| first answer | {starts['Linux'] * 1000:.0f} ms | {starts['Wine'] * 1000:.0f} ms | "
-        f"{starts['Wine'] / starts['Linux']:.1f} |"
+        figures: dict[str, list[tuple[float, float]]] = {name: [] for name in systems}
+        for _ in range(rounds):
+            for name, system in systems.items():
+                figures[name].append(measure(*system, calls))
+    return figures
+
+
+def write_table(figures: dict[str, list[tuple[float, float]]]) -> str:
+    """Write the medians and their ratios."""
+    starts = {name: statistics.median(start * 1000 for start, _ in of) for name, of in figures.items()}
+    rates = {name: statistics.median(rate for _, rate in of) for name, of in figures.items()}
+    rows = [
+        ("first answer", "{:,.0f} ms", starts),
+        ("calls a second, one at a time", "{:,.0f}/s", rates),
+    ]
+    lines = [
+        f"| {what} | {form.format(of['Linux'])} | {form.format(of['Wine'])} "
+        f"| {of['Wine'] / of['Linux']:.2f}× |"
+        for what, form, of in rows
+    ]
+    return "\n".join(
+        ["| aoc over stdio | Linux | Wine | Wine ÷ Linux |", "| --- | ---: | ---: | ---: |", *lines]
     )
-    print(
-        f"| calls a second, one at a time | {rates['Linux']:.0f} | {rates['Wine']:.0f} | "
-        f"{rates['Wine'] / rates['Linux']:.2f} |"
-    )
+
+
+def main() -> None:
+    """Measure both and print a table."""
+    parser = argparse.ArgumentParser(prog="python -m bench.windows", description=__doc__)
+    parser.add_argument("--python", choices=sorted(EMBEDDED), default="3.13")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--calls", type=int, default=1000)
+    parser.add_argument("--record", action="store_true", help=f"write {RESULTS.relative_to(ROOT)}")
+    options = parser.parse_args()
+    rig = Rig(options.python)
+    rig.set_up()
+    table = write_table(compare(rig, options.rounds, options.calls))
+    notes = [
+        f"command: `python -m bench.windows --record`, {datetime.now(UTC).date().isoformat()}",
+        f"medians of {options.rounds} interleaved rounds of {options.calls:,} calls, Python {options.python}",
+        "Wine adds its own cost to every process, file and pipe: these are not the figures of Windows",
+        machine(),
+    ]
+    text = "\n\n".join(["# Windows under Wine", table, "\n".join(f"- {note}" for note in notes)]) + "\n"
+    print(text)
+    if options.record:
+        RESULTS.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

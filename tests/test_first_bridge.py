@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 import sysconfig
-import venv
 from pathlib import Path
 
 import pytest
@@ -33,6 +32,8 @@ class Reader:
         self.home = home
         self.project = home / "weather-bridge"
         # Of its own, because `make install` changes it; what is installed here is visible in it.
+        import venv  # which the embeddable Python for Windows lacks
+
         venv.create(home / "venv", symlinks=True)
         [packages] = (home / "venv").glob("lib/python*/site-packages")
         (packages / "here.pth").write_text(

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
+pytest.importorskip("matplotlib")  # which cannot be had everywhere
+
 from docs import chart, terminal
 
 ROOT = Path(__file__).parents[1]

@@ -25,6 +25,7 @@ PUBLIC_MODULES = {
     *(f"bridgehead.runtime.{name}" for name in runtime.__all__),
     "bridgehead.runtime",
     "bridgehead.runtime.stores.cooldowns",
+    "bridgehead.runtime.stores.examining",
     "bridgehead.runtime.stores.flights",
     "bridgehead.runtime.stores.joint",
     "bridgehead.runtime.stores.windows",

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.person import COMMAND, Person
+from bridgehead.commands.new import choose_names, list_next_steps
+from tests.support.person import Person
 from tests.support.waiting import PATIENCE
 
 
@@ -89,5 +90,18 @@ def test_nothing_is_written_over(person: Person) -> None:
 
 
 def test_the_python_that_has_bridgehead_is_named_for_make(person: Person) -> None:
-    assert str(COMMAND.parent) in (make(person) / "local.mk").read_text(encoding="utf-8")
-    assert Path(sys.executable).parent == COMMAND.parent
+    named = (make(person) / "local.mk").read_text(encoding="utf-8")
+
+    assert named == f"PYTHON := {Path(sys.executable).as_posix()}\n"
+
+
+@pytest.mark.parametrize(
+    ("is_windows", "shown"), [(True, "py -m pip install --editable ."), (False, "make test")]
+)
+def test_the_next_steps_are_those_of_the_system(shown: str, *, is_windows: bool) -> None:
+    names = choose_names("my-notes")
+    steps = list_next_steps(Path("my-notes-bridge"), names, is_windows=is_windows)
+
+    assert shown in steps
+    assert ("make " in steps) is not is_windows
+    assert "bridgehead call my-notes read_note name=welcome" in steps

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from bridgehead.host.command import open_listener
+from bridgehead.host.settings import HostSettings
+from bridgehead.runtime.errors import BridgeError
 from tests.host.conftest import Dial
 from tests.support.host_command import add_token, run, serving
 from tests.support.host_server import bearer
@@ -66,6 +69,14 @@ def test_a_bridge_of_which_there_is_one_is_not_served_by_several_workers(tmp_pat
 
     assert done.returncode == 2
     assert "gamma cannot be served by 2 workers: There is one gamma in the world." in done.stderr
+
+
+def test_a_port_is_not_shared_where_the_system_cannot_share_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(socket, "SO_REUSEPORT", raising=False)  # as on Windows
+    settings = HostSettings({"BRIDGEHEAD_REUSE_PORT": "1", "MCP_SERVER_PORT": "0"})
+
+    with pytest.raises(BridgeError, match=r"cannot share a port between processes\. Unset"):
+        open_listener(settings, {})
 
 
 def test_a_port_that_is_taken_is_said_to_be(tmp_path: Path) -> None:

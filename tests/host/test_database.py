@@ -15,6 +15,7 @@ from bridgehead.host.doctor import examine
 from bridgehead.runtime.stores.postgres import parse_address
 from tests.support.fault_proxy import fault_proxy
 from tests.support.host_server import bearer, hosting
+from tests.support.ports import free_port
 from tests.support.postgres_server import PostgresServer
 from tests.support.waiting import PATIENCE, until
 
@@ -104,6 +105,22 @@ async def test_the_doctor_says_what_is_shared(environment: dict[str, str], tmp_p
 
     [database] = [one for one in found if one.what == "database"]
     assert (database.verdict, "tokens and audit lines" in database.text) == ("right", True)
+
+
+async def test_without_a_database_the_doctor_says_what_stays_on_this_machine(tmp_path: Path) -> None:
+    found = await examine({"BRIDGEHEAD_STATE_DIR": str(tmp_path)})
+
+    [database] = [one for one in found if one.what == "database"]
+    assert database.text == "not set: tokens and audit lines are kept on this machine"
+
+
+async def test_the_doctor_names_a_database_that_is_gone_and_what_to_do(tmp_path: Path) -> None:
+    gone = f"postgresql://me:hunter2@127.0.0.1:{free_port()}/team"
+    found = await examine({"BRIDGEHEAD_STATE_DIR": str(tmp_path), "BRIDGEHEAD_DATABASE_URL": gone})
+
+    [database] = [one for one in found if one.what == "database"]
+    assert (database.verdict, "/team" in database.text, "hunter2" in database.text) == ("wrong", True, False)
+    assert "BRIDGEHEAD_DATABASE_URL" in database.advice
 
 
 async def test_a_slow_database_adds_nothing_to_calls_that_store_no_record(

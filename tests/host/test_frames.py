@@ -19,7 +19,7 @@ from tests.support.host_server import hosting
 from tests.support.messages import call
 from tests.support.waiting import until
 
-OURS = str(Path(bridgehead.__file__).parent)
+OURS = Path(bridgehead.__file__).parent.as_posix()
 MOST_IN_ALL = 22
 MOST_BEFORE_THE_TOOL = 7
 ASKED = {"messages": [{"role": "user", "content": "Count to twenty"}]}
@@ -32,13 +32,18 @@ class Mercury(StandIns):
         return {"mercury": manifest}
 
 
+def name_file(code: CodeType) -> str:
+    """Return where a function is, with slashes on every system."""
+    return code.co_filename.replace("\\", "/")
+
+
 def frames(task: asyncio.Task[Any]) -> list[CodeType]:
     """List our own coroutines that a task is suspended in, outermost first."""
     found: list[CodeType] = []
     waits: Any = task.get_coro()
     while waits is not None:
         code = getattr(waits, "cr_code", None) or getattr(waits, "ag_code", None)
-        if code is not None and code.co_filename.startswith(OURS):
+        if code is not None and name_file(code).startswith(OURS):
             found.append(code)
         waits = getattr(waits, "cr_await", None) or getattr(waits, "ag_await", None)
     return found
@@ -47,7 +52,7 @@ def frames(task: asyncio.Task[Any]) -> list[CodeType]:
 def calls() -> list[list[CodeType]]:
     """List the frames of every request that waits for the API."""
     found = [frames(task) for task in asyncio.all_tasks()]
-    return [codes for codes in found if any("mercury/api" in code.co_filename for code in codes)]
+    return [codes for codes in found if any("mercury/api" in name_file(code) for code in codes)]
 
 
 async def test_a_streamed_call_crosses_few_frames(tmp_path: Path) -> None:
@@ -59,7 +64,7 @@ async def test_a_streamed_call_crosses_few_frames(tmp_path: Path) -> None:
             (codes,) = [codes for codes in calls() if "_run" in codes[0].co_name]
             calling.cancel()
 
-    listed = [f"{code.co_filename.removeprefix(OURS)}:{code.co_qualname}" for code in codes]
+    listed = [f"{name_file(code).removeprefix(OURS)}:{code.co_qualname}" for code in codes]
     before = [name for name in listed if not name.startswith("/mercury/") and "runtime" not in name]
     assert len(before) <= MOST_BEFORE_THE_TOOL, listed
     assert len(listed) <= MOST_IN_ALL, "\n".join(listed)

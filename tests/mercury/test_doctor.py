@@ -4,6 +4,8 @@ from pathlib import Path
 
 from bridgehead.mercury.doctor import examine
 from bridgehead.mercury.simulator import Simulator
+from tests.mercury.process import sharing
+from tests.support.redis_server import RedisServer
 
 
 def environment(api: Simulator, folder: Path, **more: str) -> dict[str, str]:
@@ -45,3 +47,14 @@ async def test_what_is_wrong_is_named(tmp_path: Path) -> None:
     verdict, text = findings[f"API at {api.url}"]
     assert verdict == "wrong"
     assert "sk_test" not in text
+
+
+async def test_what_replicas_share_is_named(tmp_path: Path, redis_server: RedisServer) -> None:
+    async with Simulator() as api:
+        alone = await found(environment(api, tmp_path), offline=True)
+        shared = await found(environment(api, tmp_path, **sharing(redis_server)), offline=True)
+
+    assert alone["database"][1] == "not set: counts of usage are kept on this machine"
+    assert alone["redis"][1].startswith("not set: budgets, rate limits")
+    assert "shares budgets, rate limits" in shared["redis"][1]
+    assert "but not the rate limits of clients without a token" in shared["redis"][1]

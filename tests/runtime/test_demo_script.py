@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -242,7 +243,7 @@ sys.stdin.read()
         tour.say("Next.")
 
     assert shown(console).count("one two") == 1
-    assert "╯\n\nNext.\n" in shown(console)
+    assert re.search("[╯┘]\n\nNext.\n", shown(console))  # consoles of Windows have no round corners
 
 
 def test_json_is_laid_out_and_never_cut_in_the_middle_of_a_line() -> None:

@@ -1,9 +1,11 @@
 """The log handler: a reader who does not read holds nobody up, and learns how much there was."""
 
 import asyncio
+import io
 import json
 import logging
 import os
+import select
 import threading
 import time
 from collections.abc import Iterator
@@ -94,3 +96,22 @@ def test_one_that_is_longer_than_there_is_room_for_is_given_up_in_time(reader: i
 
     assert time.monotonic() - begun < PATIENCE
     assert os.read(reader, 100).startswith(b'{"time"')
+
+
+def test_no_piece_of_a_line_is_longer_than_a_pipe_with_room_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On macOS that is 512 bytes; a longer piece would wait for a reader that may never come."""
+    written: list[str] = []
+
+    class Stream(io.StringIO):
+        def write(self, text: str) -> int:
+            written.append(text)
+            return len(text)
+
+    monkeypatch.setattr(log_handler, "CAN_ASK", True)
+    monkeypatch.setattr(select, "PIPE_BUF", 512, raising=False)
+    handler = log_handler.LogHandler(Stream())
+    for text in ("x" * 2000, "\U0001f600" * 2000):
+        handler.emit(logging.makeLogRecord({"msg": text}))
+
+    assert "".join(written) == "x" * 2000 + "\n" + "\U0001f600" * 2000 + "\n"
+    assert max(len(text.encode()) for text in written) <= 512

@@ -130,6 +130,13 @@ def test_a_bad_value_is_refused_by_a_line_that_names_it_and_what_would_be_right(
     assert caught.value.name == name
 
 
+@pytest.mark.skipif(sys.platform != "win32", reason="only Windows has such paths")
+@pytest.mark.parametrize("path", [r"\\server\share\a folder", r"\\?\C:\long", r"D:\Jürgen\a b", "C:/x"])
+def test_a_drive_a_share_and_a_long_path_are_taken_as_they_are(path: str) -> None:
+    assert PATH.parse(path) == Path(path)
+    assert str(PATH.parse(path)) == path.replace("/", "\\")
+
+
 def test_a_path_of_windows_is_shown_as_it_was_written() -> None:
     path = r"\\server\a share\cert.pem"
     assert str(SettingError("CERT", path, "a file")) == f"CERT is '{path}': expected a file."

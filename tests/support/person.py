@@ -44,6 +44,7 @@ class Person:
         kept = {name: value for name, value in os.environ.items() if name.startswith(KEPT)}
         own = {
             **{name: str(self.home) for name in HOMES},
+            "PYTHONIOENCODING": "utf-8",  # a pipe of Windows has another one by itself
             "XDG_CONFIG_HOME": str(self.home / "config"),
             "COLUMNS": "200",
             "TERM": "xterm",
@@ -61,7 +62,7 @@ class Person:
             cwd=self.home,
             input=typed,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             timeout=PATIENCE,
             check=False,
         )

@@ -24,7 +24,8 @@ from tests.support.posix import dying_with_us
 from tests.support.tcp import serving
 from tests.support.waiting import PATIENCE
 
-Fault = Literal["none", "slow", "silent", "refused"]
+Fault = Literal["none", "slow", "silent", "mute", "refused"]
+"""`mute` passes commands on, and loses their answers."""
 
 
 def find_program() -> str:
@@ -169,7 +170,7 @@ class FaultProxy:
         self._writers |= {writer, back}
         ways = [
             asyncio.create_task(self._pass_on(reader, back)),
-            asyncio.create_task(self._pass_on(there, writer)),
+            asyncio.create_task(self._pass_on(there, writer, is_answer=True)),
         ]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -180,11 +181,13 @@ class FaultProxy:
             await asyncio.wait(ways)
             self._writers -= {writer, back}
 
-    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pass_on(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_answer: bool = False
+    ) -> None:
         while data := await reader.read(65536):
             if self.fault == "slow":
                 await asyncio.sleep(self.delay)
-            if self.fault != "silent":
+            if self.fault != "silent" and not (self.fault == "mute" and is_answer):
                 writer.write(data)
 
 

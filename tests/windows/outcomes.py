@@ -4,10 +4,14 @@ A process that hangs or dies takes its report along; the lines of this file stay
 """
 
 import json
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+_LAST_BYTES = 64
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,6 +56,14 @@ class Writer:
     def _write(self, **event: Any) -> None:
         with self._path.open("a", encoding="utf-8", newline="\n") as file:
             file.write(json.dumps(event) + "\n")
+
+
+def is_finished(path: Path) -> bool:
+    """Tell whether all tests of a process are over."""
+    with suppress(FileNotFoundError), path.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _LAST_BYTES))
+        return b'{"event": "finished"' in file.read()
+    return False
 
 
 def read(path: Path) -> tuple[dict[str, dict[str, Any]], str | None]:

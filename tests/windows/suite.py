@@ -26,6 +26,8 @@ TEST_SECONDS = 120
 """How long one test may take; the process then writes where it is and ends."""
 SILENCE_SECONDS = TEST_SECONDS + 60
 """How long a process may finish no test before it is ended from outside."""
+EXIT_SECONDS = 15
+"""How long a process may take to end when its tests are over; a thread that waits for a pipe may hold it."""
 FILES_AT_ONCE = 8
 """Starting pytest takes seconds under Wine; a process that died repeats no more than these."""
 
@@ -121,6 +123,7 @@ class Suite:
         without.write_text("\n".join(done), encoding="utf-8")
         command = self._rig.command(
             *("-m", "pytest", "-n", "0", "-q", "-p", "no:cacheprovider"),
+            "--continue-on-collection-errors",
             *(
                 "-p",
                 "tests.windows.outcomes",
@@ -155,7 +158,7 @@ class Suite:
             test: {name: event[name] for name in ("event", "seconds", "text")}
             for test, event in found.items()
         }
-        return events, running, status in {0, 1, 5} and running is None
+        return events, running, outcomes.is_finished(report) or (status in {0, 1, 5} and running is None)
 
     def _wait(self, process: subprocess.Popen[bytes], report: Path) -> int:
         """Wait for a process as long as it finishes tests; end it, and all that it started, otherwise."""
@@ -166,7 +169,8 @@ class Suite:
             new = report.stat().st_size if report.is_file() else 0
             if new != size:
                 size, heard = new, now
-            if now > min(heard + SILENCE_SECONDS, self._until):
+            patience = EXIT_SECONDS if outcomes.is_finished(report) else SILENCE_SECONDS
+            if now > min(heard + patience, self._until):
                 os.killpg(process.pid, signal.SIGKILL)
                 return -9
             time.sleep(0.1)

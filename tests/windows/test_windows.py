@@ -55,6 +55,16 @@ def test_a_failure_stays_one_and_the_test_that_never_ended_is_named(tmp_path: Pa
     assert running == "c"
 
 
+def test_a_process_is_finished_when_its_last_line_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "0.jsonl"
+    writer = outcomes.Writer(path)
+    assert not outcomes.is_finished(path)
+    writer.pytest_runtest_logstart("a")
+    assert not outcomes.is_finished(path)
+    writer.pytest_sessionfinish()
+    assert outcomes.is_finished(path)
+
+
 @pytest.mark.parametrize(
     ("test", "package"),
     [

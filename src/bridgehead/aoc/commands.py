@@ -195,11 +195,13 @@ def _print_table(view: BoardView, board: Board, chosen: Namespace) -> None:
     if not board.rows:
         sys.stdout.write(wording.no_runs_text(chosen.llm, view.known, chosen.day, view.days) + "\n")
         return
-    console = Console()
+    # rich leaves the last column of old consoles of Windows free, and takes a pipe for one.
+    is_old = None if sys.stdout.isatty() else False
+    console = Console(legacy_windows=is_old)
     width = console.width
     if not console.is_terminal and "COLUMNS" not in console._environ:  # noqa: SLF001 - as rich itself asks
         width = max(width, rendering.natural_width(board))  # a pipe has no edge to cut anything off at
-        console = Console(width=width)
+        console = Console(width=width, legacy_windows=is_old)
     console.print(Text(wording.measure_name(board.measure).capitalize(), style="bold"))
     console.print(rendering.table(board, width))
     for note in wording.notes(board):

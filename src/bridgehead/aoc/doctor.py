@@ -221,7 +221,7 @@ async def _records(settings: AocSettings, folder: str) -> Finding:
 
     from .database import read_schema
 
-    return await migrations.examine(settings.database_url, read_schema(), "records, attempts and aliases")
+    return await migrations.examine(settings.database_url, read_schema, "records, attempts and aliases")
 
 
 def _folder(what: str, folder: str, detail: str) -> Finding:

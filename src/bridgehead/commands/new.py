@@ -58,14 +58,27 @@ def main(arguments: list[str], _environment: Mapping[str, str]) -> int:
     except BridgeError as error:
         sys.stderr.write(f"bridgehead new: {error}\n")
         return 1
-    sys.stdout.write(
-        f"Your bridge is in {folder}. Next:\n"
-        f"  cd {folder}\n"
-        "  make test      its tests pass already\n"
-        "  make dev       serves it and restarts it on every change\n"
-        f"  make install   then `bridgehead call {given.name} read_note name=welcome` calls its tool\n"
-    )
+    sys.stdout.write(list_next_steps(folder, names, is_windows=sys.platform == "win32"))
     return 0
+
+
+def list_next_steps(folder: Path, names: Mapping[str, str], *, is_windows: bool) -> str:
+    """Return what to type next; Windows has no make."""
+    call = f"then `bridgehead call {names['name']} read_note name=welcome` calls its tool"
+    steps = {
+        "make test": "its tests pass already",
+        "make dev": "serves it and restarts it on every change",
+        "make install": call,
+    }
+    if is_windows:
+        steps = {
+            "py -m pip install --editable .": call,
+            "py -m unittest discover -s tests": "its tests pass already",
+            f"bridgehead dev {names['package']}.bridge": "serves it and restarts it on every change",
+        }
+    width = max(map(len, steps))
+    lines = [f"  {what:{width}}   {why}\n" for what, why in steps.items()]
+    return "".join([f"Your bridge is in {folder}. Next:\n", f"  cd {folder}\n", *lines])
 
 
 def choose_names(name: str) -> dict[str, str]:

@@ -51,7 +51,7 @@ def main(arguments: list[str], environment: Mapping[str, str], manifests: Manife
     tls.certificate(settings)
     if settings.workers > 1:
         supervision.check_bridges(wanted, settings.workers)
-    with _listen(settings, environment) as listening:
+    with open_listener(settings, environment) as listening:
         job = Job(settings, wanted, environment, listening, settings.derive_keys("request state"))
         if sys.stderr.isatty():
             _greet(job)
@@ -95,12 +95,16 @@ _FIRST_PASSED = 3
 """The descriptor of the first socket that systemd passes (sd_listen_fds)."""
 
 
-def _listen(settings: HostSettings, environment: Mapping[str, str]) -> socket.socket:
+def open_listener(settings: HostSettings, environment: Mapping[str, str]) -> socket.socket:
     """Listen, or take the socket that systemd listens on for us: then no connection is lost in a restart."""
     import socket
 
     if environment.get("LISTEN_PID") == str(os.getpid()) and environment.get("LISTEN_FDS", "0") != "0":
         return socket.socket(fileno=_FIRST_PASSED)
+    if settings.reuse_port and not hasattr(socket, "SO_REUSEPORT"):
+        raise BridgeError(
+            "This system cannot share a port between processes.", next_step="Unset BRIDGEHEAD_REUSE_PORT."
+        )
     try:
         return listen(settings.host, settings.port, reuse_port=settings.reuse_port)
     except OSError as failure:

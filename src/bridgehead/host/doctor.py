@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding, settings_finding
 from bridgehead.runtime.settings import hide_credentials
-from bridgehead.runtime.stores import open_redis
 
 from . import tls
 from .dashboard.layout import OAUTH_CALLBACK
@@ -21,8 +20,10 @@ from .telemetry.exporting import find_endpoint, wanted_signals
 
 _TRY_SECONDS = 3.0
 
-SHARED = "request limits, changes, tasks, budgets"
+SHARED = "request limits, changes, tasks, used confirmations, revoked tokens"
 """What replicas agree on through Redis, whatever else is set."""
+APART = "connections and streams open at once, and metrics"
+"""What each replica has for itself."""
 
 
 async def examine(environment: Mapping[str, str]) -> list[Finding]:
@@ -39,7 +40,7 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
         Finding("would serve", "right", f"{served} at {address}{processes}"),
         await asyncio.to_thread(_tokens, settings),
         *await _sign_in(settings, f"{scheme}://{settings.shown_host}:{settings.port}"),
-        *await _database(settings),
+        await _database(settings),
         await _redis(settings),
         *await _telemetry(environment),
         *await _webhook(settings),
@@ -99,32 +100,24 @@ def _far_sides(settings: HostSettings) -> Finding:
     return Finding("far sides", "right", f"checked every {settings.probe_seconds:g} s")
 
 
-async def _database(settings: HostSettings) -> list[Finding]:
-    if settings.database_url is None:
-        return []
+async def _database(settings: HostSettings) -> Finding:
     from bridgehead.runtime.stores import migrations
 
     from .database import read_schema
 
-    return [await migrations.examine(settings.database_url, read_schema(), "tokens and audit lines")]
+    return await migrations.examine(settings.database_url, read_schema, "tokens and audit lines")
 
 
 async def _redis(settings: HostSettings) -> Finding:
     """Try Redis as a replica would, and say what is shared through it."""
-    redis = open_redis(settings)
-    if redis is None:
-        text = "not set: limits, changes, sessions and tasks are kept on this machine"
-        return Finding("redis", "right", text)
-    await redis.start()
-    problem = redis.problem
-    await redis.close()
-    where = hide_credentials(settings.redis_url or "")
-    if problem:
-        return Finding("redis", "wrong", f"{where}: {problem}", "Start it, or fix BRIDGEHEAD_REDIS_URL.")
-    if settings.state_keys:
-        return Finding("redis", "right", f"{where}: shares {SHARED} and sessions with other replicas")
+    from bridgehead.runtime.stores.examining import examine_redis
+
+    shared = SHARED if settings.redis_url and not settings.state_keys else f"{SHARED} and sessions"
+    found = await examine_redis(settings, shared, APART)
+    if found.verdict != "right" or not settings.redis_url or settings.state_keys:
+        return found
     advice = "Set BRIDGEHEAD_STATE_KEYS to the same random key on all replicas."
-    return Finding("redis", "note", f"{where}: shares {SHARED}, but not sessions and open questions", advice)
+    return Finding("redis", "note", f"{found.text}, and not sessions and open questions", advice)
 
 
 async def _sign_in(settings: HostSettings, address: str) -> list[Finding]:

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from .calling.provider import Provider
 
 
+SHARED = "budgets, rate limits, cached answers, equal calls, breakers and resting keys"
+"""What replicas agree on through Redis."""
+APART = "the rate limits of clients without a token"
+"""What each replica has for itself."""
+
+
 async def examine(environment: Mapping[str, str], *, offline: bool = False) -> list[Finding]:
     """Look at everything; without the network only at what is on this machine."""
     service = Service(MercurySettings(environment))
@@ -35,8 +41,8 @@ def _clean(finding: Finding) -> Finding:
 
 async def _findings(service: Service, *, offline: bool) -> AsyncIterator[Finding]:
     yield _state(service.settings)
-    for finding in await _database(service.settings):
-        yield finding
+    yield await _database(service.settings)
+    yield await _redis(service.settings)
     if not service.keys.count:
         yield Finding("key", "wrong", _missing(service))
         return
@@ -59,14 +65,18 @@ async def _ask_provider(name: str, provider: Provider) -> Finding:
     return Finding(what, "right", f"{len(models)} models")
 
 
-async def _database(settings: MercurySettings) -> list[Finding]:
-    if settings.database_url is None:
-        return []
+async def _database(settings: MercurySettings) -> Finding:
     from bridgehead.runtime.stores import migrations
 
     from .database.usage import read_schema
 
-    return [await migrations.examine(settings.database_url, read_schema(), "counts of usage")]
+    return await migrations.examine(settings.database_url, read_schema, "counts of usage")
+
+
+async def _redis(settings: MercurySettings) -> Finding:
+    from bridgehead.runtime.stores.examining import examine_redis
+
+    return await examine_redis(settings, SHARED, APART)
 
 
 def _state(settings: MercurySettings) -> Finding:

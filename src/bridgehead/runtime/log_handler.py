@@ -19,8 +19,6 @@ PATIENCE_SECONDS = 0.2
 """How long a line, or the rest of a long one, may wait for room."""
 CAN_ASK = sys.platform != "win32"
 """Whether the system says of a pipe that it has room."""
-_ROOM = 4096
-"""Bytes that a pipe takes without waiting, where it says that it has room."""
 _BYTES_A_CHARACTER = 4
 """At most."""
 
@@ -67,7 +65,8 @@ class LogHandler(logging.StreamHandler[TextIO]):
         if self._thread is not None:
             self._thread.write(text)
             return
-        size = _ROOM if text.isascii() else _ROOM // _BYTES_A_CHARACTER
+        room = select.PIPE_BUF  # bytes that a pipe takes where it says that it has room; fewer on macOS
+        size = room if text.isascii() else room // _BYTES_A_CHARACTER
         for begin in range(0, len(text), size):
             if begin and not _has_room(self.stream, PATIENCE_SECONDS):
                 self._lost += 1

@@ -24,6 +24,8 @@ from tests.support.posix import KILL
 from tests.support.stdio_peer import Peer
 from tests.support.waiting import PATIENCE, until
 
+LONG = "long-" * 40
+"""With the folders that it is in, more than Windows takes in a path that is not marked as a long one."""
 RUN = {"day": 1, "phase": 1, "llm_name": "gpt4", "speed_ms": 1250}
 
 
@@ -86,6 +88,20 @@ async def test_a_cancelled_call_is_written_whole_or_not_at_all(data: Data) -> No
     given_answers = [answer for answer in answers if answer is not None]
     assert len(given_answers) == 20
     assert 20 <= len(data.entries(1)) <= 40
+
+
+@pytest.mark.parametrize("name", ["a folder", "Jürgen", "日本", "100%41", "c++ & d", LONG])
+def test_the_folder_may_have_any_name(tmp_path: Path, name: str) -> None:
+    before = "\\\\?\\" if name == LONG and sys.platform == "win32" else ""
+    data = Data(Path(f"{before}{tmp_path}") / name)
+    data.puzzle(1, "Count.")
+    with data.served() as peer:
+        peer.shake_hands()
+        told = peer.request("tools/call", call("fetch_instruction", {"day": 1}))
+        assert "Count." in told["result"]["content"][0]["text"]
+        assert refusals([answer(peer)]) == []
+
+    assert len(data.entries(1)) == 1
 
 
 def refusals(answers: list[Any]) -> list[str]:

@@ -25,6 +25,15 @@ async def test_both_sides_get_what_the_other_has(tmp_path: Path) -> None:
         assert one.events == []
 
 
+async def test_line_ends_of_both_kinds_stay_as_they_are(tmp_path: Path) -> None:
+    async with synced(tmp_path, game=Game(3, {"home": {"theirs.js": "a\r\nb\n"}})) as one:
+        one.put("mine.js", "c\r\nd\r")
+        await one.sync.run_once()
+
+        assert one.files == {"theirs.js": "a\r\nb\n", "mine.js": "c\r\nd\r"}
+        assert one.play.game.servers["home"] == one.files
+
+
 async def test_the_side_that_changed_wins_and_the_other_content_can_be_restored(tmp_path: Path) -> None:
     async with synced(tmp_path) as one:
         await one.sync.run_once()

@@ -8,6 +8,7 @@ from bridgehead.bitburner.simulator import Game
 from bridgehead.bitburner.sync.folder import Folder
 from bridgehead.runtime.errors import InvalidArgument
 from tests.bitburner.sync.syncing import HOME, synced
+from tests.support.posix import fcntl
 
 
 async def test_what_is_ignored_or_cannot_be_in_the_game_is_left_out(tmp_path: Path) -> None:
@@ -122,3 +123,16 @@ async def test_a_file_that_changes_while_it_is_read_is_read_when_it_holds_still(
         await one.sync.run_once()
 
         assert one.play.game.servers["home"]["mine.js"] == "whole" * 2
+
+
+def test_a_folder_is_known_by_the_letters_that_the_disk_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On macOS changes are told by these, whatever case the folder was named in."""
+    there = str(tmp_path / "Scripts").encode()
+    monkeypatch.setattr(fcntl, "F_GETPATH", 50, raising=False)
+    monkeypatch.setattr(fcntl, "fcntl", lambda *_: there.ljust(1024, b"\0"))
+    folder = Folder(tmp_path / "scripts", ("home",))
+
+    with folder.locked():
+        assert folder.root == tmp_path / "Scripts"

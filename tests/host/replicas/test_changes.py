@@ -87,6 +87,27 @@ async def test_without_redis_the_clients_here_are_told(redis_server: RedisServer
         assert one.told == [(TOOLS, None)]
 
 
+async def test_what_could_not_be_told_is_made_up_for_though_nobody_else_missed_anything(
+    redis_server: RedisServer,
+) -> None:
+    async with (
+        faulty(redis_server) as proxy,
+        connected(proxy.url, 0.05) as here,
+        connected(redis_server.url) as there,
+    ):
+        one, other = Process(here, "one"), Process(there, "other")
+        await one.settled()
+        await other.settled()
+        proxy.fault = "refused"
+        proxy.cut()
+        await until(lambda: not here.is_up)
+        one.bridge.changed.tools()
+        proxy.fault = "none"
+
+        await until(lambda: set(other.told) == {(TOOLS, None), (RESOURCES, None), (UPDATED, URI)})
+        one.relay.stop()
+
+
 async def test_what_is_not_a_notice_of_ours_is_left_alone(redis_server: RedisServer) -> None:
     async with connected(redis_server.url) as here:
         one = Process(here, "one")

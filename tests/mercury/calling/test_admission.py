@@ -207,17 +207,19 @@ async def test_an_answer_that_another_replica_has_costs_nothing_and_takes_no_roo
         ) == before
 
 
+@pytest.mark.parametrize("cache", ["bypass", "use"])
 async def test_money_that_redis_took_without_an_answer_is_given_back_when_it_is_there_again(
-    opened: Opened, proxy: FaultProxy, redis_server: RedisServer
+    opened: Opened, proxy: FaultProxy, redis_server: RedisServer, cache: str
 ) -> None:
     async with opened(**{**LIMITED, "BRIDGEHEAD_REDIS_SECONDS": "1"}) as client:
         await settle(proxy)
-        before, proxy.fault, proxy.delay = total(redis_server), "slow", 3.0
-        answer = await client.call(CHAT, ask("patience"))
+        before, proxy.fault = total(redis_server), "mute"
+        answer = await client.call(CHAT, ask("patience", cache))
+        is_taken = total(redis_server) != before
         proxy.fault = "none"
         proxy.cut()
         await until(lambda: redis_of(proxy).is_up)
         await settle(proxy)
 
-        assert error_of(answer)["code"] == "STORAGE"
+        assert (error_of(answer)["code"], is_taken) == ("STORAGE", True)
         assert total(redis_server) == before

@@ -79,6 +79,19 @@ async def test_there_is_room_again_when_the_oldest_has_left_the_window(redis_ser
         assert list(await windows.look(ask((0, 0)))) == [10, 100]
 
 
+async def test_what_took_nothing_of_one_thing_leaves_the_window_like_everything_else(
+    redis_server: RedisServer,
+) -> None:
+    async with connected(redis_server.url) as redis:
+        windows = SharedWindows(redis, 0.2)
+        await windows.take([ask((10, 0))])
+        refused = await windows.take([ask()])
+        await asyncio.sleep(refused.wait)
+
+        assert list((await windows.take([ask((0, 5))])).totals) == [0, 0]
+        assert list(await windows.look(ask((0, 0)))) == [0, 5]
+
+
 async def test_the_wait_is_until_enough_has_left_and_no_longer(redis_server: RedisServer) -> None:
     async with connected(redis_server.url) as redis:
         windows = SharedWindows(redis, MINUTE)

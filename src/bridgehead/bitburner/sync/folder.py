@@ -39,6 +39,8 @@ _ALWAYS_IGNORED = (
     f"*{FROM_GAME}.*",
 )
 _TRIES = 5
+_PATH_BYTES = 1024
+"""What macOS writes a path into."""
 _RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\..*)?", re.IGNORECASE)
 """Names that are devices on Windows, whatever ending and folder they have."""
 _UNWRITABLE = re.compile(r'[<>:"|?*\\\x00-\x1f]')
@@ -89,6 +91,7 @@ class Folder:
         """Hold the folder, so that a second copy of this program does not work in it too."""
         try:
             (self.root / OWN).mkdir(parents=True, exist_ok=True)
+            self.root = find_spelling(self.root)
         except OSError as failure:
             raise StorageError(
                 f"The folder {self.root} cannot be used: {failure.strerror}.", next_step="Choose another one."
@@ -323,6 +326,20 @@ def fits_windows(name: str) -> bool:
         _RESERVED.fullmatch(part) or _UNWRITABLE.search(part) or part.endswith((".", " "))
         for part in name.split("/")
     )
+
+
+def find_spelling(folder: Path) -> Path:
+    """Return a folder by the letters that the disk has, which macOS tells its changes by."""
+    try:
+        from fcntl import F_GETPATH, fcntl  # type: ignore[attr-defined,unused-ignore]
+    except ImportError:  # elsewhere the case that was typed is right, or `resolve` has put it right
+        return folder
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        found: bytes = fcntl(descriptor, F_GETPATH, bytes(_PATH_BYTES))
+    finally:
+        os.close(descriptor)
+    return Path(os.fsdecode(found.rstrip(b"\0")))
 
 
 def _fold(place: Place) -> Place:

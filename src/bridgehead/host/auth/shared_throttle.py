@@ -2,8 +2,10 @@
 
 The bucket is Redis's, kept as the moment at which it will be full again (GCRA). Who asks in one turn of the
 loop asks with one command, and while the bucket is far from empty, that takes a few more for the requests of
-the next moment, which then need no round trip; those that nobody used are given back. Near its end the bucket
-is counted one by one, so no replica holds what another could use.
+the next moment, which then need no round trip; those that nobody used are given back. A request that comes
+while the bucket was last seen more than half full does not wait either: Redis is told, and until it has
+answered, no second one passes like that. So a replica lets through one more than there is at most. Below that
+the bucket is counted one by one, so no replica holds what another could use.
 """
 
 from __future__ import annotations
@@ -42,9 +44,10 @@ if taken > 0 then
   full_at = full_at + taken * interval
   redis.call('SET', KEYS[1], string.format('%.0f', full_at), 'PX', math.ceil((full_at - now) / 1000) + 1000)
 end
-return {taken, math.max(0, math.ceil(full_at + interval - 60000000 - now))}
+return {taken, math.max(0, math.ceil(full_at + interval - 60000000 - now)), left - taken}
 """)
-"""Takes up to so many, and some ahead; returns how many, and the microseconds until there is one more."""
+"""Takes up to so many, and some ahead; returns how many, the microseconds until there is one more, and how
+many are left."""
 
 GIVE_BACK = Script("""
 local full_at = redis.call('GET', KEYS[1])
@@ -57,12 +60,14 @@ end
 class _Bucket:
     """One caller, as this process sees it."""
 
-    __slots__ = ("ahead", "per_minute", "timer", "waiting")
+    __slots__ = ("ahead", "left", "per_minute", "timer", "waiting")
 
     def __init__(self) -> None:
         self.per_minute = 0
         self.ahead = 0
         """Requests that were taken and not used yet."""
+        self.left = 0
+        """What all replicas had left when Redis was last asked; 0 while it is being asked."""
         self.timer: asyncio.TimerHandle | None = None
         self.waiting: deque[asyncio.Future[float]] = deque()
 
@@ -80,11 +85,16 @@ class SharedThrottle:
         """How often it was decided without Redis."""
 
     def take_now(self, name: str, per_minute: int) -> bool:
-        """Take one that is here already, without waiting; False where there is none."""
+        """Take one without waiting: one that is here already, or on trust; False where that cannot be."""
         bucket = self._buckets.get(name)
-        if bucket is None or not bucket.ahead or bucket.per_minute != per_minute:
+        if bucket is None or bucket.per_minute != per_minute:
             return False
-        bucket.ahead -= 1
+        if bucket.ahead:
+            bucket.ahead -= 1
+            return True
+        if bucket.left * 2 <= per_minute or not self._redis.is_up:
+            return False
+        self._ask(name, bucket, on_trust=1)
         return True
 
     async def take(self, name: str, per_minute: int) -> float:
@@ -111,22 +121,24 @@ class SharedThrottle:
         bucket.per_minute = per_minute
         return bucket
 
-    def _ask(self, name: str, bucket: _Bucket) -> None:
-        """Ask once for everybody who waits."""
-        asking, bucket.waiting = bucket.waiting, deque()
-        words = (bucket.per_minute, len(asking), MOST_AHEAD, _AHEAD_SHARE)
+    def _ask(self, name: str, bucket: _Bucket, on_trust: int = 0) -> None:
+        """Ask once for everybody who waits, and for those who did not."""
+        asking, bucket.waiting, bucket.left = bucket.waiting, deque(), 0
+        words = (bucket.per_minute, len(asking) + on_trust, MOST_AHEAD, _AHEAD_SHARE)
         answer = self._redis.run(TAKE, [_key(name)], words)
-        answer.add_done_callback(lambda done: self._hand_out(name, bucket, asking, done))
+        answer.add_done_callback(lambda done: self._hand_out(name, bucket, asking, done, on_trust))
 
     def _hand_out(
         self,
         name: str,
         bucket: _Bucket,
         asking: deque[asyncio.Future[float]],
-        answer: asyncio.Future[tuple[int, int]],
+        answer: asyncio.Future[tuple[int, int, int]],
+        on_trust: int,
     ) -> None:
         failure = answer.exception()
-        taken, wait = (0, 0) if failure is not None else answer.result()
+        taken, wait, bucket.left = (0, 0, 0) if failure is not None else answer.result()
+        taken = max(0, taken - on_trust)
         for one in asking:
             if one.done():  # its client has left, and the request counts all the same
                 continue

@@ -9,19 +9,21 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, msgpack
 from msgspec.structs import replace
 
 from bridgehead.mcp import NEWEST_HANDSHAKE, Encoded, Revision
-from bridgehead.runtime.stores.flights import Flights
-from bridgehead.runtime.stores.joint import Joint
 from bridgehead.runtime.timing import Clock
 
 from ..completion import Completion
 from ..settings import MercurySettings
 from .call import CacheKey, Call
+
+if TYPE_CHECKING:
+    from bridgehead.runtime.stores.flights import Flights
+    from bridgehead.runtime.stores.joint import Joint
 
 MAX_ARGUMENT_BYTES = 1024 * 1024
 """Above this all remembered arguments are forgotten; whoever asks again is remembered again."""

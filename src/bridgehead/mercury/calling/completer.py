@@ -13,13 +13,12 @@ it is known what it used. Where nobody can know, because an answer was lost on i
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from bridgehead.mcp import Context
 from bridgehead.runtime import logs
-from bridgehead.runtime.stores.flights import Flights
 from bridgehead.runtime.timing import Clock
 
 from ..api import response_format
@@ -36,6 +35,9 @@ from .provider import Provider
 from .retries import Retries
 from .routes import Routes, Target
 from .usage import Usage, UsageCounts
+
+if TYPE_CHECKING:
+    from bridgehead.runtime.stores.flights import Flights
 
 UNKNOWN_MODEL = "(unknown)"
 """What failures of models that nobody knows are counted under: clients may make up any number of names."""

@@ -11,7 +11,6 @@ from hashlib import sha256
 from pathlib import Path
 
 import msgspec
-from filelock import FileLock, Timeout
 from msgspec import Struct
 
 from bridgehead.runtime.errors import StorageError
@@ -39,6 +38,8 @@ def import_ledger(connection: sqlite3.Connection, folder: Path) -> None:
     path = folder / OLD_FILE
     if not path.exists():
         return
+    from filelock import FileLock, Timeout  # 0.8 MB that nobody else here needs
+
     try:
         # The lock of version 0.1: a process of it that still runs must not write in between.
         with FileLock(folder / "today.lock", timeout=sqlite.BUSY_SECONDS, mode=0o600):

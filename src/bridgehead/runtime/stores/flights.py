@@ -27,7 +27,7 @@ LOOK_SECONDS = 0.5
 LARGEST = 1024 * 1024
 """Bytes of a result that is kept."""
 _PREFIX = "bridgehead:flight:"
-_SOMEBODY_ELSES, _OURS = 0, 1
+_SOMEBODY_ELSES = 0
 
 BEGIN = Script(
     """
@@ -87,8 +87,8 @@ class Flights:
                 ended.clear()
                 more = () if needs is None else needs.prepare()
                 (state, *kept), *answers = await self._redis.run_steps([begin, *more])
-                if state == _OURS and needs is not None:
-                    needs.receive(answers)
+                if needs is not None:
+                    needs.receive(answers)  # none where the work is not ours
                 if state != _SOMEBODY_ELSES:
                     return kept[0] if kept else None
                 if leave is None:

@@ -42,16 +42,23 @@ class Joint:
         self._granted: list[Claim] = []
         self._steps: deque[Step | None] = deque()
         """What was asked for each of those that are left; None where Redis was not asked."""
+        self._is_unsure = False
+        """Whether something was asked of which nobody knows what became of it."""
         self._answers: deque[Any] = deque()
         """What is known already, for the first of those that are left."""
 
     def prepare(self) -> list[Step]:
         """Word all that is left. Where somebody else asks, `receive` takes the answers."""
+        if self._is_unsure:
+            for claim in self._left:
+                claim.give_back()
+        self._is_unsure = True
         self._steps = deque(claim.prepare() for claim in self._left)
         return [step for step in self._steps if step is not None]
 
     def receive(self, answers: Sequence[Any]) -> None:
         """Take the answers to what was prepared; those of a chain may end early."""
+        self._is_unsure = False
         self._answers.clear()
         given = iter(answers)
         for step in self._steps:

@@ -9,14 +9,14 @@ way back: a file that was applied must not change, and each one lets the version
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from ..errors import BridgeError, StorageError
+from ..errors import BridgeError, StorageError, TimedOut, Unavailable
 from ..findings import Finding
 
 if TYPE_CHECKING:
@@ -169,18 +169,25 @@ async def check_schema(connection: Connection, schema: Schema) -> None:
         )
 
 
-async def examine(url: str, schema: Schema, holds: str) -> Finding:
+async def examine(url: str | None, schema: Callable[[], Schema], holds: str) -> Finding:
     """Look at a database for a doctor: whether it is there, its tables, and what is shared through it."""
+    if url is None:
+        return Finding("database", "right", f"not set: {holds} are kept on this machine")
     from . import postgres
 
-    database = await postgres.acquire(url)
+    shown = postgres.parse_address(url).shown
     try:
-        [status] = await database.writer.run(lambda connection: read_status(connection, [schema]))
+        database = await postgres.acquire(url)
+        try:
+            [status] = await database.writer.run(lambda connection: read_status(connection, [schema()]))
+        finally:
+            await postgres.release(database)
+    except (Unavailable, TimedOut) as failure:
+        advice = "Start it, or correct BRIDGEHEAD_DATABASE_URL."
+        return Finding("database", "wrong", f"{shown}: {failure.message}", advice)
     except BridgeError as failure:
         return Finding("database", "wrong", failure.message, failure.next_step)
-    finally:
-        await postgres.release(database)
     if status.is_behind:
         said = f"version {status.version} of {status.newest} of its tables"
-        return Finding("database", "wrong", f"{database.address.shown} has {said}", "bridgehead db migrate")
-    return Finding("database", "right", f"{holds} are in {database.address.shown}, shared by all replicas")
+        return Finding("database", "wrong", f"{shown} has {said}", "bridgehead db migrate")
+    return Finding("database", "right", f"{holds} are in {shown}, shared by all replicas")

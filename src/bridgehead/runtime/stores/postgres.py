@@ -1,7 +1,7 @@
 """PostgreSQL: the connections of a process, shared by the host and its bridges.
 
-There is one to write and one to read. A second one to write is opened where so much is written that one
-statement is worth preparing while another is committed.
+There is one to write and one to read. What waits for either of them in a thread has threads of its own, so
+that a slow database holds up nobody who does not ask it.
 """
 
 from __future__ import annotations

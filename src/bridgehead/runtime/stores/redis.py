@@ -153,9 +153,14 @@ class Redis:
         """Run a script whose answer nobody waits for, and whose failure nobody has to know."""
         self.run(script, keys, arguments).add_done_callback(_ignore)
 
-    def publish(self, channel: str, message: bytes) -> None:
-        """Tell everybody who listens to a channel, ourselves too."""
-        self.tell("PUBLISH", PREFIX + channel, message)
+    def publish(self, channel: str, message: bytes, failed: Callable[[], None] | None = None) -> None:
+        """Tell everybody who listens to a channel, ourselves too; `failed` hears where that cannot be."""
+
+        def look(answer: asyncio.Future[Any]) -> None:
+            if not answer.cancelled() and answer.exception() is not None and failed is not None:
+                failed()
+
+        self._enqueue(("PUBLISH", PREFIX + channel, message), None).add_done_callback(look)
 
     def _enqueue(self, words: Sequence[Any], script: Script | None) -> asyncio.Future[Any]:
         answer = asyncio.get_running_loop().create_future()

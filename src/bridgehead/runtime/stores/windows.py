@@ -44,7 +44,7 @@ for n = 1, #KEYS / 2 do
   local oldest = string.format('%.0f', now - window)
   for _, entry in ipairs(redis.call('ZRANGEBYSCORE', entries, '-inf', oldest)) do
     for thing, amount in ipairs(amounts_of(amounts, entry)) do
-      redis.call('HINCRBY', amounts, 't' .. thing, -amount)
+      redis.call('HINCRBY', amounts, 't' .. thing, 0 - amount) -- not -amount: Redis takes no -0
     end
     redis.call('HDEL', amounts, entry)
   end
