@@ -85,7 +85,8 @@ class LocalPassage:
 
     async def admit_call(self, call: Call) -> None:
         """Let the call in; raises where a limit is reached."""
-        await self._limits.admit_call(call.account, self.deadline)
+        if self._limits.are_on:
+            await self._limits.admit_call(call.account, self.deadline)
 
     async def reserve(self, call: Call, provider: Provider) -> Hold:
         """Reserve for the most that a request can use: a token has at least one byte.
@@ -93,7 +94,10 @@ class LocalPassage:
         Money first, since writing it down takes time: tokens are counted from the moment at which they are
         reserved, and the request has to go out right then.
         """
-        hold, most = Hold(), _longest_answer(call, provider)
+        hold = Hold()
+        if not (self._budget.is_set or self._limits.are_on):
+            return hold
+        most = _longest_answer(call, provider)
         if self._budget.is_set:
             hold.money = await self._budget.reserve(
                 call.principal or ANONYMOUS, _price_worst_case(call, provider, most)

@@ -24,7 +24,7 @@ from bridgehead.runtime.timing import Clock
 from ..api import response_format
 from ..api.client import Report, TimeLimit
 from ..api.refusals import list_models
-from ..completion import Completion
+from ..completion import Completion, Metadata
 from ..errors import MercuryError, format_seconds
 from .admission import Admission, Hold, Passage
 from .audit import Audit
@@ -151,7 +151,7 @@ class Completer:
         """Send a call, unless another replica does that or has done it a while ago."""
         if self._flights is None:
             return await self._send(call, targets, None)
-        passage = self._begin(call)
+        passage = self._admission.begin(call, self._providers[call.provider])
         try:
             completion, is_joined = await share_with_replicas(
                 self._flights, call.cache_key, lambda: self._send(call, targets, None, passage), passage.needs
@@ -179,37 +179,28 @@ class Completer:
         if able:
             error.advise(list_models((*self._routes.names, *able)))
 
-    def _begin(self, call: Call) -> Passage:
-        return self._admission.begin(call, self._providers[call.provider])
-
     async def _send(
         self, call: Call, targets: list[Target], report: Report | None, passage: Passage | None = None
     ) -> Completion:
-        """Let a call in, and ask for its answer."""
-        passage = passage or self._begin(call)
+        """Let a call in, and ask its providers, one after the other, until one answers."""
+        passage = passage or self._admission.begin(call, self._providers[call.provider])
         passage.deadline = self._clock.monotonic() + call.seconds
+        *others, last = targets
         try:
             await passage.admit_call(call)
-            return await self._ask_in_turn(call, targets, report, passage)
+            for target in others:
+                call.turn_to(target)
+                try:
+                    return await self._send_to(call, passage, report, retries=False)
+                except MercuryError as error:
+                    if not _can_fall_back(error):
+                        raise
+                    _log.warn("falling back", provider=target.provider, code=error.code, tool=call.tool)
+            if others:
+                call.turn_to(last)
+            return await self._send_to(call, passage, report, retries=True)
         finally:
             passage.close()
-
-    async def _ask_in_turn(
-        self, call: Call, targets: list[Target], report: Report | None, passage: Passage
-    ) -> Completion:
-        """Ask the providers of a call, one after the other, until one answers."""
-        *others, last = targets
-        for target in others:
-            call.turn_to(target)
-            try:
-                return await self._send_to(call, passage, report, retries=False)
-            except MercuryError as error:
-                if not _can_fall_back(error):
-                    raise
-                _log.warn("falling back", provider=target.provider, code=error.code, tool=call.tool)
-        if others:
-            call.turn_to(last)
-        return await self._send_to(call, passage, report, retries=True)
 
     async def _send_to(
         self, call: Call, passage: Passage, report: Report | None, *, retries: bool
@@ -259,23 +250,20 @@ class Completer:
             raise
         provider.breaker.record_success()
         provider.problem = ""
-        await self._price(call, provider, completion)
-        used = completion.metadata.usage
-        if used.total_tokens:  # an answer that does not say what it used keeps what was reserved
-            cost = completion.metadata.cost_usd
-            self._admission.settle(hold, used.prompt_tokens, used.completion_tokens, cost)
-        self._usage.count_answer(call.model, call.client, completion.metadata)
+        if not provider.catalogue.has_models:  # the first answer of a process may come before the prices
+            await provider.catalogue.wait_for_prices()
+        self._settle_answer(call, provider, hold, completion.metadata)
         return completion
 
-    async def _price(self, call: Call, provider: Provider, completion: Completion) -> None:
-        cost = provider.catalogue.price(completion.metadata, call.model)
-        if cost is None and completion.metadata.usage.total_tokens:
-            # The first answer of a process may come before the prices.
-            await provider.catalogue.wait_for_prices()
-            cost = provider.catalogue.price(completion.metadata, call.model)
-        completion.metadata.cost_usd = cost
+    def _settle_answer(self, call: Call, provider: Provider, hold: Hold, answer: Metadata) -> None:
+        """Price an answer, and count what it used."""
+        answer.cost_usd = provider.catalogue.price(answer, call.model)
         if self._routes.routes:
-            completion.metadata.provider = provider.name
+            answer.provider = provider.name
+        used = answer.usage
+        if used.total_tokens:  # an answer that does not say what it used keeps what was reserved
+            self._admission.settle(hold, used.prompt_tokens, used.completion_tokens, answer.cost_usd)
+        self._usage.count_answer(call.model, call.client, answer)
 
     def _limit_time(self, call: Call, deadline: float) -> TimeLimit:
         """Return how long the next request may take, and which setting says so."""

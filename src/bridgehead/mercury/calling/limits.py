@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from bridgehead.runtime import logs
 from bridgehead.runtime.stores import Step, StoreError, StoreUnavailable
@@ -256,6 +257,8 @@ class Limits:
         self._everyone = Amounts(
             settings.server_limit_max, settings.server_limit_input_tokens, settings.server_limit_output_tokens
         )
+        self.are_on = self._enabled and any((*astuple(self._each), *astuple(self._everyone)))
+        """Whether anything is limited: where nothing is, no call pays for looking."""
         self._server = Scope("this server", self._everyone, self._seconds, "server")
         self._clients: dict[str, Scope] = {}
 
