@@ -130,7 +130,7 @@ deploy: $(STAMP) ## run balancers in front of replicas, and check manifests, com
 browser: $(STAMP) ## show the apps and the dashboard in Chromium (needs Node; ARGS=--pictures keeps pictures)
 	$(BIN)/python -m tests.browser $(ARGS)
 
-mutants: $(STAMP) ## see that the tests notice faults in the modules that matter most; OF=durable tries one
+mutants: $(STAMP) ## see that the tests notice faults in the modules that matter most; OF=durable tries one, OF=--changed what is not measured
 	$(BIN)/python -m tests.mutants $(OF)
 
 adversary: $(STAMP) ## send raw bad requests to the HTTP server and to its peers, and compare

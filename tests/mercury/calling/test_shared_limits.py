@@ -261,6 +261,7 @@ async def test_what_is_not_limited_claims_nothing(redis: Redis) -> None:
     limits = Replica(redis, RATE_LIMIT_INPUT_TOKENS="50")
     off = Replica(redis, RATE_LIMIT_MAX="1", RATE_LIMIT_SERVER_MAX="1", RATE_LIMIT_ENABLED="false")
 
+    assert [one.are_on for one in (limits, off, Replica(redis))] == [True, False, False]
     assert limits.claim_call("ada") is None
     assert limits.claim_request("ada", 0, 10) is None
     assert limits.claim_request("ada", 1, 0) is not None

@@ -10,9 +10,18 @@ from pathlib import Path
 import pytest
 
 from bridgehead.runtime.errors import StorageError
+from bridgehead.runtime.stores import StoreError, StoreUnavailable
 from bridgehead.runtime.stores import ledger as ledger_module
 from bridgehead.runtime.stores.joint import Joint
-from bridgehead.runtime.stores.ledger import Committed, Counter, SharedLedger, to_millionths
+from bridgehead.runtime.stores.ledger import (
+    RESTORE_SECONDS,
+    Committed,
+    Counter,
+    MoneyClaim,
+    SharedLedger,
+    counters_of,
+    to_millionths,
+)
 from bridgehead.runtime.stores.redis import Redis
 from tests.support.redis_server import RedisServer, running_redis
 from tests.support.waiting import PATIENCE, until
@@ -40,9 +49,11 @@ async def committed(ledger: SharedLedger, counter: Counter = TODAY) -> float:
     return (await ledger.look(DAY, "ada")).dollars[counter]
 
 
-async def reserve(ledger: SharedLedger, dollars: float, limit: float = 1.0) -> tuple[str, Committed]:
+async def reserve(
+    ledger: SharedLedger, dollars: float, limit: float = 1.0, client: str = "ada"
+) -> tuple[str, Committed]:
     found: list[Committed] = []
-    claim = ledger.claim(DAY, "ada", dollars, {TODAY: limit}, found.append)
+    claim = ledger.claim(DAY, client, dollars, {TODAY: limit}, found.append)
     await Joint(ledger.redis, [claim]).obtain(math.inf)
     return claim.name, found[0]
 
@@ -79,6 +90,8 @@ async def test_without_redis_no_money_is_committed(tmp_path: Path) -> None:
 
             with pytest.raises(StorageError, match="cannot be checked, so no money is spent"):
                 await reserve(ledger, 0.1)
+            with pytest.raises(StorageError, match="cannot be checked, so no money is spent"):
+                await ledger.look(DAY, "ada")
 
 
 async def test_a_redis_that_lost_its_memory_is_told_before_money_is_committed(tmp_path: Path) -> None:
@@ -103,6 +116,7 @@ async def test_what_was_settled_while_redis_was_gone_is_settled_when_it_is_back(
 
             await until(lambda: not ledger._unsettled)  # noqa: SLF001 - settling is not waited for
             assert await committed(ledger) == pytest.approx(0.1)
+            await until(lambda: not ledger._telling)  # noqa: SLF001 - what is over is not kept
 
 
 async def test_what_a_restarted_redis_had_acknowledged_and_lost_is_not_forgotten(tmp_path: Path) -> None:
@@ -162,3 +176,140 @@ def test_money_is_rounded_up() -> None:
         300_000,
         1_000_000,
     ]
+
+
+# --- what is kept, and for how long ------------------------------------------------------------------------
+
+
+def test_replicas_have_time_to_tell_a_restarted_redis_what_they_know() -> None:
+    assert RESTORE_SECONDS >= 1
+
+
+async def test_totals_and_reservations_are_kept_for_longer_than_a_month(redis_server: RedisServer) -> None:
+    async with opened(redis_server) as ledger:
+        name, _ = await reserve(ledger, 0.25)
+
+    month = 31 * 24 * 60 * 60
+    for key in (*(one.key for one in counters_of(DAY, "ada")), f"bridgehead:budget:reserved:{name}"):
+        assert key.startswith("bridgehead:budget:")
+        assert int(redis_server.command("TTL", key)[1:]) > month
+
+
+async def test_a_restarted_redis_is_told_every_total_of_many_clients(tmp_path: Path) -> None:
+    clients = [f"client-{number}" for number in range(60)]
+    with running_redis(tmp_path) as server:
+        async with opened(server) as ledger:
+            for client in clients:
+                await reserve(ledger, 0.01, client=client)
+            server.kill()
+            server.start()
+            for client in (clients[0], clients[-1]):
+                key = Counter(DAY, client).key
+                await until(lambda: b"10000" in server.command("GET", key))  # noqa: B023 - awaited here
+
+
+async def test_of_very_many_totals_those_that_were_seen_last_are_known(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger_module, "_MOST_SEEN", 6)
+    async with opened(redis_server) as ledger:
+        for client in ("ada", "bob", "eve"):
+            await reserve(ledger, 0.01, client=client)
+
+        known = dict(ledger._seen)  # noqa: SLF001 - what a restarted Redis would be told
+    assert known == {
+        **dict.fromkeys((TODAY, MONTH), 30000),
+        **{one: 10_000 for client in ("bob", "eve") for one in counters_of(DAY, client)[2:]},
+    }
+
+
+async def test_beyond_what_can_be_remembered_a_settlement_leaves_the_worst_case(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger_module, "_MOST_UNSETTLED", 1)
+    async with opened(redis_server) as ledger:
+        first, second = (await reserve(ledger, 0.4))[0], (await reserve(ledger, 0.4))[0]
+        ledger.settle(first, DAY, "ada", 0.1)
+        ledger.settle(second, DAY, "ada", 0.1)
+
+        async with asyncio.timeout(PATIENCE):
+            while await committed(ledger) != pytest.approx(0.5):
+                await asyncio.sleep(0.005)
+
+
+# --- claims ------------------------------------------------------------------------------------------------
+
+
+def make_claim(ledger: SharedLedger, judged: list[Committed]) -> MoneyClaim:
+    return ledger.claim(DAY, "ada", 0.25, {TODAY: 1.0}, judged.append)
+
+
+async def test_a_claim_waits_for_a_restarted_redis_only_so_often(redis_server: RedisServer) -> None:
+    judged: list[Committed] = []
+    async with opened(redis_server) as ledger:
+        one = make_claim(ledger, judged)
+
+        assert [one.accept([1500, -1, 0, 0, 0, 0], 0.0) for _ in range(2)] == [1.5, 1.5]
+        with pytest.raises(StorageError, match="keeps restarting"):
+            one.accept([1500, -1, 0, 0, 0, 0], 0.0)
+    assert judged == []
+
+
+async def test_a_redis_that_is_new_commits_nothing_until_it_was_told(redis_server: RedisServer) -> None:
+    async with opened(redis_server) as ledger:
+        redis_server.command("FLUSHALL")
+        ((wait, exceeded, *_),) = await ledger.redis.run_steps([make_claim(ledger, []).prepare()])
+
+        assert 0 < wait <= 500, "milliseconds"
+        assert exceeded == -1
+        assert await committed(ledger) == 0.0
+
+
+async def test_a_claim_that_was_tried_is_judged_by_what_is_committed_then(redis_server: RedisServer) -> None:
+    judged: list[Committed] = []
+    async with opened(redis_server) as ledger:
+        one = make_claim(ledger, judged)
+
+        assert one.accept([0, 0, 250_000, 500_000, 1, 2], 0.0) == 0.0
+        one.accept([0, 4, 0, 0, 0, 0], 0.0)
+
+    assert list(judged[0].dollars.values()) == [0.25, 0.5, 1e-06, 2e-06]
+    assert (judged[0].exceeded, judged[0].wait) == (None, 0.0)
+    assert judged[1].exceeded == Counter("2026-11", "ada")
+
+
+@pytest.mark.parametrize(
+    ("problem", "said"),
+    [
+        (StoreUnavailable("gone"), "The budget cannot be checked, so no money is spent: gone"),
+        (StoreError("full"), "full"),
+    ],
+)
+async def test_without_an_answer_no_money_is_spent(
+    redis_server: RedisServer, problem: Exception, said: str
+) -> None:
+    judged: list[Committed] = []
+    async with opened(redis_server) as ledger:
+        with pytest.raises(type(problem) if said == "full" else StorageError, match=said):
+            make_claim(ledger, judged).accept(problem, 0.0)
+    assert judged == []
+
+
+async def test_a_claim_is_tried_under_a_new_name_each_time_and_given_back_by_its_last(
+    redis_server: RedisServer,
+) -> None:
+    async with opened(redis_server) as ledger:
+        await reserve(ledger, 0.0)  # by now Redis was told all there is
+        one = make_claim(ledger, [])
+        one.give_back()  # nothing was tried
+        assert not ledger._unsettled  # noqa: SLF001
+        one.prepare()
+        first = one.name
+        await ledger.redis.run_steps([one.prepare()])
+
+        assert first != one.name
+        assert await committed(ledger) == pytest.approx(0.25)
+        one.give_back()
+        async with asyncio.timeout(PATIENCE):
+            while await committed(ledger):
+                await asyncio.sleep(0.005)
