@@ -3,8 +3,7 @@
 import asyncio
 import os
 import signal
-import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.bitburner.simulator.listening import listening, request, said
+from tests.support import endable
 from tests.support.waiting import PATIENCE
 
 LIMIT = PATIENCE
@@ -21,11 +21,11 @@ LIMIT = PATIENCE
 async def simulated(*arguments: str, output: int = PIPE) -> AsyncIterator[Process]:
     """Run the command; it has to end with the test at the latest."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bridgehead", "bitburner", "simulate", *arguments),
-        stdin=DEVNULL,
+        *(*endable.words_for("bridgehead"), "bitburner", "simulate", *arguments),
+        stdin=PIPE,
         stdout=output,
         stderr=output,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "200", "PYTHONIOENCODING": "utf-8"},
     )
     try:
         yield process
@@ -64,7 +64,7 @@ async def test_it_shows_what_is_asked_and_ends_when_told(stop: signal.Signals) -
         assert await until(game, "getFileNames") == "getFileNames home → 36 bytes"
         assert await until(game, "getFile ") == "getFile no.js@home → File does not exist. Filename: no.js"
         assert await until(game, "nothing") == "no request: 'nothing' → no reply"
-        game.send_signal(stop)
+        endable.send_from_loop(game, stop)
         assert await ended(game) == (0, "")
         await asyncio.wait_for(connection.wait_closed(), LIMIT)
         assert connection.close_code == 1001
@@ -95,7 +95,7 @@ async def test_the_second_generation_does_not_dial_again() -> None:
 async def test_it_waits_for_someone_to_listen_and_can_be_stopped_meanwhile() -> None:
     async with simulated("--url", "ws://127.0.0.1:1") as game:
         waiting = await until(game, "Nobody")
-        game.send_signal(signal.SIGTERM)
+        endable.send_from_loop(game, signal.SIGTERM)
 
         assert waiting.startswith("Nobody to talk to at ws://127.0.0.1:1 yet: ")
         assert await ended(game) == (0, "")
@@ -154,7 +154,7 @@ async def test_on_a_terminal_all_is_on_one_screen() -> None:
             connection = await server.next()
             await connection.send(request(1))
             await said(connection)
-            game.send_signal(signal.SIGTERM)
+            endable.send_from_loop(game, signal.SIGTERM)
             await asyncio.wait_for(game.wait(), LIMIT)
         shown = os.read(ours, 65536).decode()
     finally:
