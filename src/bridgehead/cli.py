@@ -87,7 +87,8 @@ def _choose(name: str, arguments: list[str], environment: "Mapping[str, str]") -
     except plugins.UnknownBridge:
         return _refuse(f"Unknown command {name!r}.", like=name)
     if not arguments:
-        if os.isatty(0):
+        # Windows takes an input of nothing (NUL) for a terminal too; nobody reads a greeting in a pipe.
+        if os.isatty(0) and (os.name != "nt" or os.isatty(2)):
             _greet(bridge)
         return manifest.serve(bridge, environment)
     commands = bridge.load_commands()

@@ -51,7 +51,7 @@ def test_check_lists_every_problem_with_its_file_and_place(data: Data) -> None:
     done = typed(data, "check")
 
     assert done.returncode == 1
-    lines = done.stdout.splitlines()
+    lines = done.stdout.replace("\\", "/").splitlines()
     for name, place in (
         ("Day01_phase1.md", "not UTF-8"),
         ("Day03_phase2.md", "Day03_phase1.md is missing"),
@@ -83,7 +83,7 @@ def test_check_reads_inputs_answers_and_attempts_too(data: Data) -> None:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content)
 
-    lines = typed(data, "check").stdout.splitlines()
+    lines = typed(data, "check").stdout.replace("\\", "/").splitlines()
 
     for name, problem in (
         ("inputs/day01.txt", "is not UTF-8 text"),

@@ -41,4 +41,4 @@ def test_a_file_in_the_place_of_a_folder_stops_the_start(data: Data, monkeypatch
     done = bridgehead("aoc")
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"bridgehead aoc: AOC_SPEEDS_DIR is {str(file)!r}: expected an existing folder.\n"
+    assert done.stderr == f"bridgehead aoc: AOC_SPEEDS_DIR is '{file}': expected an existing folder.\n"

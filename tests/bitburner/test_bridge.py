@@ -1,6 +1,7 @@
 """The declaration: the tools as clients list them, what that costs a model, and what a start loads."""
 
 import json
+import sys
 from pathlib import Path
 
 import msgspec
@@ -64,7 +65,10 @@ FURTHER = {
     "hashlib",
 }
 """Modules that a bridge could easily load too early, beyond those that the engine's test names."""
-ALLOWED = {"select", "signal", "bisect", "_bisect", "runpy", "importlib.util", "importlib._abc"}
+ALLOWED = {
+    *("select", "signal", *(["msvcrt"] if sys.platform == "win32" else [])),
+    *("bisect", "_bisect", "runpy", "importlib.util", "importlib._abc"),
+}
 """What the engine and the counters need; the last three are the probe's own."""
 
 

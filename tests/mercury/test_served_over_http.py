@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.process import environment
+from tests.support import endable
 from tests.support.ports import free_port
 from tests.support.waiting import PATIENCE
 
@@ -31,15 +33,16 @@ async def served(api: Simulator, folder: Path, *command: str, **settings: str) -
     settings |= {"MCP_SERVER_PORT": str(port), "MCP_SERVER_HOST": "127.0.0.1"}
     with (folder / "stderr").open("wb") as errors:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bridgehead", *command),
+            *(*endable.words_for("bridgehead"), *command),
             env=environment(api.url, folder, **settings),
+            stdin=asyncio.subprocess.PIPE,
             stderr=errors,
         )
     try:
         await _listening(port)
         yield f"http://127.0.0.1:{port}/mcp"
     finally:
-        process.terminate()
+        endable.send_from_loop(process, signal.SIGTERM)
         assert await asyncio.wait_for(process.wait(), PATIENCE) == 0
 
 

@@ -5,6 +5,7 @@ a program runs inside of `python -m tests.support.endable PROGRAM`, which raises
 its standard input names. What is not tested so is that Windows delivers them.
 """
 
+import asyncio
 import os
 import runpy
 import signal
@@ -28,6 +29,15 @@ def send(process: subprocess.Popen[Any], number: int) -> None:
         return
     assert process.stdin is not None
     os.write(process.stdin.fileno(), bytes([number]))  # the pipe may have been opened for text or for bytes
+
+
+def send_from_loop(process: asyncio.subprocess.Process, number: int) -> None:
+    """Send a signal to one that an event loop started."""
+    if not IS_WINDOWS:
+        process.send_signal(number)
+        return
+    assert process.stdin is not None
+    process.stdin.write(bytes([number]))
 
 
 def _raise_what_is_named() -> None:

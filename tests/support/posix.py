@@ -35,6 +35,14 @@ def dying_with_us(number: str) -> list[str]:
     return [] if program is None else [program, "--pdeathsig", number, "--"]
 
 
+def read_title(pid: int) -> bytes:
+    """Return what others see of a process: its command and its name; nothing where only it can be asked."""
+    process = Path(f"/proc/{pid}")
+    if sys.platform != "linux":
+        return b""
+    return (process / "cmdline").read_bytes() + (process / "comm").read_bytes()
+
+
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 """What ends a process at once; on Windows every signal that is sent does."""
 

@@ -5,9 +5,11 @@ A process that hangs or dies fails the test that it was at; the rest of its file
 
 import os
 import queue
+import select
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -147,10 +149,12 @@ class Suite:
             )
             assert process.stdout is not None
             with ThreadPoolExecutor(1) as pool:
-                copying = pool.submit(_copy, process.stdout.fileno(), log)
+                is_over = threading.Event()
+                copying = pool.submit(_copy, process.stdout.fileno(), log, is_over)
                 status = self._wait(process, report)
                 with suppress(ProcessLookupError):  # what it started and left would keep its output open
                     os.killpg(process.pid, signal.SIGKILL)
+                is_over.set()
                 copying.result()
         self._redis_ports.put(redis_port)
         found, running = outcomes.read(report)
@@ -180,10 +184,15 @@ class Suite:
         return self._folder / f"{number}.log"
 
 
-def _copy(descriptor: int, log: Any) -> None:
-    while chunk := os.read(descriptor, 65_536):
-        log.write(chunk)
-        log.flush()
+def _copy(descriptor: int, log: Any, is_over: threading.Event) -> None:
+    """Copy what a process says until it ends; what it left running may have its output open for ever."""
+    while select.select([descriptor], [], [], 0.5)[0] or not is_over.is_set():
+        if select.select([descriptor], [], [], 0)[0]:
+            chunk = os.read(descriptor, 65_536)
+            if not chunk:
+                return
+            log.write(chunk)
+            log.flush()
 
 
 def _show(found: Any) -> None:

@@ -2,11 +2,11 @@
 
 import asyncio
 import os
-import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from tests.support import endable
 from tests.support.waiting import PATIENCE
 
 LIMIT = PATIENCE
@@ -16,11 +16,11 @@ LIMIT = PATIENCE
 async def simulated(*arguments: str, output: int = PIPE) -> AsyncIterator[Process]:
     """Run the command; it has to end with the test at the latest."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bridgehead", "bitburner", "simulate", *arguments),
-        stdin=DEVNULL,
+        *(*endable.words_for("bridgehead"), "bitburner", "simulate", *arguments),
+        stdin=PIPE,
         stdout=output,
         stderr=output,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "200", "PYTHONIOENCODING": "utf-8"},
     )
     try:
         yield process

@@ -8,6 +8,7 @@ import pytest
 
 from tests.bitburner.simulator.listening import listening, request, said
 from tests.bitburner.simulator.simulating import LIMIT, simulated, until
+from tests.support import endable
 
 
 async def ended(process: Process) -> tuple[int, str]:
@@ -29,7 +30,7 @@ async def test_it_shows_what_is_asked_and_ends_when_told(stop: signal.Signals) -
         assert await until(game, "getFileNames") == "getFileNames home → 36 bytes"
         assert await until(game, "getFile ") == "getFile no.js@home → File does not exist. Filename: no.js"
         assert await until(game, "nothing") == "no request: 'nothing' → no reply"
-        game.send_signal(stop)
+        endable.send_from_loop(game, stop)
         assert await ended(game) == (0, "")
         await asyncio.wait_for(connection.wait_closed(), LIMIT)
         assert connection.close_code == 1001
@@ -60,7 +61,7 @@ async def test_the_second_generation_does_not_dial_again() -> None:
 async def test_it_waits_for_someone_to_listen_and_can_be_stopped_meanwhile() -> None:
     async with simulated("--url", "ws://127.0.0.1:1") as game:
         waiting = await until(game, "Nobody")
-        game.send_signal(signal.SIGTERM)
+        endable.send_from_loop(game, signal.SIGTERM)
 
         assert waiting.startswith("Nobody to talk to at ws://127.0.0.1:1 yet: ")
         assert await ended(game) == (0, "")

@@ -6,6 +6,7 @@ import signal
 
 from tests.bitburner.simulator.listening import listening, request, said
 from tests.bitburner.simulator.simulating import LIMIT, simulated, until
+from tests.support import endable
 
 
 async def test_faults_are_shown_beside_what_they_befall() -> None:
@@ -27,7 +28,7 @@ async def test_on_a_terminal_all_is_on_one_screen() -> None:
             connection = await server.next()
             await connection.send(request(1))
             await said(connection)
-            game.send_signal(signal.SIGTERM)
+            endable.send_from_loop(game, signal.SIGTERM)
             await asyncio.wait_for(game.wait(), LIMIT)
         shown = os.read(ours, 65536).decode()
     finally:

@@ -186,7 +186,7 @@ async def test_a_sign_in_comes_back_to_the_public_address_also_behind_a_proxy(
         await browser.open(START, headers, follows=False)
 
         asked = parse_qs(urlsplit(browser.headers["location"]).query)
-        assert asked["redirect_uri"] == [f"{public}/dashboard/oauth/callback"]
+        assert asked["redirect_uri"] == ["https://team.example/dashboard/oauth/callback"]
 
 
 async def test_codes_are_not_tried_without_end(tmp_path: Path) -> None:

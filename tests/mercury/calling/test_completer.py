@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from bridgehead.mercury.simulator import NAMED, Fault, Request, Simulator
 from tests.mercury.process import KEY, MODEL, BridgeProcess, bridge_process, error_of
+from tests.support.posix import read_title
 from tests.support.waiting import until
 
 CALLS = 1000
@@ -272,7 +273,7 @@ async def api() -> Any:
 async def test_a_thousand_calls_with_every_fault_mixed_in(api: Simulator, tmp_path: Path) -> None:
     async with bridge_process(api.url, tmp_path, **SETTINGS) as client:
         done = await make_all_calls(client, api)
-        title = Path(f"/proc/{client.process.pid}/cmdline").read_bytes().decode()
+        title = read_title(client.process.pid).decode()
         api.faults.clear()
         usage = await client.call("mercury_usage")
         assert await client.end() == 0

@@ -16,6 +16,7 @@ from tests.mercury.process import (
     sharing,
     two_replicas,
 )
+from tests.support.posix import read_title
 from tests.support.redis_server import RedisServer
 from tests.support.waiting import PATIENCE, until
 
@@ -149,8 +150,7 @@ async def test_no_key_is_shown_anywhere(api: Simulator, tmp_path: Path) -> None:
         await client.call("mercury_usage")
         await client.request("resources/read", {"uri": "mercury://models"})
         await client.call(CHAT, {"messages": 1})
-        process = Path(f"/proc/{client.process.pid}")
-        seen += (process / "cmdline").read_bytes() + (process / "comm").read_bytes()
+        seen += read_title(client.process.pid)
     seen += b"".join(client.said)
     for file in tmp_path.rglob("*"):
         seen += file.read_bytes() if file.is_file() else b""

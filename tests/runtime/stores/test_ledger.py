@@ -119,6 +119,23 @@ async def test_what_was_settled_while_redis_was_gone_is_settled_when_it_is_back(
             await until(lambda: not ledger._telling)  # noqa: SLF001 - what is over is not kept
 
 
+async def test_a_replica_that_heard_of_a_restart_before_it_could_write_tells_what_it_knows_all_the_same(
+    tmp_path: Path,
+) -> None:
+    with running_redis(tmp_path) as server:
+        async with opened(server) as ledger:
+            name, _ = await reserve(ledger, 0.5)
+            await ledger.redis.notices.stop()  # nothing tells it a second time
+            server.kill()
+            await until(lambda: not ledger.redis.is_up)
+            ledger._tell_all()  # noqa: SLF001 - as the other connection does, which may be there first
+            ledger.settle(name, DAY, "ada", 0.2)
+            await asyncio.sleep(0)
+            server.start()
+
+            await until(lambda: server.command("GET", TODAY.key) == b"$6\r\n500000\r\n")
+
+
 async def test_what_a_restarted_redis_had_acknowledged_and_lost_is_not_forgotten(tmp_path: Path) -> None:
     with running_redis(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as server:
         async with opened(server) as ledger:

@@ -15,7 +15,7 @@ from os import urandom
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from bridgehead.runtime.errors import NotFound, Unavailable
+from bridgehead.runtime.errors import NotFound, TimedOut, Unavailable
 from bridgehead.runtime.timing import Clock
 
 from ..files.day_file import Recorded, describe_run, take_run
@@ -33,6 +33,9 @@ MAX_BATCH = 2000
 SETTLE_SECONDS = 2.0
 """How long records whose connection died under way are sent again, before their callers hear of it."""
 PAUSE = 0.02
+UNANSWERED = "unanswered"
+"""The code of a statement that was sent, and may have been carried out."""
+_LOST = "The connection to the database was lost while the record was being stored."
 
 _STORE_ONCE = """\
 with given as (
@@ -163,12 +166,16 @@ class DatabaseRecorder:
                 return await self._database.writer.run(
                     lambda connection: self._send(connection, batch, is_new=is_new)  # noqa: B023
                 )
+            except TimedOut as failure:
+                if failure.code == UNANSWERED:
+                    raise _unsure(failure.message) from failure
+                raise
             except Unavailable as failure:
                 is_unsure = is_unsure or failure.code == "connection_lost"
                 if not is_unsure:
                     raise
                 if self._clock.monotonic() > limit:
-                    raise _unsure() from failure
+                    raise _unsure(_LOST) from failure
                 is_new = False
                 await asyncio.sleep(PAUSE)
 
@@ -268,9 +275,9 @@ def _quote(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _unsure() -> Unavailable:
+def _unsure(why: str) -> Unavailable:
     return Unavailable(
-        "The connection to the database was lost while the record was being stored. It may be there or not.",
+        f"{why} The record may be there or not.",
         next_step="Look with speed_history, or send it again with the same idempotency key.",
         retry_after=1.0,
     )

@@ -4,12 +4,13 @@ Nothing that stands in the place of a file can make a reader wait or run out of 
 read, up to a size. Every failure is a `StorageError` that names the file and what to do.
 """
 
-# ruff: noqa: PTH116 - pathlib would delay the server's first answer
+# ruff: noqa: PTH112, PTH116 - pathlib would delay the server's first answer
 
 from __future__ import annotations
 
 import os
 import stat
+import sys
 from typing import NamedTuple
 
 import msgspec
@@ -23,6 +24,7 @@ UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding a file's JSON can raise."""
 
 _OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_NOT_A_FILE = "it is not a file but a folder or something else"
 _CHUNK = 64 * 1024
 """Small, since it is asked for once in vain after every file: a large one costs more than the file."""
 
@@ -59,7 +61,7 @@ def _identity(status: os.stat_result) -> Identity:
 def read_snapshot(path: str, most: int) -> Snapshot | None:
     """Read a file of at most so many bytes; None where there is no such file."""
     try:
-        descriptor = durable.insist(lambda: os.open(path, _OPEN))
+        descriptor = _open(path)
     except FileNotFoundError:
         return None
     except OSError as failure:
@@ -72,10 +74,16 @@ def read_snapshot(path: str, most: int) -> Snapshot | None:
         os.close(descriptor)
 
 
+def _open(path: str) -> int:
+    if sys.platform == "win32" and os.path.isdir(path):  # refused there like a file that somebody has open
+        raise OSError(_NOT_A_FILE)
+    return durable.insist(lambda: os.open(path, _OPEN))
+
+
 def _read(descriptor: int, most: int) -> Snapshot:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
-        raise OSError("it is not a file but a folder or something else")
+        raise OSError(_NOT_A_FILE)
     if status.st_size > most:
         raise OSError(f"it has {status.st_size:,} bytes, and the limit is {most:,}")
     data = os.read(descriptor, status.st_size + 1)

@@ -46,6 +46,12 @@ class ConnectionLost(Unavailable):
         )
 
 
+class Unanswered(TimedOut):
+    """A statement was sent and not answered in time; nobody knows whether it was carried out."""
+
+    code = "unanswered"
+
+
 class Line:
     """One connection, opened when it is first used and again whenever it is lost."""
 
@@ -190,7 +196,7 @@ class Line:
             self.outcomes["timeout"] += 1
             if connection is not None:  # what it still answers belongs to nobody
                 self.lose("it did not answer in time")
-            return not_in_time(seconds)
+            return not_in_time(seconds, TimedOut if connection is None else Unanswered)
         if isinstance(failure, asyncpg.QueryCanceledError | asyncpg.LockNotAvailableError):
             self.outcomes["timeout"] += 1
             return TimedOut(f"The database took too long: {failure}.", next_step="Try again later.")
@@ -218,9 +224,9 @@ class Line:
                 connection.terminate()
 
 
-def not_in_time(seconds: float) -> TimedOut:
+def not_in_time(seconds: float, kind: type[TimedOut] = TimedOut) -> TimedOut:
     """Say that a database is too slow."""
-    return TimedOut(f"The database did not answer within {seconds:g} seconds.", next_step="Try again later.")
+    return kind(f"The database did not answer within {seconds:g} seconds.", next_step="Try again later.")
 
 
 def _ends_connection(failure: Exception) -> bool:

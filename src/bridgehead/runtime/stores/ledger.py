@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from .. import logs
 from ..errors import StorageError
-from .scripts import Script, Step, StoreUnavailable
+from .scripts import Script, Step, StoreError, StoreUnavailable
 
 if TYPE_CHECKING:
     from .redis import Redis
@@ -34,6 +34,9 @@ _MOST_TRIES = 3
 """How often a restarted Redis is waited for."""
 _MOST_SEEN = 10_000
 _MOST_UNSETTLED = 10_000
+_MOST_AT_ONCE = 500
+_AGAIN_SECONDS = 0.1
+_STOP_SECONDS = 1.0
 _PREFIX = "bridgehead:budget:"
 _log = logs.logger("stores.ledger")
 
@@ -128,7 +131,9 @@ class SharedLedger:
         self._unsettled: dict[str, tuple[tuple[Counter, ...], int]] = {}
         """Reservations whose settlement is not in Redis yet."""
         self._leave: Callable[[], None] | None = None
-        self._telling: set[asyncio.Task[None]] = set()
+        self._owes_totals = False
+        """Whether Redis may not know the totals that were seen here."""
+        self._telling: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Connect, and tell a Redis that comes back what we know, at once."""
@@ -136,9 +141,13 @@ class SharedLedger:
         self._leave = self.redis.notices.subscribe("budget", lambda _: None, self._tell_all)
 
     async def stop(self) -> None:
-        """Let go of Redis."""
+        """Let go of Redis, once it knows what was spent; one that is gone is not waited for."""
         if self._leave is not None:
             self._leave()
+        if self._telling is not None:
+            await asyncio.wait([self._telling], timeout=_STOP_SECONDS if self.redis.is_up else 0)
+        if self._telling is not None:
+            self._telling.cancel()
         await self.redis.close()
 
     def claim(
@@ -211,26 +220,48 @@ class SharedLedger:
     # --- what Redis has to know ----------------------------------------------------------------------------
 
     def _tell_all(self) -> None:
-        self._tell_soon(with_totals=True)
+        self._owes_totals = True
+        self._tell_soon()
 
-    def _tell_soon(self, *, with_totals: bool = False) -> None:
-        task = asyncio.get_running_loop().create_task(self._tell(with_totals=with_totals))
-        self._telling.add(task)
-        task.add_done_callback(self._telling.discard)
+    def _tell_soon(self) -> None:
+        if self._telling is None:
+            self._telling = asyncio.get_running_loop().create_task(self._tell())
 
-    async def _tell(self, *, with_totals: bool) -> None:
-        """Write settlements of reservations, and the known totals, to Redis; what fails is retried later."""
+    async def _tell(self) -> None:
+        """Write settlements of reservations, and the known totals, to Redis, as often as it takes.
+
+        Word of a Redis that is back may come before it can be written to, and comes once.
+        """
+        has_failed = False
         try:
-            if with_totals:
-                await self._tell_totals()
-            for name, (counters, spent) in tuple(self._unsettled.items()):
-                keys = [f"{_PREFIX}reserved:{name}", *(one.key for one in counters)]
-                change: int = await self.redis.run(_SETTLE, keys, [spent])
-                self._unsettled.pop(name, None)
-                for one in counters:
-                    self._seen[one] = max(0, self._seen.get(one, 0) + change)
-        except (StoreUnavailable, StorageError) as problem:
-            _log.warn("what was spent could not be written to redis", problem=str(problem))
+            while self._owes_totals or self._unsettled:
+                try:
+                    await self._tell_what_is_owed()
+                except (StoreUnavailable, StoreError, StorageError) as problem:
+                    if not has_failed:
+                        _log.warn("what was spent could not be written to redis yet", problem=str(problem))
+                    has_failed = True
+                    await asyncio.sleep(_AGAIN_SECONDS)
+        finally:
+            self._telling = None
+
+    async def _tell_what_is_owed(self) -> None:
+        if self._owes_totals:
+            await self._tell_totals()
+            self._owes_totals = False
+        names = tuple(self._unsettled)[:_MOST_AT_ONCE]
+        answers = await asyncio.gather(*map(self._tell_settlement, names), return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+
+    async def _tell_settlement(self, name: str) -> None:
+        counters, spent = self._unsettled[name]
+        keys = [f"{_PREFIX}reserved:{name}", *(one.key for one in counters)]
+        change: int = await self.redis.run(_SETTLE, keys, [spent])
+        self._unsettled.pop(name, None)
+        for one in counters:
+            self._seen[one] = max(0, self._seen.get(one, 0) + change)
 
     async def _tell_totals(self) -> None:
         seen = tuple(self._seen)

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from ..errors import BridgeError, Unavailable
 from ..metrics import Metrics
-from .connection import CONNECT_SECONDS, STATEMENT_SECONDS, ConnectionLost, Line, not_in_time
+from .connection import CONNECT_SECONDS, STATEMENT_SECONDS, ConnectionLost, Line, Unanswered, not_in_time
 
 if TYPE_CHECKING:
     import asyncpg
@@ -36,6 +36,7 @@ __all__ = [
     "ConnectionLost",
     "Database",
     "Line",
+    "Unanswered",
     "acquire",
     "load_driver",
     "opened_in_thread",
