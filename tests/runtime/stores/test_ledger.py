@@ -251,6 +251,32 @@ async def test_a_ledger_that_has_ended_listens_no_more_though_its_connection_is_
     await redis.close()
 
 
+async def test_a_limit_of_cents_is_one_of_cents(redis_server: RedisServer) -> None:
+    async with opened(redis_server) as ledger:
+        assert (await reserve(ledger, 0.02, limit=0.03))[1].exceeded is None
+        assert (await reserve(ledger, 0.02, limit=0.03))[1].exceeded == TODAY
+
+
+async def test_what_was_spent_last_is_written_before_a_ledger_ends(redis_server: RedisServer) -> None:
+    async with opened(redis_server) as ledger:
+        name, _ = await reserve(ledger, 0.5)
+        ledger.settle(name, DAY, "ada", 0.1)
+
+    async with opened(redis_server) as other:
+        assert await committed(other) == pytest.approx(0.1)
+
+
+async def test_a_ledger_that_ends_without_redis_leaves_nothing_running(tmp_path: Path) -> None:
+    with running_redis(tmp_path) as server:
+        async with opened(server) as ledger:
+            name, _ = await reserve(ledger, 0.5)
+            server.kill()
+            ledger.settle(name, DAY, "ada", 0.1)
+            telling = ledger._telling  # noqa: SLF001 - nobody waits for it
+        assert telling is not None
+        await until(telling.done)
+
+
 async def test_of_very_many_totals_those_that_were_seen_last_are_known(
     redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
