@@ -54,12 +54,12 @@ ifdef COVERAGE
 test: coverage
 else
 test: $(STAMP) ## run the tests
-	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
+	$(BIN)/pytest -n 4 --dist loadfile
 endif
 
 coverage: $(STAMP) ## run the tests, child processes measured too; fails below 95 % coverage
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -n auto --maxprocesses 4 --dist loadfile
+	$(BIN)/coverage run -m pytest -n 4 --dist loadfile
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
@@ -115,7 +115,7 @@ STORES := tests/runtime/stores tests/runtime/tasks tests/aoc/database tests/merc
 	tests/host/test_database.py tests/host/telemetry/test_audit.py tests/mercury/calling/test_versions.py tests/mercury/calling/test_admission.py tests/commands/test_db.py
 stores: $(STAMP) ## run the tests of what replicas share on the system's redis-server, PostgreSQL and PgBouncer
 	BRIDGEHEAD_STORES=1 BRIDGEHEAD_TEST_REDIS_SERVER="$$(command -v redis-server || command -v valkey-server)" \
-		$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile $(STORES)
+		$(BIN)/pytest -n 4 --dist loadfile $(STORES)
 
 scale: $(STAMP) ## run two replicas behind HAProxy: conformance, rolling restart (needs Node and haproxy)
 	$(BIN)/python -m tests.scale

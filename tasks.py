@@ -17,12 +17,12 @@ CODE = [name for name in ("src", "tests", "bench", "examples", "release", "docs"
 
 VERBS: dict[str, tuple[str, list[list[str]]]] = {
     "setup": ("make .venv with the locked tools and the project itself", []),
-    "test": ("run the tests", [["pytest", "-n", "auto", "--maxprocesses", "4", "--dist", "loadfile"]]),
+    "test": ("run the tests", [["pytest", "-n", "4", "--dist", "loadfile"]]),
     "coverage": (
         "run the tests, child processes measured too; fails below 95 % coverage",
         [
             ["coverage", "erase"],
-            ["coverage", "run", "-m", "pytest", "-n", "auto", "--maxprocesses", "4", "--dist", "loadfile"],
+            ["coverage", "run", "-m", "pytest", "-n", "4", "--dist", "loadfile"],
             ["coverage", "combine", "--quiet"],
             ["coverage", "report"],
         ],

@@ -24,7 +24,7 @@ async def run(state: Path, port: int, *words: str, **more: str) -> tuple[int, st
         *words,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env=environment(state, port, **{"COLUMNS": "100", **more}),
+        env=environment(state, port, **{"COLUMNS": "100", "PYTHONIOENCODING": "utf-8", **more}),
     )
     async with asyncio.timeout(PATIENCE):
         said, _ = await process.communicate()

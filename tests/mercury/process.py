@@ -230,10 +230,11 @@ async def command(url: str, folder: Path, *arguments: str, **settings: str) -> t
         "bridgehead",
         "mercury",
         *arguments,
-        env={**environment(url, folder, **settings), "COLUMNS": "200"},
+        env={**environment(url, folder, **settings), "COLUMNS": "200", "PYTHONIOENCODING": "utf-8"},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
     out, err = await asyncio.wait_for(process.communicate(), PATIENCE)
     assert process.returncode is not None
-    return process.returncode, out.decode(), err.decode()
+    shown, wrong = (said.decode().replace("\r\n", "\n") for said in (out, err))
+    return process.returncode, shown, wrong
