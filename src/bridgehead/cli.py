@@ -110,7 +110,7 @@ def _greet(bridge: "Manifest") -> None:
 
 def _show(command: "Commands", arguments: list[str], environment: "Mapping[str, str]") -> int:
     """Run what writes for a person or a pipe, which may read no further or be full."""
-    from errno import EINVAL, ENOSPC
+    from errno import ENOSPC
 
     from bridgehead.runtime.command_line import tolerate_encoding
 
@@ -130,6 +130,8 @@ def _show(command: "Commands", arguments: list[str], environment: "Mapping[str, 
 
 def _is_unread(failure: OSError) -> bool:
     """Tell whether nobody reads what is written any more; a pipe of Windows calls that a wrong argument."""
+    from errno import EINVAL
+
     return isinstance(failure, BrokenPipeError) or (os.name == "nt" and failure.errno == EINVAL)
 
 
