@@ -213,8 +213,10 @@ def test_who_reads_no_further_sees_no_traceback(tmp_path: Path, words: list[str]
         stdout=subprocess.PIPE,
     ) as process:
         assert process.stdout is not None
+        assert process.stderr is not None
         process.stdout.close()
-        _, err = process.communicate(timeout=PATIENCE)
+        err = process.stderr.read()  # `communicate` would read the other one too on Windows
+        process.wait(PATIENCE)
 
     assert (process.returncode, err) == (1, b"")
 

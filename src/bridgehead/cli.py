@@ -121,11 +121,18 @@ def _show(command: "Commands", arguments: list[str], environment: "Mapping[str, 
     except OSError as failure:
         if failure.errno == ENOSPC:
             sys.stderr.write("bridgehead: No space left to write the output. Free some and run it again.\n")
-        elif not isinstance(failure, BrokenPipeError):
+        elif not _is_unread(failure):
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to write goes nowhere
         return 1
     return status
+
+
+def _is_unread(failure: OSError) -> bool:
+    """Tell whether nobody reads what is written any more; a pipe of Windows calls that a wrong argument."""
+    from errno import EINVAL
+
+    return isinstance(failure, BrokenPipeError) or (os.name == "nt" and failure.errno == EINVAL)
 
 
 def _environment() -> "Mapping[str, str]":

@@ -360,3 +360,13 @@ def test_a_password_in_an_address_is_not_logged() -> None:
 
     assert "pw" not in stream.getvalue()
     assert "http://***@collector:4318/v1" in stream.getvalue()
+
+
+def test_a_line_is_utf_8_whatever_the_system_takes_for_text() -> None:
+    """JSON is, and what a server of MCP says on standard error; a pipe of Windows has another encoding."""
+    written = io.BytesIO()
+    logs.configure("info", "json", io.TextIOWrapper(written, encoding="cp1252"))
+
+    part.info("“quoted” → 日本 \udc80")
+
+    assert json.loads(written.getvalue().decode())["event"].startswith("“quoted” → 日本")

@@ -379,7 +379,8 @@ def _cookie(_event: Event, chosen: Namespace, settings: AocSettings) -> int:
 
     from .site.cookie import parse_cookie, save_cookie, save_in_keyring
 
-    is_person = sys.stdin.isatty()
+    # Windows takes an input of nothing (NUL) for a terminal, and would wait for ever for a key there.
+    is_person = sys.stdin.isatty() and (sys.platform != "win32" or sys.stderr.isatty())
     cookie = parse_cookie(getpass("Session cookie (not shown): ") if is_person else sys.stdin.readline())
     if chosen.keyring:
         save_in_keyring(cookie)

@@ -9,6 +9,7 @@ Built on the standard library's logging, which is loaded with the first line tha
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TextIO
@@ -151,12 +152,22 @@ def configure(level: str = "info", form: str = "json", stream: TextIO | None = N
 
     from .log_handler import LogHandler
 
-    handler = LogHandler(stream or sys.stderr)
+    stream = stream or sys.stderr
+    _use_utf8(stream)
+    handler = LogHandler(stream)
     handler.setFormatter(_formatter(form))
     root = logging.getLogger(ROOT)
     root.handlers[:] = [handler, *_others]
     root.setLevel({"warn": "WARNING"}.get(level, level.upper()))
     root.propagate = False
+
+
+def _use_utf8(stream: TextIO) -> None:
+    """Write UTF-8 to a file or a pipe, as JSON and MCP want it; Windows has another default."""
+    if not isinstance(stream, io.TextIOWrapper) or stream.isatty():
+        return
+    if stream.encoding.replace("-", "").lower() != "utf8":
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def send_also(handler: logging.Handler) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from time import time
 
@@ -35,7 +36,8 @@ async def consent(
         async with connected(redis_server.url) as redis:
             yield ReplicatedConsent(redis, time).use
     elif request.param == "sqlite":
-        yield SharedConsent(tmp_path, time).use
+        with closing(SharedConsent(tmp_path, time)) as shared:
+            yield shared.use
     else:
         yield UsedStates(time).use
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import stat
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,12 @@ CAPABLE: dict[str, Any] = {"elicitation": {"form": {}}}
 
 
 @pytest.fixture
-def workers(tmp_path: Path) -> list[SharedConsent]:
+def workers(tmp_path: Path) -> Iterator[list[SharedConsent]]:
     """Three processes that share a folder, each with a connection of its own."""
-    return [SharedConsent(tmp_path, lambda: 1000.0) for _ in range(3)]
+    made = [SharedConsent(tmp_path, lambda: 1000.0) for _ in range(3)]
+    yield made
+    for one in made:
+        one.close()
 
 
 async def test_of_many_uses_at_once_one_is_the_first(workers: list[SharedConsent], tmp_path: Path) -> None:
@@ -34,8 +39,8 @@ async def test_of_many_uses_at_once_one_is_the_first(workers: list[SharedConsent
 
 async def test_what_has_expired_is_forgotten(workers: list[SharedConsent], tmp_path: Path) -> None:
     assert await workers[0].use("old", 999.0)
-    later = SharedConsent(tmp_path, lambda: 2000.0)
-    assert await later.use("new", 2060.0)
+    with closing(SharedConsent(tmp_path, lambda: 2000.0)) as later:
+        assert await later.use("new", 2060.0)
 
     assert await workers[1].use("old", 999.0), "it would be refused by its date"
 

@@ -40,6 +40,13 @@ class SharedConsent:
         """Tell whether a confirmation is used for the first time."""
         return asyncio.to_thread(self._use, nonce, expires)
 
+    def close(self) -> None:
+        """Let go of the file; the next use opens it again."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
     def _use(self, nonce: str, expires: float) -> bool:
         try:
             with self._lock:
@@ -60,7 +67,11 @@ class SharedConsent:
     def _open(self) -> sqlite3.Connection:
         os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))  # SQLite would let others read it
         connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute(_TABLE)
-        connection.execute(f"PRAGMA user_version = {_VERSION}")
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(_TABLE)
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
+        except BaseException:
+            connection.close()
+            raise
         return connection
