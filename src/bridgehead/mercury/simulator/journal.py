@@ -125,7 +125,7 @@ class Journal:
             most = max(most, now)
         return most
 
-    async def until(self, holds: Callable[[Journal], Any], within: float = 5.0) -> None:
+    async def until(self, holds: Callable[[Journal], Any], within: float = 60.0) -> None:
         """Wait until something holds, which it cannot as long as it looks at a request that is not there yet.
 
         Raises TimeoutError if it does not in time.
