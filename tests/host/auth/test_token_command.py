@@ -53,9 +53,10 @@ def command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
 
 def test_a_token_is_shown_once_and_only_its_hash_is_kept(command: Command) -> None:
     secret = command("add", "alice").strip()
+    prefix, _, random = secret.split("_", 2)
 
-    assert secret.startswith("bh_")
-    assert secret.rpartition("_")[2] not in command.file.path.read_text()
+    assert prefix == "bh"
+    assert random not in command.file.path.read_text()
     assert secret not in command("list") + command("list", "--json")
     grant = command.tokens().grant_of(secret)
     assert grant is not None

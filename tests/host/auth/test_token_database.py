@@ -74,7 +74,7 @@ def test_the_database_holds_only_the_hash_of_a_secret(
     environment: Environment, postgres_server: PostgresServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     token_command.main(["add", "alice"], environment)
-    secret = capsys.readouterr().out.strip().splitlines()[0].rpartition("_")[2]
+    secret = capsys.readouterr().out.strip().splitlines()[0].split("_", 2)[2]
     url = environment["BRIDGEHEAD_DATABASE_URL"]
 
     postgres_server.execute(
