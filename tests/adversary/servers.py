@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bridgehead.mcp.http.asgi import AsgiApplication, asgi
 from bridgehead.mcp.http.message import Request, Response
+from tests.support.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 _APP = "tests.adversary.servers:app"
@@ -59,9 +60,7 @@ def app() -> AsgiApplication:
 @contextmanager
 def running(command: tuple[str, ...]) -> Iterator[int]:
     """Run a server on a free port, and end it by its own id."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
+    port = free_port()
     process = subprocess.Popen([sys.executable, *command, "--port", str(port)], cwd=ROOT)
     try:
         _wait(port, process)

@@ -15,6 +15,7 @@ from tests.host.test_command import post
 from tests.support.http_client import Headers, HttpClient
 from tests.support.http_server import mirrored
 from tests.support.messages import call, initialize, request, stateless, text
+from tests.support.ports import free_port
 from tests.support.stdio_peer import ROOT
 from tests.support.waiting import PATIENCE, until
 
@@ -29,9 +30,7 @@ def running(folder: Path, *command: str) -> Iterator[int]:
     """Run a server with the puzzles of a folder, and end it by its own id."""
     (folder / "instructions").mkdir()
     (folder / "instructions" / "Day01_phase1.md").write_text(PUZZLE)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
+    port = free_port()
     ours = {"BRIDGEHEAD_STATE_DIR": str(folder), "BRIDGEHEAD_BRIDGES": "aoc", "AOC_DATA_DIR": str(folder)}
     process = subprocess.Popen(
         [sys.executable, "-m", *command, str(port)], cwd=ROOT, env={**os.environ, **ours}

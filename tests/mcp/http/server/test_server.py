@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -14,6 +13,7 @@ import pytest
 from tests.support.http_client import PATIENCE, Headers, HttpClient, Response
 from tests.support.http_server import JSON_POST, mirrored
 from tests.support.messages import Json, call, encode, initialize, request, stateless, text
+from tests.support.ports import free_port
 from tests.support.stdio_peer import ROOT
 
 LATE: Json = {"shutdown_seconds": 10 * PATIENCE}
@@ -44,9 +44,7 @@ class Process:
 @asynccontextmanager
 async def running(limits: Json, errors: Path) -> AsyncIterator[Process]:
     """Start a server on a free port and wait until it listens; end it by its own id at the latest."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "tests.support.http_bridge", str(port), encode(limits).decode()]
     with errors.open("wb") as stderr:
         process = subprocess.Popen(command, cwd=ROOT, stderr=stderr)
