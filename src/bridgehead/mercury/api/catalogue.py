@@ -137,11 +137,6 @@ class Catalogue:
                 _log.warn("no model list", code=error.code)
 
     @property
-    def has_models(self) -> bool:
-        """Whether there is a list, however old."""
-        return bool(self._models)
-
-    @property
     def is_loaded(self) -> bool:
         """Whether there is a list, and a newer one need not be waited for."""
         return bool(self._models) and not self._is_due

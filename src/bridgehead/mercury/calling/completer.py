@@ -250,14 +250,17 @@ class Completer:
             raise
         provider.breaker.record_success()
         provider.problem = ""
-        if not provider.catalogue.has_models:  # the first answer of a process may come before the prices
+        answer = completion.metadata
+        answer.cost_usd = provider.catalogue.price(answer, call.model)
+        if answer.cost_usd is None and answer.usage.total_tokens:
+            # The first answer of a process may come before the prices.
             await provider.catalogue.wait_for_prices()
-        self._settle_answer(call, provider, hold, completion.metadata)
+            answer.cost_usd = provider.catalogue.price(answer, call.model)
+        self._settle_answer(call, provider, hold, answer)
         return completion
 
     def _settle_answer(self, call: Call, provider: Provider, hold: Hold, answer: Metadata) -> None:
-        """Price an answer, and count what it used."""
-        answer.cost_usd = provider.catalogue.price(answer, call.model)
+        """Count what an answer used and cost."""
         if self._routes.routes:
             answer.provider = provider.name
         used = answer.usage
