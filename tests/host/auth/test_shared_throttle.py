@@ -103,21 +103,42 @@ async def test_far_from_the_limit_most_requests_need_no_round_trip(redis_server:
         assert redis.commands <= 2 * 10 + 2
 
 
-async def test_far_from_the_limit_a_request_does_not_wait_for_redis(redis_server: RedisServer) -> None:
+async def test_the_first_request_at_a_replica_does_not_wait_for_redis(redis_server: RedisServer) -> None:
     async with faulty(redis_server) as proxy, connected(proxy.url) as redis:
         throttle = shared(redis)
-        assert not throttle.take_now("ada", 10), "nothing is known of it yet"
-        assert await throttle.take("ada", 10) == 0.0
         proxy.fault = "silent"
 
         assert throttle.take_now("ada", 10)
         assert not throttle.take_now("ada", 10), "Redis has not answered yet"
 
 
+async def test_no_request_waits_for_redis_down_to_the_last_one(redis_server: RedisServer) -> None:
+    async with connected(redis_server.url) as redis:
+        throttle = shared(redis)
+        for _ in range(5):
+            assert throttle.take_now("ada", 5)
+            await redis.call("PING")  # answered after what the throttle has told
+
+        assert not throttle.take_now("ada", 5)
+        assert await throttle.take("ada", 5) > 0
+
+
+async def test_a_request_does_not_wait_once_the_bucket_must_have_been_refilled(
+    redis_server: RedisServer,
+) -> None:
+    async with connected(redis_server.url) as redis:
+        throttle = shared(redis)
+        await asyncio.gather(*(throttle.take("ada", 600) for _ in range(600)))
+        await asyncio.sleep(await throttle.take("ada", 600))
+
+        assert throttle.take_now("ada", 600)
+
+
 async def test_one_more_than_there_is_passes_at_most_in_each_replica(redis_server: RedisServer) -> None:
     async with connected(redis_server.url) as one, connected(redis_server.url) as other:
         late, busy = shared(one), shared(other)
         assert await late.take("ada", 10) == 0.0
+        await one.call("PING")
         started = monotonic()
         while await busy.take("ada", 10) == 0.0:
             pass
@@ -128,10 +149,20 @@ async def test_one_more_than_there_is_passes_at_most_in_each_replica(redis_serve
     assert sum(passed) <= 1 + refilled + 1
 
 
+async def test_what_passed_on_trust_beyond_the_limit_is_made_up_for(redis_server: RedisServer) -> None:
+    async with connected(redis_server.url) as one, connected(redis_server.url) as other:
+        busy, late = shared(one), shared(other)
+        assert [await busy.take("ada", 2) for _ in range(2)] == [0.0, 0.0]
+        assert late.take_now("ada", 2)
+
+        assert 30 < await late.take("ada", 2) <= 60, "one takes 30 seconds, and one is owed"
+
+
 async def test_what_was_taken_ahead_and_not_used_is_given_back(redis_server: RedisServer) -> None:
     async with connected(redis_server.url) as one, connected(redis_server.url) as other:
         busy, idle = shared(one), shared(other)
         assert await idle.take("ada", 600) == 0.0
+        await other.call("PING")
         assert idle.take_now("ada", 600)
         commands = other.commands
         await until(lambda: other.commands > commands)
@@ -174,7 +205,7 @@ async def test_without_redis_each_replica_counts_for_itself(tmp_path: Path) -> N
             waits = [await throttle.take("ada", 3) for _ in range(5)]
 
     assert [wait == 0.0 for wait in waits] == [True, True, True, False, False]
-    assert throttle.without_redis == 5
+    assert throttle.without_redis == 5, "the first passed on trust and counts too"
 
 
 async def test_without_redis_nothing_passes_where_that_is_set(tmp_path: Path) -> None:
@@ -196,9 +227,9 @@ async def test_a_silent_redis_holds_a_request_up_for_a_moment_only(redis_server:
         await until(lambda: redis.is_up)
         proxy.fault = "silent"
 
-        assert await throttle.take("ada", 3) == 0.0
-        assert throttle.without_redis == 1
+        assert [await throttle.take("ada", 3) for _ in range(2)] == [0.0, 0.0]
+        assert throttle.without_redis == 2
         proxy.fault = "none"
         await until(lambda: redis.is_up)
         assert await throttle.take("ada", 3) == 0.0
-        assert throttle.without_redis == 1
+        assert throttle.without_redis == 2

@@ -1,17 +1,20 @@
 """Shared throttle: how often a caller may ask, over all replicas: together they let through what one would.
 
-The bucket is Redis's, kept as the moment at which it will be full again (GCRA). Who asks in one turn of the
-loop asks with one command, and while the bucket is far from empty, that takes a few more for the requests of
-the next moment, which then need no round trip; those that nobody used are given back. A request that comes
-while the bucket was last seen more than half full does not wait either: Redis is told, and until it has
-answered, no second one passes like that. So a replica lets through one more than there is at most. Below that
-the bucket is counted one by one, so no replica holds what another could use.
+The bucket is Redis's, kept as the moment at which it will be full again (GCRA). A request does not wait for
+it while there was something left at the last look: it passes on trust, Redis is told, and until that has
+answered, no second one passes like that. What passed on trust is taken even where nothing was left, as a
+debt, so a replica lets through one more than there is at most, and not one more each time.
+
+Others ask, all of one turn of the loop with one command. While the bucket is far from empty, a few more are
+taken for the requests of the next moment, which then need no command at all; those that nobody used are given
+back. Close to empty nothing is taken ahead, so no replica holds what another could use.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from bridgehead.runtime.stores import Script, StoreUnavailable
@@ -29,25 +32,27 @@ AHEAD_SECONDS = 0.1
 """for at most so long."""
 _MOST_NAMES = 10_000
 _MICROSECONDS = 1e6
+_SHORTEST = 1e-6
+"""What is waited for at least: nothing would mean that the request passes."""
 _CLOSED_SECONDS = 1.0
 """When to ask again where nothing is let through because Redis is gone."""
 
 TAKE = Script("""
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local interval, needed = 60000000 / ARGV[1], tonumber(ARGV[2])
+local interval, needed, trusted = 60000000 / ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local full_at = math.max(tonumber(redis.call('GET', KEYS[1]) or '0'), now)
-local left = math.floor((60000000 - (full_at - now)) / interval + 0.000001)
-local ahead = math.min(tonumber(ARGV[3]), math.floor((left - needed) / tonumber(ARGV[4])))
-local taken = math.min(left, needed + math.max(ahead, 0))
-if taken > 0 then
-  full_at = full_at + taken * interval
+local left = math.floor((60000000 - (full_at - now)) / interval + 0.000001) - trusted
+local ahead = math.min(tonumber(ARGV[4]), math.floor((left - needed) / tonumber(ARGV[5])))
+local taken = math.max(0, math.min(left, needed + math.max(ahead, 0)))
+if taken + trusted > 0 then
+  full_at = full_at + (taken + trusted) * interval
   redis.call('SET', KEYS[1], string.format('%.0f', full_at), 'PX', math.ceil((full_at - now) / 1000) + 1000)
 end
-return {taken, math.max(0, math.ceil(full_at + interval - 60000000 - now)), left - taken}
+return {taken, math.max(0, math.ceil(full_at + interval - 60000000 - now))}
 """)
-"""Takes up to so many, and some ahead; returns how many, the microseconds until there is one more, and how
-many are left."""
+"""Takes up to so many, some ahead, and in any case those that passed on trust. Returns how many without the
+latter, and the microseconds until there is one more, which are 0 where there is one."""
 
 GIVE_BACK = Script("""
 local full_at = redis.call('GET', KEYS[1])
@@ -60,14 +65,16 @@ end
 class _Bucket:
     """One caller, as this process sees it."""
 
-    __slots__ = ("ahead", "left", "per_minute", "timer", "waiting")
+    __slots__ = ("ahead", "asking", "next_at", "per_minute", "timer", "waiting")
 
-    def __init__(self) -> None:
-        self.per_minute = 0
+    def __init__(self, per_minute: int) -> None:
+        self.per_minute = per_minute
         self.ahead = 0
         """Requests that were taken and not used yet."""
-        self.left = 0
-        """What all replicas had left when Redis was last asked; 0 while it is being asked."""
+        self.asking = 0
+        """How often Redis is being asked right now."""
+        self.next_at = 0.0
+        """When there is something left, as far as was known when Redis had answered last."""
         self.timer: asyncio.TimerHandle | None = None
         self.waiting: deque[asyncio.Future[float]] = deque()
 
@@ -86,15 +93,13 @@ class SharedThrottle:
 
     def take_now(self, name: str, per_minute: int) -> bool:
         """Take one without waiting: one that is here already, or on trust; False where that cannot be."""
-        bucket = self._buckets.get(name)
-        if bucket is None or bucket.per_minute != per_minute:
-            return False
+        bucket = self._bucket(name, per_minute)
         if bucket.ahead:
             bucket.ahead -= 1
             return True
-        if bucket.left * 2 <= per_minute or not self._redis.is_up:
+        if bucket.asking or bucket.next_at > monotonic() or not self._redis.is_up:
             return False
-        self._ask(name, bucket, on_trust=1)
+        self._ask(name, bucket, trusted=1)
         return True
 
     async def take(self, name: str, per_minute: int) -> float:
@@ -109,36 +114,48 @@ class SharedThrottle:
         try:
             return await answer
         except StoreUnavailable:
-            self.without_redis += 1
-            return _CLOSED_SECONDS if self._fails_closed else self._local.take(name, per_minute)
+            return self._take_without_redis(name, bucket)
+
+    def _take_without_redis(self, name: str, bucket: _Bucket) -> float:
+        self.without_redis += 1
+        return _CLOSED_SECONDS if self._fails_closed else self._local.take(name, bucket.per_minute)
 
     def _bucket(self, name: str, per_minute: int) -> _Bucket:
         bucket = self._buckets.get(name)
         if bucket is None:
-            bucket = self._buckets[name] = _Bucket()
+            bucket = self._buckets[name] = _Bucket(per_minute)
             if len(self._buckets) > _MOST_NAMES:
                 self._buckets.popitem(last=False)
         bucket.per_minute = per_minute
         return bucket
 
-    def _ask(self, name: str, bucket: _Bucket, on_trust: int = 0) -> None:
-        """Ask once for everybody who waits, and for those who did not."""
-        asking, bucket.waiting, bucket.left = bucket.waiting, deque(), 0
-        words = (bucket.per_minute, len(asking) + on_trust, MOST_AHEAD, _AHEAD_SHARE)
+    def _ask(self, name: str, bucket: _Bucket, trusted: int = 0) -> None:
+        """Ask once for everybody who waits, and tell of those who did not."""
+        asking, bucket.waiting = bucket.waiting, deque()
+        bucket.asking += 1
+        words = (bucket.per_minute, len(asking), trusted, MOST_AHEAD, _AHEAD_SHARE)
         answer = self._redis.run(TAKE, [_key(name)], words)
-        answer.add_done_callback(lambda done: self._hand_out(name, bucket, asking, done, on_trust))
+        answer.add_done_callback(lambda done: self._hand_out(name, bucket, asking, done, trusted))
 
     def _hand_out(
         self,
         name: str,
         bucket: _Bucket,
         asking: deque[asyncio.Future[float]],
-        answer: asyncio.Future[tuple[int, int, int]],
-        on_trust: int,
+        answer: asyncio.Future[tuple[int, int]],
+        trusted: int,
     ) -> None:
+        bucket.asking -= 1
         failure = answer.exception()
-        taken, wait, bucket.left = (0, 0, 0) if failure is not None else answer.result()
-        taken = max(0, taken - on_trust)
+        if failure is None:
+            taken, microseconds = answer.result()
+            wait = microseconds / _MICROSECONDS
+        else:
+            taken, wait = 0, _CLOSED_SECONDS
+            for _ in range(trusted):
+                self._take_without_redis(name, bucket)
+        bucket.next_at = monotonic() + wait if wait else 0.0
+        taken, bucket.ahead = taken + bucket.ahead, 0
         for one in asking:
             if one.done():  # its client has left, and the request counts all the same
                 continue
@@ -148,7 +165,7 @@ class SharedThrottle:
                 taken -= 1
                 one.set_result(0.0)
             else:
-                one.set_result(max(wait, 1) / _MICROSECONDS)
+                one.set_result(max(wait, _SHORTEST))
         if taken > 0:
             self._keep(name, bucket, taken)
 

@@ -62,10 +62,12 @@ class Admission:
         self.needs_prices = budget.is_set or limits.are_on_output
         """Whether a call's worst case has to be known before it goes out."""
 
-    def begin(self, call: Call, provider: Provider) -> Passage:
+    async def begin(self, call: Call, provider: Provider) -> Passage:
         """Begin the way of a call, whose first provider is known."""
         if self.redis is None:
             return LocalPassage(self.limits, self.budget)
+        if self.needs_prices:  # before Redis is asked, so that it is asked once
+            await provider.catalogue.load()
         return SharedPassage(self, self.redis, call, provider)
 
     def settle(self, hold: Hold, input_tokens: int, output_tokens: int, spent: float | None) -> None:
@@ -149,8 +151,6 @@ class SharedPassage:
         self.needs: Joint | None = Joint(redis, [*([] if self._call is None else [self._call]), *first])
 
     def _foresee(self, call: Call, provider: Provider) -> RequestClaims | None:
-        if self._admission.needs_prices and not provider.catalogue.is_loaded:
-            return None
         try:
             return self._make_claims(call, provider)
         except MercuryError:  # it is raised again where the request is about to go out

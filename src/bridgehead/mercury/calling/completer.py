@@ -151,7 +151,7 @@ class Completer:
         """Send a call, unless another replica does that or has done it a while ago."""
         if self._flights is None:
             return await self._send(call, targets, None)
-        passage = self._admission.begin(call, self._providers[call.provider])
+        passage = await self._admission.begin(call, self._providers[call.provider])
         try:
             completion, is_joined = await share_with_replicas(
                 self._flights, call.cache_key, lambda: self._send(call, targets, None, passage), passage.needs
@@ -183,7 +183,7 @@ class Completer:
         self, call: Call, targets: list[Target], report: Report | None, passage: Passage | None = None
     ) -> Completion:
         """Let a call in, and ask its providers, one after the other, until one answers."""
-        passage = passage or self._admission.begin(call, self._providers[call.provider])
+        passage = passage or await self._admission.begin(call, self._providers[call.provider])
         passage.deadline = self._clock.monotonic() + call.seconds
         *others, last = targets
         try:
