@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import math
 import sqlite3
-from calendar import monthrange
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -86,10 +85,12 @@ class Cap(Struct, frozen=True):
 
     def seconds_left(self, now: float) -> float:
         """Return the seconds until it begins anew."""
-        moment = datetime.fromtimestamp(now, UTC)
-        days = monthrange(moment.year, moment.month)[1] - moment.day + 1 if self.is_monthly else 1
-        midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=days)
-        return midnight.timestamp() - now
+        today = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        if self.is_monthly:
+            begin = (today.replace(day=1) + timedelta(days=32)).replace(day=1)
+        else:
+            begin = today + timedelta(days=1)
+        return begin.timestamp() - now
 
 
 class Reservation(Struct, frozen=True):

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from bridgehead.runtime import events, logs
 from bridgehead.runtime.settings import SettingError
-from bridgehead.runtime.stores.cooldowns import Cooldowns
 from bridgehead.runtime.stores.windows import SharedWindows
 from bridgehead.runtime.timing import Clock
 
@@ -25,6 +24,7 @@ from .retries import Breaker
 from .routes import MERCURY, ProviderEntry
 
 if TYPE_CHECKING:
+    from bridgehead.runtime.stores.cooldowns import Cooldowns
     from bridgehead.runtime.stores.redis import Redis
 
 _log = logs.logger("mercury.provider")
@@ -50,7 +50,11 @@ class Provider:
         self.name = name
         self._clock = clock
         self.url = settings.api_url
-        self._cooldowns = None if redis is None else Cooldowns(redis, self._space)
+        self._cooldowns: Cooldowns | None = None
+        if redis is not None:
+            from bridgehead.runtime.stores.cooldowns import Cooldowns
+
+            self._cooldowns = Cooldowns(redis, self._space)
         self.keys = Keys(settings, clock, self._tell_aside)
         self.api = ApiClient(settings, clock)
         terms = {} if entry is None else entry.models
