@@ -156,10 +156,11 @@ def first_journal(data: Data) -> Path:
     return data.speeds / ".day01.journal"
 
 
-def typed(data: Data, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run `bridgehead aoc …` as a person would."""
+def typed(data: Data, *arguments: str, given: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+    """Run `bridgehead aoc …` as a person would, with something typed in."""
     return subprocess.run(
         [COMMAND, "aoc", *arguments],
+        input=given,
         capture_output=True,
         text=True,
         timeout=PATIENCE,

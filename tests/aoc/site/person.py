@@ -1,6 +1,5 @@
 """A person who fetches: the command as it is typed, and a fetcher whose clock a test holds."""
 
-import os
 import subprocess
 from typing import Any
 
@@ -9,9 +8,8 @@ from bridgehead.aoc.settings import AocSettings
 from bridgehead.aoc.site.client import SiteClient
 from bridgehead.aoc.site.fetching import Fetcher
 from tests.aoc.data import Data
+from tests.aoc.data import typed as typed_as_is
 from tests.aoc.site.stand_in import COOKIE, Site
-from tests.support.person import COMMAND
-from tests.support.waiting import PATIENCE
 
 
 class Clock:
@@ -54,12 +52,4 @@ def paths(site: Site) -> list[str]:
 def typed(data: Data, *arguments: str, given: str = "", **more: str) -> subprocess.CompletedProcess[str]:
     """Run `bridgehead aoc …`, with the cookie in a file of its own and something typed in."""
     session = str(data.folder.parent / "private" / "session")
-    return subprocess.run(
-        [COMMAND, "aoc", *arguments],
-        input=given,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-        env={**os.environ, **data.environment(AOC_YEAR="2024", AOC_SESSION_FILE=session, **more)},
-    )
+    return typed_as_is(data, *arguments, given=given, AOC_YEAR="2024", AOC_SESSION_FILE=session, **more)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..request import HostRequest
 
 ALGORITHMS = frozenset(
-    {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"}
+    {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 )
 """What a signature may be made with: never a shared secret, never nothing."""
 _TYPES = ("jwt", "at+jwt")
