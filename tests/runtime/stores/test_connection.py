@@ -1,7 +1,9 @@
 """Connection: lost, slow, refused or read-only, and one that comes back."""
 
 import asyncio
+import socket
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -10,6 +12,13 @@ from bridgehead.runtime.stores import postgres
 from bridgehead.runtime.stores.postgres import Database
 from tests.support.postgres_server import PostgresServer, select_one
 from tests.support.waiting import PATIENCE, until
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """Where connections are taken and nothing is ever answered."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
 
 
 async def comes_back(database: Database) -> None:
@@ -69,6 +78,28 @@ async def test_a_server_that_stands_still_fails_a_call_within_its_time(
         await asyncio.to_thread(breakable_postgres.resume)
 
     await comes_back(database)
+
+
+async def test_a_server_that_does_not_answer_does_not_keep_the_next_from_being_tried(
+    breakable_postgres: PostgresServer, silent_port: int
+) -> None:
+    hosts = f"127.0.0.1:{silent_port},127.0.0.1:{breakable_postgres.port}"
+    url = breakable_postgres.url.replace(f"127.0.0.1:{breakable_postgres.port}", hosts)
+    database = await postgres.acquire(f"{url}?connect_timeout=1")
+    await comes_back(database)
+    await postgres.release(database)
+
+
+async def test_who_waited_for_the_first_connection_in_vain_keeps_others_from_doing_so(
+    silent_port: int,
+) -> None:
+    database = await postgres.acquire(f"postgresql://me@127.0.0.1:{silent_port}/db?statement_timeout=300")
+    with pytest.raises(TimedOut, match=r"did not answer within 0\.3 seconds"):
+        await database.reader.run(select_one)
+
+    with pytest.raises(Unavailable, match="it did not answer in time"):
+        await database.reader.run(select_one)
+    await postgres.release(database)
 
 
 async def test_a_slow_statement_is_ended_by_the_server_too(database: Database) -> None:

@@ -47,6 +47,18 @@ def test_an_address_says_how_long_a_statement_may_take() -> None:
     assert odd.seconds == STATEMENT_SECONDS
 
 
+def test_an_address_names_its_servers_and_how_long_connecting_to_one_may_take() -> None:
+    given = parse_address("postgresql://me:secret@one:5433,two/team?connect_timeout=2&sslmode=require")
+    plain = parse_address("postgresql://db/team")
+
+    assert given.servers == [
+        "postgresql://me:secret@one:5433/team?sslmode=require",
+        "postgresql://me:secret@two/team?sslmode=require",
+    ]
+    assert (given.connect_seconds, plain.connect_seconds) == (2, 0)
+    assert plain.servers == ["postgresql://db/team"]
+
+
 async def test_everybody_in_a_process_shares_two_connections(breakable_postgres: PostgresServer) -> None:
     url = breakable_postgres.url
     first, second = await postgres.acquire(url), await postgres.acquire(url)

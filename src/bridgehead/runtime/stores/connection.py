@@ -27,10 +27,12 @@ T = TypeVar("T")
 
 STATEMENT_SECONDS = 5.0
 """The longest that a statement may take, with its wait for the connection, where the address does not say."""
-CONNECT_SECONDS = 3.0
+CONNECT_SECONDS = 10.0
+"""The longest that is tried to connect, to all servers together, before it is tried again."""
 MOMENT_SECONDS = 0.05
 """What a call may wait for a connection that is being opened again."""
 AGAIN = Backoff(base=0.1, most=5.0)
+_SLOW = "it did not answer in time"
 
 log = logs.logger("postgres")
 
@@ -153,8 +155,8 @@ class Line:
 
     async def _try_to_open(self) -> bool:
         try:
-            async with asyncio.timeout(CONNECT_SECONDS):
-                connection = await self._connect()
+            connection = await self._connect()
+            async with asyncio.timeout(self._seconds):
                 for act in self._on_open:
                     await act(connection)
         except Exception as failure:  # noqa: BLE001 - whatever it is, there is no connection
@@ -193,9 +195,7 @@ class Line:
         import asyncpg
 
         if isinstance(failure, TimeoutError):
-            self.outcomes["timeout"] += 1
-            if connection is not None:  # what it still answers belongs to nobody
-                self.lose("it did not answer in time")
+            self._note_silence(connection)
             return not_in_time(seconds, TimedOut if connection is None else Unanswered)
         if isinstance(failure, asyncpg.QueryCanceledError | asyncpg.LockNotAvailableError):
             self.outcomes["timeout"] += 1
@@ -211,6 +211,13 @@ class Line:
             self.outcomes["failed"] += 1
             return _storage_error(failure)
         return failure
+
+    def _note_silence(self, connection: Connection | None) -> None:
+        self.outcomes["timeout"] += 1
+        if connection is not None:  # what it still answers belongs to nobody
+            self.lose(_SLOW)
+        elif not self.is_open:  # the first connection: who comes next need not wait for it as long
+            self.problem = self.problem or _SLOW
 
     async def close(self) -> None:
         """End the connection, and do not open another."""
@@ -261,7 +268,7 @@ def _storage_error(failure: asyncpg.PostgresError) -> StorageError:
 def describe(failure: BaseException) -> str:
     """Say in a few words why there is no connection, without anything secret."""
     if isinstance(failure, TimeoutError):
-        return "it did not answer in time"
+        return _SLOW
     if isinstance(failure, BridgeError):
         return failure.message.rstrip(".")
     if isinstance(failure, OSError):

@@ -21,7 +21,16 @@ from msgspec import Struct
 
 from ..errors import BridgeError, Unavailable
 from ..metrics import Metrics
-from .connection import CONNECT_SECONDS, STATEMENT_SECONDS, ConnectionLost, Line, Unanswered, not_in_time
+from .connection import (
+    CONNECT_SECONDS,
+    STATEMENT_SECONDS,
+    ConnectionLost,
+    Line,
+    Unanswered,
+    describe,
+    log,
+    not_in_time,
+)
 
 if TYPE_CHECKING:
     import asyncpg
@@ -57,6 +66,15 @@ class Address(Struct, frozen=True):
     """Whether a bouncer in transaction mode stands between: no prepared statements, no LISTEN."""
     seconds: float = STATEMENT_SECONDS
     """The longest that a statement may take."""
+    connect_seconds: float = 0.0
+    """The longest that a connection to one server may take; 0 leaves it to us."""
+
+    @property
+    def servers(self) -> list[str]:
+        """An address for each server that is named, in their order."""
+        parts = urlsplit(self.url)
+        user, at, hosts = parts.netloc.rpartition("@")
+        return [urlunsplit(parts._replace(netloc=f"{user}{at}{host}")) for host in hosts.split(",")]
 
     @property
     def shown(self) -> str:
@@ -68,16 +86,20 @@ class Address(Struct, frozen=True):
 def parse_address(url: str) -> Address:
     """Read an address.
 
-    `statement_cache_size=0` in it stands for a bouncer in transaction mode, and `statement_timeout` is the
-    longest that a statement may take, in milliseconds.
+    `statement_cache_size=0` in it stands for a bouncer in transaction mode, `statement_timeout` limits a
+    statement, in milliseconds, and `connect_timeout` the connecting to one server, in seconds.
     """
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     is_pooled = options.pop("statement_cache_size", "") == "0"
-    milliseconds = options.pop("statement_timeout", "")
-    seconds = int(milliseconds) / 1000 if milliseconds.isdecimal() else 0.0
+    seconds = _read_number(options.pop("statement_timeout", "")) / 1000
+    connect_seconds = _read_number(options.pop("connect_timeout", ""))
     plain = urlunsplit(parts._replace(query=urlencode(options)))
-    return Address(plain, is_pooled, seconds or STATEMENT_SECONDS)
+    return Address(plain, is_pooled, seconds or STATEMENT_SECONDS, connect_seconds)
+
+
+def _read_number(given: str) -> int:
+    return int(given) if given.isdecimal() else 0
 
 
 class Database:
@@ -86,6 +108,8 @@ class Database:
     def __init__(self, url: str, draw: Callable[[], float] = random.random) -> None:
         self.address = parse_address(url)
         seconds = self.address.seconds
+        self._servers = self.address.servers
+        self._connect_seconds = self.address.connect_seconds or CONNECT_SECONDS / len(self._servers)
         self.writer = Line("writer", lambda: self._connect("read-write"), draw, seconds)
         self.reader = Line("reader", lambda: self._connect("any"), draw, seconds)
         self._threads: ThreadPoolExecutor | None = None
@@ -93,13 +117,23 @@ class Database:
         self.loop: asyncio.AbstractEventLoop | None = None
 
     async def _connect(self, attributes: str) -> Connection:
+        """Connect to the first server that is there and will do; one that does not answer is not all."""
+        *others, last = self._servers
+        for server in others:
+            try:
+                return await self._connect_to(server, attributes)
+            except Exception as failure:  # noqa: BLE001 - whatever it is, the next one may do
+                log.debug("a server of the database cannot be used", problem=describe(failure))
+        return await self._connect_to(last, attributes)
+
+    async def _connect_to(self, server: str, attributes: str) -> Connection:
         asyncpg = load_driver()
         limit = str(int(self.address.seconds * 1000))
         # A bouncer refuses most of what a connection may ask for at its start.
         bounds = {} if self.address.is_pooled else {"statement_timeout": limit, "lock_timeout": limit}
         connection: Connection = await asyncpg.connect(
-            self.address.url,
-            timeout=CONNECT_SECONDS,
+            server,
+            timeout=self._connect_seconds,
             statement_cache_size=0 if self.address.is_pooled else _CACHED_STATEMENTS,
             server_settings={"application_name": "bridgehead", **bounds},
             target_session_attrs=attributes,
