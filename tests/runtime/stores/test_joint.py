@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from collections.abc import Awaitable
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ class Some:
     def prepare(self) -> Step | None:
         return None if self._is_here else Step(TAKE, [self.key], [])
 
-    def accept(self, answer: Any, deadline: float) -> float:
+    def accept(self, answer: Any, deadline: float) -> float | Awaitable[None]:
         self.answers.append(answer)
         assert deadline == math.inf
         if len(self.answers) <= self._waits:
@@ -87,6 +88,26 @@ async def test_a_claim_that_waits_is_asked_again_with_those_behind_it(redis_serv
 
         assert [left(redis_server, key) for key in "abc"] == [2, 2, 2]
         assert claims[2].answers == [None]
+
+
+async def test_a_claim_that_waits_for_something_to_happen_is_asked_again_then(
+    redis_server: RedisServer,
+) -> None:
+    stock(redis_server, a=-1, b=3)
+
+    class Supplied(Some):
+        def accept(self, answer: Any, deadline: float) -> float | Awaitable[None]:
+            return self.supply() if answer[0] < 0 else super().accept(answer, deadline)
+
+        async def supply(self) -> None:
+            stock(redis_server, a=3)
+
+    async with connected(redis_server.url) as redis:
+        claims = [Supplied("a"), Some("b")]
+        await Joint(redis, claims).obtain(math.inf)
+
+        assert redis.pipelines == 2
+        assert [claim.answers for claim in claims] == [[[2]], [[2]]]
 
 
 async def test_while_a_claim_that_is_not_redis_s_waits_the_others_stay_taken(

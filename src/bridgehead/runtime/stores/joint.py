@@ -1,14 +1,15 @@
 """Joint: several things that something needs of Redis before it may begin, asked for in one round trip.
 
 They are asked in order, and one that is not granted keeps those behind it from being asked. One that has to
-wait is asked again, with those behind it; one that is refused gives back what the others have taken.
+wait, for a time or for something to happen, is asked again, with those behind it; one that is refused gives
+back what the others have taken.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .scripts import Step, StoreError, StoreUnavailable
@@ -23,10 +24,11 @@ class Claim(Protocol):
     def prepare(self) -> Step | None:
         """Word it for Redis, under a new id; None where Redis has no part in it."""
 
-    def accept(self, answer: Any, deadline: float) -> float:
+    def accept(self, answer: Any, deadline: float) -> float | Awaitable[None]:
         """Take the answer, which is an exception where Redis cannot be used, or None where it was not asked.
 
-        Returns 0 where it is granted, or the seconds after which to ask again; raises where it is refused.
+        Returns 0 where it is granted, or what to wait for before it is asked again: seconds, or something
+        that has to happen first. Raises where it is refused.
         """
 
     def give_back(self) -> None:
@@ -74,9 +76,9 @@ class Joint:
             while len(self._left) > until:
                 if not self._answers:
                     await self._ask()
-                delay = self._left[0].accept(self._answers.popleft(), deadline)
-                if delay:
-                    await self._wait(delay)
+                wait = self._left[0].accept(self._answers.popleft(), deadline)
+                if wait:
+                    await self._wait(wait)
                 else:
                     self._granted.append(self._left.popleft())
                     self._steps.popleft()
@@ -84,8 +86,8 @@ class Joint:
             self.give_back()
             raise
 
-    async def _wait(self, delay: float) -> None:
-        await asyncio.sleep(delay)
+    async def _wait(self, wait: float | Awaitable[None]) -> None:
+        await (asyncio.sleep(wait) if isinstance(wait, float | int) else wait)
         if self._steps[0] is None:  # those behind it may be taken already: only this one is asked again
             self._answers.appendleft(None)
         else:
