@@ -1,17 +1,21 @@
-"""Budget, rate windows and cache: the same behaviour with memory and files as with Redis."""
+"""Budget, rate windows and cache: the same with memory and files as with Redis, and with a database too."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits
+from bridgehead.commands import db
+from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits, Reservation
 from bridgehead.mercury.calling.limits import Limits
+from bridgehead.mercury.database.allotments import AllotmentDatabase
 from bridgehead.mercury.errors import MercuryError
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
+from bridgehead.runtime.stores.allotted_ledger import AllottedLedger
+from bridgehead.runtime.stores.joint import Joint
 from bridgehead.runtime.stores.ledger import SharedLedger
 from bridgehead.runtime.stores.redis import Redis
 from bridgehead.runtime.stores.windows import SharedWindows
@@ -27,6 +31,7 @@ from tests.support.waiting import PATIENCE
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 VERSIONS = ["local", "redis"]
+LEDGERS = [*VERSIONS, "redis and postgresql"]
 FAR = float("inf")
 
 
@@ -43,15 +48,45 @@ async def redis(request: pytest.FixtureRequest, redis_server: RedisServer) -> As
 # --- budget ------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(params=LEDGERS)
+def make_ledger(
+    request: pytest.FixtureRequest, redis_server: RedisServer
+) -> Callable[[], SharedLedger | None]:
+    """Makes what replicas share; nothing in the version of one process."""
+    if request.param == "local":
+        return lambda: None
+    redis = Redis(redis_server.url, PATIENCE)
+    if request.param == "redis":
+        return lambda: SharedLedger(redis)
+    url = request.getfixturevalue("database_url")
+    db.main(["migrate"], {"BRIDGEHEAD_DATABASE_URL": url})
+    return lambda: AllottedLedger(redis, AllotmentDatabase(url))
+
+
+class Reserving:
+    """A budget, and how money of it is reserved: here, or in Redis as an admission does it."""
+
+    def __init__(self, budget: Budget, ledger: SharedLedger | None) -> None:
+        self.budget = budget
+        self._ledger = ledger
+
+    async def reserve(self, client: str, amount: float) -> Reservation | None:
+        if self._ledger is None:
+            return await self.budget.reserve(client, amount)
+        claim = self.budget.claim(client, amount)
+        assert claim is not None
+        await Joint(self._ledger.redis, [claim]).obtain(FAR)
+        return Reservation.of(claim)
+
+
 @pytest_asyncio.fixture(loop_scope="module")
-async def budget(tmp_path: Path, redis: Redis | None) -> AsyncIterator[Budget]:
+async def money(tmp_path: Path, make_ledger: Callable[[], SharedLedger | None]) -> AsyncIterator[Reserving]:
     """A dollar a day for everybody, half of it for each client."""
-    clock, limits = GivenClock(), BudgetLimits(Amounts(1.0), Amounts(0.5))
-    ledger = None if redis is None else SharedLedger(redis)
+    clock, limits, ledger = GivenClock(), BudgetLimits(Amounts(1.0), Amounts(0.5)), make_ledger()
     async with open_store(tmp_path, clock) as store:
         if ledger is not None:
             await ledger.start()
-        yield Budget(store, clock, limits, ledger)
+        yield Reserving(Budget(store, clock, limits, ledger), ledger)
         if ledger is not None:
             await ledger.stop()
 
@@ -62,39 +97,39 @@ async def comes_to(budget: Budget, dollars: float) -> None:
             await asyncio.sleep(0.005)
 
 
-async def test_a_reservation_beyond_the_budget_is_refused_and_commits_nothing(budget: Budget) -> None:
+async def test_a_reservation_beyond_the_budget_is_refused_and_commits_nothing(money: Reserving) -> None:
     for client in ("ada", "bob"):
-        await budget.reserve(client, 0.5)
+        await money.reserve(client, 0.5)
     with pytest.raises(MercuryError, match="BUDGET_USD") as refused:
-        await budget.reserve("eve", 0.01)
+        await money.reserve("eve", 0.01)
 
     assert refused.value.code == "BUDGET_EXCEEDED"
-    assert await committed_by(budget) == pytest.approx(1.0)
+    assert await committed_by(money.budget) == pytest.approx(1.0)
 
 
-async def test_a_client_stays_under_its_own_budget(budget: Budget) -> None:
-    await budget.reserve("ada", 0.4)
+async def test_a_client_stays_under_its_own_budget(money: Reserving) -> None:
+    await money.reserve("ada", 0.4)
     with pytest.raises(MercuryError, match="MERCURY_CLIENT_BUDGET_USD"):
-        await budget.reserve("ada", 0.2)
-    await budget.reserve("bob", 0.2)
+        await money.reserve("ada", 0.2)
+    await money.reserve("bob", 0.2)
 
-    assert await committed_by(budget) == pytest.approx(0.6)
-
-
-async def test_what_a_call_cost_takes_the_place_of_what_was_reserved(budget: Budget) -> None:
-    held = await budget.reserve("ada", 0.5)
-    budget.settle(held, 0.125)
-
-    await comes_to(budget, 0.125)
-    await budget.reserve("ada", 0.375)
+    assert await committed_by(money.budget) == pytest.approx(0.6)
 
 
-async def test_many_reservations_at_once_never_pass_the_budget(budget: Budget) -> None:
-    asked = [budget.reserve(f"client-{n}", 0.03) for n in range(50)]
+async def test_what_a_call_cost_takes_the_place_of_what_was_reserved(money: Reserving) -> None:
+    held = await money.reserve("ada", 0.5)
+    money.budget.settle(held, 0.125)
+
+    await comes_to(money.budget, 0.125)
+    await money.reserve("ada", 0.375)
+
+
+async def test_many_reservations_at_once_never_pass_the_budget(money: Reserving) -> None:
+    asked = [money.reserve(f"client-{n}", 0.03) for n in range(50)]
     answers = await asyncio.gather(*asked, return_exceptions=True)
 
     assert sum(not isinstance(answer, Exception) for answer in answers) == 33
-    assert await committed_by(budget) == pytest.approx(0.99)
+    assert await committed_by(money.budget) == pytest.approx(0.99)
 
 
 # --- rate windows ------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from bridgehead.runtime.stores.ledger import (
     RESTORE_SECONDS,
     Committed,
     Counter,
+    Expense,
     MoneyClaim,
     SharedLedger,
     counters_of,
@@ -46,14 +47,14 @@ async def opened(server: RedisServer) -> AsyncIterator[SharedLedger]:
 
 
 async def committed(ledger: SharedLedger, counter: Counter = TODAY) -> float:
-    return (await ledger.look(DAY, "ada")).dollars[counter]
+    return (await ledger.look((counter,)))[counter]
 
 
 async def reserve(
     ledger: SharedLedger, dollars: float, limit: float = 1.0, client: str = "ada"
 ) -> tuple[str, Committed]:
     found: list[Committed] = []
-    claim = ledger.claim(DAY, client, dollars, {TODAY: limit}, found.append)
+    claim = MoneyClaim(ledger, Expense(DAY, client, dollars, {TODAY: limit}), found.append)
     await Joint(ledger.redis, [claim]).obtain(math.inf)
     return claim.name, found[0]
 
@@ -91,7 +92,7 @@ async def test_without_redis_no_money_is_committed(tmp_path: Path) -> None:
             with pytest.raises(StorageError, match="cannot be checked, so no money is spent"):
                 await reserve(ledger, 0.1)
             with pytest.raises(StorageError, match="cannot be checked, so no money is spent"):
-                await ledger.look(DAY, "ada")
+                await committed(ledger)
 
 
 async def test_a_redis_that_lost_its_memory_is_told_before_money_is_committed(tmp_path: Path) -> None:
@@ -310,7 +311,7 @@ async def test_beyond_what_can_be_remembered_a_settlement_leaves_the_worst_case(
 
 
 def make_claim(ledger: SharedLedger, judged: list[Committed]) -> MoneyClaim:
-    return ledger.claim(DAY, "ada", 0.25, {TODAY: 1.0}, judged.append)
+    return MoneyClaim(ledger, Expense(DAY, "ada", 0.25, {TODAY: 1.0}), judged.append)
 
 
 async def test_a_claim_waits_for_a_restarted_redis_only_so_often(redis_server: RedisServer) -> None:

@@ -8,7 +8,6 @@ leaves the total too high, and never too low.
 from __future__ import annotations
 
 import asyncio
-import math
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,8 +18,7 @@ from msgspec import Struct
 
 from bridgehead.runtime import events
 from bridgehead.runtime.errors import StorageError
-from bridgehead.runtime.stores.joint import Joint
-from bridgehead.runtime.stores.ledger import EVERYBODY, Committed, Counter, MoneyClaim, SharedLedger
+from bridgehead.runtime.stores.ledger import EVERYBODY, Committed, Counter, Expense, MoneyClaim, SharedLedger
 from bridgehead.runtime.timing import Clock
 
 from ..errors import MercuryError
@@ -105,7 +103,8 @@ class Reservation(Struct, frozen=True):
     @classmethod
     def of(cls, claim: MoneyClaim) -> Reservation:
         """Return what a claim has committed."""
-        return cls(claim.dollars, claim.day, claim.client, claim.name)
+        expense = claim.expense
+        return cls(expense.dollars, expense.day, expense.client, claim.name)
 
 
 class Spending(Struct, frozen=True):
@@ -169,13 +168,10 @@ class Budget:
         ]
 
     async def reserve(self, client: str, amount: float | None) -> Reservation | None:
-        """Commit money for a request; raises where too little is left, or nobody knows the price."""
-        if self._shared is not None:
-            claim = self.claim(client, amount)
-            if claim is None:
-                return None
-            await Joint(self._shared.redis, [claim]).obtain(math.inf)
-            return Reservation.of(claim)
+        """Commit money of this machine; raises where too little is left, or nobody knows the price.
+
+        Where replicas share it, `claim` says what to ask for.
+        """
         caps = self._caps_for(client, amount)
         if not caps or amount is None:
             return None
@@ -206,7 +202,7 @@ class Budget:
         by_counter = {_counter(cap, reservation.day): cap for cap in caps}
         limits = {counter: cap.limit for counter, cap in by_counter.items()}
         judge = partial(self._judge, reservation, by_counter)
-        return self._shared.claim(reservation.day, client, amount, limits, judge)
+        return MoneyClaim(self._shared, Expense(reservation.day, client, amount, limits), judge)
 
     def _judge(self, reservation: Reservation, caps: dict[Counter, Cap], found: Committed) -> None:
         """Keep what replicas have committed; raises where a reservation is not a part of it."""
@@ -240,8 +236,9 @@ class Budget:
         if not caps:
             return today, []
         if self._shared is not None:
-            committed = await self._shared.look(today, client)
-            found = [Spending(cap, committed.dollars[_counter(cap, today)]) for cap in caps]
+            by_counter = {_counter(cap, today): cap for cap in caps}
+            committed = await self._shared.look(tuple(by_counter))
+            found = [Spending(cap, committed[counter]) for counter, cap in by_counter.items()]
         else:
             found = await self._store.submit(partial(_spending, today=today, caps=caps))
         self._note(today, found)

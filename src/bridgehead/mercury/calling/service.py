@@ -70,14 +70,24 @@ class Service:
 
     def _make_budget(self) -> tuple[SharedLedger | None, Budget]:
         """Make the budget, and what replicas share of it where there is one to share."""
-        from bridgehead.runtime.stores.ledger import SharedLedger
-
         from .budget import Budget, BudgetLimits
 
         limits = BudgetLimits.from_settings(self.settings)
         has_budget = limits != BudgetLimits()
-        ledger = SharedLedger(self.redis) if self.redis is not None and has_budget else None
+        ledger = self._make_ledger(self.redis) if self.redis is not None and has_budget else None
         return ledger, Budget(self.usage_store, self.clock, limits, ledger)
+
+    def _make_ledger(self, redis: Redis) -> SharedLedger:
+        """Make the ledger of all replicas; a database keeps it from forgetting what Redis forgets."""
+        from bridgehead.runtime.stores.ledger import SharedLedger
+
+        if self.settings.database_url is None:
+            return SharedLedger(redis)
+        from bridgehead.runtime.stores.allotted_ledger import AllottedLedger
+
+        from ..database.allotments import AllotmentDatabase
+
+        return AllottedLedger(redis, AllotmentDatabase(self.settings.database_url))
 
     def _make_completer(self) -> Completer:
         import random

@@ -4,6 +4,9 @@ Money fails closed: without Redis nothing is committed, so nothing is sent. A Re
 another's place may have forgotten something: for a few seconds nothing is committed either, and every replica
 tells it the totals that it has seen, of which the highest counts. What was committed and never settled,
 because a replica died, stays committed. A reservation has an id: a command that is sent twice counts once.
+
+That does not cover a Redis that forgets in the same moment in which the only replica dies that could tell it.
+Where there is a database as well, `allotments` covers that too.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import asyncio
 import math
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -30,14 +33,12 @@ RESTORE_SECONDS = 3.0
 KEEP_SECONDS = 40 * 24 * 60 * 60
 """How long totals are kept: longer than a month."""
 EVERYBODY = ""
-_MOST_TRIES = 3
-"""How often a restarted Redis is waited for."""
+PREFIX = "bridgehead:budget:"
 _MOST_SEEN = 10_000
 _MOST_UNSETTLED = 10_000
 _MOST_AT_ONCE = 500
 _AGAIN_SECONDS = 0.1
 _STOP_SECONDS = 1.0
-_PREFIX = "bridgehead:budget:"
 _log = logs.logger("stores.ledger")
 
 # KEYS: the mark of a memory, the reservation, then one counter for each total.
@@ -103,7 +104,12 @@ class Counter(Struct, frozen=True):
     @property
     def key(self) -> str:
         """Where it is kept."""
-        return f"{_PREFIX}{self.period}:{self.client}"
+        return f"{PREFIX}{self.period}:{self.client}"
+
+    @property
+    def ceiling_key(self) -> str:
+        """Where the total is kept up to which money was allotted, where a durable store does that."""
+        return f"bridgehead:ceiling:{self.period}:{self.client}"
 
 
 class Committed(Struct, frozen=True):
@@ -111,8 +117,8 @@ class Committed(Struct, frozen=True):
 
     dollars: dict[Counter, float]
     exceeded: Counter | None = None
-    wait: float = 0.0
-    """Seconds in which a restarted Redis commits nothing; nothing is committed then."""
+    wait: float | Callable[[], Awaitable[None]] = 0.0
+    """Where nothing was committed yet: the seconds to wait before asking again, or what to do first."""
 
 
 def counters_of(day: str, client: str) -> tuple[Counter, ...]:
@@ -121,8 +127,23 @@ def counters_of(day: str, client: str) -> tuple[Counter, ...]:
     return (*(Counter(period) for period in periods), *(Counter(period, client) for period in periods))
 
 
+class Expense:
+    """What may be spent on a request, and the totals that it counts in. All amounts are in millionths."""
+
+    def __init__(self, day: str, client: str, dollars: float, limits: Mapping[Counter, float]) -> None:
+        self.day, self.client, self.dollars = day, client, dollars
+        self.amount = to_millionths(dollars)
+        self.counters = counters_of(day, client)
+        self.bounds = [math.floor(limits[one] * MILLIONTHS) if one in limits else -1 for one in self.counters]
+        """The limit of each total; -1 where there is none."""
+
+
 class SharedLedger:
     """The money of all replicas."""
+
+    most_tries = 3
+    """How often a claim waits for a restarted Redis."""
+    gives_up = "Redis keeps restarting."
 
     def __init__(self, redis: Redis) -> None:
         self.redis = redis
@@ -150,43 +171,24 @@ class SharedLedger:
             self._telling.cancel()
         await self.redis.close()
 
-    def claim(
-        self,
-        day: str,
-        client: str,
-        dollars: float,
-        limits: Mapping[Counter, float],
-        judge: Callable[[Committed], None],
-    ) -> MoneyClaim:
-        """Return a claim on money, which is committed unless that would pass a limit.
-
-        `judge` hears what is committed then, and raises where the claim was in vain.
-        """
-        return MoneyClaim(self, day, client, dollars, limits, judge)
-
-    def make_reservation(
-        self, name: str, day: str, client: str, dollars: float, limits: Mapping[Counter, float]
-    ) -> Step:
+    def make_reservation(self, name: str, expense: Expense) -> Step:
         """Word a reservation for Redis."""
-        counters = counters_of(day, client)
-        bounds = [math.floor(limits[one] * MILLIONTHS) if one in limits else -1 for one in counters]
-        return self._make_step(_RESERVE, name, counters, to_millionths(dollars), bounds)
+        return self._make_step(_RESERVE, name, expense.counters, expense.amount, expense.bounds)
 
-    def read(self, day: str, client: str, answer: Sequence[int]) -> Committed:
+    def read(self, expense: Expense, answer: Sequence[int]) -> Committed:
         """Return what is committed after a reservation was tried."""
         wait, exceeded, *totals = answer
-        counters = counters_of(day, client)
+        counters = expense.counters
         found = self._note(counters, totals)
         if wait:
             _log.warn("redis was restarted: restoring what was spent", milliseconds=wait)
             return Committed(found, wait=wait / 1000)
         return Committed(found, counters[exceeded - 1] if exceeded else None)
 
-    async def look(self, day: str, client: str) -> Committed:
-        """Return what is committed."""
-        counters = counters_of(day, client)
+    async def look(self, counters: tuple[Counter, ...]) -> dict[Counter, float]:
+        """Return the dollars that are committed of each total."""
         _, _, *totals = await self._look(counters)
-        return Committed(self._note(counters, totals))
+        return self._note(counters, totals)
 
     def settle(self, name: str, day: str, client: str, dollars: float) -> None:
         """Put what a request cost in the place of what was committed for it, now or when Redis is back."""
@@ -194,10 +196,14 @@ class SharedLedger:
             self._unsettled[name] = (counters_of(day, client), to_millionths(dollars))
         self._tell_soon()
 
+    @staticmethod
+    def _name_reservation(name: str) -> str:
+        return f"{PREFIX}reserved:{name}"
+
     def _make_step(
         self, script: Script, name: str, counters: tuple[Counter, ...], amount: int, bounds: Sequence[int]
     ) -> Step:
-        keys = [f"{_PREFIX}memory", f"{_PREFIX}reserved:{name}", *(one.key for one in counters)]
+        keys = [f"{PREFIX}memory", self._name_reservation(name), *(one.key for one in counters)]
         seen = [self._seen.get(one, 0) for one in counters]
         return Step(script, keys, [int(RESTORE_SECONDS * 1000), KEEP_SECONDS, amount, *seen, *bounds])
 
@@ -206,7 +212,7 @@ class SharedLedger:
         try:
             answer: list[int] = await self.redis.run(step.script, step.keys, step.words)
         except StoreUnavailable as problem:
-            raise _cannot_check(problem) from problem
+            raise cannot_check(problem) from problem
         return answer
 
     def _note(self, counters: tuple[Counter, ...], totals: list[int]) -> dict[Counter, float]:
@@ -257,7 +263,7 @@ class SharedLedger:
 
     async def _tell_settlement(self, name: str) -> None:
         counters, spent = self._unsettled[name]
-        keys = [f"{_PREFIX}reserved:{name}", *(one.key for one in counters)]
+        keys = [self._name_reservation(name), *(one.key for one in counters)]
         change: int = await self.redis.run(_SETTLE, keys, [spent])
         self._unsettled.pop(name, None)
         for one in counters:
@@ -272,51 +278,43 @@ class SharedLedger:
 class MoneyClaim:
     """Money that something needs before it may begin."""
 
-    def __init__(
-        self,
-        ledger: SharedLedger,
-        day: str,
-        client: str,
-        dollars: float,
-        limits: Mapping[Counter, float],
-        judge: Callable[[Committed], None],
-    ) -> None:
-        self.day, self.client, self.dollars = day, client, dollars
+    def __init__(self, ledger: SharedLedger, expense: Expense, judge: Callable[[Committed], None]) -> None:
+        self.expense = expense
         self.name = ""
         """What the ledger knows the reservation by, once one was tried."""
         self._ledger = ledger
-        self._limits = limits
         self._judge = judge
+        """Hears what is committed once it was tried, and raises where that was in vain."""
         self._tries = 0
 
     def prepare(self) -> Step:
         """Ask for it under a new name."""
         self.name = secrets.token_hex(12)
-        return self._ledger.make_reservation(self.name, self.day, self.client, self.dollars, self._limits)
+        return self._ledger.make_reservation(self.name, self.expense)
 
-    def accept(self, answer: Any, deadline: float) -> float:
-        """Hold it, or wait for a restarted Redis; without Redis no money is spent."""
+    def accept(self, answer: Any, deadline: float) -> float | Awaitable[None]:
+        """Hold it, or wait until it can be asked for again; without Redis no money is spent."""
         del deadline
         if isinstance(answer, StoreUnavailable):
-            raise _cannot_check(answer) from answer
+            raise cannot_check(answer) from answer
         if isinstance(answer, Exception):
             raise answer
-        found = self._ledger.read(self.day, self.client, answer)
-        if found.wait:
-            self._tries += 1
-            if self._tries >= _MOST_TRIES:
-                raise StorageError("Redis keeps restarting.")
-            return found.wait
-        self._judge(found)
-        return 0.0
+        found = self._ledger.read(self.expense, answer)
+        if not found.wait:
+            self._judge(found)
+            return 0.0
+        self._tries += 1
+        if self._tries >= self._ledger.most_tries:
+            raise StorageError(self._ledger.gives_up)
+        return found.wait() if callable(found.wait) else found.wait
 
     def give_back(self) -> None:
         """Give it back, where it was committed or may have been."""
         if self.name:
-            self._ledger.settle(self.name, self.day, self.client, 0.0)
+            self._ledger.settle(self.name, self.expense.day, self.expense.client, 0.0)
 
 
-def _cannot_check(problem: Exception) -> StorageError:
+def cannot_check(problem: Exception) -> StorageError:
     """Say that no money is spent, because nobody knows what is left."""
     return StorageError(f"The budget cannot be checked, so no money is spent: {problem}")
 

@@ -1,0 +1,364 @@
+"""The money of all replicas with a database: never more than the budget, whatever forgets or dies when."""
+
+import asyncio
+import math
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from bridgehead.commands import db
+from bridgehead.mercury.database.allotments import AllotmentDatabase
+from bridgehead.runtime.errors import StorageError
+from bridgehead.runtime.stores import ledger as ledger_module
+from bridgehead.runtime.stores.allotted_ledger import AllottedLedger
+from bridgehead.runtime.stores.joint import Joint
+from bridgehead.runtime.stores.ledger import Counter, Expense, MoneyClaim, SharedLedger
+from bridgehead.runtime.stores.redis import Redis
+from tests.runtime.stores import test_ledger
+from tests.support.postgres_server import PostgresServer
+from tests.support.redis_server import RedisServer, faulty, running_redis, wait_until
+from tests.support.waiting import PATIENCE, until
+
+DAY = "2026-11-16"
+TODAY, ADAS = Counter(DAY), Counter(DAY, "ada")
+LIMIT = 1.0
+AMOUNT = 0.01
+HEADROOM = 4 * AMOUNT
+"""What Redis has at hand beyond what a call waits for."""
+
+
+@pytest.fixture
+def database(database_url: str) -> str:
+    """The address of a database with our tables."""
+    db.main(["migrate"], {"BRIDGEHEAD_DATABASE_URL": database_url})
+    return database_url
+
+
+@asynccontextmanager
+async def opened(url: str, database: str) -> AsyncIterator[AllottedLedger]:
+    ledger = AllottedLedger(Redis(url, PATIENCE), AllotmentDatabase(database))
+    await ledger.start()
+    try:
+        yield ledger
+    finally:
+        await ledger.stop()
+
+
+async def reserve(ledger: SharedLedger, dollars: float = AMOUNT, client: str = "ada", **limits: float) -> str:
+    """Return the name of a reservation; nothing where the budget does not allow it."""
+    found: list[bool] = []
+    bounds = {TODAY: limits.get("limit", LIMIT), **({ADAS: limits["own"]} if "own" in limits else {})}
+    claim = MoneyClaim(
+        ledger, Expense(DAY, client, dollars, bounds), lambda committed: found.append(not committed.exceeded)
+    )
+    await Joint(ledger.redis, [claim]).obtain(math.inf)
+    return claim.name if found[-1] else ""
+
+
+async def spend_all(ledger: SharedLedger, dollars: float = AMOUNT) -> int:
+    """Reserve until the budget is used up, and return how often that was."""
+    count = 0
+    while await reserve(ledger, dollars):
+        count += 1
+    return count
+
+
+async def is_granted(ledger: SharedLedger) -> bool:
+    try:
+        return bool(await reserve(ledger))
+    except StorageError:
+        return False
+
+
+async def committed(ledger: SharedLedger, counter: Counter = TODAY) -> float:
+    return (await ledger.look((counter,)))[counter]
+
+
+def forget_all(server: RedisServer) -> None:
+    server.kill()
+    server.start()
+
+
+def demote(server: RedisServer, master: RedisServer) -> None:
+    """Let a server copy another, and wait until it has."""
+    server.command("REPLICAOF", "127.0.0.1", str(master.port))
+    wait_until(lambda: b"master_link_status:up" in server.command("INFO", "replication"))
+
+
+def promote(server: RedisServer, master: RedisServer) -> None:
+    """Let a server take its master's place, once it has all that its master has right now."""
+    wait_until(lambda: server.command("DBSIZE") == master.command("DBSIZE"))
+    server.command("REPLICAOF", "NO", "ONE")
+    wait_until(server.is_master)
+
+
+# --- without a failure -------------------------------------------------------------------------------------
+
+
+async def test_replicas_together_commit_all_of_the_budget_and_no_more(
+    redis_server: RedisServer, database: str
+) -> None:
+    async with opened(redis_server.url, database) as one, opened(redis_server.url, database) as other:
+        asked = [reserve(ledger, 0.03) for _ in range(30) for ledger in (one, other)]
+        names = await asyncio.gather(*asked)
+
+        assert sum(map(bool, names)) == 33
+        assert await committed(one) == await committed(other) == pytest.approx(0.99)
+
+
+async def test_what_was_not_spent_can_be_spent_by_others(redis_server: RedisServer, database: str) -> None:
+    async with opened(redis_server.url, database) as one, opened(redis_server.url, database) as other:
+        name = await reserve(one, 0.9)
+        assert not await reserve(other, 0.2)
+        one.settle(name, DAY, "ada", 0.1)
+        one.settle(name, DAY, "ada", 0.1)
+        await until(lambda: not one._unsettled)  # noqa: SLF001 - settling is not waited for
+
+        assert await committed(other) == pytest.approx(0.1)
+        assert await reserve(other, 0.9)
+
+
+async def test_every_limit_of_a_call_counts(redis_server: RedisServer, database: str) -> None:
+    async with opened(redis_server.url, database) as ledger:
+        assert await reserve(ledger, 0.3, own=0.5)
+        assert not await reserve(ledger, 0.3, own=0.5)
+        assert await reserve(ledger, 0.3, client="bob")
+        assert await committed(ledger, ADAS) == pytest.approx(0.3)
+
+
+async def test_a_limit_that_was_changed_counts_from_what_was_spent(
+    redis_server: RedisServer, database: str
+) -> None:
+    async with opened(redis_server.url, database) as ledger:
+        assert await reserve(ledger, 0.5, limit=0.6)
+        assert not await reserve(ledger, 0.2, limit=0.6)
+        assert await reserve(ledger, 0.2, limit=0.8)
+        assert not await reserve(ledger, 0.01, limit=0.3)
+        assert not await reserve(ledger, 0.0, limit=0.3), "it is passed already"
+        assert not await reserve(ledger, 0.01, limit=0.0)
+
+
+async def test_what_was_spent_before_there_was_a_database_counts(
+    redis_server: RedisServer, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger_module, "RESTORE_SECONDS", 0.1)
+    async with test_ledger.opened(redis_server) as before:
+        assert await reserve(before, 0.7)
+    async with opened(redis_server.url, database) as ledger:
+        assert not await reserve(ledger, 0.4)
+        assert await reserve(ledger, 0.3)
+
+
+async def test_money_of_a_caller_that_left_is_given_back(redis_server: RedisServer, database: str) -> None:
+    async with opened(redis_server.url, database) as ledger:
+        for turns in range(8):
+            leaving = asyncio.create_task(reserve(ledger, 0.1))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            leaving.cancel()
+            await asyncio.wait([leaving])
+        await until(lambda: not ledger._unsettled)  # noqa: SLF001 - settling is not waited for
+
+        assert await reserve(ledger, 1.0)
+
+
+# --- what is forgotten -------------------------------------------------------------------------------------
+
+
+async def test_a_redis_and_its_only_replica_that_die_together_do_not_pass_the_budget(
+    tmp_path: Path, database: str
+) -> None:
+    spent, deaths = 0.0, 0
+    with running_redis(tmp_path) as server:
+        while deaths < 40:
+            async with opened(server.url, database) as ledger:
+                if not await reserve(ledger):
+                    break
+                spent += AMOUNT  # and nobody is told: Redis forgets it, and the replica ends
+                forget_all(server)
+                deaths += 1
+
+    assert spent <= LIMIT
+    assert deaths >= math.floor(LIMIT / (AMOUNT + HEADROOM)), "no more is lost than what was at hand"
+
+
+async def test_a_redis_that_was_emptied_does_not_pass_the_budget(
+    redis_server: RedisServer, database: str
+) -> None:
+    async with opened(redis_server.url, database) as ledger:
+        assert await reserve(ledger, 0.6)
+        redis_server.command("FLUSHALL")
+
+        assert await committed(ledger) >= 0.6
+        assert not await reserve(ledger, 0.41)
+
+
+async def test_a_call_after_a_restart_of_redis_does_not_wait_for_other_replicas(
+    tmp_path: Path, database: str
+) -> None:
+    with running_redis(tmp_path) as server:
+        async with opened(server.url, database) as ledger:
+            assert await reserve(ledger)
+            forget_all(server)
+            await until(lambda: ledger.redis.is_up)
+            step = MoneyClaim(ledger, Expense(DAY, "ada", AMOUNT, {TODAY: LIMIT}), print).prepare()
+            [[state, *_]] = await ledger.redis.run_steps([step])
+
+            assert state == 1, "it lacks a portion"
+            assert await reserve(ledger)
+
+
+async def test_the_budget_holds_while_replicas_and_redis_die_at_random(tmp_path: Path, database: str) -> None:
+    draw = random.Random(11)  # noqa: S311 - the same faults each time
+    spent, losses = 0.0, 0
+    with running_redis(tmp_path) as server:
+        for _ in range(12):
+            async with opened(server.url, database) as one, opened(server.url, database) as other:
+                for _ in range(draw.randrange(1, 4)):
+                    names = await asyncio.gather(*(reserve(draw.choice((one, other))) for _ in range(4)))
+                    for name in filter(None, names):
+                        cost = draw.uniform(0.0, AMOUNT)
+                        spent += cost
+                        draw.choice((one, other)).settle(name, DAY, "ada", cost)
+                    if draw.random() < 0.4:
+                        losses += 1
+                        server.command("FLUSHALL")
+                    assert spent <= LIMIT
+                for ledger in (one, other):
+                    if draw.random() < 0.5:
+                        ledger._unsettled.clear()  # noqa: SLF001 - it dies before it can settle
+            losses += 1
+            forget_all(server)
+        async with opened(server.url, database) as last:
+            spent += AMOUNT * await spend_all(last)
+
+    assert losses > 10
+    assert spent <= LIMIT
+
+
+async def test_a_copy_that_lacks_the_last_writes_does_not_pass_the_budget(
+    tmp_path: Path, database: str
+) -> None:
+    with running_redis(tmp_path) as old, running_redis(tmp_path) as new:
+        async with opened(old.url, database) as left_behind, opened(new.url, database) as moved:
+            demote(new, old)
+            count = sum([bool(await reserve(left_behind)) for _ in range(10)])
+            promote(new, old)
+            count += sum([bool(await reserve(left_behind)) for _ in range(10)])
+            for _ in range(20):  # the old master is still there for one of them
+                count += bool(await reserve(moved)) + bool(await reserve(left_behind))
+            count += await spend_all(moved) + await spend_all(left_behind)
+
+    assert count * AMOUNT <= LIMIT + 1e-9
+    assert count * AMOUNT >= LIMIT - 2 * HEADROOM
+
+
+async def test_a_master_that_was_a_copy_meanwhile_is_another_one(tmp_path: Path, database: str) -> None:
+    with running_redis(tmp_path) as one, running_redis(tmp_path) as other:
+        async with opened(one.url, database) as ledger:
+            demote(other, one)
+            assert await reserve(ledger)
+            promote(other, one)
+            count = 1 + sum([bool(await reserve(ledger)) for _ in range(20)])
+            demote(one, other)  # it forgets those, and nobody asked the other for money
+            promote(one, other)
+            count += await spend_all(ledger)
+
+    assert count * AMOUNT <= LIMIT + 1e-9
+
+
+async def test_a_settlement_of_what_another_memory_had_committed_changes_nothing(
+    tmp_path: Path, database: str
+) -> None:
+    with running_redis(tmp_path) as old, running_redis(tmp_path) as new:
+        async with opened(old.url, database) as left_behind, opened(new.url, database) as moved:
+            demote(new, old)
+            name = await reserve(left_behind, 0.2)
+            promote(new, old)
+            assert await reserve(moved)
+            before = await committed(moved)
+            for ledger in (left_behind, moved):
+                ledger.settle(name, DAY, "ada", 0.0)
+                await until(lambda: not ledger._unsettled)  # noqa: B023, SLF001 - awaited here
+
+            assert await committed(moved) == before
+            assert await committed(left_behind) == 0.0
+
+
+async def test_a_portion_whose_delivery_was_not_answered_counts_once(
+    redis_server: RedisServer, database: str
+) -> None:
+    async with faulty(redis_server) as proxy:
+        redis, store = Redis(proxy.url, 0.5), AllotmentDatabase(database)
+        ledger = AllottedLedger(redis, store)
+        await ledger.start()
+        allot = store.allot
+
+        async def allot_and_fall_silent(*given: object) -> object:
+            found = await allot(*given)  # type: ignore[arg-type]
+            proxy.fault = "mute"
+            return found
+
+        store.allot = allot_and_fall_silent  # type: ignore[assignment, method-assign]
+        with pytest.raises(StorageError, match="no money is spent: Redis cannot be used"):
+            await reserve(ledger, 0.1)
+        store.allot = allot  # type: ignore[method-assign]
+        proxy.fault = "none"
+        proxy.cut()
+        await until(lambda: redis.is_up)
+        count = await spend_all(ledger, 0.1)
+        await ledger.stop()
+
+    assert count == 10, "nothing was counted twice, and nothing was lost"
+
+
+# --- without the database ----------------------------------------------------------------------------------
+
+
+async def test_without_the_database_only_what_was_allotted_is_spent_and_nothing_waits_for_it(
+    redis_server: RedisServer, breakable_postgres: PostgresServer
+) -> None:
+    url = breakable_postgres.url
+    await asyncio.to_thread(db.main, ["migrate"], {"BRIDGEHEAD_DATABASE_URL": url})
+    async with opened(redis_server.url, url) as ledger:
+        assert await reserve(ledger)
+        breakable_postgres.kill()
+        count, loop = 0, asyncio.get_running_loop()
+        while await is_granted(ledger):
+            count += 1
+        begin = loop.time()
+        with pytest.raises(StorageError, match="cannot be checked, so no money is spent: The database"):
+            await reserve(ledger)
+        took = loop.time() - begin
+        await asyncio.to_thread(breakable_postgres.start)
+        async with asyncio.timeout(PATIENCE):
+            while not await is_granted(ledger):
+                await asyncio.sleep(0.05)
+
+    assert count == round(HEADROOM / AMOUNT)
+    assert took < 2, "it is known to be gone"
+
+
+async def test_without_redis_no_money_is_committed(tmp_path: Path, database: str) -> None:
+    with running_redis(tmp_path) as server:
+        async with opened(server.url, database) as ledger:
+            await reserve(ledger)
+            server.kill()
+
+            with pytest.raises(StorageError, match="cannot be checked, so no money is spent"):
+                await reserve(ledger)
+            with pytest.raises(StorageError, match="cannot be checked, so no money is spent"):
+                await committed(ledger)
+
+
+async def test_a_redis_that_does_not_say_which_data_it_has_commits_nothing(
+    tmp_path: Path, database: str
+) -> None:
+    with running_redis(tmp_path) as server:
+        server.command("ACL", "SETUSER", "default", "-info")
+        async with opened(server.url, database) as ledger:
+            with pytest.raises(StorageError, match="Allow its user the command INFO"):
+                await reserve(ledger)
