@@ -43,6 +43,8 @@ async def _findings(service: Service, *, offline: bool) -> AsyncIterator[Finding
     yield _state(service.settings)
     yield await _database(service.settings)
     yield await _redis(service.settings)
+    if (budgets := await _budgets(service)) is not None:
+        yield budgets
     if not service.keys.count:
         yield Finding("key", "wrong", _missing(service))
         return
@@ -77,6 +79,16 @@ async def _redis(settings: MercurySettings) -> Finding:
     from bridgehead.runtime.stores.examining import examine_redis
 
     return await examine_redis(settings, SHARED, APART)
+
+
+async def _budgets(service: Service) -> Finding | None:
+    """Say whether the budgets that replicas share can be passed; nothing where there are none."""
+    settings = service.settings
+    if not service.budget.is_set or settings.redis_url is None:
+        return None
+    from bridgehead.runtime.stores.examining import examine_budgets
+
+    return await examine_budgets(settings, settings.database_url)
 
 
 def _state(settings: MercurySettings) -> Finding:

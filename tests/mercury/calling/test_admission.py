@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from bridgehead.commands import db
 from bridgehead.mercury.bridge import make_bridge
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
@@ -16,6 +17,7 @@ from bridgehead.runtime.stores import open_redis
 from bridgehead.runtime.stores.redis import Redis
 from tests.mercury.process import environment, error_of
 from tests.support.checked import CheckedClient, connect
+from tests.support.postgres_server import PostgresServer
 from tests.support.redis_server import FaultProxy, RedisServer, faulty
 from tests.support.waiting import PATIENCE, until
 
@@ -114,6 +116,34 @@ async def test_a_call_waits_for_one_round_trip_whatever_it_counts_in(
         assert redis_of(proxy).pipelines - before == 1
         call.cancel()
         await asyncio.wait([call])
+
+
+@pytest.mark.parametrize(("tool", "cache"), WAYS)
+async def test_with_a_database_a_call_waits_for_one_round_trip_to_redis_and_none_to_the_database(
+    opened: Opened,
+    api: Simulator,
+    proxy: FaultProxy,
+    breakable_postgres: PostgresServer,
+    tool: str,
+    cache: str,
+) -> None:
+    url = breakable_postgres.url
+    await asyncio.to_thread(db.main, ["migrate"], {"BRIDGEHEAD_DATABASE_URL": url})
+    async with opened(**LIMITED, BRIDGEHEAD_DATABASE_URL=url) as client:
+        await client.call(tool, ask("first", cache))
+        await settle(proxy)
+        breakable_postgres.pause()
+        api.requests.clear()
+        api.faults.next(Fault(kind="silent", after=0))
+        before = redis_of(proxy).pipelines
+        call = asyncio.ensure_future(client.call(tool, ask("trips", cache)))
+        await asked_of_api(api)
+        pipelines = redis_of(proxy).pipelines - before
+        call.cancel()
+        await asyncio.wait([call])
+        breakable_postgres.resume()
+
+    assert pipelines == 1
 
 
 @pytest.mark.parametrize(("tool", "cache"), WAYS)
