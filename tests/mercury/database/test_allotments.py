@@ -60,6 +60,14 @@ async def test_several_totals_are_allotted_in_one_statement(store: AllotmentData
     assert {(one.counter, one.begin, one.end) for one in found} == {(TODAY, 0, 40), (ADAS, 15, 20)}
 
 
+async def test_what_was_taken_back_is_allotted_again(store: AllotmentDatabase) -> None:
+    await allot(store, 80)
+    await store.take_back({TODAY: 30, ADAS: 5})
+
+    assert await store.look([TODAY, ADAS]) == {TODAY: 50}
+    assert await allot(store, 10) == (50, 60)
+
+
 async def test_no_portion_is_handed_out_twice(url: str) -> None:
     own = f"{url}{'&' if '?' in url else '?'}statement_timeout="  # another address is another connection
     stores = [AllotmentDatabase(f"{own}{60_000 + n}") for n in range(4)]

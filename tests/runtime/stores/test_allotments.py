@@ -1,7 +1,7 @@
 """Portions on their way from a durable store to Redis: each reaches one memory, once."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 import pytest
 
@@ -40,7 +40,13 @@ class Store:
         self.allotted[one.counter] = max(begin, min(one.limit, begin + one.portion))
         return Allotment(one.counter, begin, self.allotted[one.counter])
 
+    async def take_back(self, amounts: Mapping[Counter, int]) -> None:
+        for counter, amount in amounts.items():
+            self.allotted[counter] -= amount
+
     async def look(self, counters: Sequence[Counter]) -> dict[Counter, int]:
+        if self.problem is not None:
+            raise self.problem
         return {one: self.allotted.get(one, 0) for one in counters}
 
     async def close(self) -> None:
@@ -217,3 +223,61 @@ async def test_who_waits_for_a_replica_that_ends_hears_of_it(redis: Redis, store
     for waiting in (first, second):
         with pytest.raises(StorageError, match="is ending"):
             await waiting
+
+
+# --- what goes back ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(allotments, "_GIVE_BACK_SECONDS", 0.01)
+
+
+@pytest.mark.usefixtures("_at_once")
+async def test_what_is_beyond_enough_goes_back(redis: Redis, redis_server: RedisServer, store: Store) -> None:
+    replenisher = Replenisher(redis, store)
+    await replenisher.replenish([want(600), want(60, ADAS)])
+    replenisher.give_back_later(TODAY, 300)
+    replenisher.give_back_later(ADAS, 300)
+    await until(lambda: store.allotted == {TODAY: 300, ADAS: 260})
+
+    assert at_hand(redis_server) == (0, 300)
+    assert at_hand(redis_server, ADAS) == (0, 260)
+    await replenisher.replenish([want(400)])
+    assert at_hand(redis_server) == (0, 600)
+
+
+@pytest.mark.usefixtures("_at_once")
+async def test_nothing_goes_back_that_a_memory_has_no_more(
+    redis: Redis, redis_server: RedisServer, store: Store
+) -> None:
+    replenisher = Replenisher(redis, store)
+    await replenisher.replenish([want(600)])
+    redis_server.command("FLUSHALL")
+    replenisher.give_back_later(TODAY, 300)
+    await until(lambda: replenisher._returning is None)  # noqa: SLF001 - nobody waits for it
+
+    assert store.allotted == {TODAY: 800}
+
+
+@pytest.mark.usefixtures("_at_once")
+async def test_nothing_is_taken_out_for_a_store_that_is_gone(
+    redis: Redis, redis_server: RedisServer, store: Store
+) -> None:
+    replenisher = Replenisher(redis, store)
+    await replenisher.replenish([want(600)])
+    store.problem = StorageError("gone")
+    replenisher.give_back_later(TODAY, 300)
+    await until(lambda: replenisher._returning is None)  # noqa: SLF001 - nobody waits for it
+
+    assert at_hand(redis_server) == (0, 800)
+
+
+async def test_a_replica_that_ends_does_not_wait_until_it_may_give_back(redis: Redis, store: Store) -> None:
+    replenisher = Replenisher(redis, store)
+    replenisher.give_back_later(TODAY, 300)
+    returning = replenisher._returning  # noqa: SLF001 - nobody waits for it
+    await replenisher.stop()
+
+    assert returning is not None
+    assert returning.done()

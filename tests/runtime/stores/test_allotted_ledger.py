@@ -12,6 +12,7 @@ import pytest
 from bridgehead.commands import db
 from bridgehead.mercury.database.allotments import AllotmentDatabase
 from bridgehead.runtime.errors import StorageError
+from bridgehead.runtime.stores import allotments, allotted_ledger
 from bridgehead.runtime.stores import ledger as ledger_module
 from bridgehead.runtime.stores.allotted_ledger import AllottedLedger
 from bridgehead.runtime.stores.joint import Joint
@@ -165,6 +166,25 @@ async def test_money_of_a_caller_that_left_is_given_back(redis_server: RedisServ
         assert await reserve(ledger, 1.0)
 
 
+async def test_what_calls_held_and_did_not_spend_is_not_lost_with_redis(
+    redis_server: RedisServer, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(allotments, "_GIVE_BACK_SECONDS", 0.01)
+    async with opened(redis_server.url, database) as ledger:
+        store = AllotmentDatabase(database)
+        names = await asyncio.gather(*(reserve(ledger, 0.08) for _ in range(10)))
+        assert (await store.look([TODAY]))[TODAY] >= 800_000
+        for name in names:
+            ledger.settle(name, DAY, "ada", 0.001)
+        async with asyncio.timeout(PATIENCE):
+            while (await store.look([TODAY]))[TODAY] > 120_000:
+                await asyncio.sleep(0.01)
+        await store.close()
+        redis_server.command("FLUSHALL")
+
+        assert await reserve(ledger, 0.85)
+
+
 # --- what is forgotten -------------------------------------------------------------------------------------
 
 
@@ -211,7 +231,12 @@ async def test_a_call_after_a_restart_of_redis_does_not_wait_for_other_replicas(
             assert await reserve(ledger)
 
 
-async def test_the_budget_holds_while_replicas_and_redis_die_at_random(tmp_path: Path, database: str) -> None:
+async def test_the_budget_holds_while_replicas_and_redis_die_at_random(
+    tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(allotments, "_GIVE_BACK_SECONDS", 0.001)
+    monkeypatch.setattr(allotted_ledger, "SURPLUS", 1)
+    monkeypatch.setattr(allotted_ledger, "ENOUGH", 0)
     draw = random.Random(11)  # noqa: S311 - the same faults each time
     spent, losses = 0.0, 0
     with running_redis(tmp_path) as server:
@@ -286,6 +311,18 @@ async def test_a_settlement_of_what_another_memory_had_committed_changes_nothing
 
             assert await committed(moved) == before
             assert await committed(left_behind) == 0.0
+
+
+async def test_a_total_that_was_evicted_is_not_taken_for_nothing(
+    redis_server: RedisServer, database: str
+) -> None:
+    async with opened(redis_server.url, database) as ledger:
+        name = await reserve(ledger, 0.5)
+        redis_server.command("DEL", TODAY.key)
+        ledger.settle(name, DAY, "ada", 0.4)
+        await until(lambda: not ledger._unsettled)  # noqa: SLF001 - settling is not waited for
+
+        assert not await reserve(ledger, 0.61)
 
 
 async def test_a_portion_whose_delivery_was_not_answered_counts_once(

@@ -7,7 +7,7 @@ nobody asks again for the same ones, because somebody might have them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import monotonic
 
 from bridgehead.runtime.stores import postgres
@@ -30,6 +30,8 @@ on conflict (period, client) do update set
         least(excluded.most, greatest(held.allotted, excluded.begun) + excluded.allotted - excluded.begun)
     )
 returning period, client, begun, allotted"""
+_TAKE_BACK = """\
+update mercury_allotments set allotted = allotted - $3 where period = $1 and client = $2 and allotted >= $3"""
 _LOOK = """\
 select period, client, allotted from mercury_allotments
 where (period, client) in (select * from unnest($1::text[], $2::text[]))"""
@@ -59,6 +61,12 @@ class AllotmentDatabase:
             lambda connection: connection.fetch(_ALLOT, periods, clients, known, limits, portions)
         )
         return [Allotment(Counter(period, client), begin, end) for period, client, begin, end in rows]
+
+    async def take_back(self, amounts: Mapping[Counter, int]) -> None:
+        """Take back what was allotted and is in no memory of Redis any more."""
+        database = await self._open()
+        rows = sorted((counter.period, counter.client, amount) for counter, amount in amounts.items())
+        await database.writer.run(lambda connection: connection.executemany(_TAKE_BACK, rows))
 
     async def look(self, counters: Sequence[Counter]) -> dict[Counter, int]:
         """Return how much was allotted of each."""

@@ -7,14 +7,15 @@ When a server was restarted, emptied, or took another's place, what the old memo
 the budget is lost then, and none is gained. An old master that others no longer see goes on with what it has.
 
 A portion is large enough for several calls, and the next one is asked for before it is used up, so that a
-call normally waits for Redis alone. Replicas take turns to ask, so that they do not all ask for the same.
+call normally waits for Redis alone. What calls held and did not spend goes back after a while, so that little
+of a budget is lost with a memory. Replicas take turns, so that they do not all ask for the same.
 """
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
@@ -43,6 +44,10 @@ _AGAIN_SECONDS = 0.01
 _MOST_WAIT = 5.0
 _DELIVERY_SECONDS = 60 * 60
 """How long a delivery is tried, which is far less than Redis remembers that it was made."""
+SURPLUS, ENOUGH = 4, 2
+"""Beyond so many portions the rest goes back, down to so many."""
+_GIVE_BACK_SECONDS = 2.0
+"""After which it does, unless calls need it."""
 _PAUSE_SECONDS = 1.0
 """How long nobody asks ahead after that has failed."""
 _log = logs.logger("stores.allotments")
@@ -67,7 +72,7 @@ local totals, ceilings = {}, {}
 for n = 1, counters do
   local ceiling, owner = (values[2 + counters + n] or ''):match('^(%d+) (%w+)$')
   totals[n] = tonumber(values[2 + n] or '0')
-  ceilings[n] = owner == memory and tonumber(ceiling)
+  ceilings[n] = owner == memory and values[2 + n] and tonumber(ceiling)
 end
 local function show(...)
   local answer = {...}
@@ -110,6 +115,27 @@ return 1
     with_run_id=True,
 )
 
+# KEYS[2]: the withdrawal: one that is sent twice counts once. ARGV: seconds to remember that, and for each
+# counter what may stay.
+_WITHDRAW = Script(
+    READ_MEMORY
+    + """
+local amounts = {}
+local is_new = redis.call('SET', KEYS[2], '1', 'NX', 'EX', ARGV[1])
+for n = 1, counters do
+  amounts[n] = 0
+  local surplus = ceilings[n] and ceilings[n] - totals[n] - ARGV[1 + n] or 0
+  if is_new and surplus > 0 then
+    amounts[n] = surplus
+    local ceiling = string.format('%.0f ', ceilings[n] - surplus) .. memory
+    redis.call('SET', KEYS[2 + counters + n], ceiling, 'KEEPTTL')
+  end
+end
+return amounts
+""",
+    with_run_id=True,
+)
+
 
 class Request(Struct, frozen=True):
     """What is asked of the store for one total, in millionths."""
@@ -134,6 +160,9 @@ class AllotmentStore(Protocol):
 
     async def allot(self, requests: Sequence[Request]) -> list[Allotment]:
         """Allot a portion of each, or what is left of it; it is committed when this returns."""
+
+    async def take_back(self, amounts: Mapping[Counter, int]) -> None:
+        """Take back what was allotted and is in no memory any more."""
 
     async def look(self, counters: Sequence[Counter]) -> dict[Counter, int]:
         """Return how much was allotted of each."""
@@ -199,6 +228,9 @@ class Replenisher:
         """Portions of which nobody knows whether Redis has them."""
         self._task: asyncio.Task[None] | None = None
         self._pause_until = 0.0
+        self._surplus: dict[Counter, int] = {}
+        """What may stay in Redis of totals that have more than they need."""
+        self._returning: asyncio.Task[None] | None = None
 
     async def replenish(self, wants: Iterable[Want]) -> None:
         """Wait until Redis has what is wanted, or can get no more of it."""
@@ -223,9 +255,11 @@ class Replenisher:
 
     async def stop(self) -> None:
         """Ask for nothing more."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        tasks = [task for task in (self._task, self._returning) if task is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
         await self._store.close()
 
     async def _run(self) -> None:
@@ -275,6 +309,33 @@ class Replenisher:
         words = [delivery.memory, KEEP_SECONDS, *ranges]
         await self._redis.run(_DELIVER, keys, words)
         self._undelivered = None
+
+    def give_back_later(self, counter: Counter, enough: int) -> None:
+        """Give back what Redis then has beyond that of a total: it would be lost with its memory."""
+        self._surplus[counter] = enough
+        if self._returning is None:
+            self._returning = asyncio.get_running_loop().create_task(self._give_back())
+
+    async def _give_back(self) -> None:
+        try:
+            while self._surplus:
+                await asyncio.sleep(_GIVE_BACK_SECONDS)
+                surplus, self._surplus = self._surplus, {}
+                await self._store.look(tuple(surplus))  # a store that is gone could not take it
+                async with self._having_turn(tuple(surplus)):
+                    await self._withdraw(surplus)
+        except BridgeError as problem:
+            _log.warn("money that was not spent could not be given back", problem=str(problem))
+        finally:
+            self._returning = None
+
+    async def _withdraw(self, surplus: Mapping[Counter, int]) -> None:
+        """Take it out of Redis first. What is lost on the way to the store is lost, and never there twice."""
+        keys = make_keys(f"{PREFIX}withdrawn:{secrets.token_hex(12)}", tuple(surplus))
+        answer = await self._redis.run(_WITHDRAW, keys, [KEEP_SECONDS, *surplus.values()])
+        amounts = {counter: amount for counter, amount in zip(surplus, answer, strict=True) if amount > 0}
+        if amounts:
+            await self._store.take_back(amounts)
 
     @asynccontextmanager
     async def _having_turn(

@@ -12,7 +12,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..errors import BridgeError
-from .allotments import MEMORY_KEY, READ_MEMORY, AllotmentStore, Replenisher, Want, check_memory, make_keys
+from .allotments import (
+    ENOUGH,
+    MEMORY_KEY,
+    READ_MEMORY,
+    SURPLUS,
+    AllotmentStore,
+    Replenisher,
+    Want,
+    check_memory,
+    make_keys,
+)
 from .ledger import KEEP_SECONDS, MILLIONTHS, Committed, Counter, Expense, SharedLedger, cannot_check
 from .scripts import Script, Step
 
@@ -20,6 +30,7 @@ if TYPE_CHECKING:
     from .redis import Redis
 
 _LACKING = 1
+_MOST_PORTIONS = 10_000
 _LOOK = Script(READ_MEMORY + "return show(0, 0)", with_run_id=True)
 # KEYS[2]: the reservation. ARGV: seconds to keep, the amount, and the limit of each counter, or -1.
 _RESERVE = Script(
@@ -48,14 +59,17 @@ _SETTLE = Script("""
 local counters = (#KEYS - 1) / 2
 local values = redis.call('MGET', unpack(KEYS))
 local reserved, memory = (values[1] or ''):match('^(%d+) (%w+)$')
-if not reserved then return 0 end
+if not reserved then return {} end
 redis.call('DEL', KEYS[1])
-local change = string.format('%.0f', ARGV[1] - reserved)
+local change, lefts = string.format('%.0f', ARGV[1] - reserved), {}
 for n = 1, counters do
-  local owner = (values[1 + counters + n] or ''):match(' (%w+)$')
-  if owner == nil or owner == memory then redis.call('INCRBY', KEYS[1 + n], change) end
+  local ceiling, owner = (values[1 + counters + n] or ''):match('^(%d+) (%w+)$')
+  lefts[n] = -1
+  if values[1 + n] and (owner == nil or owner == memory) then
+    lefts[n] = (ceiling or -1) - redis.call('INCRBY', KEYS[1 + n], change)
+  end
 end
-return 0
+return lefts
 """)
 
 
@@ -70,6 +84,8 @@ class AllottedLedger(SharedLedger):
         super().__init__(redis)
         self._store = store
         self._replenisher = Replenisher(redis, store)
+        self._portions: dict[Counter, int] = {}
+        """How much was asked for ahead of each total, in millionths; of others nothing goes back."""
 
     async def stop(self) -> None:
         """Let go of Redis and of the store."""
@@ -95,11 +111,18 @@ class AllottedLedger(SharedLedger):
             for one, limit, total, left in zip(counters, expense.bounds, totals, lefts, strict=True)
             if limit >= 0 and not (want := Want(one, limit, amount, expense.amount)).is_met_by(total, left)
         ]
+        self._note_portions(wants)
         if state == _LACKING:
             return Committed(dollars, wait=partial(self._replenish, wants))
         if wants:
             self._replenisher.replenish_soon(wants)
         return Committed(dollars)
+
+    def _note_portions(self, wants: Sequence[Want]) -> None:
+        if len(self._portions) > _MOST_PORTIONS:
+            self._portions.clear()
+        for want in wants:
+            self._portions[want.counter] = want.portion
 
     async def _replenish(self, wants: Sequence[Want]) -> None:
         try:
@@ -125,8 +148,11 @@ class AllottedLedger(SharedLedger):
     async def _tell_settlement(self, name: str) -> None:
         counters, spent = self._unsettled[name]
         keys = [self._name_reservation(name), *make_keys(MEMORY_KEY, counters)[2:]]
-        await self.redis.run(_SETTLE, keys, [spent])
+        lefts: list[int] = await self.redis.run(_SETTLE, keys, [spent])
         self._unsettled.pop(name, None)
+        for one, left in zip(counters, lefts, strict=False):  # nothing where it was settled already
+            if left > SURPLUS * (portion := self._portions.get(one, left)):
+                self._replenisher.give_back_later(one, ENOUGH * portion)
 
     async def _tell_totals(self) -> None:
         """Tell nothing: a Redis that has forgotten something is allotted a new portion."""
