@@ -115,17 +115,15 @@ return 1
     with_run_id=True,
 )
 
-# KEYS[2]: the withdrawal: one that is sent twice counts once. ARGV: seconds to remember that, and for each
-# counter what may stay.
+# ARGV: what may stay of each counter. Sent twice, the first one is lost.
 _WITHDRAW = Script(
     READ_MEMORY
     + """
 local amounts = {}
-local is_new = redis.call('SET', KEYS[2], '1', 'NX', 'EX', ARGV[1])
 for n = 1, counters do
   amounts[n] = 0
-  local surplus = ceilings[n] and ceilings[n] - totals[n] - ARGV[1 + n] or 0
-  if is_new and surplus > 0 then
+  local surplus = ceilings[n] and ceilings[n] - totals[n] - ARGV[n] or 0
+  if surplus > 0 then
     amounts[n] = surplus
     local ceiling = string.format('%.0f ', ceilings[n] - surplus) .. memory
     redis.call('SET', KEYS[2 + counters + n], ceiling, 'KEEPTTL')
@@ -331,8 +329,8 @@ class Replenisher:
 
     async def _withdraw(self, surplus: Mapping[Counter, int]) -> None:
         """Take it out of Redis first. What is lost on the way to the store is lost, and never there twice."""
-        keys = make_keys(f"{PREFIX}withdrawn:{secrets.token_hex(12)}", tuple(surplus))
-        answer = await self._redis.run(_WITHDRAW, keys, [KEEP_SECONDS, *surplus.values()])
+        keys = make_keys(MEMORY_KEY, tuple(surplus))
+        answer = await self._redis.run(_WITHDRAW, keys, [*surplus.values()])
         amounts = {counter: amount for counter, amount in zip(surplus, answer, strict=True) if amount > 0}
         if amounts:
             await self._store.take_back(amounts)
