@@ -18,7 +18,9 @@ from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
 from bridgehead.runtime import events
 from bridgehead.runtime.events import Listener
+from bridgehead.runtime.stores.ledger import SharedLedger
 from tests.mercury.calling.clock import DAY, GivenClock
+from tests.mercury.calling.reserving import reserve
 from tests.mercury.calling.test_usage_store import open_store, rows
 from tests.mercury.process import BridgeProcess, bridge_process, sharing
 from tests.support.checked import connect
@@ -244,9 +246,11 @@ async def test_what_was_held_yesterday_is_settled_there_and_no_part_of_today(tmp
 # --- by month and by client --------------------------------------------------------------------------------
 
 
-async def refusal(budget: Budget, client: str, amount: float) -> MercuryError:
+async def refusal(
+    budget: Budget, client: str, amount: float, ledger: SharedLedger | None = None
+) -> MercuryError:
     with pytest.raises(MercuryError) as refused:
-        await budget.reserve(client, amount)
+        await reserve(budget, ledger, client, amount)
     assert refused.value.code == "BUDGET_EXCEEDED"
     return refused.value
 

@@ -16,6 +16,7 @@ from bridgehead.runtime import events
 from bridgehead.runtime.events import Listener
 from bridgehead.runtime.stores import ledger
 from tests.mercury.calling.clock import DAY, NOON, GivenClock
+from tests.mercury.calling.reserving import reserve
 from tests.mercury.calling.test_budget import cancel_reserving, committed_by, refusal
 from tests.mercury.calling.test_usage_store import open_store, rows
 from tests.runtime.stores.test_ledger import opened
@@ -243,18 +244,20 @@ async def test_replicas_count_together_by_day_and_month_and_client(
     limits = BudgetLimits(Amounts(2.0, 3.0), Amounts(1.0), {"ci": Amounts(month=0.5)})
     async with opened(redis_server) as shared, open_store(tmp_path, clock) as store:
         one, other = [Budget(store, clock, limits, shared) for _ in range(2)]
-        held = await one.reserve("ada", 1.0)
+        held = await reserve(one, shared, "ada", 1.0)
         assert held is not None
         assert held.name
         assert one.latest["day"].committed == 1.0
-        assert "The day's budget of ada of $1 has $0.000000 left" in str(await refusal(other, "ada", 0.5))
+        assert "The day's budget of ada of $1 has $0.000000 left" in str(
+            await refusal(other, "ada", 0.5, shared)
+        )
         assert [kind for kind, _ in await told.take()] == ["budget.threshold"] * 2 + ["budget.refused"]
 
         one.settle(held, 0.25)
         await until(lambda: not shared._unsettled)  # noqa: SLF001 - Redis has heard of it
-        await other.reserve("ada", 0.5)
-        await other.reserve("ci", 0.5)
-        assert "The month's budget of ci" in str(await refusal(one, "ci", 0.1))
+        await reserve(other, shared, "ada", 0.5)
+        await reserve(other, shared, "ci", 0.5)
+        assert "The month's budget of ci" in str(await refusal(one, "ci", 0.1, shared))
         today, found = await one.spending("ci")
         assert today == "2026-09-21"
         assert [(spending.cap.period, spending.committed) for spending in found] == [
@@ -266,6 +269,20 @@ async def test_replicas_count_together_by_day_and_month_and_client(
         assert [spending.committed for spending in (await one.spending("ci"))[1]] == [0.0, 1.25, 0.5]
 
     assert not (tmp_path / FILE).exists()
+
+
+async def test_a_look_without_a_client_is_at_the_budgets_of_everybody(
+    tmp_path: Path, redis_server: RedisServer
+) -> None:
+    clock, limits = GivenClock(), BudgetLimits(Amounts(2.0, 3.0), Amounts(0.5, 0.6))
+    async with opened(redis_server) as shared, open_store(tmp_path, clock) as store:
+        budget = Budget(store, clock, limits, shared)
+        await budget.check()
+
+    assert {period: spending.cap.limit for period, spending in budget.latest.items()} == {
+        "day": 2.0,
+        "month": 3.0,
+    }
 
 
 async def test_a_call_that_nothing_limits_commits_nothing(tmp_path: Path) -> None:

@@ -15,12 +15,12 @@ from bridgehead.mercury.errors import MercuryError
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
 from bridgehead.runtime.stores.allotted_ledger import AllottedLedger
-from bridgehead.runtime.stores.joint import Joint
 from bridgehead.runtime.stores.ledger import SharedLedger
 from bridgehead.runtime.stores.redis import Redis
 from bridgehead.runtime.stores.windows import SharedWindows
 from bridgehead.runtime.timing import SystemClock
 from tests.mercury.calling.clock import GivenClock
+from tests.mercury.calling.reserving import reserve
 from tests.mercury.calling.test_budget import committed_by
 from tests.mercury.calling.test_usage_store import open_store
 from tests.mercury.process import BridgeProcess, bridge_process, sharing
@@ -63,30 +63,25 @@ def make_ledger(
     return lambda: AllottedLedger(redis, AllotmentDatabase(url))
 
 
-class Reserving:
-    """A budget, and how money of it is reserved: here, or in Redis as an admission does it."""
+class Money:
+    """A budget with its ledger."""
 
     def __init__(self, budget: Budget, ledger: SharedLedger | None) -> None:
         self.budget = budget
         self._ledger = ledger
 
     async def reserve(self, client: str, amount: float) -> Reservation | None:
-        if self._ledger is None:
-            return await self.budget.reserve(client, amount)
-        claim = self.budget.claim(client, amount)
-        assert claim is not None
-        await Joint(self._ledger.redis, [claim]).obtain(FAR)
-        return Reservation.of(claim)
+        return await reserve(self.budget, self._ledger, client, amount)
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def money(tmp_path: Path, make_ledger: Callable[[], SharedLedger | None]) -> AsyncIterator[Reserving]:
+async def money(tmp_path: Path, make_ledger: Callable[[], SharedLedger | None]) -> AsyncIterator[Money]:
     """A dollar a day for everybody, half of it for each client."""
     clock, limits, ledger = GivenClock(), BudgetLimits(Amounts(1.0), Amounts(0.5)), make_ledger()
     async with open_store(tmp_path, clock) as store:
         if ledger is not None:
             await ledger.start()
-        yield Reserving(Budget(store, clock, limits, ledger), ledger)
+        yield Money(Budget(store, clock, limits, ledger), ledger)
         if ledger is not None:
             await ledger.stop()
 
@@ -97,7 +92,7 @@ async def comes_to(budget: Budget, dollars: float) -> None:
             await asyncio.sleep(0.005)
 
 
-async def test_a_reservation_beyond_the_budget_is_refused_and_commits_nothing(money: Reserving) -> None:
+async def test_a_reservation_beyond_the_budget_is_refused_and_commits_nothing(money: Money) -> None:
     for client in ("ada", "bob"):
         await money.reserve(client, 0.5)
     with pytest.raises(MercuryError, match="BUDGET_USD") as refused:
@@ -107,7 +102,7 @@ async def test_a_reservation_beyond_the_budget_is_refused_and_commits_nothing(mo
     assert await committed_by(money.budget) == pytest.approx(1.0)
 
 
-async def test_a_client_stays_under_its_own_budget(money: Reserving) -> None:
+async def test_a_client_stays_under_its_own_budget(money: Money) -> None:
     await money.reserve("ada", 0.4)
     with pytest.raises(MercuryError, match="MERCURY_CLIENT_BUDGET_USD"):
         await money.reserve("ada", 0.2)
@@ -116,7 +111,7 @@ async def test_a_client_stays_under_its_own_budget(money: Reserving) -> None:
     assert await committed_by(money.budget) == pytest.approx(0.6)
 
 
-async def test_what_a_call_cost_takes_the_place_of_what_was_reserved(money: Reserving) -> None:
+async def test_what_a_call_cost_takes_the_place_of_what_was_reserved(money: Money) -> None:
     held = await money.reserve("ada", 0.5)
     money.budget.settle(held, 0.125)
 
@@ -124,7 +119,7 @@ async def test_what_a_call_cost_takes_the_place_of_what_was_reserved(money: Rese
     await money.reserve("ada", 0.375)
 
 
-async def test_many_reservations_at_once_never_pass_the_budget(money: Reserving) -> None:
+async def test_many_reservations_at_once_never_pass_the_budget(money: Money) -> None:
     asked = [money.reserve(f"client-{n}", 0.03) for n in range(50)]
     answers = await asyncio.gather(*asked, return_exceptions=True)
 

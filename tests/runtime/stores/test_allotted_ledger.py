@@ -31,6 +31,13 @@ HEADROOM = 4 * AMOUNT
 """What Redis has at hand beyond what a call waits for."""
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a replica that has the turn is not dead yet."""
+    monkeypatch.setattr(allotments, "_TURN_SECONDS", PATIENCE)
+    monkeypatch.setattr(allotments, "_MOST_WAIT", PATIENCE)
+
+
 @pytest.fixture
 def database(database_url: str) -> str:
     """The address of a database with our tables."""

@@ -236,9 +236,9 @@ class Budget:
         if not caps:
             return today, []
         if self._shared is not None:
-            by_counter = {_counter(cap, today): cap for cap in caps}
-            committed = await self._shared.look(tuple(by_counter))
-            found = [Spending(cap, committed[counter]) for counter, cap in by_counter.items()]
+            counters = [_counter(cap, today) for cap in caps]
+            committed = await self._shared.look(tuple(dict.fromkeys(counters)))
+            found = [Spending(cap, committed[one]) for cap, one in zip(caps, counters, strict=True)]
         else:
             found = await self._store.submit(partial(_spending, today=today, caps=caps))
         self._note(today, found)

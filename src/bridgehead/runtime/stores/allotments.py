@@ -40,6 +40,8 @@ MEMORY_KEY = f"{PREFIX}allotments"
 _TURN_KEY = f"{PREFIX}turn"
 _TURN_SECONDS = 1.0
 """After which a replica that has the turn is taken for dead. Two that ask at once do no harm."""
+_MOST_AT_ONCE = 500
+"""Totals of one step: a script can name 8,000 keys at most."""
 _AGAIN_SECONDS = 0.01
 _MOST_WAIT = 5.0
 _DELIVERY_SECONDS = 60 * 60
@@ -273,7 +275,8 @@ class Replenisher:
 
     async def _serve(self, waiting: asyncio.Future[None], wants: Sequence[Want]) -> None:
         try:
-            await self._bring(wants)
+            for begin in range(0, len(wants), _MOST_AT_ONCE):
+                await self._bring(wants[begin : begin + _MOST_AT_ONCE])
         except BridgeError as problem:
             self._pause_until = monotonic() + _PAUSE_SECONDS
             _log.warn("no money could be allotted", problem=str(problem))
@@ -318,7 +321,7 @@ class Replenisher:
         try:
             while self._surplus:
                 await asyncio.sleep(_GIVE_BACK_SECONDS)
-                surplus, self._surplus = self._surplus, {}
+                surplus = {one: self._surplus.pop(one) for one in tuple(self._surplus)[:_MOST_AT_ONCE]}
                 await self._store.look(tuple(surplus))  # a store that is gone could not take it
                 async with self._having_turn(tuple(surplus)):
                     await self._withdraw(surplus)
