@@ -386,6 +386,20 @@ async def test_without_the_database_only_what_was_allotted_is_spent_and_nothing_
     assert took < 2, "it is known to be gone"
 
 
+async def test_a_database_that_does_not_answer_is_waited_for_no_longer_than_a_statement_may_take(
+    redis_server: RedisServer, breakable_postgres: PostgresServer
+) -> None:
+    url = breakable_postgres.url
+    await asyncio.to_thread(db.main, ["migrate"], {"BRIDGEHEAD_DATABASE_URL": url})
+    async with opened(redis_server.url, f"{url}?statement_timeout=500") as ledger:
+        assert await reserve(ledger)
+        breakable_postgres.pause()
+        with pytest.raises(StorageError, match=r"no money is spent: The database did not answer within 0\.5"):
+            await reserve(ledger, 0.5)
+        assert await reserve(ledger), "what was allotted can still be spent"
+        breakable_postgres.resume()
+
+
 async def test_without_redis_no_money_is_committed(tmp_path: Path, database: str) -> None:
     with running_redis(tmp_path) as server:
         async with opened(server.url, database) as ledger:
