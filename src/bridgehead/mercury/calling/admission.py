@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from bridgehead.runtime.stores.joint import Claim, Joint
-from bridgehead.runtime.stores.ledger import MoneyClaim
 
 from ..api.refusals import unknown_model
 from ..errors import MercuryError
@@ -22,6 +21,7 @@ from .limits import UNKNOWN, CallClaim, Limits, Room, RoomClaim
 from .provider import Provider
 
 if TYPE_CHECKING:
+    from bridgehead.runtime.stores.ledger import MoneyClaim
     from bridgehead.runtime.stores.redis import Redis
 
 
@@ -117,12 +117,13 @@ class LocalPassage:
         """Nothing is taken ahead."""
 
 
-class RequestClaims(Struct):
+class RequestClaims:
     """What one request needs of Redis."""
 
-    money: MoneyClaim | None
-    room: RoomClaim | None
-    provider: RoomClaim | None
+    def __init__(self, money: MoneyClaim | None, room: RoomClaim | None, provider: RoomClaim | None) -> None:
+        self.money = money
+        self.room = room
+        self.provider = provider
 
     def list(self) -> list[Claim]:
         """Return those there are, in the order in which they are asked for."""

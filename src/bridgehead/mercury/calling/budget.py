@@ -13,17 +13,20 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from bridgehead.runtime import events
 from bridgehead.runtime.errors import StorageError
-from bridgehead.runtime.stores.ledger import EVERYBODY, Committed, Counter, Expense, MoneyClaim, SharedLedger
 from bridgehead.runtime.timing import Clock
 
 from ..errors import MercuryError
 from ..settings import MercurySettings
 from .usage_store import Refusal, UsageStore, Work, counted_client
+
+if TYPE_CHECKING:  # loaded where replicas share a budget
+    from bridgehead.runtime.stores.ledger import Committed, Counter, MoneyClaim, SharedLedger
 
 SHARES = (0.5, 0.8, 0.9, 1.0)
 """Shares of a budget that are told as events, once a period and process."""
@@ -198,6 +201,8 @@ class Budget:
         caps = self._caps_for(client, amount)
         if self._shared is None or not caps or amount is None:
             return None
+        from bridgehead.runtime.stores.ledger import Expense, MoneyClaim
+
         reservation = Reservation(amount, self._store.today, client)
         by_counter = {_counter(cap, reservation.day): cap for cap in caps}
         limits = {counter: cap.limit for counter, cap in by_counter.items()}
@@ -305,6 +310,8 @@ class Budget:
 
 
 def _counter(cap: Cap, day: str) -> Counter:
+    from bridgehead.runtime.stores.ledger import EVERYBODY, Counter
+
     return Counter(day[:7] if cap.is_monthly else day, cap.client or EVERYBODY)
 
 
