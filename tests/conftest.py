@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from bridgehead.mcp.process import LoopFactory, new_loop
 from tests.support import time_limit
 from tests.support.pgbouncer import bouncing, pooled
 from tests.support.postgres_server import PostgresServer, running, shared
@@ -34,6 +35,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             reason = skipped.reason_for(item.nodeid, getattr(item, "fixturenames", []))
             if reason is not None:
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+if sys.platform == "win32":
+
+    def pytest_asyncio_loop_factories() -> dict[str, LoopFactory]:
+        """Run tests on the loop that the product runs on there."""
+        return {"windows": new_loop}
 
 
 @pytest.hookimpl(wrapper=True)

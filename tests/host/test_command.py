@@ -16,8 +16,11 @@ from tests.support.host_server import bearer
 from tests.support.http_client import Headers, HttpClient, Response
 from tests.support.http_server import JSON_POST, mirrored
 from tests.support.messages import Json, call, encode, initialize, stateless, text
+from tests.support.tcp import reset_when_closed
 
 NOWHERE = str(Path("/nowhere.pem").absolute())
+RESETS = 200
+"""So many that some come before they are accepted."""
 
 
 async def post(
@@ -40,6 +43,14 @@ async def test_with_a_token_it_starts_and_asks_for_it(tmp_path: Path, dial: Dial
         http = dial(host.port)
         assert (await post(http, initialize())).status == 401
         assert text(await called(http, "alpha_echo", bearer(token))) == "hi"
+
+
+async def test_clients_that_reset_their_connections_do_not_close_the_port(tmp_path: Path, dial: Dial) -> None:
+    with serving(tmp_path) as host:
+        for _ in range(RESETS):
+            with socket.create_connection(("127.0.0.1", host.port)) as client:
+                reset_when_closed(client)
+        assert text(await called(dial(host.port), "alpha_echo")) == "hi"
 
 
 @pytest.mark.parametrize(

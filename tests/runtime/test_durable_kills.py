@@ -27,7 +27,7 @@ for n in itertools.count(int(sys.argv[2])):
 
 def number_in(path: Path) -> int:
     """Give the number of the content, which has to be one that was written, and whole."""
-    found = path.read_bytes()
+    found = durable.read(path)  # on Windows nobody can open it in the moment in which it is replaced
     number = int(found[:8])
     assert found == b"%08d" % number * (1 + number % 5 * 4000)
     return number

@@ -332,6 +332,7 @@ def test_any_text_is_a_size_in_range_or_refused(text: str) -> None:
 @given(text=st.text())
 @example(text="~\x00")
 @example(text="~\ud800/x")
+@example(text="\\\\")
 def test_any_text_is_a_value_of_the_other_kinds_or_refused(text: str) -> None:
     is_set = bool(text.strip())
 

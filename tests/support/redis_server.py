@@ -25,7 +25,8 @@ from tests.support.tcp import serving
 from tests.support.waiting import PATIENCE
 
 Fault = Literal["none", "slow", "silent", "mute", "refused"]
-"""`mute` passes commands on, and loses their answers."""
+"""`mute` passes commands on, and loses their answers. A connection of which `silent` has lost something stays
+silent: no stream goes on behind a gap."""
 
 
 def find_program() -> str:
@@ -168,9 +169,10 @@ class FaultProxy:
         self.connections += 1
         there, back = await asyncio.open_connection("127.0.0.1", self._server_port)
         self._writers |= {writer, back}
+        broken = asyncio.Event()
         ways = [
-            asyncio.create_task(self._pass_on(reader, back)),
-            asyncio.create_task(self._pass_on(there, writer, is_answer=True)),
+            asyncio.create_task(self._pass_on(reader, back, broken)),
+            asyncio.create_task(self._pass_on(there, writer, broken, is_answer=True)),
         ]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -182,12 +184,19 @@ class FaultProxy:
             self._writers -= {writer, back}
 
     async def _pass_on(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_answer: bool = False
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        broken: asyncio.Event,
+        *,
+        is_answer: bool = False,
     ) -> None:
         while data := await reader.read(65536):
             if self.fault == "slow":
                 await asyncio.sleep(self.delay)
-            if self.fault != "silent" and not (self.fault == "mute" and is_answer):
+            if self.fault == "silent":
+                broken.set()
+            if not broken.is_set() and not (self.fault == "mute" and is_answer):
                 writer.write(data)
 
 

@@ -80,9 +80,14 @@ def certified(folder: Path) -> tuple[ssl.SSLContext, Path]:
 
 def close_with_reset(writer: asyncio.StreamWriter) -> None:
     """Close a connection at once, so that the other side sees it broken."""
-    at_once = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # linger for no time
-    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
+    reset_when_closed(writer.get_extra_info("socket"))
     writer.transport.abort()
+
+
+def reset_when_closed(connection: socket.socket) -> None:
+    """Let a connection end with a reset, whenever it is closed."""
+    at_once = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # linger for no time
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
 
 
 def is_listening(port: int) -> bool:

@@ -39,12 +39,21 @@ def end_signals() -> list[signal.Signals]:
     return signals
 
 
+def new_loop() -> asyncio.AbstractEventLoop:
+    """Make an event loop on which servers can be relied on."""
+    if sys.platform == "win32":
+        from .windows_loop import WindowsLoop
+
+        return WindowsLoop()
+    return asyncio.new_event_loop()
+
+
 def socket_loop() -> asyncio.AbstractEventLoop:
     """Make the fastest event loop for sockets that there is here."""
     try:
         import uvloop  # not to be had everywhere
     except ImportError:
-        return asyncio.new_event_loop()
+        return new_loop()
     return uvloop.new_event_loop()
 
 
@@ -60,7 +69,7 @@ def start_task(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Result
 
 def run_to_end(main: Coroutine[Any, Any, None], loop_factory: LoopFactory | None, within: float) -> None:
     """Run a coroutine on a loop of its own, and leave; threads that hang are given this many seconds."""
-    loop = (loop_factory or asyncio.new_event_loop)()
+    loop = (loop_factory or new_loop)()
     asyncio.set_event_loop(loop)
     serving = loop.create_task(main)
     try:

@@ -224,9 +224,12 @@ def _path(text: str) -> Path:
     from pathlib import Path
 
     try:
-        return Path(os.path.expanduser(text)).absolute()  # noqa: PTH111 - Path.expanduser raises other errors
+        path = Path(os.path.expanduser(text)).absolute()  # noqa: PTH111 - Path.expanduser raises other errors
     except OSError:  # the folder that the path starts from was removed
         raise ValueError(text) from None
+    if not path.is_absolute():  # a share without a name, which Windows alone has
+        raise ValueError(text)
+    return path
 
 
 FLAG = Kind(_flag, "1 or 0 (also true or false, yes or no, on or off)")

@@ -102,7 +102,7 @@ class Simulator:
             return
         # asyncio loses a connection that it has accepted and not handed over yet when its server is closed.
         # So accepting stops first, and those on their way get the turns of the loop that they need.
-        with suppress(NotImplementedError):  # Windows, where a connection is handed over as it is accepted
+        with suppress(NotImplementedError):  # Windows, whose loop hands over or closes what it has accepted
             asyncio.get_running_loop().remove_reader(self._listening)
         for _ in range(_TURNS):
             await asyncio.sleep(0)

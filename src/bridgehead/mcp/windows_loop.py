@@ -1,0 +1,77 @@
+"""Windows loop: an event loop whose servers keep listening, whatever becomes of a client that is accepted.
+
+asyncio closes the listening socket when a client has reset its connection before that was accepted
+(python/cpython issue 93821): any program that reaches the port could make a server deaf for good.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import sys
+from typing import Any
+
+PAUSE_SECONDS = 0.1
+"""How long nothing is accepted where the system cannot, so that trying again does not fill the loop."""
+
+if sys.platform == "win32":
+    import socket
+
+    Accepted = tuple[socket.socket, Any]
+
+    _GONE = frozenset({59, 64, 1236, 10053, 10054, 10057})
+    """What Windows and Wine say of a client that is gone before it was accepted."""
+
+    class _Proactor(asyncio.IocpProactor):
+        _made: socket.socket | None = None
+        """The socket that was last made for a client to come."""
+
+        def accept(self, listener: socket.socket) -> asyncio.Future[Accepted]:
+            if listener.fileno() == -1:  # a socket would be made for the next client, and left open
+                raise OSError(errno.EBADF, "The listening socket is closed")
+            return asyncio.get_running_loop().create_task(self._accept(listener))
+
+        async def _accept(self, listener: socket.socket) -> Accepted:
+            """Accept the next client that is still there."""
+            while True:
+                self._made = None
+                try:
+                    accepting: asyncio.Future[Accepted] = super().accept(listener)
+                except OSError as problem:
+                    await self._pass_over(problem, listener, self._made)
+                    continue
+                made = self._made
+                try:
+                    return await accepting
+                except OSError as problem:
+                    await self._pass_over(problem, listener, made)
+                except asyncio.CancelledError:
+                    if made is not None:  # a client may have come in this very turn
+                        made.close()
+                    raise
+
+        async def _pass_over(
+            self, problem: OSError, listener: socket.socket, made: socket.socket | None
+        ) -> None:
+            if made is not None:
+                made.close()
+            if listener.fileno() == -1:
+                raise problem
+            await asyncio.sleep(0 if problem.winerror in _GONE else PAUSE_SECONDS)
+
+        def _get_accept_socket(self, family: int) -> socket.socket:
+            self._made = super()._get_accept_socket(family)
+            return self._made
+
+    class WindowsLoop(asyncio.ProactorEventLoop):
+        """What every server of this package runs on."""
+
+        def __init__(self) -> None:
+            super().__init__(_Proactor())
+
+        def call_exception_handler(self, context: dict[str, Any]) -> None:
+            """Leave out what asyncio says of each client that was gone: nobody awaits its `accept_coro`."""
+            task = context.get("future")
+            name = getattr(task.get_coro(), "__name__", "") if isinstance(task, asyncio.Task) else ""
+            if name != "accept_coro" or not isinstance(context.get("exception"), OSError):
+                super().call_exception_handler(context)
