@@ -3,6 +3,7 @@
 import signal
 import sys
 from collections.abc import Generator, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,6 +13,7 @@ from tests.support import time_limit
 from tests.support.pgbouncer import bouncing, pooled
 from tests.support.postgres_server import PostgresServer, running, shared
 from tests.support.redis_server import RedisServer, shared_redis
+from tests.support.scheduling import FileScheduling
 from tests.windows import skipped
 
 # Both measure how busy the machine is.
@@ -27,6 +29,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: None)
     time_limit.watch(config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FileScheduling | None:
+    return FileScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,4 +1,4 @@
-"""The settings of a run: a test that hangs fails with its stack, and children can be interrupted."""
+"""The settings of a run: it ends whatever a test does, and children can be interrupted."""
 
 import os
 import re
@@ -6,8 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
-CONFTEST = "from tests.conftest import pytest_configure"
+CONFTEST = "from tests.conftest import pytest_configure, pytest_xdist_make_scheduler"
 LIMIT = 3  # seconds, for a test that is meant to reach it
 
 INTERRUPTIBLE = """
@@ -53,6 +55,13 @@ def test_that_is_quick(): pass
 def test_a_library():
     max(itertools.repeat(0))  # never returns to the interpreter
 """
+DEADLY = """
+import os
+
+def test_deadly(): os._exit(0)
+
+def test_after(): pass
+"""
 INTERRUPTS = """
 import signal, subprocess, sys
 
@@ -76,8 +85,20 @@ def test_tests_that_hang_fail_with_their_stacks_and_the_others_pass(tmp_path: Pa
 
 def test_a_test_that_cannot_be_interrupted_shows_its_stack_and_the_run_ends(tmp_path: Path) -> None:
     run = run_with_our_settings(tmp_path, UNINTERRUPTIBLE)
-    assert re.search(r"\b\d failed, 1 passed in ", run.stdout), run.stdout
+    assert re.search(r"\b1 failed, 1 passed in ", run.stdout), run.stdout
     assert shown_lines(UNINTERRUPTIBLE, run.stderr) == {"never returns to the interpreter"}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_worker_that_dies_fails_one_test_and_the_run_goes_on_to_its_end(
+    tmp_path: Path, workers: int
+) -> None:
+    for number in range(8):  # larger files come first, so the worker has finished some of them when it dies
+        (tmp_path / f"test_{number}.py").write_text("".join(f"def test_{n}(): pass\n" for n in range(3)))
+
+    run = run_with_our_settings(tmp_path, DEADLY, workers=workers)
+
+    assert re.search(r"\b1 failed, 25 passed in ", run.stdout), run.stdout
 
 
 def test_children_of_a_run_in_the_background_ignore_no_signal(tmp_path: Path) -> None:
@@ -95,12 +116,26 @@ def shown_lines(module: str, output: str) -> set[str]:
     }
 
 
-def run_with_our_settings(project: Path, module: str, *shell: str) -> subprocess.CompletedProcess[str]:
+def run_with_our_settings(
+    project: Path, module: str, *shell: str, workers: int = 1
+) -> subprocess.CompletedProcess[str]:
     (project / "conftest.py").write_text(CONFTEST)
     (project / "test_hanging.py").write_text(module)
     settings = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(project), "-p", "no:cacheprovider"]
+    settings += ["-n", str(workers), "--dist", "loadfile"]
     return subprocess.run(
-        [*shell, sys.executable, "-m", "pytest", *settings, "-n", "1", "--dist", "loadfile", project],
+        [
+            *shell,
+            sys.executable,
+            "-m",
+            "pytest",
+            *settings,
+            "-n",
+            str(workers),
+            "--dist",
+            "loadfile",
+            project,
+        ],
         env={**os.environ, "BRIDGEHEAD_TEST_SECONDS": str(LIMIT)},
         cwd=project,
         capture_output=True,

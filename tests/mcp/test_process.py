@@ -1,14 +1,13 @@
 """Process: it ends in bounded time, whatever its handlers, threads and terminals do."""
 
 import asyncio
-import signal
 import subprocess
 import sys
 import time
 
 import pytest
 
-from bridgehead.mcp.process import end_signals, handle_console_event, run_to_end, shutdown_signals, start_task
+from bridgehead.mcp.process import handle_console_event, start_task
 from tests.support.waiting import PATIENCE
 
 
@@ -82,41 +81,61 @@ def test_a_task_that_ignores_its_cancellation_does_not_keep_the_process() -> Non
     assert said.startswith("served\n")
 
 
+# In processes of their own too: what ends a process that hangs must not end the one that runs the tests.
+LEAVING_TASK = """
+import asyncio
+from bridgehead.mcp.process import run_to_end
+
+async def leave():
+    raise SystemExit(3)
+
+async def main():
+    await asyncio.wait([asyncio.get_running_loop().create_task(leave())])
+    print("served to its end", flush=True)
+
+run_to_end(main(), None, 1.0)
+"""
+
+
 def test_a_task_that_exits_beside_the_server_does_not_end_it() -> None:
-    served: list[str] = []
+    status, said, _ = run_program(LEAVING_TASK)
 
-    async def leave() -> None:
-        raise SystemExit(3)
+    assert status == 0
+    assert said.startswith("served to its end\n")
 
-    async def main() -> None:
-        leaving = asyncio.get_running_loop().create_task(leave())
-        await asyncio.wait([leaving])
-        served.append("to its end")
 
-    run_to_end(main(), None, 1.0)
+LEAVING_SERVER = """
+from bridgehead.mcp.process import run_to_end
 
-    assert served == ["to its end"]
+async def main():
+    raise SystemExit(3)
+
+run_to_end(main(), None, 1.0)
+"""
 
 
 def test_a_server_that_exits_itself_ends_with_that_status() -> None:
-    async def main() -> None:
-        raise SystemExit(3)
-
-    with pytest.raises(SystemExit) as exited:
-        run_to_end(main(), None, 1.0)
-
-    assert exited.value.code == 3
+    assert run_program(LEAVING_SERVER)[:2] == (3, "")
 
 
-async def test_a_signal_sets_the_event_and_afterwards_signals_are_as_before() -> None:
+SIGNALLED = """
+import asyncio, signal
+from bridgehead.mcp.process import end_signals, shutdown_signals
+
+async def main():
     before = {number: signal.getsignal(number) for number in end_signals()}
-
     with shutdown_signals() as told:
-        assert not told.is_set()
+        print(told.is_set(), flush=True)
         signal.raise_signal(signal.SIGTERM)
-        await asyncio.wait_for(told.wait(), PATIENCE)
+        await told.wait()
+    print({number: signal.getsignal(number) for number in end_signals()} == before, flush=True)
 
-    assert {number: signal.getsignal(number) for number in end_signals()} == before
+asyncio.run(main())
+"""
+
+
+def test_a_signal_sets_the_event_and_afterwards_signals_are_as_before() -> None:
+    assert run_program(SIGNALLED)[:2] == (0, "False\nTrue\n")
 
 
 @pytest.mark.parametrize(("handler", "ends"), [("SIG_DFL", True), ("SIG_IGN", False)])

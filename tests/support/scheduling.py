@@ -1,0 +1,34 @@
+"""Scheduling: which worker runs the tests of which file, also after one of the workers has died.
+
+xdist offers all files of a dead worker to the others again, those too of which every test had been run. Who
+is given such a file has nothing to do and reports nothing, so it is given nothing else, and the run waits for
+ever. It also offers the test again at which the worker died.
+"""
+
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  # it comes without types
+from xdist.workermanage import WorkerController  # type: ignore[import-untyped]
+
+
+class FileScheduling(LoadFileScheduling):  # type: ignore[misc]  # of a class that has no type
+    """Hands out whole files, and of a dead worker's files what is left of them."""
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        """Forget a worker; returns the test at which it died, if it did."""
+        files = self.assigned_work.pop(node)
+        left = [
+            (file, test) for file, tests in files.items() for test, is_done in tests.items() if not is_done
+        ]
+        if not left:
+            return None
+        died_at: str = left[0][1]
+        for file, test in left[1:]:
+            self.workqueue.setdefault(file, {})[test] = False
+        for other in self.nodes:
+            self._reschedule(other)
+        return died_at
+
+    def _reschedule(self, node: WorkerController) -> None:
+        super()._reschedule(node)
+        # A worker begins a test when it knows the next one: one that has a single test waits.
+        while self.workqueue and not node.shutting_down and self._pending_of(self.assigned_work[node]) < 2:
+            self._assign_work_unit(node)
