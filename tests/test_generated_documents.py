@@ -189,7 +189,7 @@ def test_every_example_of_aoc_works_as_it_is_typed(tmp_path: Path) -> None:
     for name in in_order("aoc"):
         done = subprocess.run(
             [COMMAND, *shlex.split(LINES[name])[1:]],
-            env={**os.environ, "AOC_DATA_DIR": str(tmp_path)},
+            env={**os.environ, "AOC_DATA_DIR": str(tmp_path), "PYTHONIOENCODING": "utf-8"},
             cwd=tmp_path,
             capture_output=True,
             encoding="utf-8",

@@ -1,6 +1,7 @@
 """A bridge of another distribution, installed by pip, is in everything that the built-in ones are in."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.support import endable
 from tests.support.host_command import Command, add_token
 from tests.support.person import COMMAND, PATIENCE, Done, Person
 from tests.support.plugins import install_weather, write_distribution
@@ -100,11 +102,12 @@ def test_it_is_not_served_over_http_where_the_settings_do_not_name_it(person: Pe
 
 @contextmanager
 def serving(person: Person, site: Path, **settings: str) -> Iterator[str]:
-    """Run `bridgehead serve` as its operator does, and give the URL that it logs."""
+    """Run `bridgehead serve`, and give the URL that it logs."""
     with subprocess.Popen(
-        [COMMAND, "serve", "--port", "0"],
-        env=person.environment(PYTHONPATH=str(site), LOG_FORMAT="json", **settings),
+        [*endable.words_for("bridgehead"), "serve", "--port", "0"],
+        env=person.environment(PYTHONPATH=f"{site}{os.pathsep}{ROOT}", LOG_FORMAT="json", **settings),
         cwd=person.home,
+        stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     ) as process:

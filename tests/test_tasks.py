@@ -1,6 +1,7 @@
 """The verbs for machines without make are those of the Makefile, and do the same."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,9 @@ def test_an_unknown_verb_shows_those_that_there_are(capsys: pytest.CaptureFixtur
 
 def test_a_verb_runs_its_commands_up_to_the_first_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "set_up", lambda: None)
+    monkeypatch.setattr(
+        tasks, "BIN", Path(sys.executable).parent
+    )  # these tests may run in another environment
     failing = [["python", "-c", "raise SystemExit(3)"], ["python", "-c", "raise SystemExit(4)"]]
     monkeypatch.setitem(tasks.VERBS, "check", ("", failing))
 

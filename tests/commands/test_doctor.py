@@ -1,12 +1,16 @@
 """Doctor: one screen for everything, each problem with what to do, and a status that a script can use."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bridgehead.mercury.simulator import Simulator
 from tests.support.person import Done, Person
+
+NOWHERE = str(Path("/nowhere").absolute())
+"""With a drive, on Windows."""
 
 
 def findings(done: Done) -> dict[str, dict[str, dict[str, Any]]]:
@@ -139,7 +143,7 @@ def test_a_host_that_would_not_start_without_a_token_is_told_of_it(person: Perso
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("MCP_SERVER_PORT", "many"), ("BRIDGEHEAD_TLS_CERT", "/nowhere"), ("BRIDGEHEAD_BRIDGES", "moon")],
+    [("MCP_SERVER_PORT", "many"), ("BRIDGEHEAD_TLS_CERT", NOWHERE), ("BRIDGEHEAD_BRIDGES", "moon")],
 )
 def test_a_host_with_a_wrong_setting_is_wrong(person: Person, name: str, value: str) -> None:
     done = person.run("doctor", "host", "--json", **{name: value})

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from rich.console import Console
 
+from bridgehead.mcp import new_loop
 from bridgehead.runtime import findings
 from bridgehead.runtime.command_line import Parser
 from bridgehead.runtime.findings import settings_table
@@ -69,8 +70,9 @@ def seconds(text: str) -> float:
 
 def _examine(environment: Mapping[str, str], wait: float) -> int:
     console = Console()
-    with console.status(f"Waiting up to {wait:g} s for a game to dial in …"):
-        found = asyncio.run(doctor.examine(environment, wait))
+    waiting = console.status(f"Waiting up to {wait:g} s for a game to dial in …")
+    with waiting, asyncio.Runner(loop_factory=new_loop) as runner:
+        found = runner.run(doctor.examine(environment, wait))
     console.print(findings.table(found))
     return findings.exit_code(found)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.console import Console
 
-from bridgehead.mcp import Bridge, ProtocolError, Tool, in_memory
+from bridgehead.mcp import Bridge, ProtocolError, Tool, in_memory, new_loop
 from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.errors import BridgeError
@@ -65,7 +65,8 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
         line.error(misfit.reason, misfit.expected)
     LogSettings(settings).configure_logs()
     try:
-        result = asyncio.run(_called(bridge, options.tool, given))
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            result = runner.run(_called(bridge, options.tool, given))
     except ProtocolError as error:
         sys.stderr.write(f"{error.message}\n")
         return 1

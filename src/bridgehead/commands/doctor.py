@@ -15,6 +15,7 @@ from rich.console import Console
 from bridgehead import __version__
 from bridgehead.install.detection import DetectedClient, detect_clients
 from bridgehead.install.machine import Machine
+from bridgehead.mcp import new_loop
 from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.env_file import narrow
@@ -56,7 +57,8 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     for name in options.parts:
         if name not in parts and not _is_url(name):
             line.refuse(f"Unknown bridge {name!r}", name, parts)
-    found = asyncio.run(examine(options.parts or parts, environment, is_asked=bool(options.parts)))
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        found = runner.run(examine(options.parts or parts, environment, is_asked=bool(options.parts)))
     if options.json:
         sys.stdout.write(json.dumps(msgspec.to_builtins(found), ensure_ascii=False, indent=2) + "\n")
     else:
