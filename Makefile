@@ -145,7 +145,7 @@ soak: $(STAMP) ## treat the host badly for half an hour and see that it does not
 pythons: $(STAMP) ## run the engine's tests on the newer Pythons of this machine
 	$(BIN)/python -m tests.pythons $(ARGS)
 
-windows: $(STAMP) ## run tests on CPython for Windows (needs Wine; ARGS=all or ARGS='tests/aoc --python 3.12')
+windows: $(STAMP) ## run the tests on CPython for Windows (needs Wine; ARGS='tests/aoc --python 3.12' runs some)
 	$(BIN)/python -m tests.windows $(ARGS)
 
 frameworks: $(STAMP) ## talk to the clients of agent frameworks (ARGS=--ci for those that CI tries)

@@ -16,12 +16,6 @@ PACKAGES = [
     f"tests/{name}"
     for name in ("mcp", "runtime", "aoc", "bitburner", "mercury", "install", "commands", "host")
 ]
-DIFFERENT = [
-    *("tests/runtime", "tests/mcp/stdio", "tests/install/test_files.py", "tests/install/test_machine.py"),
-    *("tests/aoc/files", "tests/aoc/test_kills.py", "tests/bitburner/sync", "tests/bitburner/changes"),
-    *("tests/bitburner/test_two_agents.py", "tests/mercury/simulator", "tests/host/auth/test_tokens.py"),
-]
-"""Where the code meets the system: what is tried when nothing is named."""
 MOST_SKIPPED = 0.05
 
 
@@ -32,10 +26,10 @@ def main() -> int:
     rig.set_up()
     started = time.monotonic()
     suite = Suite(rig, started + options.minutes * 60, ["-k", options.only] if options.only else [])
-    is_whole = options.places == ["all"]
-    places = [*PACKAGES, *find_own_files()] if is_whole else options.places or DIFFERENT
+    is_whole = not options.places
+    places = options.places or [*PACKAGES, *find_own_files()]
     found = suite.run(find_files(places), options.jobs)
-    if options.using or ((is_whole or not options.places) and not options.only):
+    if options.using or (is_whole and not options.only):
         found += using.run(rig)
     report = rig.home / "outcomes.json"
     report.write_text(json.dumps([outcome._asdict() for outcome in found], indent=1), encoding="utf-8")
@@ -50,7 +44,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
         "places",
         nargs="*",
         metavar="PLACE",
-        help="test files or folders, or `all`; by default those that meet the system",
+        help="test files or folders; all of them by default",
     )
     parser.add_argument("--python", choices=sorted(EMBEDDED), default="3.13")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at once")

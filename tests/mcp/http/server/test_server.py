@@ -1,15 +1,19 @@
-"""Process: a real HTTP server process, and its end while clients are being served."""
+"""Server: its end while clients are being served or just come, and that of its process."""
 
 import asyncio
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
+from bridgehead.mcp.http import message
+from bridgehead.mcp.http.server import Server
+from bridgehead.mcp.process import socket_loop
 from tests.support.http_client import PATIENCE, Headers, HttpClient, Response
 from tests.support.http_server import JSON_POST, mirrored
 from tests.support.messages import Json, call, encode, initialize, request, stateless, text
@@ -129,3 +133,30 @@ async def test_a_tool_that_leaves_does_not_take_the_process_with_it(errors: Path
         assert answer["error"]["code"] == -32603
         again = await (await server.stateless(stateless("tools/call", call("echo", {"text": "here"})))).json()
         assert text(again) == "here"
+
+
+async def answer(_request: message.Request) -> message.Response:
+    return message.Response(200, b"")
+
+
+@pytest.mark.parametrize("turns", range(6))
+@pytest.mark.parametrize("loop", [None, socket_loop], ids=["asyncio", "uvloop"])
+def test_a_client_that_comes_while_the_server_stops_is_closed_and_not_forgotten(
+    loop: Callable[[], asyncio.AbstractEventLoop] | None, turns: int
+) -> None:
+    # A socket that is forgotten is a ResourceWarning, which fails a test. In each case the client is one turn
+    # of the loop further when the server stops.
+    async def stop_while_a_client_comes() -> bytes:
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            server = Server(answer, shutdown_seconds=0.1)
+            await server.start(listening)
+            with socket.create_connection(listening.getsockname()) as client:
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                server.stop_accepting()
+                await server.stop()
+                client.settimeout(PATIENCE)
+                return client.recv(1)
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        assert runner.run(stop_while_a_client_comes()) == b""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from ..message import Application, Handler
 
+_TURNS = 4
+"""Turns of a loop after which a client that was accepted has its connection; asyncio takes three."""
 BACKLOG = 2048
 
 
@@ -55,6 +57,9 @@ class Server:
         self._listener: asyncio.Server | TlsListener | None = None
         self._listening: socket.socket | None = None
         self._accepted_last: set[asyncio.Task[Any]] = set()
+        self._closes_late = False
+        """Whether the listener hears of nobody and is closed later: asyncio's server loses those clients when
+        it is closed that it has accepted and not handed over yet."""
 
     async def start(self, listening: socket.socket, tls: ssl.SSLContext | None = None) -> None:
         """Serve whoever comes to a socket that is bound already."""
@@ -70,27 +75,35 @@ class Server:
     def stop_accepting(self) -> None:
         """Take no new connections; those that there are close behind the response to their last request."""
         self._connections.end()
-        self._accept_rest()
-        if self._listener is not None:
+        listening, self._listening = self._listening, None
+        if listening is not None:
+            with suppress(NotImplementedError):  # the loop of Windows, which needs no such care
+                self._closes_late = self._connections.loop.remove_reader(listening)
+            self._accept_rest(listening)
+        if self._listener is not None and not self._closes_late:
             self._listener.close()
 
-    def _accept_rest(self) -> None:
+    def _accept_rest(self, listening: socket.socket) -> None:
         """Take the connections that the system has made for us already: closing would reset them."""
         connections, loop = self._connections, self._connections.loop
         with suppress(OSError):  # there are no more
-            while self._listening is not None:
-                accepted, _ = self._listening.accept()
+            while True:
+                accepted, _ = listening.accept()
                 accepted.setblocking(False)  # noqa: FBT003 - its name says what it sets
                 taking = loop.connect_accepted_socket(lambda: Http1Protocol(connections), accepted)
                 task = loop.create_task(taking)
                 self._accepted_last.add(task)
                 task.add_done_callback(self._accepted_last.discard)
-        self._listening = None
 
     async def stop(self) -> None:
         """Accept nothing new, finish what is under way, and close every connection."""
         self.stop_accepting()
-        await asyncio.sleep(0)  # what was just ended says so before its connection is closed
+        # What was just ended says so before its connection is closed, and a client that was just accepted
+        # becomes one of our connections.
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
+        if self._listener is not None:
+            self._listener.close()
         await self._connections.close(self.shutdown_seconds)
 
 

@@ -42,7 +42,7 @@ class TlsListener:
     async def _accept(self) -> None:
         while True:
             try:
-                accepted, address = await self._loop.sock_accept(self._listening)
+                accepted, address = await self._accept_one()
             except OSError:
                 await asyncio.sleep(_NO_MORE_FILES_SECONDS)
                 continue
@@ -52,6 +52,16 @@ class TlsListener:
             handshake = self._loop.create_task(self._shake_hands(accepted, address[0]))
             self._connections.handshakes.add(handshake)
             handshake.add_done_callback(self._connections.handshakes.discard)
+
+    async def _accept_one(self) -> tuple[socket.socket, tuple[str, int]]:
+        accepting = asyncio.ensure_future(self._loop.sock_accept(self._listening))
+        try:
+            await asyncio.wait([accepting])
+        except asyncio.CancelledError:
+            if not accepting.cancel() and accepting.exception() is None:  # a client came in the same turn
+                accepting.result()[0].close()
+            raise
+        return accepting.result()
 
     async def _shake_hands(self, accepted: socket.socket, address: str) -> None:
         try:
