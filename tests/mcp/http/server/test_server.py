@@ -5,7 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pytest
 
 from bridgehead.mcp.http import message
 from bridgehead.mcp.http.server import Server
-from bridgehead.mcp.process import socket_loop
+from bridgehead.mcp.process import LoopFactory, new_loop, socket_loop
 from tests.support.http_client import PATIENCE, Headers, HttpClient, Response
 from tests.support.http_server import JSON_POST, mirrored
 from tests.support.messages import Json, call, encode, initialize, request, stateless, text
@@ -140,9 +140,9 @@ async def answer(_request: message.Request) -> message.Response:
 
 
 @pytest.mark.parametrize("turns", range(6))
-@pytest.mark.parametrize("loop", [None, socket_loop], ids=["asyncio", "uvloop"])
+@pytest.mark.parametrize("loop", [new_loop, socket_loop])
 def test_a_client_that_comes_while_the_server_stops_is_closed_and_not_forgotten(
-    loop: Callable[[], asyncio.AbstractEventLoop] | None, turns: int
+    loop: LoopFactory, turns: int
 ) -> None:
     # A socket that is forgotten is a ResourceWarning, which fails a test. In each case the client is one turn
     # of the loop further when the server stops.
