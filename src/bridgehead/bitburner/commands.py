@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 
 from rich.console import Console
 
-from bridgehead.mcp import new_loop
+from bridgehead.mcp import run_on_loop
 from bridgehead.runtime import findings
 from bridgehead.runtime.command_line import Parser
 from bridgehead.runtime.findings import settings_table
@@ -70,9 +69,8 @@ def seconds(text: str) -> float:
 
 def _examine(environment: Mapping[str, str], wait: float) -> int:
     console = Console()
-    waiting = console.status(f"Waiting up to {wait:g} s for a game to dial in …")
-    with waiting, asyncio.Runner(loop_factory=new_loop) as runner:
-        found = runner.run(doctor.examine(environment, wait))
+    with console.status(f"Waiting up to {wait:g} s for a game to dial in …"):
+        found = run_on_loop(doctor.examine(environment, wait))
     console.print(findings.table(found))
     return findings.exit_code(found)
 

@@ -6,7 +6,6 @@ output, everything else to standard error, so that the answer can be piped on.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from collections.abc import Iterator, Mapping
@@ -15,7 +14,7 @@ from typing import Any
 
 from rich.console import Console
 
-from bridgehead.mcp import Bridge, ProtocolError, Tool, in_memory, new_loop
+from bridgehead.mcp import Bridge, ProtocolError, Tool, in_memory, run_on_loop
 from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.errors import BridgeError
@@ -65,8 +64,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
         line.error(misfit.reason, misfit.expected)
     LogSettings(settings).configure_logs()
     try:
-        with asyncio.Runner(loop_factory=new_loop) as runner:
-            result = runner.run(_called(bridge, options.tool, given))
+        result = run_on_loop(_called(bridge, options.tool, given))
     except ProtocolError as error:
         sys.stderr.write(f"{error.message}\n")
         return 1

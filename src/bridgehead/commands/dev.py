@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bridgehead.mcp import new_loop
+from bridgehead.mcp import run_on_loop
 from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.errors import InvalidArgument
@@ -61,8 +61,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
         return _serve_module(arguments[1], environment)
     given = parser().parse_args(arguments)
     command, folder = _find(given.target)
-    with asyncio.Runner(loop_factory=new_loop) as runner:
-        return runner.run(_serve(command, folder, given))
+    return run_on_loop(_serve(command, folder, given))
 
 
 def _find(target: str) -> tuple[list[str], Path]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import platform
 import sys
@@ -15,7 +14,7 @@ from rich.console import Console
 from bridgehead import __version__
 from bridgehead.install.detection import DetectedClient, detect_clients
 from bridgehead.install.machine import Machine
-from bridgehead.mcp import new_loop
+from bridgehead.mcp import run_on_loop
 from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.env_file import narrow
@@ -57,8 +56,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     for name in options.parts:
         if name not in parts and not _is_url(name):
             line.refuse(f"Unknown bridge {name!r}", name, parts)
-    with asyncio.Runner(loop_factory=new_loop) as runner:
-        found = runner.run(examine(options.parts or parts, environment, is_asked=bool(options.parts)))
+    found = run_on_loop(examine(options.parts or parts, environment, is_asked=bool(options.parts)))
     if options.json:
         sys.stdout.write(json.dumps(msgspec.to_builtins(found), ensure_ascii=False, indent=2) + "\n")
     else:

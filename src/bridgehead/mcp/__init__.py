@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from .calls.request_state import UsedStates
     from .combined import combine, restrict
     from .dispatch import Dispatcher
-    from .process import new_loop, run_to_end, shutdown_signals, socket_loop
+    from .process import run_on_loop, run_to_end, shutdown_signals, socket_loop
     from .tasks.manager import Tasks
     from .tasks.record import TaskRecord
     from .tasks.store import MemoryTaskStore, TaskStore
@@ -97,7 +97,7 @@ _LAZY = {
     "in_memory": "",
     "jsonrpc": "",
     "list_roots": ".calls.input_requests",
-    "new_loop": ".process",
+    "run_on_loop": ".process",
     "restrict": ".combined",
     "run_to_end": ".process",
     "sampling": ".calls.input_requests",
@@ -189,9 +189,9 @@ __all__ = [
     "in_memory",
     "jsonrpc",
     "list_roots",
-    "new_loop",
     "observe_calls",
     "restrict",
+    "run_on_loop",
     "run_to_end",
     "sampling",
     "shows_apps",

@@ -48,6 +48,12 @@ def new_loop() -> asyncio.AbstractEventLoop:
     return asyncio.new_event_loop()
 
 
+def run_on_loop(main: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine that may serve somebody, as `asyncio.run` does, on a loop that can be relied on."""
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        return runner.run(main)
+
+
 def socket_loop() -> asyncio.AbstractEventLoop:
     """Make the fastest event loop for sockets that there is here."""
     try:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bridgehead.mcp import new_loop
+from bridgehead.mcp import run_on_loop
 from bridgehead.runtime.command_line import Parser
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.metrics import Metrics
@@ -81,8 +81,8 @@ def run(options: Namespace, environment: Mapping[str, str]) -> int:
     folder = Folder(options.folder.resolve(), servers)
     console = Console(highlight=False)
     try:
-        with folder.locked(), asyncio.Runner(loop_factory=new_loop) as runner:
-            return runner.run(_run(settings, folder, options, console))
+        with folder.locked():
+            return run_on_loop(_run(settings, folder, options, console))
     except BridgeError as error:
         console.print(f"[red]{error}[/red]", soft_wrap=True)
         return 1
