@@ -11,8 +11,6 @@ import errno
 import sys
 from typing import Any
 
-from .process import start_task
-
 PAUSE_SECONDS = 0.1
 """How long nothing is accepted where the system cannot, so that trying again does not fill the loop."""
 
@@ -31,7 +29,10 @@ if sys.platform == "win32":
         def accept(self, listener: socket.socket) -> asyncio.Future[Accepted]:
             if listener.fileno() == -1:  # a socket would be made for the next client, and left open
                 raise OSError(errno.EBADF, "The listening socket is closed")
-            return start_task(asyncio.get_running_loop(), self._accept(listener))
+            loop, accepting = asyncio.get_running_loop(), self._accept(listener)
+            if sys.version_info >= (3, 12):
+                return asyncio.Task(accepting, loop=loop, eager_start=True)
+            return loop.create_task(accepting)
 
         async def _accept(self, listener: socket.socket) -> Accepted:
             """Accept the next client that is still there."""
