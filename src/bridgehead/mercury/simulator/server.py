@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self
 
@@ -28,7 +27,6 @@ from .service import PREFIX, Service
 HOST = "127.0.0.1"
 REFUSED_SECONDS = 0.2
 KEEP_SECONDS = 3600.0
-_TURNS = 4
 MAX_BODY_BYTES = 64 * 1024 * 1024
 
 
@@ -55,7 +53,6 @@ class Simulator:
         self._service = Service(models, now)
         self._now = now
         self._server: Server | None = None
-        self._listening: socket.socket | None = None
         self._refusals = 0
         self._refusing: set[asyncio.Task[None]] = set()
         self._is_open = False
@@ -90,7 +87,7 @@ class Simulator:
         await self._close()
 
     async def _listen(self) -> None:
-        listening = self._listening = listen(HOST, self.port)
+        listening = listen(HOST, self.port)
         self.port = listening.getsockname()[1]
         self._server = Server(self._handle, keep_alive_seconds=KEEP_SECONDS, shutdown_seconds=0.0)
         await self._server.start(listening)
@@ -98,15 +95,8 @@ class Simulator:
     async def _close(self) -> None:
         """Stop listening, and cut what is connected."""
         server, self._server = self._server, None
-        if server is None or self._listening is None:
-            return
-        # asyncio loses a connection that it has accepted and not handed over yet when its server is closed.
-        # So accepting stops first, and those on their way get the turns of the loop that they need.
-        with suppress(NotImplementedError):  # Windows, whose loop hands over or closes what it has accepted
-            asyncio.get_running_loop().remove_reader(self._listening)
-        for _ in range(_TURNS):
-            await asyncio.sleep(0)
-        await server.stop()
+        if server is not None:
+            await server.stop()
 
     @asynccontextmanager
     async def refusing(self) -> AsyncIterator[None]:
