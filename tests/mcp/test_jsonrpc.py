@@ -213,6 +213,16 @@ def test_broken_utf_8_is_a_parse_error_even_where_nobody_reads_it() -> None:
     assert (broken.error.code, broken.id) == (-32700, None)
 
 
+def test_broken_utf_8_in_one_message_of_a_batch_is_a_parse_error_of_all() -> None:
+    broken = jsonrpc.decode(
+        b'[{"jsonrpc":"2.0","id":1,"method":"ping"},'
+        b'{"jsonrpc":"2.0","id":2,"method":"ping","params":{"unknown":"\x9c"}}]'
+    )
+
+    assert isinstance(broken, jsonrpc.Malformed)
+    assert (broken.error.code, broken.id) == (-32700, None)
+
+
 @pytest.mark.parametrize(("rest", "code", "request_id"), [(b"}", -32600, 1), (b"", -32700, None)])
 def test_a_number_beyond_every_type_is_refused_with_the_id_where_the_rest_is_json(
     rest: bytes, code: int, request_id: int | None

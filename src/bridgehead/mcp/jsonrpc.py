@@ -158,6 +158,7 @@ def _explain_object(value: dict[str, Any], failure: ProtocolError) -> Message | 
 
 def _explain_batch(data: bytes) -> Batch | Malformed:
     """Split an array into its messages; raises one of `UNDECODABLE` where it is not JSON."""
+    str(data, "utf-8")  # or only the message with the broken byte would be refused, and the rest carried out
     try:
         items = _split(data)
     except msgspec.ValidationError:
