@@ -137,7 +137,7 @@ adversary: $(STAMP) ## send raw bad requests to the HTTP server and to its peers
 	$(BIN)/python -m tests.adversary
 
 fuzz: $(STAMP) ## search for bytes that break the HTTP server or JSON-RPC; SECONDS=3600 searches for an hour
-	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),120)
+	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),120) $(ARGS)
 
 soak: $(STAMP) ## treat the host badly for half an hour and see that it does not grow; SECONDS=300 is shorter
 	$(BIN)/python -m bench.host.soak --seconds $(or $(SECONDS),1800)

@@ -213,6 +213,15 @@ def test_broken_utf_8_is_a_parse_error_even_where_nobody_reads_it() -> None:
     assert (broken.error.code, broken.id) == (-32700, None)
 
 
+@pytest.mark.parametrize("space", [b"\x0b", b"\x0c"])
+@pytest.mark.parametrize("value", [b"-0", b"[]", b'{"jsonrpc":"2.0","id":1,"method":"ping"}'])
+def test_white_space_of_other_languages_is_a_parse_error(space: bytes, value: bytes) -> None:
+    broken = jsonrpc.decode(space + value)
+
+    assert isinstance(broken, jsonrpc.Malformed)
+    assert (broken.error.code, broken.id) == (-32700, None)
+
+
 def test_broken_utf_8_in_one_message_of_a_batch_is_a_parse_error_of_all() -> None:
     broken = jsonrpc.decode(
         b'[{"jsonrpc":"2.0","id":1,"method":"ping"},'
