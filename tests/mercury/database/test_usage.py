@@ -16,6 +16,7 @@ from bridgehead.mercury.database.usage import UsageDatabase
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Simulator
 from bridgehead.mercury.usage_command import _read
+from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.timing import Clock, SystemClock
 from tests.mercury.calling.clock import DAY, GivenClock
 from tests.mercury.calling.test_usage_store import open_store
@@ -26,6 +27,7 @@ from tests.support.postgres_server import PostgresServer
 from tests.support.waiting import PATIENCE
 
 SPAN = Span("2026-01-01", "2027-01-01")
+NO_FOLDER = Path("there is none")
 
 
 class Open(Protocol):
@@ -33,8 +35,10 @@ class Open(Protocol):
 
 
 @asynccontextmanager
-async def replica(url: str, clock: Clock, keep_days: int = 400) -> AsyncIterator[Usage]:
-    keeper = UsageDatabase(url, clock, keep_days=keep_days)
+async def replica(
+    url: str, clock: Clock, keep_days: int = 400, folder: Path = NO_FOLDER
+) -> AsyncIterator[Usage]:
+    keeper = UsageDatabase(url, lambda: folder, clock, keep_days=keep_days)
     yield Usage(UsageStore(Path, clock, keep_days=1), shared=keeper)
     await keeper.close()
 
@@ -143,6 +147,32 @@ async def test_replicas_that_write_at_once_never_wait_in_a_circle(migrated: str)
     async with replica(migrated, clock) as usage:
         [total] = await usage.history(SPAN, ())
     assert total.counts.calls == 4 * 10 * 20
+
+
+async def test_what_a_replica_could_not_write_before_it_ended_is_added_once_by_the_next(
+    migrated: str, postgres_server: PostgresServer, tmp_path: Path
+) -> None:
+    async with fault_proxy(postgres_server.port) as proxy:
+        url = migrated.replace(f":{postgres_server.port}", f":{proxy.port}")
+        async with replica(url, GivenClock(), folder=tmp_path) as usage:
+            usage.count("mercury-2", "me", UsageCounts(calls=1))
+            await usage.history(SPAN, ())
+            usage.count("mercury-2", "me", UsageCounts(calls=2, cost_usd=0.1))
+            proxy.cut_answer_to = lambda sent: b"COMMIT" in sent  # nobody knows whether it was added
+            proxy.is_refusing = True
+            with pytest.raises(BridgeError):
+                await usage.history(SPAN, ())
+            usage.count("mercury-2", "you", UsageCounts(calls=4))
+        async with replica(url, GivenClock(), folder=tmp_path):
+            pass  # the database is still gone
+    kept = sorted((tmp_path / "unwritten-usage").iterdir())
+    for _ in range(2):
+        async with replica(migrated, GivenClock(), folder=tmp_path) as usage:
+            found = {row.client: row.counts.calls for row in await usage.history(SPAN, ("client",))}
+            assert found == {"me": 3, "you": 4}
+
+    assert len(kept) == 2
+    assert not any(one.exists() for one in kept)
 
 
 async def test_the_command_reads_the_database(migrated: str, tmp_path: Path) -> None:

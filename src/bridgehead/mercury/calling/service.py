@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bridgehead.mcp import Context
@@ -20,6 +21,8 @@ from .call import Call, CallFactory
 from .routes import MERCURY, Routes, read_routes
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from bridgehead.runtime.stores.ledger import SharedLedger
     from bridgehead.runtime.stores.redis import Redis
     from bridgehead.runtime.timing import Clock
@@ -130,7 +133,12 @@ class Service:
             return None
         from ..database.usage import UsageDatabase
 
-        return UsageDatabase(self.settings.database_url, self.clock, keep_days=self.settings.usage_days)
+        return UsageDatabase(
+            self.settings.database_url,
+            partial(_open_state, self.settings),
+            self.clock,
+            keep_days=self.settings.usage_days,
+        )
 
     async def close(self) -> None:
         """Close all connections."""
@@ -166,17 +174,21 @@ def _make_providers(
 
 
 def _make_usage_store(settings: MercurySettings, clock: Clock) -> UsageStore:
-    from bridgehead.runtime import directories
-
     from .ledger_import import import_ledger
     from .usage_store import UsageStore
 
     return UsageStore(
-        lambda: directories.open_state(settings, "mercury"),
+        partial(_open_state, settings),
         clock,
         keep_days=settings.usage_days,
         on_open=import_ledger,
     )
+
+
+def _open_state(settings: MercurySettings) -> Path:
+    from bridgehead.runtime import directories
+
+    return directories.open_state(settings, "mercury")
 
 
 @asynccontextmanager

@@ -3,13 +3,13 @@
 A replica adds what it has gathered every two seconds, in one statement and in the order of the keys, so that
 replicas never wait for each other in a circle. Each batch has an id that is stored with it: one whose
 connection died between commit and answer is sent again and added once. While the database is gone, counts
-stay in memory, which their keys bound.
+stay in memory, which their keys bound; a replica that ends then leaves them in files (`leftovers`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from bridgehead.runtime.timing import Clock
 
 from ..calling.usage import DIMENSIONS, MAX_ROWS, Key, Span, UsageCounts, UsageRow
 from ..calling.usage_store import MAX_CLIENTS, OTHER_CLIENTS, WRITE_SECONDS
+from .leftovers import Leftovers
 
 if TYPE_CHECKING:
     from ..calling.usage import Usage
@@ -70,10 +71,12 @@ async def read_history(connection: postgres.Connection, span: Span, by: Collecti
 class UsageDatabase:
     """Where `Usage` keeps its counts, shared by all replicas."""
 
-    def __init__(self, url: str, clock: Clock, *, keep_days: int) -> None:
+    def __init__(self, url: str, open_state: Callable[[], Path], clock: Clock, *, keep_days: int) -> None:
         self._url = url
         self._clock = clock
         self._keep_days = keep_days
+        self._leftovers = Leftovers(open_state)
+        self._has_read_leftovers = False
         self._database: postgres.Database | None = None
         self._usage: Usage | None = None
         self._unsure: tuple[UUID, dict[Key, UsageCounts]] | None = None
@@ -112,16 +115,27 @@ class UsageDatabase:
 
     async def write(self) -> None:
         """Write what was counted; raises `BridgeError` where it has to wait."""
-        while True:
-            if self._unsure is None:
-                taken = {} if self._usage is None else self._usage.take_counts()
-                if not taken:
-                    return
-                self._unsure = (uuid4(), taken)
-            number, counts = self._unsure
-            database = await self._open()
-            await database.writer.run(partial(self._add, number=number, counts=counts))
+        if not self._has_read_leftovers:
+            await self._write_leftovers()
+        while (batch := self._take_batch()) is not None:
+            await self._store(*batch)
             self._unsure = None
+
+    def _take_batch(self) -> tuple[UUID, dict[Key, UsageCounts]] | None:
+        if self._unsure is None and self._usage is not None and (counts := self._usage.take_counts()):
+            self._unsure = uuid4(), counts
+        return self._unsure
+
+    async def _write_leftovers(self) -> None:
+        """Write what an earlier run could not."""
+        for number, counts in (await asyncio.to_thread(self._leftovers.read)).items():
+            await self._store(number, counts)
+            await asyncio.to_thread(self._leftovers.remove, number)
+        self._has_read_leftovers = True
+
+    async def _store(self, number: UUID, counts: dict[Key, UsageCounts]) -> None:
+        database = await self._open()
+        await database.writer.run(partial(self._add, number=number, counts=counts))
 
     async def _add(
         self, connection: postgres.Connection, number: UUID, counts: dict[Key, UsageCounts]
@@ -156,7 +170,7 @@ class UsageDatabase:
         return self._database
 
     async def close(self) -> None:
-        """Write what is left, and let go."""
+        """Write what is left, to files where the database is gone, and let go."""
         if self._timer is not None:
             self._timer.cancel()
         if self._writing is not None:
@@ -164,6 +178,9 @@ class UsageDatabase:
         await self._write_quietly()
         if self._timer is not None:
             self._timer.cancel()
+        while (batch := self._take_batch()) is not None:  # the database is gone
+            await asyncio.to_thread(self._leftovers.keep, *batch)
+            self._unsure = None
         if self._database is not None:
             await postgres.release(self._database)
 
