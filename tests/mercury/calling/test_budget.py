@@ -25,6 +25,7 @@ from tests.mercury.calling.test_usage_store import open_store, rows
 from tests.mercury.process import BridgeProcess, bridge_process, sharing
 from tests.support.checked import connect
 from tests.support.redis_server import RedisServer, running_redis
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -143,6 +144,27 @@ async def test_without_a_price_a_budget_refuses(api: Simulator, tmp_path: Path) 
 
     assert [error["code"] for error in (priceless, endless)] == ["PRICE_UNKNOWN"] * 2
     assert "cost_usd" not in result["structuredContent"]["metadata"]
+
+
+@pytest.mark.parametrize("is_replica", [False, True], ids=["alone", "replica"])
+async def test_prices_are_waited_for_once_and_no_longer_than_a_call_may_take(
+    api: Simulator, tmp_path: Path, redis_server: RedisServer, *, is_replica: bool
+) -> None:
+    settings = {"MERCURY_BUDGET_USD": "1", **(sharing(redis_server) if is_replica else {})}
+    async with bridge_process(
+        api.url, tmp_path, REQUEST_TIMEOUT=f"{20 * PATIENCE:.0f}000", **settings
+    ) as client:
+        api.faults.always(Fault(status=500, on="models"))
+        await client.error(CHAT, ASK)
+        before = len(api.requests.to("/models"))
+        await client.error(CHAT, ASK)
+        asked = len(api.requests.to("/models")) - before
+        api.faults.always(Fault(delay=10 * PATIENCE, on="models"))
+        async with asyncio.timeout(PATIENCE):
+            late = await client.error(CHAT, {**ASK, "timeout_ms": 1000})
+
+    assert asked == 1
+    assert late["code"] == "PRICE_UNKNOWN"
 
 
 async def test_a_budget_does_not_trust_prices_that_could_not_be_renewed(

@@ -128,13 +128,17 @@ class Catalogue:
             await self.refresh()
         return list(self._models.values())
 
-    async def load(self) -> None:
+    async def load(self, seconds: float | None = None) -> None:
         """Fetch the list if there is none, or an old one; without one the catalogue just knows nothing."""
-        if not self.is_loaded:
-            try:
+        if self.is_loaded:
+            return
+        try:
+            async with asyncio.timeout(seconds):
                 await self.refresh()
-            except MercuryError as error:
-                _log.warn("no model list", code=error.code)
+        except MercuryError as error:
+            _log.warn("no model list", code=error.code)
+        except TimeoutError:
+            _log.warn("no model list yet", seconds=seconds)
 
     @property
     def is_loaded(self) -> bool:

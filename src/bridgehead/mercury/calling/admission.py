@@ -59,16 +59,23 @@ class Admission:
         self.limits = limits
         self.budget = budget
         self.redis = redis
-        self.needs_prices = budget.is_set or limits.are_on_output
+        self._needs_prices = budget.is_set or limits.are_on_output
         """Whether a call's worst case has to be known before it goes out."""
 
-    async def begin(self, call: Call, provider: Provider) -> Passage:
-        """Begin the way of a call, whose first provider is known."""
+    async def begin(self, call: Call, provider: Provider, now: float) -> Passage:
+        """Begin the way of a call, whose first provider is known and whose time runs from now on."""
+        await self.learn_prices(provider, call.seconds)  # before Redis is asked, so that it is asked once
+        deadline = now + call.seconds
         if self.redis is None:
-            return LocalPassage(self.limits, self.budget)
-        if self.needs_prices:  # before Redis is asked, so that it is asked once
-            await provider.catalogue.load()
-        return SharedPassage(self, self.redis, call, provider)
+            return LocalPassage(self.limits, self.budget, deadline)
+        return SharedPassage(self, self.redis, call, provider, deadline)
+
+    async def learn_prices(self, provider: Provider, seconds: float) -> None:
+        """Wait for a provider's prices if they are needed, and no longer than a call may take."""
+        if self._needs_prices:
+            await provider.catalogue.load(max(0.0, seconds))
+        else:
+            provider.catalogue.renew()
 
     def settle(self, hold: Hold, input_tokens: int, output_tokens: int, spent: float | None) -> None:
         """Put what was used in the place of what was reserved."""
@@ -79,8 +86,8 @@ class Admission:
 class LocalPassage:
     """The way of a call in a process that counts for itself."""
 
-    def __init__(self, limits: Limits, budget: Budget) -> None:
-        self.deadline = 0.0
+    def __init__(self, limits: Limits, budget: Budget, deadline: float) -> None:
+        self.deadline = deadline
         self.needs: Joint | None = None
         self._limits = limits
         self._budget = budget
@@ -141,8 +148,10 @@ class RequestClaims:
 class SharedPassage:
     """The way of a call where replicas count together."""
 
-    def __init__(self, admission: Admission, redis: Redis, call: Call, provider: Provider) -> None:
-        self.deadline = 0.0
+    def __init__(
+        self, admission: Admission, redis: Redis, call: Call, provider: Provider, deadline: float
+    ) -> None:
+        self.deadline = deadline
         self._admission = admission
         self._redis = redis
         self._call: CallClaim | None = admission.limits.claim_call(call.account)

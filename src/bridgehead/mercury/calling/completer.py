@@ -13,6 +13,7 @@ it is known what it used. Where nobody can know, because an answer was lost on i
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -151,7 +152,7 @@ class Completer:
         """Send a call, unless another replica does that or has done it a while ago."""
         if self._flights is None:
             return await self._send(call, targets, None)
-        passage = await self._admission.begin(call, self._providers[call.provider])
+        passage = await self._begin(call)
         try:
             completion, is_joined = await share_with_replicas(
                 self._flights, call.cache_key, lambda: self._send(call, targets, None, passage), passage.needs
@@ -183,34 +184,35 @@ class Completer:
         self, call: Call, targets: list[Target], report: Report | None, passage: Passage | None = None
     ) -> Completion:
         """Let a call in, and ask its providers, one after the other, until one answers."""
-        passage = passage or await self._admission.begin(call, self._providers[call.provider])
-        passage.deadline = self._clock.monotonic() + call.seconds
-        *others, last = targets
+        passage = passage or await self._begin(call)
         try:
             await passage.admit_call(call)
-            for target in others:
-                call.turn_to(target)
+            for target, following in pairwise(targets):
                 try:
                     return await self._send_to(call, passage, report, retries=False)
                 except MercuryError as error:
                     if not _can_fall_back(error):
                         raise
                     _log.warn("falling back", provider=target.provider, code=error.code, tool=call.tool)
-            if others:
-                call.turn_to(last)
+                await self._turn_to(following, call, passage)
             return await self._send_to(call, passage, report, retries=True)
         finally:
             passage.close()
+
+    async def _begin(self, call: Call) -> Passage:
+        return await self._admission.begin(call, self._providers[call.provider], self._clock.monotonic())
+
+    async def _turn_to(self, target: Target, call: Call, passage: Passage) -> None:
+        """Turn to another provider, whose prices may not be known yet."""
+        call.turn_to(target)
+        seconds_left = passage.deadline - self._clock.monotonic()
+        await self._admission.learn_prices(self._providers[call.provider], seconds_left)
 
     async def _send_to(
         self, call: Call, passage: Passage, report: Report | None, *, retries: bool
     ) -> Completion:
         """Try until the call's provider answers, cannot answer, was asked often enough, or time is up."""
         provider = self._providers[call.provider]
-        if self._admission.needs_prices:
-            await provider.catalogue.load()
-        else:
-            provider.catalogue.renew()
         key, refused_keys, tries = provider.keys.pick(), set[str](), 0
         while True:
             try:
