@@ -2,12 +2,14 @@
 
 import asyncio
 import re
+from collections.abc import Callable
 
 import pytest
 
 from bridgehead.mcp import Arguments, Bridge, Context, Dialect, NoArguments, ProtocolError, ToolError
 from bridgehead.mcp.errors import INVALID_PARAMS, Failure
 from bridgehead.mcp.revisions import REVISIONS, Revision
+from tests.support import asking
 from tests.support.checked import connect
 
 HIDDEN = "the password is swordfish"
@@ -243,3 +245,27 @@ async def test_a_dialect_may_depend_on_the_clients_revision(revision: Revision) 
             assert (await client.error("tools/call", params))["message"] == "take cannot take that"
         else:
             assert (await client.request("tools/call", params))["isError"]
+
+
+@pytest.mark.parametrize("words", ["two\nlines", "x" * 1_000_000], ids=["lines", "length"])
+@pytest.mark.parametrize(
+    ("method", "name_params"),
+    [
+        ("tools/call", lambda words: {"name": words}),
+        ("prompts/get", lambda words: {"name": words}),
+        ("resources/read", lambda words: {"uri": words}),
+        ("tools/list", lambda words: {"cursor": words}),
+        ("logging/setLevel", lambda words: {"level": words}),
+        ("", lambda _: {}),
+    ],
+)
+async def test_a_message_repeats_a_clients_words_on_one_line_and_not_all_of_a_megabyte(
+    method: str, name_params: Callable[[str], dict[str, object]], words: str
+) -> None:
+    async with connect(asking.make_bridge()) as client:
+        with pytest.raises(ProtocolError) as refused:
+            await client.request(method or words, name_params(words))
+
+    assert words[:3] in refused.value.message
+    assert "\n" not in refused.value.message
+    assert len(refused.value.message) < 500

@@ -19,7 +19,7 @@ from .calls.context import BecameTask, Context, find_input_requests
 from .calls.multi_round import Keys
 from .calls.params import META_PREFIX, CancelledParams
 from .connection import Client, Connection, Outlet, Reply
-from .errors import METHOD_NOT_FOUND, ProtocolError
+from .errors import METHOD_NOT_FOUND, ProtocolError, quote
 from .features.handlers import close_unstarted
 from .lazy_imports import asyncio
 from .lifespan import Lifespans
@@ -158,7 +158,7 @@ class Dispatcher(Server):
             or not (method.stateless if client.revision.stateless else method.handshake)
             or not method.offered(self)
         ):
-            raise ProtocolError(METHOD_NOT_FOUND, f"Method not found: {request.name}")
+            raise ProtocolError(METHOD_NOT_FOUND, f"Method not found: {quote(request.name)}")
         if request.problem is not None:
             raise request.problem
         return method

@@ -23,6 +23,10 @@ MISSING_CAPABILITY = -32021
 UNSUPPORTED_VERSION = -32022
 
 
+MOST_QUOTED = 200
+"""Characters of a client's own words in a message."""
+
+
 class ProtocolError(Exception):
     """Becomes the `error` member of a JSON-RPC answer, exactly as given."""
 
@@ -37,6 +41,12 @@ def missing_capability(what: str, required: dict[str, Any]) -> ProtocolError:
     """Refuse what needs a capability that the client has not declared, in the shape of a declaration."""
     message = f"This needs a client with the '{what}' capability, and yours has not declared it."
     return ProtocolError(MISSING_CAPABILITY, message, {"requiredCapabilities": required})
+
+
+def quote(words: str) -> str:
+    """Return a client's own words as a message can hold them: on one line, and not all of a megabyte."""
+    shown = words if len(words) <= MOST_QUOTED else f"{words[:MOST_QUOTED]}…"
+    return shown if shown.isprintable() else repr(shown)[1:-1]
 
 
 class MalformedRequest(ProtocolError):

@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct
 
 from .. import jsonrpc
 from ..connection import Client, Connection, Outlet
-from ..errors import INVALID_PARAMS, Dialect, ProtocolError, ToolError, missing_capability
+from ..errors import INVALID_PARAMS, Dialect, ProtocolError, ToolError, missing_capability, quote
 from ..lazy_imports import asyncio
 from ..lifespan import Lifespan
 from ..revisions import Revision
@@ -63,7 +63,9 @@ LOG_LEVELS = {
 def check_level(level: str) -> str:
     """Refuse a log level that does not exist."""
     if level not in LOG_LEVELS:
-        raise ProtocolError(INVALID_PARAMS, f"Unknown log level {level!r}; one of {', '.join(LOG_LEVELS)}")
+        raise ProtocolError(
+            INVALID_PARAMS, f"Unknown log level '{quote(level)}'; one of {', '.join(LOG_LEVELS)}"
+        )
     return level
 
 

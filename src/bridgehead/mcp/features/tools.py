@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from .. import jsonrpc
 from ..calls.params import EMPTY, NULL
-from ..errors import INVALID_PARAMS, ProtocolError, ToolError
+from ..errors import INVALID_PARAMS, ProtocolError, ToolError, quote
 from ..revisions import Revision
 from .apps import Visibility
 from .content import Content, Icon, Text, Wire, fit, fit_block, json_text
@@ -292,7 +292,7 @@ class InvalidArguments(Exception):
 
 def unknown_tool(name: str, known: list[str]) -> ProtocolError:
     """Refuse a tool that is not there."""
-    return ProtocolError(INVALID_PARAMS, f"Unknown tool: {name}", {"tools": known})
+    return ProtocolError(INVALID_PARAMS, f"Unknown tool: {quote(name)}", {"tools": known})
 
 
 def encode_result(value: Returned | CallResult, revision: Revision) -> tuple[bytes, dict[str, Any] | None]:

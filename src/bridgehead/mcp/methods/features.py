@@ -11,7 +11,7 @@ from .. import jsonrpc
 from ..calls.call_hook import Invocation
 from ..calls.context import Context
 from ..calls.params import CallToolParams, CompleteParams, GetPromptParams, ReadResourceParams
-from ..errors import INVALID_PARAMS, ProtocolError
+from ..errors import INVALID_PARAMS, ProtocolError, quote
 from ..features.content import BlobResource, TextResource, fit
 from ..features.handlers import settle
 from ..features.home import Home
@@ -140,7 +140,7 @@ def _find_reader(
 
 def resource_not_found(uri: str, revision: Revision) -> ProtocolError:
     """Refuse a URI under which there is nothing, with the code that the revision gives it."""
-    return ProtocolError(revision.missing_resource_code, f"Resource not found: {uri}", {"uri": uri})
+    return ProtocolError(revision.missing_resource_code, f"Resource not found: {quote(uri)}", {"uri": uri})
 
 
 async def get_prompt(server: Server, context: Context[Any], params: GetPromptParams) -> Body:
@@ -148,7 +148,7 @@ async def get_prompt(server: Server, context: Context[Any], params: GetPromptPar
     prompt = server.bridge.prompts.get(params.name)
     if prompt is None:
         known = list(server.bridge.prompts)
-        raise ProtocolError(INVALID_PARAMS, f"Unknown prompt: {params.name}", {"prompts": known})
+        raise ProtocolError(INVALID_PARAMS, f"Unknown prompt: {quote(params.name)}", {"prompts": known})
     lifespan = server.enter_home(context, prompt.home)
     call = Invocation("prompt", prompt.name, context)
 
@@ -186,4 +186,5 @@ def _completed_subject(server: Server, params: CompleteParams) -> str:
     subject, known = (ref.name, server.bridge.prompts) if ref.type == "ref/prompt" else (ref.uri, None)
     if subject is not None and (known is None or subject in known):
         return subject
-    raise ProtocolError(INVALID_PARAMS, f"There is nothing to complete for {ref.type} {subject!r}")
+    asked = f"{quote(ref.type)} '{quote(subject or '')}'"
+    raise ProtocolError(INVALID_PARAMS, f"There is nothing to complete for {asked}")

@@ -8,7 +8,7 @@ from typing import Any
 from .. import jsonrpc
 from ..calls.context import Context
 from ..calls.params import PageParams
-from ..errors import INVALID_PARAMS, ProtocolError
+from ..errors import INVALID_PARAMS, ProtocolError, quote
 from ..features.apps import shows_apps
 from ..features.content import fit
 from ..features.handlers import settle
@@ -39,7 +39,7 @@ def _offset(cursor: str, length: int, page_size: int) -> int:
     found = re.fullmatch(_CURSOR, cursor)
     offset = int(found[1], 16) if found else length
     if offset >= length or offset % page_size:
-        message = f"Unknown cursor {cursor!r}: use the nextCursor of the page before, or none"
+        message = f"Unknown cursor '{quote(cursor)}': use the nextCursor of the page before, or none"
         raise ProtocolError(INVALID_PARAMS, message)
     return offset
 

@@ -13,7 +13,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from .. import jsonrpc
-from ..errors import INTERNAL_ERROR, INVALID_PARAMS, OVERLOADED, ProtocolError
+from ..errors import INTERNAL_ERROR, INVALID_PARAMS, OVERLOADED, ProtocolError, quote
 from ..limits import Limits
 
 Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
@@ -24,8 +24,6 @@ _PAYLOAD_NAMES: dict[Status, str] = {
     "failed": "error",
 }
 
-_LONGEST_ID = 64
-"""Characters of an unknown id that are repeated."""
 INTERRUPTED = "The server ended before the task was done. Call the tool again."
 """What is said of a task whose process is gone."""
 
@@ -102,8 +100,8 @@ def _format_time(seconds: float) -> str:
 
 def unknown_task(task_id: str) -> ProtocolError:
     """Refuse an id under which this caller has no task: never made, expired, or somebody else's."""
-    shown = task_id if len(task_id) <= _LONGEST_ID else f"{task_id[:_LONGEST_ID]}…"
-    return ProtocolError(INVALID_PARAMS, f"Unknown task {shown!r}: it does not exist, or it has expired.")
+    message = f"Unknown task '{quote(task_id)}': it does not exist, or it has expired."
+    return ProtocolError(INVALID_PARAMS, message)
 
 
 class TooManyTasks(ProtocolError):
