@@ -131,6 +131,34 @@ async def test_a_batch_whose_answer_was_lost_is_added_once(
     assert after["mercury-2"].calls == 3
 
 
+async def test_of_two_who_write_at_once_neither_takes_the_others_batch_for_added(
+    migrated: str, postgres_server: PostgresServer
+) -> None:
+    begun = 0
+
+    def is_third_transaction(sent: bytes) -> bool:
+        nonlocal begun
+        begun += sent.count(b"BEGIN")
+        return begun >= 3
+
+    async with fault_proxy(postgres_server.port) as proxy:
+        url = migrated.replace(f":{postgres_server.port}", f":{proxy.port}")
+        async with replica(url, GivenClock()) as usage:
+            await usage.history(SPAN, ())
+            proxy.cut_answer_to = is_third_transaction
+            usage.count("mercury-2", "me", UsageCounts(calls=1))
+            both = [asyncio.create_task(usage.history(SPAN, ())) for _ in range(2)]
+            await asyncio.sleep(0)  # what was counted is on its way
+            for _ in range(2):
+                usage.count("mercury-2", "me", UsageCounts(calls=1))
+                await asyncio.gather(*both, usage.history(SPAN, ()), return_exceptions=True)
+    async with replica(migrated, GivenClock()) as other:
+        [total] = await other.history(SPAN, ())
+
+    assert proxy.cuts == 1
+    assert total.counts.calls == 3
+
+
 async def test_replicas_that_write_at_once_never_wait_in_a_circle(migrated: str) -> None:
     clock = GivenClock()
 

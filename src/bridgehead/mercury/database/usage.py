@@ -81,6 +81,8 @@ class UsageDatabase:
         self._usage: Usage | None = None
         self._unsure: tuple[UUID, dict[Key, UsageCounts]] | None = None
         """A batch of which nobody knows yet whether it was added."""
+        self._turn = asyncio.Lock()
+        """Held while batches are written: two at once would take each other's for added."""
         self._timer: asyncio.TimerHandle | None = None
         self._writing: asyncio.Task[None] | None = None
         self._pruned_on = ""
@@ -115,11 +117,12 @@ class UsageDatabase:
 
     async def write(self) -> None:
         """Write what was counted; raises `BridgeError` where it has to wait."""
-        if not self._has_read_leftovers:
-            await self._write_leftovers()
-        while (batch := self._take_batch()) is not None:
-            await self._store(*batch)
-            self._unsure = None
+        async with self._turn:
+            if not self._has_read_leftovers:
+                await self._write_leftovers()
+            while (batch := self._take_batch()) is not None:
+                await self._store(*batch)
+                self._unsure = None
 
     def _take_batch(self) -> tuple[UUID, dict[Key, UsageCounts]] | None:
         if self._unsure is None and self._usage is not None and (counts := self._usage.take_counts()):
