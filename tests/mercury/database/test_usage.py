@@ -92,6 +92,23 @@ async def test_clients_beyond_the_limit_are_counted_together(opened: Open) -> No
     assert (len(found), found[OTHER_CLIENTS]) == (MAX_CLIENTS + 1, 50)
 
 
+@pytest.mark.parametrize(
+    "name", ["a\0b", "".join(map(chr, range(0x4E00, 0x4E00 + 5000)))], ids=["NUL", "long"]
+)
+async def test_a_name_that_a_client_made_up_keeps_nobodys_usage_from_being_written(
+    opened: Open, name: str
+) -> None:
+    async with opened(GivenClock()) as usage:
+        usage.count("mercury-2", "me", UsageCounts(calls=1))
+        usage.count("mercury-2", name, UsageCounts(calls=2))
+        usage.count(name, "me", UsageCounts(calls=4))
+        [total] = await usage.history(SPAN, ())
+        clients = {row.client[:1]: row.counts.calls for row in await usage.history(SPAN, ("client",))}
+
+    assert total.counts.calls == 7
+    assert clients == {"m": 5, name[0]: 2}
+
+
 async def test_days_older_than_what_is_kept_are_forgotten(opened: Open) -> None:
     clock = GivenClock()
     async with opened(clock, keep_days=2) as usage:

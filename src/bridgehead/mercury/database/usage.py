@@ -28,6 +28,8 @@ from .leftovers import Leftovers
 if TYPE_CHECKING:
     from ..calling.usage import Usage
 
+_MOST_NAME = 200
+"""Characters of a model or a client in a key: an index takes 2,704 bytes."""
 _COUNTS = UsageCounts.__struct_fields__
 _ADD = f"""\
 insert into mercury_usage (day, model, client, {", ".join(_COUNTS)})
@@ -147,8 +149,9 @@ class UsageDatabase:
             if await connection.fetchval(_TAKE_BATCH, number) is None:
                 return
             await self._prune(connection)
-            names = await _counted_clients(connection, counts)
-            keys = [(day, model, names[day, client]) for day, model, client in counts]
+            given = [(day, _to_key(model), _to_key(client)) for day, model, client in counts]
+            names = await _counted_clients(connection, given)
+            keys = [(day, model, names[day, client]) for day, model, client in given]
             values = [[getattr(one, name) for one in counts.values()] for name in _COUNTS]
             await connection.execute(_ADD, *map(list, zip(*keys, strict=True)), *values)
 
@@ -186,6 +189,11 @@ class UsageDatabase:
             self._unsure = None
         if self._database is not None:
             await postgres.release(self._database)
+
+
+def _to_key(name: str) -> str:
+    """Return a name, which a client may have made up, as the database and its index can hold it."""
+    return name.replace("\0", "\N{REPLACEMENT CHARACTER}")[:_MOST_NAME]
 
 
 async def _counted_clients(
