@@ -12,6 +12,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 CHAT = "mercury_chat_completion"
 ASK = {"messages": [{"role": "user", "content": "Of shapes, in 8 words"}]}
+PRICED = {"data": [{"id": "m", "pricing": {"prompt": "0.001", "completion": "0.01"}}]}
 
 
 async def test_both_forms_of_usage_are_understood(tmp_path: Path) -> None:
@@ -30,6 +31,32 @@ async def test_both_forms_of_usage_are_understood(tmp_path: Path) -> None:
 
     assert found[0] == found[1]
     assert found[0] == {**counts, "total_tokens": 12, "reasoning_tokens": 3, "cached_input_tokens": 2}
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": -5, "completion_tokens": 5},
+        {"prompt_tokens": 5, "completion_tokens": -(10**9), "total_tokens": 5},
+        {"total_tokens": 2**70},
+        {"prompt_tokens": 7, "completion_tokens": 5, "reasoning_tokens": 10**15},
+        {"prompt_tokens": 7, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": -1}},
+    ],
+)
+async def test_usage_that_cannot_be_true_is_not_counted_and_what_was_reserved_stays(
+    tmp_path: Path, usage: dict[str, Any]
+) -> None:
+    ask = {**ASK, "max_tokens": 20, "cache": "bypass"}
+    answer = completion(usage=usage)
+    async with answering(200, answer, tmp_path, models=PRICED, MERCURY_BUDGET_USD="1") as client:
+        answers = [(await client.call(CHAT, ask))["structuredContent"] for _ in range(2)]
+        report = (await client.call("mercury_usage"))["structuredContent"]
+
+    metadata = answers[0]["metadata"]
+    assert metadata["usage"] == {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+    assert "cannot be true" in metadata["warnings"][0]
+    assert report["budget"]["committed_usd"] >= 2 * 20 * 0.01
+    assert report["today"]["total"]["total_tokens"] == 0
 
 
 async def test_a_message_in_parts_is_put_together(tmp_path: Path) -> None:

@@ -14,6 +14,10 @@ from . import wire
 from .refusals import broken_off
 from .stream import StreamedAnswer
 
+_MOST_TOKENS = 10**12
+_IMPOSSIBLE = Tokens(0, 0, 0)
+_NOT_COUNTED = "The API's token counts cannot be true, so the usage and cost of this answer are not known."
+
 
 def read_response(body: bytes, request: wire.Request, seconds: float) -> Completion:
     """Read a whole response, which took some seconds."""
@@ -31,15 +35,15 @@ def read_response(body: bytes, request: wire.Request, seconds: float) -> Complet
     message = choice.message or wire.Message(choice.text)
     if choice.finish_reason is None:
         raise _unusable("it does not say why it ends, so it may not be whole", message.text)
-    warning = found.warning
+    warning, used = found.warning, read_usage(found.usage)
     return Completion(
         message.text,
         Metadata(
             found.model or request.model,
-            read_usage(found.usage),
+            used,
             choice.finish_reason,
             duration_ms=round(seconds * 1000, 3),
-            warnings=([warning] if isinstance(warning, str) else warning) or None,
+            warnings=_list_warnings([warning] if isinstance(warning, str) else warning, used),
         ),
         _read_tool_calls(message.tool_calls),
         explain_cut(choice.finish_reason),
@@ -60,7 +64,7 @@ def read_stream(answer: StreamedAnswer, request: wire.Request, started: float, n
             duration_ms=round((now - started) * 1000, 3),
             time_to_first_token_ms=None if first is None else round((first - started) * 1000, 3),
             tokens_per_second=round(used.completion_tokens / generating, 1) if generating > 0 else None,
-            warnings=answer.warnings or None,
+            warnings=_list_warnings(answer.warnings, used),
         ),
         _read_tool_calls(answer.tool_calls),
         explain_cut(answer.finish_reason or ""),
@@ -68,7 +72,10 @@ def read_stream(answer: StreamedAnswer, request: wire.Request, started: float, n
 
 
 def read_usage(used: wire.ApiUsage | None) -> Tokens:
-    """Read either form of the API's usage; the newer one wins where there are both."""
+    """Read either form of the API's usage; the newer one wins where there are both.
+
+    Numbers that no request can use are no usage at all: they would be counted and paid for.
+    """
     if used is None:
         return Tokens(0, 0, 0)
     reasoning, cached = used.reasoning_tokens, used.cached_input_tokens
@@ -77,7 +84,15 @@ def read_usage(used: wire.ApiUsage | None) -> Tokens:
     if used.prompt_tokens_details is not None:
         cached = _first_known(used.prompt_tokens_details.cached_tokens, cached)
     prompt, completion = used.prompt_tokens or used.input_tokens, used.completion_tokens or used.output_tokens
-    return Tokens(prompt, completion, used.total_tokens or prompt + completion, reasoning, cached)
+    total = used.total_tokens or prompt + completion
+    counts = (prompt, completion, total, reasoning or 0, cached or 0)
+    if min(counts) < 0 or max(counts) > _MOST_TOKENS:
+        return _IMPOSSIBLE
+    return Tokens(prompt, completion, total, reasoning, cached)
+
+
+def _list_warnings(given: list[str] | None, used: Tokens) -> list[str] | None:
+    return [*(given or ()), *((_NOT_COUNTED,) if used is _IMPOSSIBLE else ())] or None
 
 
 def _first_known(value: int | None, otherwise: int | None) -> int | None:
