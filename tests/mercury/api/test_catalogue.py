@@ -123,6 +123,16 @@ async def test_an_old_list_is_renewed_before_a_budget_uses_it_and_not_again_at_o
     assert cost(catalogue) == 10.0
 
 
+@pytest.mark.parametrize(("length", "most"), [("1000", 1000), ("0", None), ("-5", None), ("null", None)])
+async def test_an_answer_that_could_not_be_longer_than_nothing_may_have_any_length(
+    length: str, most: int | None
+) -> None:
+    catalogue = make_catalogue(Api(b'{"data":[{"id":"mercury","max_output_length":%b}]}' % length.encode()))
+    await catalogue.load()
+
+    assert catalogue.max_output("mercury") == most
+
+
 async def test_an_answer_that_does_not_say_what_it_used_has_an_unknown_price() -> None:
     catalogue = make_catalogue(Api(priced("0.1")))
     await catalogue.load()

@@ -228,7 +228,8 @@ class Catalogue:
         if model in self._terms and self._terms[model].max_output is not None:
             return self._terms[model].max_output
         found = self._models.get(model)
-        return None if found is None else found.max_output_length
+        length = None if found is None else found.max_output_length
+        return length if length is None or length > 0 else None
 
     def _find_prices(self, model: str) -> Prices | None:
         if model in self._terms:
