@@ -222,6 +222,13 @@ def test_white_space_of_other_languages_is_a_parse_error(space: bytes, value: by
     assert (broken.error.code, broken.id) == (-32700, None)
 
 
+def test_broken_utf_8_behind_a_number_beyond_every_type_is_a_parse_error() -> None:
+    broken = jsonrpc.decode(b'{"jsonrpc":1e400,"id":"a\xed\xa0\x80","method":"ping"}')
+
+    assert isinstance(broken, jsonrpc.Malformed)
+    assert (broken.error.code, broken.id) == (-32700, None)
+
+
 def test_broken_utf_8_in_one_message_of_a_batch_is_a_parse_error_of_all() -> None:
     broken = jsonrpc.decode(
         b'[{"jsonrpc":"2.0","id":1,"method":"ping"},'

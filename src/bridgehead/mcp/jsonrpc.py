@@ -110,6 +110,7 @@ def _explain(data: bytes, problem: Exception, most_built: int) -> Message | Batc
     data = data.strip(_WHITE_SPACE)  # megabytes of it are gone over once
     is_batch = data[:1] == b"["
     try:
+        str(data, "utf-8")  # which the decoder looks at only where it builds a text
         if is_batch:
             return _explain_batch(data)
         value = _decode_anything(data) if len(data) <= most_built else _skim(data)
@@ -128,7 +129,6 @@ def _explain(data: bytes, problem: Exception, most_built: int) -> Message | Batc
 
 def _skim(data: bytes) -> dict[str, Any] | None:
     """Return what is needed of a large object to refuse it; None where it is none."""
-    str(data, "utf-8")
     if data[:1] != b"{":
         msgspec.json.decode(data, type=Raw)  # which raises where it is not even JSON
         return None
@@ -143,7 +143,7 @@ def _explain_unreadable(data: Any, failure: ProtocolError) -> Message | Malforme
     import json  # only what is broken needs it
 
     try:
-        value = json.loads(bytes(data))
+        value = json.loads(str(data, "utf-8"))  # of bytes it would take more than UTF-8
     except (ValueError, RecursionError) as error:
         is_known = failure.code == PARSE_ERROR
         return Malformed(failure if is_known else ProtocolError(PARSE_ERROR, f"Parse error: {error}"))
@@ -160,7 +160,6 @@ def _explain_object(value: dict[str, Any], failure: ProtocolError) -> Message | 
 
 def _explain_batch(data: bytes) -> Batch | Malformed:
     """Split an array into its messages; raises one of `UNDECODABLE` where it is not JSON."""
-    str(data, "utf-8")  # or only the message with the broken byte would be refused, and the rest carried out
     try:
         items = _split(data)
     except msgspec.ValidationError:
