@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Protocol
+from uuid import uuid4
 
 import pytest
 
@@ -12,6 +13,7 @@ from bridgehead.commands import db
 from bridgehead.mercury.bridge import make_bridge
 from bridgehead.mercury.calling.usage import Span, Usage, UsageCounts
 from bridgehead.mercury.calling.usage_store import MAX_CLIENTS, OTHER_CLIENTS, UsageStore
+from bridgehead.mercury.database.leftovers import Leftovers
 from bridgehead.mercury.database.usage import UsageDatabase
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Simulator
@@ -218,6 +220,19 @@ async def test_what_a_replica_could_not_write_before_it_ended_is_added_once_by_t
 
     assert len(kept) == 2
     assert not any(one.exists() for one in kept)
+
+
+async def test_usage_of_an_earlier_run_that_the_database_refuses_keeps_nobody_else_from_writing(
+    migrated: str, tmp_path: Path
+) -> None:
+    refused = uuid4()
+    Leftovers(lambda: tmp_path).keep(refused, {("2026-09-21", "m", "me"): UsageCounts(total_tokens=2**70)})
+    async with replica(migrated, GivenClock(), folder=tmp_path) as usage:
+        usage.count("mercury-2", "me", UsageCounts(calls=1))
+        [total] = await usage.history(SPAN, ())
+
+    assert total.counts.calls == 1
+    assert Leftovers(lambda: tmp_path).read().keys() == {refused}
 
 
 async def test_the_command_reads_the_database(migrated: str, tmp_path: Path) -> None:

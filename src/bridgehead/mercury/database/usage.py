@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 from bridgehead.runtime import logs
-from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.errors import BridgeError, StorageError
 from bridgehead.runtime.stores import migrations, postgres
 from bridgehead.runtime.timing import Clock
 
@@ -134,8 +134,12 @@ class UsageDatabase:
     async def _write_leftovers(self) -> None:
         """Write what an earlier run could not."""
         for number, counts in (await asyncio.to_thread(self._leftovers.read)).items():
-            await self._store(number, counts)
-            await asyncio.to_thread(self._leftovers.remove, number)
+            try:
+                await self._store(number, counts)
+            except StorageError as refusal:  # what this run counts is not to wait for it
+                _log.warn("usage of an earlier run is refused", batch=number, reason=str(refusal))
+            else:
+                await asyncio.to_thread(self._leftovers.remove, number)
         self._has_read_leftovers = True
 
     async def _store(self, number: UUID, counts: dict[Key, UsageCounts]) -> None:
