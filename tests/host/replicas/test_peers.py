@@ -1,5 +1,6 @@
 """Signatures between replicas: only what one of them forwarded, now and to this process, is answered."""
 
+import itertools
 from types import SimpleNamespace
 from typing import Any
 
@@ -85,6 +86,13 @@ def test_on_whose_behalf_cannot_be_changed_on_the_way() -> None:
     arrived.headers[CLIENT] = b"https 127.0.0.1"
 
     assert not peers().is_peer(arrived)
+
+
+def test_a_signature_is_valid_although_a_second_ends_while_it_is_made() -> None:
+    theirs, ticks = peers(THEIRS), itertools.count(10**9)
+    theirs._now = lambda: float(next(ticks))  # noqa: SLF001
+
+    assert peers().is_peer(forwarded(theirs))
 
 
 def test_keys_rotate() -> None:

@@ -86,9 +86,9 @@ class Peers:
     # --- signatures ----------------------------------------------------------------------------------------
 
     def _sign(self, owner: str, request: Request) -> tuple[bytes, bytes]:
-        client = f"{request.scheme} {request.address}".encode()
-        text = _text(owner, b"%d" % self._now(), request, client, request.headers.get(b"host", b""))
-        return PEER, b"%s %d %s" % (owner.encode(), self._now(), _mac(self._keys[0], text))
+        client, stamp = f"{request.scheme} {request.address}".encode(), b"%d" % self._now()
+        text = _text(owner, stamp, request, client, request.headers.get(b"host", b""))
+        return PEER, b"%s %s %s" % (owner.encode(), stamp, _mac(self._keys[0], text))
 
     def is_peer(self, request: Request) -> bool:
         """Tell whether a request was forwarded to this process by one that has our keys."""
