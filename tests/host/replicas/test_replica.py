@@ -14,6 +14,7 @@ from tests.support.host_command import Command, add_token, serving
 from tests.support.http_client import Headers, HttpClient, Response
 from tests.support.http_server import JSON_POST, mirrored
 from tests.support.messages import HANDSHAKE, call, encode, initialize, notification, request, stateless, text
+from tests.support.ports import free_port
 from tests.support.redis_server import RedisServer, running_redis
 from tests.support.waiting import PATIENCE
 
@@ -129,6 +130,27 @@ async def test_when_its_replica_dies_a_session_is_gone_at_once(
 
         assert answer.status == 404
         assert "start again with initialize" in (await answer.json())["error"]["message"]
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+async def test_when_its_replica_comes_back_at_the_same_address_a_session_is_gone_at_once(
+    tmp_path: Path, dial: Dial, redis_server: RedisServer, workers: str
+) -> None:
+    """As a container does that is started again: its address stays, its sessions do not."""
+    fixed = {"BRIDGEHEAD_REPLICA_ADDRESS": f"127.0.0.1:{free_port()}", "BRIDGEHEAD_WORKERS": workers}
+    shared = sharing(redis_server)
+    (tmp_path / "again").mkdir()
+    with replicas(tmp_path, fixed, {}, **shared) as (owner, other):
+        own = await shake_hands(dial(owner.port))
+        assert (await in_session(dial(other.port), own)).status == 200
+        owner.end()
+        with serving(tmp_path / "again", settings={**shared, **fixed}) as restarted:
+            answer = await in_session(dial(other.port), own)
+            fresh = await shake_hands(dial(restarted.port))
+
+            assert answer.status == 404
+            assert "start again with initialize" in (await answer.json())["error"]["message"]
+            assert (await in_session(dial(other.port), fresh)).status == 200
 
 
 async def test_a_call_under_way_when_its_replica_dies_is_answered_as_gone(

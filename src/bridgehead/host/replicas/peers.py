@@ -20,6 +20,7 @@ from bridgehead.runtime.http import ConnectFailed, ConnectionBroken, Pool
 from ..workers.forwarding import (
     CLIENT,
     CONNECT_SECONDS,
+    GONE,
     HOST,
     PEER,
     WorkerGone,
@@ -63,6 +64,9 @@ class Peers:
             raise WorkerGone
         try:
             return await forward_request(self._pool(address), request, body, self._sign(owner, request))
+        except WorkerGone:
+            self._directory.forget(owner)
+            raise
         except (ConnectFailed, ConnectionBroken) as failure:
             self._directory.forget(owner)
             if request.stream is not None:  # what was sent so far cannot be taken back
@@ -92,13 +96,9 @@ class Peers:
 
     def is_peer(self, request: Request) -> bool:
         """Tell whether a request was forwarded to this process by one that has our keys."""
-        owner, _, rest = request.headers.get(PEER, b"").partition(b" ")
+        _, _, rest = request.headers.get(PEER, b"").partition(b" ")
         stamp, _, mac = rest.partition(b" ")
-        if (
-            owner.decode("latin-1") != self._directory.node
-            or not stamp.isdigit()
-            or len(stamp) > len("9" * 12)
-        ):
+        if self.is_for_another(request) or not stamp.isdigit() or len(stamp) > len("9" * 12):
             return False
         if abs(int(stamp) - self._now()) > VALID_SECONDS:
             return False
@@ -110,6 +110,11 @@ class Peers:
             request.headers.get(HOST, b""),
         )
         return any(hmac.compare_digest(mac, _mac(key, text)) for key in self._keys)
+
+    def is_for_another(self, request: Request) -> bool:
+        """Tell whether a request was meant for a process that had our address before us."""
+        owner, _, _ = request.headers.get(PEER, b"").partition(b" ")
+        return owner != self._directory.node.encode()
 
 
 def _text(owner: str, stamp: bytes, request: Request, client: bytes, host: bytes) -> bytes:
@@ -143,7 +148,9 @@ class PeerEntrance:
         if self._peers.is_peer(request):
             act_for_client(request)
             return self._app(request)
-        if self._otherwise is not None:
+        is_forwarded = PEER in request.headers
+        if not is_forwarded and self._otherwise is not None:
             return self._otherwise(request)
         self._on_reject("peer", request.address, 403)
-        return Response(403)
+        is_gone = is_forwarded and self._peers.is_for_another(request)
+        return Response(403, headers=((PEER, GONE),) if is_gone else ())

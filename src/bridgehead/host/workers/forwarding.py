@@ -24,6 +24,8 @@ from bridgehead.runtime.http import Response as PeerResponse
 SECRET = b"x-bridgehead-sibling"
 PEER = b"x-bridgehead-peer"
 """Where a replica on another machine signs what it forwards."""
+GONE = b"gone"
+"""What stands there in the answer of a process that has the address of the one that was meant."""
 CLIENT = b"x-bridgehead-client"
 HOST = b"x-bridgehead-host"
 OWN_METRICS = "/own-metrics"
@@ -126,7 +128,8 @@ async def forward_request(
 ) -> ResponseStream:
     """Let another process answer a request, piece by piece, until it or the client ends.
 
-    The proof is the header by which the other one knows us. Raises ConnectFailed and ConnectionBroken.
+    The proof is the header by which the other one knows us. Raises WorkerGone, ConnectFailed and
+    ConnectionBroken.
     """
     headers = [pair for pair in request.header_pairs if pair[0] not in _NOT_FORWARDED]
     headers.append((CLIENT, f"{request.scheme} {request.address}".encode()))
@@ -139,6 +142,8 @@ async def forward_request(
     asking = pool.request(request.method, target.decode("latin-1"), _texts(headers), body)
     try:
         async with asking as response:
+            if (PEER, GONE) in response.headers:
+                raise WorkerGone
             return await _copy(response, request)
     except asyncio.CancelledError:
         if not request.is_gone or task is None:
