@@ -14,7 +14,7 @@ from bridgehead.mcp import Limits
 from bridgehead.mcp.dispatch import Dispatcher
 from bridgehead.mcp.features.tools import TASKS_EXTENSION
 from bridgehead.mcp.tasks.manager import Tasks
-from bridgehead.mcp.tasks.record import INTERRUPTED, TaskRecord, TooManyTasks
+from bridgehead.mcp.tasks.record import INTERRUPTED, MOST_MESSAGES, TaskRecord, TooManyTasks
 from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.tasks import sqlite
 from bridgehead.runtime.tasks.sqlite import FILE, SqliteTaskStore
@@ -90,7 +90,7 @@ async def test_only_so_many_messages_wait_for_one_task(
     store = SqliteTaskStore(lambda: tmp_path)
     await store.open(Limits(), Heard())
     await store.create(TaskRecord("id", "owner", "caller", 0.0, 0.0, 1e12))
-    for _ in range(sqlite.MOST_MESSAGES):
+    for _ in range(MOST_MESSAGES):
         await store.post("id", b"1")
     with pytest.raises(TooManyTasks, match="updates wait for this task"):
         await store.post("id", b"1")

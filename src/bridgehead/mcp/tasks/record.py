@@ -24,6 +24,8 @@ _PAYLOAD_NAMES: dict[Status, str] = {
     "failed": "error",
 }
 
+MOST_MESSAGES = 100
+"""Messages that wait for one task."""
 INTERRUPTED = "The server ended before the task was done. Call the tool again."
 """What is said of a task whose process is gone."""
 
@@ -116,6 +118,12 @@ class Kept(Struct):
 
     tasks: int = 0
     bytes: int = 0
+
+
+def check_messages(waiting: int) -> None:
+    """Refuse another message for a task where too many wait already."""
+    if waiting >= MOST_MESSAGES:
+        raise TooManyTasks(f"{MOST_MESSAGES} updates wait for this task already. Try again later.")
 
 
 def check_new_task(limits: Limits, of_caller: Kept, of_all: Kept) -> None:

@@ -2,7 +2,8 @@
 
 Every process that runs tasks says each two seconds that it lives. A task whose process no longer does reads
 as interrupted, unless we have only just reached Redis ourselves: then others may be about to say so too.
-Messages wait in a list for the process that runs a task, which a notice tells to look.
+Messages wait in a list for the process that runs a task, which a notice tells to look. They stay there until
+it has heard them, and each has a name of its own: one that comes twice is heard once.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -18,10 +20,18 @@ import msgspec
 
 from bridgehead.mcp.errors import OVERLOADED, ProtocolError
 from bridgehead.mcp.limits import Limits
-from bridgehead.mcp.tasks.record import Kept, TaskRecord, TooManyTasks, check_new_task, check_payload
+from bridgehead.mcp.tasks.record import (
+    MOST_MESSAGES,
+    Kept,
+    TaskRecord,
+    TooManyTasks,
+    check_messages,
+    check_new_task,
+    check_payload,
+)
 from bridgehead.mcp.tasks.store import TaskHearer
 
-from ..stores import Script, StoreUnavailable
+from ..stores import Script, StoreError, StoreUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +43,11 @@ LIFE_SECONDS = 10.0
 """How long a process counts as living that says nothing."""
 _SLACK_SECONDS = 60.0
 """How much longer than needed Redis keeps a task: who counts them has to find it."""
+_INBOX_SECONDS = 60.0
+"""How long messages wait for a process."""
+_MOST_UNMADE = 1000
+_MOST_HEARD = 10_000
+"""Names of messages that are remembered."""
 _PREFIX = "bridgehead:tasks:"
 _EXPIRY, _SIZES, _KEPT = f"{_PREFIX}expiry", f"{_PREFIX}sizes", f"{_PREFIX}kept"
 _CHANGED = "tasks:changed"
@@ -66,6 +81,7 @@ local id = ARGV[1]
 _CREATE = Script(
     _COMMON
     + """
+if redis.call('HEXISTS', KEYS[3], id) == 1 then return 0 end -- it was sent twice
 local caller, own, all = ARGV[3], {kept(ARGV[3])}, {kept('')}
 if own[1] >= tonumber(ARGV[4]) or all[1] >= tonumber(ARGV[5]) then return {own[1], own[2], all[1], all[2]} end
 redis.call('HSET', KEYS[1], 'record', ARGV[6], 'runner', ARGV[7], 'open', '1')
@@ -101,18 +117,27 @@ local lives = found[3] ~= '1' or redis.call('EXISTS', ARGV[1] .. found[2]) == 1
 return {found[1], lives and 1 or 0}
 """)
 _FORGET = Script(_COMMON + "forget(id) redis.call('DEL', KEYS[1]) return 0")
+# A message is the id of its task, its name and its content, with spaces between. Next to the inbox of a
+# process is how many wait there for each task.
 _POST = Script("""
 local found = redis.call('HMGET', KEYS[1], 'runner', 'open')
 if found[2] ~= '1' then return 0 end
-local inbox = ARGV[1] .. found[1]
+local inbox, id, life = ARGV[1] .. found[1], ARGV[3]:match('^%S+'), ARGV[5]
+local counts = inbox .. ':counts'
+local waiting = tonumber(redis.call('HGET', counts, id) or '0')
+if waiting >= tonumber(ARGV[4]) then return waiting end
+redis.call('HINCRBY', counts, id, 1)
 redis.call('RPUSH', inbox, ARGV[3])
-redis.call('PEXPIRE', inbox, 60000)
-return redis.call('PUBLISH', ARGV[2] .. found[1], '')
+redis.call('PEXPIRE', counts, life)
+redis.call('PEXPIRE', inbox, life)
+redis.call('PUBLISH', ARGV[2] .. found[1], '')
+return waiting
 """)
-_TAKE = Script("""
-local found = redis.call('LRANGE', KEYS[1], 0, -1)
-redis.call('DEL', KEYS[1])
-return found
+_DROP = Script("""
+for _, message in ipairs(ARGV) do
+  local id, removed = message:match('^%S+'), redis.call('LREM', KEYS[1], 0, message)
+  if redis.call('HINCRBY', KEYS[2], id, -removed) <= 0 then redis.call('HDEL', KEYS[2], id) end
+end
 """)
 
 
@@ -128,6 +153,12 @@ class RedisTaskStore:
         self._watched: set[str] = set()
         self._beating: asyncio.Task[None] | None = None
         self._taking: set[asyncio.Task[None]] = set()
+        self._unmade: set[str] = set()
+        """Tasks that Redis may have, although nobody was told of them."""
+        self._turn = asyncio.Lock()
+        """Held while messages are taken."""
+        self._heard: OrderedDict[bytes, None] = OrderedDict()
+        """The names of messages that were heard."""
         self._leave: list[Callable[[], None]] = []
 
     async def open(self, limits: Limits, hearer: TaskHearer) -> None:
@@ -150,7 +181,7 @@ class RedisTaskStore:
             self._beating.cancel()
         await asyncio.gather(*(self.write(record) for record in left), return_exceptions=True)
         with suppress(StoreUnavailable):
-            await self._redis.call("DEL", f"{_PREFIX}alive:{self._runner}", f"{_PREFIX}inbox:{self._runner}")
+            await self._redis.call("DEL", f"{_PREFIX}alive:{self._runner}", *self._inbox)
         await self._redis.close()
 
     async def create(self, record: TaskRecord) -> None:
@@ -160,6 +191,8 @@ class RedisTaskStore:
         try:
             refused = await self._run(_CREATE, record.id, *given, self._runner, life, record.expires)
         except StoreUnavailable as problem:  # so that the call is answered as a call, where that can be
+            if len(self._unmade) < _MOST_UNMADE:
+                self._unmade.add(record.id)
             raise TooManyTasks(f"No task can be made right now: {problem}") from problem
         if refused:
             check_new_task(self._limits, *_kept(refused))
@@ -168,16 +201,16 @@ class RedisTaskStore:
         """Return a task; one whose process is gone has been interrupted."""
         with _explained():
             found = await self._redis.run(_READ, [f"{_PREFIX}{task_id}"], [f"{_PREFIX}alive:"])
-        if found is None:
-            return None
-        record = msgspec.msgpack.decode(found[0], type=TaskRecord)
-        if record.expires <= self._clock():
-            return None
-        if found[1] or self._redis.up_seconds < LIFE_SECONDS:
+            if found is None:
+                return None
+            record = msgspec.msgpack.decode(found[0], type=TaskRecord)
+            if record.expires <= self._clock():
+                return None
+            if found[1] or self._redis.up_seconds < LIFE_SECONDS:
+                return record
+            record = record.interrupt(self._clock())
+            await self.write(record)
             return record
-        record = record.interrupt(self._clock())
-        await self.write(record)
-        return record
 
     async def write(self, record: TaskRecord) -> bool:
         """Keep a task's new state, unless it has ended."""
@@ -197,10 +230,11 @@ class RedisTaskStore:
 
     async def post(self, task_id: str, message: bytes) -> None:
         """Leave a message for the process that runs a task."""
-        body = msgspec.msgpack.encode((task_id, message))
-        places = (f"{_PREFIX}inbox:", f"{_PREFIX}runner:")
+        body = b"%b %b %b" % (task_id.encode(), secrets.token_hex(8).encode(), message)
+        places, life = (f"{_PREFIX}inbox:", f"{_PREFIX}runner:"), int(_INBOX_SECONDS * 1000)
+        words = [*places, body, MOST_MESSAGES, life]
         with _explained():
-            await self._redis.run(_POST, [f"{_PREFIX}{task_id}"], [*places, body])
+            check_messages(await self._redis.run(_POST, [f"{_PREFIX}{task_id}"], words))
 
     def watch(self, task_id: str) -> None:
         """Look for changes of a task from now on."""
@@ -235,9 +269,33 @@ class RedisTaskStore:
         task.add_done_callback(self._taking.discard)
 
     async def _take_messages(self) -> None:
-        with suppress(StoreUnavailable):  # they wait, and are looked for when Redis is back
-            for body in await self._redis.run(_TAKE, [f"{_PREFIX}inbox:{self._runner}"]):
-                self._hearer.take_message(*msgspec.msgpack.decode(body, type=tuple[str, bytes]))
+        async with self._turn:
+            with suppress(StoreUnavailable, StoreError):  # they wait, and are looked for when Redis is back
+                await self._forget_unmade()
+                messages = await self._redis.call("LRANGE", self._inbox[0], 0, -1)
+                for message in messages:
+                    self._hear(message)
+                if messages:
+                    await self._redis.run(_DROP, self._inbox, messages)
+
+    async def _forget_unmade(self) -> None:
+        for task_id in tuple(self._unmade):
+            await self.forget(task_id)
+            self._unmade.discard(task_id)
+
+    def _hear(self, message: bytes) -> None:
+        task_id, name, content = message.split(b" ", 2)
+        if name in self._heard:
+            return
+        self._heard[name] = None
+        if len(self._heard) > _MOST_HEARD:
+            self._heard.popitem(last=False)
+        self._hearer.take_message(task_id.decode(), content)
+
+    @property
+    def _inbox(self) -> list[str]:
+        inbox = f"{_PREFIX}inbox:{self._runner}"
+        return [inbox, f"{inbox}:counts"]
 
     def _say(self) -> None:
         life = int(LIFE_SECONDS * 1000)

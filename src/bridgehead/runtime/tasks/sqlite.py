@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 from msgspec.structs import astuple
 
 from bridgehead.mcp.limits import Limits
-from bridgehead.mcp.tasks.record import Kept, TaskRecord, TooManyTasks, check_new_task, check_payload
+from bridgehead.mcp.tasks.record import Kept, TaskRecord, check_messages, check_new_task, check_payload
 from bridgehead.mcp.tasks.store import TaskHearer
 
 from ..stores.sqlite import create_private, open_database, transaction
@@ -29,8 +29,6 @@ from ..stores.sqlite import create_private, open_database, transaction
 FILE = "tasks.sqlite3"
 POLL_SECONDS = 0.1
 """How often a process looks what others have written, while it runs or watches a task."""
-MOST_MESSAGES = 100
-"""Messages that wait for one task."""
 _T = TypeVar("_T")
 _VERSION = 1
 _SCHEMA = (
@@ -253,8 +251,7 @@ class SqliteTaskStore:
 
     def _leave_message(self, task_id: str, message: bytes) -> None:
         waiting = "SELECT count(*) FROM messages WHERE task = ?"
-        if self._connection.execute(waiting, (task_id,)).fetchone()[0] >= MOST_MESSAGES:
-            raise TooManyTasks(f"{MOST_MESSAGES} updates wait for this task already. Try again later.")
+        check_messages(self._connection.execute(waiting, (task_id,)).fetchone()[0])
         addressed = f"SELECT runner, id, ? FROM tasks WHERE id = ? AND {_RUNNING}"  # noqa: S608
         self._connection.execute(
             f"INSERT INTO messages (runner, task, body) {addressed}",
