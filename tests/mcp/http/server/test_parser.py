@@ -5,12 +5,14 @@ The cases are those of `make adversary`, which also asks other servers what they
 """
 
 import asyncio
+import gc
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bridgehead.mcp.http.server.parser import MOST_HEAD_BYTES
+from bridgehead.mcp.http.server.protocol import Http1Protocol
 from tests.adversary.cases import CASES
 from tests.fuzz.http_connection import check, replay
 
@@ -21,6 +23,18 @@ QUICK = settings(max_examples=300, deadline=None, suppress_health_check=list(Hea
 def test_what_is_said_does_not_depend_on_how_it_came(name: str) -> None:
     for seed in range(2):
         asyncio.run(check(CASES[name], seed))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_connection_leaves_nothing_behind_whatever_came(name: str) -> None:
+    def count() -> int:
+        gc.collect()
+        return sum(isinstance(one, Http1Protocol) for one in gc.get_objects())
+
+    before = count()
+    asyncio.run(replay([CASES[name]]))
+
+    assert count() <= before
 
 
 @pytest.mark.parametrize("padding", [0, 3000])

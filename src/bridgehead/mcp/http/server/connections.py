@@ -18,7 +18,7 @@ from time import perf_counter
 from typing import Protocol
 
 from ..message import Handler
-from .parser import Malformed
+from .parser import Refusal
 
 SWEEP_SECONDS = 1.0
 LINGER_SECONDS = 0.5
@@ -47,8 +47,8 @@ def log_rejection(reason: str, address: str, status: int) -> None:
     log.info("rejected: %s from %s, status %d", reason, address, status)
 
 
-_TOO_MANY = Malformed(503, "connections", b"Too many connections")
-_TOO_MANY_FROM_ADDRESS = Malformed(503, "connections", b"Too many connections from your address")
+_TOO_MANY = Refusal(503, "connections", b"Too many connections")
+_TOO_MANY_FROM_ADDRESS = Refusal(503, "connections", b"Too many connections from your address")
 
 
 class OpenConnection(Protocol):
@@ -130,7 +130,7 @@ class Connections:
         """Whether there is no room for another connection."""
         return self._most is not None and len(self._open) + len(self.handshakes) >= self._most
 
-    def enter(self, connection: OpenConnection) -> Malformed | None:
+    def enter(self, connection: OpenConnection) -> Refusal | None:
         """Count a connection in; returns how it is rejected where there is no room for it."""
         if self._most is not None and len(self._open) >= self._most:
             return _TOO_MANY

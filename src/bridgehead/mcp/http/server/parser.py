@@ -1,12 +1,12 @@
 """Parser: HTTP/1.1 requests out of bytes, bounded whatever their framing. No I/O; the parsing is httptools'.
 
 It is fed slice by slice, so that a piece of data with thousands of requests in it cannot keep the loop. What
-is wrong with the bytes is a `Malformed`, with the status that says so.
+is wrong with the bytes is a `Malformed`, with the refusal that says so.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import unquote
 
 import httptools
@@ -34,14 +34,23 @@ _MOST_FRAMING = 8
 """Bytes of framing that a byte of body may have: one-byte chunks need five."""
 
 
-class Malformed(Exception):
-    """Bytes that are no request we take: the status, the word for logs, and what the client is told."""
+class Refusal(NamedTuple):
+    """Why a connection gets no further answer: the status, the word for logs, and what the client is told."""
 
-    def __init__(self, status: int, reason: str, message: bytes) -> None:
-        super().__init__(reason)
-        self.status = status
-        self.reason = reason
-        self.message = message
+    status: int
+    reason: str
+    message: bytes
+
+
+class Malformed(Exception):
+    """Bytes that are no request we take.
+
+    A new one each time: an exception that is raised again keeps the frames of every time before.
+    """
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.reason)
+        self.refusal = refusal
 
 
 class Incoming(Protocol):
@@ -111,12 +120,12 @@ class RequestParser:
         if self.is_in_head:
             self._head_bytes += size
             if self._head_bytes > _MOST_RAW_HEAD_BYTES or len(self._headers) > MOST_HEADERS:
-                raise _HEAD_TOO_LARGE
+                raise Malformed(_HEAD_TOO_LARGE)
         elif incoming is not None and self.incoming is incoming:
             body = self._body_bytes - body_before
             self._framing_bytes = max(0, self._framing_bytes + size - body * (_MOST_FRAMING + 1))
             if self._framing_bytes > MOST_HEAD_BYTES:
-                raise _FRAMING_TOO_LARGE
+                raise Malformed(_FRAMING_TOO_LARGE)
 
     def _parse(self, data: bytes | memoryview) -> None:
         while data:  # more than once only behind a request that offers another protocol
@@ -134,7 +143,7 @@ class RequestParser:
                     raise problem.__context__  # noqa: B904
                 # However it was cut: what is too much before what is malformed is what is told.
                 is_too_much = self.is_in_head and len(self._headers) > MOST_HEADERS
-                raise _HEAD_TOO_LARGE if is_too_much else _MALFORMED  # noqa: B904
+                raise Malformed(_HEAD_TOO_LARGE if is_too_much else _MALFORMED)  # noqa: B904
             else:
                 return
 
@@ -146,7 +155,7 @@ class RequestParser:
         headers = dict(self._headers)
         length = headers.get(b"content-length", b"0")
         if b"transfer-encoding" in headers or not length.isdigit() or len(length) > MOST_LENGTH_DIGITS:
-            raise _MALFORMED
+            raise Malformed(_MALFORMED)
         self._plain_body_left = int(length)
         self._parser = httptools.HttpRequestParser(self)
         if not self._plain_body_left:
@@ -180,7 +189,7 @@ class RequestParser:
         else:
             self._framing_bytes += len(name) + len(value)
             if self._framing_bytes > MOST_HEAD_BYTES:
-                raise _FRAMING_TOO_LARGE
+                raise Malformed(_FRAMING_TOO_LARGE)
 
     def on_headers_complete(self) -> None:
         """Give the request on; it is served when its body is there, or when there is more of it than fits."""
@@ -202,7 +211,7 @@ class RequestParser:
             keep_alive=version != "1.0" and parser.should_keep_alive(),
         )
         if len(self.incoming.headers) != len(self._headers) and repeats_singleton(self._headers):
-            raise _REPEATED
+            raise Malformed(_REPEATED)
 
     def _take_absolute(self) -> None:
         """Take a target with scheme and authority apart, as a proxy is sent it; the authority is the host."""
@@ -218,7 +227,7 @@ class RequestParser:
             len(self._headers) > MOST_HEADERS
             or len(self._url) + sum(len(name) + len(value) for name, value in self._headers) > MOST_HEAD_BYTES
         ):
-            raise _HEAD_TOO_LARGE
+            raise Malformed(_HEAD_TOO_LARGE)
 
     def on_body(self, body: bytes) -> None:
         """Give a piece of the body on."""
@@ -240,7 +249,7 @@ class RequestParser:
             self._sink.end_request()
 
 
-_MALFORMED = Malformed(400, "malformed", b"Not a valid HTTP request")
-_REPEATED = Malformed(400, "malformed", b"Host, Origin and Authorization may be given once")
-_HEAD_TOO_LARGE = Malformed(431, "head_size", b"Too many header fields")
-_FRAMING_TOO_LARGE = Malformed(431, "head_size", b"Too much beside the body: chunk extensions or trailers")
+_MALFORMED = Refusal(400, "malformed", b"Not a valid HTTP request")
+_REPEATED = Refusal(400, "malformed", b"Host, Origin and Authorization may be given once")
+_HEAD_TOO_LARGE = Refusal(431, "head_size", b"Too many header fields")
+_FRAMING_TOO_LARGE = Refusal(431, "head_size", b"Too much beside the body: chunk extensions or trailers")

@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING
 
-from .parser import MOST_UNREAD_BYTES, SLICE_BYTES, Malformed, RequestParser
+from .parser import MOST_UNREAD_BYTES, SLICE_BYTES, Malformed, Refusal, RequestParser
 from .request import STATUS_LINES, Http1Request
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Http1Protocol(asyncio.Protocol):
         """What has come in and is to be parsed in a later turn."""
         self._head_since: float | None = None
         """Since when a request's head has been coming in, and is not there yet."""
-        self._rejection: Malformed | None = None
+        self._rejection: Refusal | None = None
         """What the client is told once everything before it has been answered; no more is read then."""
         self._is_reading = True
         self._is_serving = False
@@ -64,9 +64,9 @@ class Http1Protocol(asyncio.Protocol):
         self.scheme = "http" if transport.get_extra_info("sslcontext") is None else "https"
         peer = transport.get_extra_info("peername")
         self.address = str(peer[0]) if peer else ""
-        problem = self.connections.enter(self)
-        if problem is not None:
-            self._reject(problem)
+        refusal = self.connections.enter(self)
+        if refusal is not None:
+            self._reject(refusal)
 
     @property
     def running(self) -> asyncio.Task[None] | None:
@@ -98,7 +98,7 @@ class Http1Protocol(asyncio.Protocol):
     def _close_if_late(self, before: float) -> None:
         if self._head_since is not None:
             if self._head_since < before:
-                self._reject(Malformed(408, "slow_head", b"The request did not arrive in time"))
+                self._reject(Refusal(408, "slow_head", b"The request did not arrive in time"))
         elif self.last_active >= before:
             return
         elif not self._queue:
@@ -106,7 +106,7 @@ class Http1Protocol(asyncio.Protocol):
                 self._report("idle", 0)
             self.transport.close()
         elif not self._queue[-1].is_complete:
-            self._reject(Malformed(408, "slow_body", b"The request did not arrive in time"))
+            self._reject(Refusal(408, "slow_body", b"The request did not arrive in time"))
 
     def _is_stalled(self, before: float) -> bool:
         """Tell whether the client has for too long read nothing of what there is for it."""
@@ -136,7 +136,7 @@ class Http1Protocol(asyncio.Protocol):
     def eof_received(self) -> None:
         """Answer a client that ends in the middle of a head, and may still read; then the loop closes."""
         if self._parser.is_in_head:
-            self._reject(Malformed(400, "malformed", b"The request ended within its head"))
+            self._reject(Refusal(400, "malformed", b"The request ended within its head"))
 
     def _put_aside(self, data: bytes | memoryview) -> None:
         """Keep bytes for a later turn, and take no more of them than that is good for."""
@@ -153,7 +153,7 @@ class Http1Protocol(asyncio.Protocol):
             else:
                 self._parse_slices(memoryview(data))
         except Malformed as problem:
-            self._reject(problem)
+            self._reject(problem.refusal)
         if parser.is_in_head and self._head_since is None:
             self._head_since = self.loop.time()
         if self._queue:
@@ -327,11 +327,11 @@ class Http1Protocol(asyncio.Protocol):
         """Close behind the response to the last request that has come in; one that comes in now is served."""
         self.is_ending = True
 
-    def _reject(self, problem: Malformed) -> None:
+    def _reject(self, refusal: Refusal) -> None:
         """Answer what came in before, then say what is wrong, and close."""
         if self.transport.is_closing() or self._rejection is not None:
             return
-        self._rejection = problem
+        self._rejection = refusal
         self._backlog = b""
         if self._parser.incoming is not None and self._queue:
             incoming = self._queue[-1]
@@ -340,13 +340,13 @@ class Http1Protocol(asyncio.Protocol):
             else:
                 incoming.hang_up()  # whose handler ends, and then it is told
         if not self._queue:
-            self._write_rejection(problem)
+            self._write_rejection(refusal)
 
-    def _write_rejection(self, problem: Malformed) -> None:
-        length = b"content-length: %d\r\nconnection: close\r\n\r\n" % len(problem.message)
-        head = STATUS_LINES[problem.status] + b"content-type: text/plain\r\n" + length
-        self._outgoing.append(head + problem.message)
-        self._report(problem.reason, problem.status)
+    def _write_rejection(self, refusal: Refusal) -> None:
+        length = b"content-length: %d\r\nconnection: close\r\n\r\n" % len(refusal.message)
+        head = STATUS_LINES[refusal.status] + b"content-type: text/plain\r\n" + length
+        self._outgoing.append(head + refusal.message)
+        self._report(refusal.reason, refusal.status)
         self.close()
 
     def _report(self, reason: str, status: int) -> None:
