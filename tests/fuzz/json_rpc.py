@@ -14,7 +14,7 @@ from msgspec import UNSET, Raw
 
 from bridgehead.mcp import dispatch, jsonrpc
 from bridgehead.mcp.errors import INVALID_REQUEST, PARSE_ERROR
-from bridgehead.mcp.jsonrpc import Batch, Malformed, Message
+from bridgehead.mcp.jsonrpc import MOST_BATCH_ITEMS, Batch, Malformed, Message
 from bridgehead.mcp.methods import request
 from tests.support.any_bytes import ERAS, META, METHODS, VALID, Session, is_answer
 
@@ -59,8 +59,7 @@ def judge(data: bytes) -> None:
     try:
         value = json.loads(data.decode("utf-8"), parse_int=_read_integer)
     except (ValueError, RecursionError):
-        is_refused = isinstance(decoded, Malformed) and decoded.error.code == PARSE_ERROR
-        if not (is_refused or _is_broken_answer(decoded)):
+        if not (_is_refused_unread(decoded) or _is_broken_answer(decoded)):
             raise Broken(f"not JSON, but decoded as {decoded}") from None
         return
     if isinstance(decoded, Malformed):
@@ -70,6 +69,13 @@ def judge(data: bytes) -> None:
             raise Broken(f"{len(decoded.items)} messages of {value!r}")
     else:
         _judge_message(decoded, value)
+
+
+def _is_refused_unread(decoded: Message | Batch | Malformed) -> bool:
+    """Tell whether these bytes are no JSON for us; a batch that is too long is not read to its end."""
+    if not isinstance(decoded, Malformed):
+        return False
+    return decoded.error.code == PARSE_ERROR or f"may have {MOST_BATCH_ITEMS}" in decoded.error.message
 
 
 def _is_broken_answer(decoded: Message | Batch | Malformed) -> bool:
