@@ -107,6 +107,11 @@ class RequestParser:
         self.has_begun = False
         """Whether there was ever anything that looked like a request."""
 
+    def close(self) -> None:
+        """Let go of everything: the parser and we hold each other, and a head that was refused is large."""
+        del self._parser, self._sink
+        self._url, self._headers = b"", []
+
     def next_slice(self, *, is_crowded: bool) -> int:
         """Return how much to feed at most at a time."""
         if self.incoming is not None:

@@ -85,6 +85,7 @@ class Http1Protocol(asyncio.Protocol):
             request.hang_up()
         self._queue.clear()
         self._backlog = b""
+        self._parser.close()
         self.resume_writing()
 
     def close_if_idle(self, before: float) -> None:
