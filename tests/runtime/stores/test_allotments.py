@@ -12,7 +12,9 @@ from bridgehead.runtime.stores.ledger import Counter
 from bridgehead.runtime.stores.redis import Redis
 from tests.runtime.stores.test_redis import connected
 from tests.support.redis_server import RedisServer
-from tests.support.waiting import PATIENCE, until
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.usefixtures("_patient")
 
 TODAY, ADAS = Counter("2026-11-16"), Counter("2026-11-16", "ada")
 LIMIT = 10_000
@@ -57,13 +59,6 @@ class Store:
 async def redis(redis_server: RedisServer) -> AsyncIterator[Redis]:
     async with connected(redis_server.url) as one:
         yield one
-
-
-@pytest.fixture(autouse=True)
-def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine a replica that has the turn is not dead yet."""
-    monkeypatch.setattr(allotments, "_TURN_SECONDS", PATIENCE)
-    monkeypatch.setattr(allotments, "_MOST_WAIT", PATIENCE)
 
 
 @pytest.fixture

@@ -7,26 +7,13 @@ import pytest
 
 from bridgehead.commands import db
 from bridgehead.runtime.errors import StorageError
-from bridgehead.runtime.stores import allotments
 from bridgehead.runtime.stores.ledger import SharedLedger
 from tests.runtime.stores.test_allotted_ledger import AMOUNT, HEADROOM, committed, opened, reserve
 from tests.support.postgres_server import PostgresServer
 from tests.support.redis_server import RedisServer, running_redis
 from tests.support.waiting import PATIENCE
 
-
-@pytest.fixture(autouse=True)
-def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine a replica that has the turn is not dead yet."""
-    monkeypatch.setattr(allotments, "_TURN_SECONDS", PATIENCE)
-    monkeypatch.setattr(allotments, "_MOST_WAIT", PATIENCE)
-
-
-@pytest.fixture
-def database(database_url: str) -> str:
-    """The address of a database with our tables."""
-    db.main(["migrate"], {"BRIDGEHEAD_DATABASE_URL": database_url})
-    return database_url
+pytestmark = pytest.mark.usefixtures("_patient")
 
 
 async def is_granted(ledger: SharedLedger) -> bool:
@@ -74,9 +61,9 @@ async def test_a_database_that_does_not_answer_is_waited_for_no_longer_than_a_st
         breakable_postgres.resume()
 
 
-async def test_without_redis_no_money_is_committed(tmp_path: Path, database: str) -> None:
+async def test_without_redis_no_money_is_committed(tmp_path: Path, migrated_url: str) -> None:
     with running_redis(tmp_path) as server:
-        async with opened(server.url, database) as ledger:
+        async with opened(server.url, migrated_url) as ledger:
             await reserve(ledger)
             server.kill()
 
@@ -87,10 +74,12 @@ async def test_without_redis_no_money_is_committed(tmp_path: Path, database: str
 
 
 async def test_a_redis_that_does_not_say_which_data_it_has_commits_nothing(
-    tmp_path: Path, database: str
+    tmp_path: Path, migrated_url: str
 ) -> None:
     with running_redis(tmp_path) as server:
         server.command("ACL", "SETUSER", "default", "-info")
-        async with opened(server.url, database) as ledger:
+        async with opened(server.url, migrated_url) as ledger:
             with pytest.raises(StorageError, match="Allow its user the command INFO"):
                 await reserve(ledger)
+            with pytest.raises(StorageError, match="replication id"):
+                await committed(ledger)

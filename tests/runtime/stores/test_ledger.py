@@ -339,11 +339,12 @@ async def test_a_replica_knows_what_its_settlements_have_changed(redis_server: R
         name, _ = await reserve(one, 0.25)
         one.settle(name, DAY, "ada", 0.0)
         await until(lambda: not one._unsettled)  # noqa: SLF001 - settling is not waited for
+        assert set(one._seen.values()) == {0}  # noqa: SLF001 - what a restarted Redis would be told
         name, _ = await reserve(one, 0.25)
         other.settle(name, DAY, "ada", 0.5)
         await until(lambda: not other._unsettled)  # noqa: SLF001 - the same
 
-        known = dict(other._seen)  # noqa: SLF001 - what a restarted Redis would be told
+        known = dict(other._seen)  # noqa: SLF001 - the same
     assert known == dict.fromkeys(counters_of(DAY, "ada"), 250_000)
 
 
