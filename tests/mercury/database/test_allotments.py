@@ -6,8 +6,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bridgehead.commands import db
+from bridgehead.mercury.database import allotments
 from bridgehead.mercury.database.allotments import AllotmentDatabase
 from bridgehead.runtime.errors import StorageError
+from bridgehead.runtime.stores import postgres
 from bridgehead.runtime.stores.allotments import Request
 from bridgehead.runtime.stores.ledger import Counter
 from tests.support.postgres_server import PostgresServer
@@ -93,6 +95,38 @@ async def test_months_that_are_over_are_forgotten(store: AllotmentDatabase, url:
     await allot(further, 1, known=0)
     assert await further.look([*old, TODAY]) == {TODAY: 1}
     await further.close()
+
+
+async def test_months_that_are_over_are_looked_for_once_a_day(
+    store: AllotmentDatabase, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, day = 0.0, 24 * 60 * 60
+    monkeypatch.setattr(allotments, "monotonic", lambda: now)
+    old, other = Counter("2020-01"), AllotmentDatabase(url)
+
+    async def is_kept() -> bool:
+        await allot(store, 1)
+        return old in await store.look([old])
+
+    await other.allot([Request(old, 1, 100, 0)])
+    assert not await is_kept()
+    await other.allot([Request(old, 1, 100, 0)])
+    await other.close()
+    now = day - 1
+    assert await is_kept()
+    now = day
+    assert not await is_kept()
+
+
+async def test_a_store_lets_go_of_the_database_once(url: str) -> None:
+    held, store = await postgres.acquire(url), AllotmentDatabase(url)
+    await store.close()  # nothing was asked of it yet
+    await store.look([TODAY])
+    assert held.users == 2
+    await store.close()
+    await store.close()
+    assert held.users == 1
+    await postgres.release(held)
 
 
 async def test_without_its_table_nothing_is_allotted(postgres_server: PostgresServer) -> None:

@@ -1,79 +1,26 @@
 """Portions on their way from a durable store to Redis: each reaches one memory, once."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+import gc
+from pathlib import Path
 
 import pytest
 
 from bridgehead.runtime.errors import StorageError
-from bridgehead.runtime.stores import allotments
-from bridgehead.runtime.stores.allotments import Allotment, Replenisher, Request, Want, make_keys
+from bridgehead.runtime.stores import StoreUnavailable, allotments
+from bridgehead.runtime.stores.allotments import Replenisher, Request, Want, make_keys
 from bridgehead.runtime.stores.ledger import Counter
 from bridgehead.runtime.stores.redis import Redis
 from tests.runtime.stores.test_redis import connected
-from tests.support.redis_server import RedisServer
+from tests.support.allotment_store import AllotmentsInMemory
+from tests.support.redis_server import RedisServer, faulty, running_redis
 from tests.support.waiting import PATIENCE, until
+
+pytestmark = pytest.mark.usefixtures("_patient")
 
 TODAY, ADAS = Counter("2026-11-16"), Counter("2026-11-16", "ada")
 LIMIT = 10_000
-
-
-class Store:
-    """A store that a test looks into, and that can fail or take its time."""
-
-    def __init__(self) -> None:
-        self.asked: list[list[Request]] = []
-        self.allotted: dict[Counter, int] = {}
-        self.problem: Exception | None = None
-        self.may_answer = asyncio.Event()
-        self.may_answer.set()
-
-    async def allot(self, requests: Sequence[Request]) -> list[Allotment]:
-        self.asked.append(list(requests))
-        await self.may_answer.wait()
-        if self.problem is not None:
-            raise self.problem
-        return [self._allot(one) for one in requests]
-
-    def _allot(self, one: Request) -> Allotment:
-        begin = max(one.known, self.allotted.get(one.counter, 0))
-        self.allotted[one.counter] = max(begin, min(one.limit, begin + one.portion))
-        return Allotment(one.counter, begin, self.allotted[one.counter])
-
-    async def take_back(self, amounts: Mapping[Counter, int]) -> None:
-        for counter, amount in amounts.items():
-            self.allotted[counter] -= amount
-
-    async def look(self, counters: Sequence[Counter]) -> dict[Counter, int]:
-        if self.problem is not None:
-            raise self.problem
-        return {one: self.allotted.get(one, 0) for one in counters}
-
-    async def close(self) -> None:
-        self.may_answer.set()
-
-
-@pytest.fixture
-async def redis(redis_server: RedisServer) -> AsyncIterator[Redis]:
-    async with connected(redis_server.url) as one:
-        yield one
-
-
-@pytest.fixture(autouse=True)
-def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine a replica that has the turn is not dead yet."""
-    monkeypatch.setattr(allotments, "_TURN_SECONDS", PATIENCE)
-    monkeypatch.setattr(allotments, "_MOST_WAIT", PATIENCE)
-
-
-@pytest.fixture
-def store() -> Store:
-    return Store()
-
-
-@pytest.fixture
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(allotments, "_GIVE_BACK_SECONDS", 0.01)
+TURN = "bridgehead:budget:turn"
 
 
 def want(amount: int = 50, counter: Counter = TODAY, limit: int = LIMIT) -> Want:
@@ -105,8 +52,20 @@ def test_more_is_asked_for_when_half_of_a_portion_is_used(total: int, left: int,
     assert want().is_met_by(total, left) is is_met
 
 
+@pytest.mark.parametrize(("left", "is_met"), [(299, False), (300, True)])
+def test_what_calls_wait_for_has_to_be_there(left: int, *, is_met: bool) -> None:
+    assert want(300).is_met_by(0, left) is is_met
+
+
+@pytest.mark.parametrize(
+    ("left", "portion", "known"), [(-1, 500, 1000), (0, 500, 1000), (100, 400, 1100), (400, 200, 1400)]
+)
+def test_what_is_at_hand_is_not_asked_for_again(left: int, portion: int, known: int) -> None:
+    assert want(300).to_request(1000, left) == Request(TODAY, portion, LIMIT, known)
+
+
 async def test_redis_gets_what_calls_wait_for_and_a_portion_beyond(
-    redis: Redis, redis_server: RedisServer, store: Store
+    redis: Redis, redis_server: RedisServer, store: AllotmentsInMemory
 ) -> None:
     await Replenisher(redis, store).replenish([want(), want(70, ADAS)])
 
@@ -116,7 +75,7 @@ async def test_redis_gets_what_calls_wait_for_and_a_portion_beyond(
 
 
 async def test_what_many_wait_for_is_asked_for_together(
-    redis: Redis, redis_server: RedisServer, store: Store
+    redis: Redis, redis_server: RedisServer, store: AllotmentsInMemory
 ) -> None:
     replenisher = Replenisher(redis, store)
     store.may_answer.clear()
@@ -132,7 +91,7 @@ async def test_what_many_wait_for_is_asked_for_together(
 
 
 @pytest.mark.usefixtures("_at_once")
-async def test_very_many_totals_are_served_in_several_steps(redis: Redis, store: Store) -> None:
+async def test_very_many_totals_are_served_in_several_steps(redis: Redis, store: AllotmentsInMemory) -> None:
     replenisher = Replenisher(redis, store)
     counters = [Counter("2026-11-16", f"client-{number}") for number in range(2500)]
     await replenisher.replenish([want(600, counter) for counter in counters])
@@ -144,7 +103,7 @@ async def test_very_many_totals_are_served_in_several_steps(redis: Redis, store:
 
 
 async def test_replicas_do_not_ask_for_the_same(
-    redis: Redis, redis_server: RedisServer, store: Store
+    redis: Redis, redis_server: RedisServer, store: AllotmentsInMemory
 ) -> None:
     one, other = Replenisher(redis, store), Replenisher(redis, store)
     store.may_answer.clear()
@@ -158,21 +117,102 @@ async def test_replicas_do_not_ask_for_the_same(
 
 
 async def test_the_turn_of_a_replica_that_died_ends(
-    redis: Redis, redis_server: RedisServer, store: Store, monkeypatch: pytest.MonkeyPatch
+    redis: Redis, redis_server: RedisServer, store: AllotmentsInMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(allotments, "_TURN_SECONDS", 0.05)
     dead, store.may_answer = Replenisher(redis, store), asyncio.Event()
     dead.replenish_soon([want()])
     await until(lambda: store.asked)
-    other = Store()
+    other = AllotmentsInMemory()
     await Replenisher(redis, other).replenish([want()])
 
     assert at_hand(redis_server) == (0, 250)
     await dead.stop()
 
 
+def test_a_replica_waits_for_its_turn_longer_than_a_dead_one_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()  # no more patience than the product has
+
+    assert allotments._MOST_WAIT > allotments._TURN_SECONDS  # noqa: SLF001
+
+
+async def test_a_turn_ends_with_what_it_was_for(
+    redis: Redis, redis_server: RedisServer, store: AllotmentsInMemory
+) -> None:
+    store.may_answer.clear()
+    asking = asyncio.ensure_future(Replenisher(redis, store).replenish([want()]))
+    await until(lambda: store.asked)
+    assert int(redis_server.command("PTTL", TURN)[1:]) > PATIENCE / 2 * 1000
+    store.may_answer.set()
+    await asking
+
+    await until(lambda: redis_server.command("EXISTS", TURN) == b":0\r\n")
+
+
+async def test_a_replica_that_never_gets_its_turn_gives_up(
+    redis: Redis, redis_server: RedisServer, store: AllotmentsInMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(allotments, "_MOST_WAIT", 0.01)
+    redis_server.command("SET", TURN, "another")
+    with pytest.raises(StorageError, match="Other replicas ask for money all the time"):
+        await Replenisher(redis, store).replenish([want()])
+
+    assert store.asked == []
+
+
+async def test_a_replica_that_waits_for_its_turn_does_not_ask_all_the_time(
+    redis: Redis, redis_server: RedisServer, store: AllotmentsInMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(allotments, "_AGAIN_SECONDS", PATIENCE)
+    redis_server.command("SET", TURN, "another")
+    replenisher = Replenisher(redis, store)
+    replenisher.replenish_soon([want(0)])
+    for _ in range(10):
+        await redis.call("PING")
+
+    assert redis.commands == 10 + 1
+    await replenisher.stop()
+
+
+async def test_a_portion_that_did_not_reach_redis_is_delivered_later(
+    redis_server: RedisServer, store: AllotmentsInMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(allotments, "_TURN_SECONDS", 0.5)  # its end does not reach Redis either
+    async with faulty(redis_server) as proxy, connected(proxy.url, 0.5) as redis:
+        replenisher = Replenisher(redis, store)
+        store.may_answer.clear()
+        asking = asyncio.ensure_future(replenisher.replenish([want()]))
+        await until(lambda: store.asked)
+        proxy.fault = "silent"
+        store.may_answer.set()
+        with pytest.raises(StoreUnavailable):
+            await asking
+        assert redis_server.command("EXISTS", TODAY.key) == b":0\r\n"
+        proxy.fault = "none"
+        proxy.cut()
+        await until(lambda: redis.is_up)
+        await replenisher.replenish([want()])
+        await replenisher.replenish([want(600)])
+
+    assert replenisher._undelivered is None  # noqa: SLF001 - it is delivered once
+    assert at_hand(redis_server) == (0, 800)
+    assert [requests[0].known for requests in store.asked] == [0, 250]
+
+
+async def test_a_redis_that_does_not_say_which_data_it_has_gets_nothing(
+    tmp_path: Path, store: AllotmentsInMemory
+) -> None:
+    with running_redis(tmp_path) as server:
+        server.command("ACL", "SETUSER", "default", "-info")
+        async with connected(server.url) as redis:
+            with pytest.raises(StorageError, match="Allow its user the command INFO"):
+                await Replenisher(redis, store).replenish([want()])
+
+    assert store.asked == []
+
+
 async def test_a_portion_for_a_memory_that_is_gone_is_lost(
-    redis: Redis, redis_server: RedisServer, store: Store
+    redis: Redis, redis_server: RedisServer, store: AllotmentsInMemory
 ) -> None:
     replenisher = Replenisher(redis, store)
     store.may_answer.clear()
@@ -188,7 +228,7 @@ async def test_a_portion_for_a_memory_that_is_gone_is_lost(
 
 
 async def test_what_others_were_allotted_counts_as_spent(
-    redis: Redis, redis_server: RedisServer, store: Store
+    redis: Redis, redis_server: RedisServer, store: AllotmentsInMemory
 ) -> None:
     replenisher = Replenisher(redis, store)
     await replenisher.replenish([want()])
@@ -199,7 +239,7 @@ async def test_what_others_were_allotted_counts_as_spent(
 
 
 async def test_a_budget_that_is_used_up_is_told_as_it_is(
-    redis: Redis, redis_server: RedisServer, store: Store
+    redis: Redis, redis_server: RedisServer, store: AllotmentsInMemory
 ) -> None:
     store.allotted[TODAY] = LIMIT
     replenisher = Replenisher(redis, store)
@@ -211,7 +251,7 @@ async def test_a_budget_that_is_used_up_is_told_as_it_is(
 
 
 async def test_a_failure_reaches_all_who_wait_and_the_next_one_tries_again(
-    redis: Redis, redis_server: RedisServer, store: Store
+    redis: Redis, redis_server: RedisServer, store: AllotmentsInMemory
 ) -> None:
     replenisher, store.problem = Replenisher(redis, store), StorageError("full")
     answers = await asyncio.gather(
@@ -219,14 +259,16 @@ async def test_a_failure_reaches_all_who_wait_and_the_next_one_tries_again(
     )
     assert [str(answer) for answer in answers] == ["full"] * 3
     replenisher.replenish_soon([want(0)])
-    assert len(store.asked) == 1, "nobody asks ahead right after a failure"
+    assert replenisher._task is None, "nobody asks ahead right after a failure"  # noqa: SLF001
 
     store.problem = None
     await replenisher.replenish([want()])
     assert at_hand(redis_server) == (0, 250)
 
 
-async def test_asking_ahead_is_not_waited_for(redis: Redis, redis_server: RedisServer, store: Store) -> None:
+async def test_asking_ahead_is_not_waited_for(
+    redis: Redis, redis_server: RedisServer, store: AllotmentsInMemory
+) -> None:
     replenisher = Replenisher(redis, store)
     replenisher.replenish_soon([want(0)])
     await until(lambda: TODAY in store.allotted)
@@ -235,7 +277,35 @@ async def test_asking_ahead_is_not_waited_for(redis: Redis, redis_server: RedisS
     assert at_hand(redis_server) == (0, 200)
 
 
-async def test_who_waits_for_a_replica_that_ends_hears_of_it(redis: Redis, store: Store) -> None:
+async def test_nobody_asks_ahead_while_others_ask(redis: Redis, store: AllotmentsInMemory) -> None:
+    replenisher = Replenisher(redis, store)
+    store.may_answer.clear()
+    asking = asyncio.ensure_future(replenisher.replenish([want()]))
+    await until(lambda: store.asked)
+    replenisher.replenish_soon([want(0, ADAS)])
+    store.may_answer.set()
+    await asking
+    await until(lambda: replenisher._task is None)  # noqa: SLF001 - nobody waits for it
+
+    assert [[one.counter for one in requests] for requests in store.asked] == [[TODAY]]
+
+
+async def test_a_failure_that_nobody_waits_for_is_no_fault_of_the_program(
+    redis: Redis, store: AllotmentsInMemory
+) -> None:
+    faults: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, fault: faults.append(fault))
+    replenisher, store.problem = Replenisher(redis, store), StorageError("full")
+    replenisher.replenish_soon([want(0)])
+    await until(lambda: store.asked)
+    await until(lambda: replenisher._task is None)  # noqa: SLF001 - nobody waits for it
+    store.problem = None
+    gc.collect()  # what nobody has looked at is told when it is collected
+
+    assert faults == []
+
+
+async def test_who_waits_for_a_replica_that_ends_hears_of_it(redis: Redis, store: AllotmentsInMemory) -> None:
     replenisher = Replenisher(redis, store)
     store.may_answer.clear()
     first = asyncio.ensure_future(replenisher.replenish([want()]))
@@ -247,56 +317,4 @@ async def test_who_waits_for_a_replica_that_ends_hears_of_it(redis: Redis, store
     for waiting in (first, second):
         with pytest.raises(StorageError, match="is ending"):
             await waiting
-
-
-# --- what goes back ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.usefixtures("_at_once")
-async def test_what_is_beyond_enough_goes_back(redis: Redis, redis_server: RedisServer, store: Store) -> None:
-    replenisher = Replenisher(redis, store)
-    await replenisher.replenish([want(600), want(60, ADAS)])
-    replenisher.give_back_later(TODAY, 300)
-    replenisher.give_back_later(ADAS, 300)
-    await until(lambda: store.allotted == {TODAY: 300, ADAS: 260})
-
-    assert at_hand(redis_server) == (0, 300)
-    assert at_hand(redis_server, ADAS) == (0, 260)
-    await replenisher.replenish([want(400)])
-    assert at_hand(redis_server) == (0, 600)
-
-
-@pytest.mark.usefixtures("_at_once")
-async def test_nothing_goes_back_that_a_memory_has_no_more(
-    redis: Redis, redis_server: RedisServer, store: Store
-) -> None:
-    replenisher = Replenisher(redis, store)
-    await replenisher.replenish([want(600)])
-    redis_server.command("FLUSHALL")
-    replenisher.give_back_later(TODAY, 300)
-    await until(lambda: replenisher._returning is None)  # noqa: SLF001 - nobody waits for it
-
-    assert store.allotted == {TODAY: 800}
-
-
-@pytest.mark.usefixtures("_at_once")
-async def test_nothing_is_taken_out_for_a_store_that_is_gone(
-    redis: Redis, redis_server: RedisServer, store: Store
-) -> None:
-    replenisher = Replenisher(redis, store)
-    await replenisher.replenish([want(600)])
-    store.problem = StorageError("gone")
-    replenisher.give_back_later(TODAY, 300)
-    await until(lambda: replenisher._returning is None)  # noqa: SLF001 - nobody waits for it
-
-    assert at_hand(redis_server) == (0, 800)
-
-
-async def test_a_replica_that_ends_does_not_wait_until_it_may_give_back(redis: Redis, store: Store) -> None:
-    replenisher = Replenisher(redis, store)
-    replenisher.give_back_later(TODAY, 300)
-    returning = replenisher._returning  # noqa: SLF001 - nobody waits for it
-    await replenisher.stop()
-
-    assert returning is not None
-    assert returning.done()
+    assert store.is_closed

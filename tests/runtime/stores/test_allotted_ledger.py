@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.commands import db
 from bridgehead.mercury.database.allotments import AllotmentDatabase
 from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.stores import allotments, allotted_ledger
@@ -19,9 +18,10 @@ from bridgehead.runtime.stores.joint import Joint
 from bridgehead.runtime.stores.ledger import Counter, Expense, MoneyClaim, SharedLedger
 from bridgehead.runtime.stores.redis import Redis
 from tests.runtime.stores import test_ledger
-from tests.support.postgres_server import PostgresServer
 from tests.support.redis_server import RedisServer, faulty, running_redis, wait_until
 from tests.support.waiting import PATIENCE, until
+
+pytestmark = pytest.mark.usefixtures("_patient")
 
 DAY = "2026-11-16"
 TODAY, ADAS = Counter(DAY), Counter(DAY, "ada")
@@ -29,20 +29,6 @@ LIMIT = 1.0
 AMOUNT = 0.01
 HEADROOM = 4 * AMOUNT
 """What Redis has at hand beyond what a call waits for."""
-
-
-@pytest.fixture(autouse=True)
-def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine a replica that has the turn is not dead yet."""
-    monkeypatch.setattr(allotments, "_TURN_SECONDS", PATIENCE)
-    monkeypatch.setattr(allotments, "_MOST_WAIT", PATIENCE)
-
-
-@pytest.fixture
-def database(database_url: str) -> str:
-    """The address of a database with our tables."""
-    db.main(["migrate"], {"BRIDGEHEAD_DATABASE_URL": database_url})
-    return database_url
 
 
 @asynccontextmanager
@@ -74,13 +60,6 @@ async def spend_all(ledger: SharedLedger, dollars: float = AMOUNT) -> int:
     return count
 
 
-async def is_granted(ledger: SharedLedger) -> bool:
-    try:
-        return bool(await reserve(ledger))
-    except StorageError:
-        return False
-
-
 async def committed(ledger: SharedLedger, counter: Counter = TODAY) -> float:
     return (await ledger.look((counter,)))[counter]
 
@@ -107,9 +86,9 @@ def promote(server: RedisServer, master: RedisServer) -> None:
 
 
 async def test_replicas_together_commit_all_of_the_budget_and_no_more(
-    redis_server: RedisServer, database: str
+    redis_server: RedisServer, migrated_url: str
 ) -> None:
-    async with opened(redis_server.url, database) as one, opened(redis_server.url, database) as other:
+    async with opened(redis_server.url, migrated_url) as one, opened(redis_server.url, migrated_url) as other:
         asked = [reserve(ledger, 0.03) for _ in range(30) for ledger in (one, other)]
         names = await asyncio.gather(*asked)
 
@@ -117,8 +96,10 @@ async def test_replicas_together_commit_all_of_the_budget_and_no_more(
         assert await committed(one) == await committed(other) == pytest.approx(0.99)
 
 
-async def test_what_was_not_spent_can_be_spent_by_others(redis_server: RedisServer, database: str) -> None:
-    async with opened(redis_server.url, database) as one, opened(redis_server.url, database) as other:
+async def test_what_was_not_spent_can_be_spent_by_others(
+    redis_server: RedisServer, migrated_url: str
+) -> None:
+    async with opened(redis_server.url, migrated_url) as one, opened(redis_server.url, migrated_url) as other:
         name = await reserve(one, 0.9)
         assert not await reserve(other, 0.2)
         one.settle(name, DAY, "ada", 0.1)
@@ -129,8 +110,8 @@ async def test_what_was_not_spent_can_be_spent_by_others(redis_server: RedisServ
         assert await reserve(other, 0.9)
 
 
-async def test_every_limit_of_a_call_counts(redis_server: RedisServer, database: str) -> None:
-    async with opened(redis_server.url, database) as ledger:
+async def test_every_limit_of_a_call_counts(redis_server: RedisServer, migrated_url: str) -> None:
+    async with opened(redis_server.url, migrated_url) as ledger:
         assert await reserve(ledger, 0.3, own=0.5)
         assert not await reserve(ledger, 0.3, own=0.5)
         assert await reserve(ledger, 0.3, client="bob")
@@ -138,9 +119,9 @@ async def test_every_limit_of_a_call_counts(redis_server: RedisServer, database:
 
 
 async def test_a_limit_that_was_changed_counts_from_what_was_spent(
-    redis_server: RedisServer, database: str
+    redis_server: RedisServer, migrated_url: str
 ) -> None:
-    async with opened(redis_server.url, database) as ledger:
+    async with opened(redis_server.url, migrated_url) as ledger:
         assert await reserve(ledger, 0.5, limit=0.6)
         assert not await reserve(ledger, 0.2, limit=0.6)
         assert await reserve(ledger, 0.2, limit=0.8)
@@ -150,18 +131,20 @@ async def test_a_limit_that_was_changed_counts_from_what_was_spent(
 
 
 async def test_what_was_spent_before_there_was_a_database_counts(
-    redis_server: RedisServer, database: str, monkeypatch: pytest.MonkeyPatch
+    redis_server: RedisServer, migrated_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ledger_module, "RESTORE_SECONDS", 0.1)
     async with test_ledger.opened(redis_server) as before:
         assert await reserve(before, 0.7)
-    async with opened(redis_server.url, database) as ledger:
+    async with opened(redis_server.url, migrated_url) as ledger:
         assert not await reserve(ledger, 0.4)
         assert await reserve(ledger, 0.3)
 
 
-async def test_money_of_a_caller_that_left_is_given_back(redis_server: RedisServer, database: str) -> None:
-    async with opened(redis_server.url, database) as ledger:
+async def test_money_of_a_caller_that_left_is_given_back(
+    redis_server: RedisServer, migrated_url: str
+) -> None:
+    async with opened(redis_server.url, migrated_url) as ledger:
         for turns in range(8):
             leaving = asyncio.create_task(reserve(ledger, 0.1))
             for _ in range(turns):
@@ -174,11 +157,11 @@ async def test_money_of_a_caller_that_left_is_given_back(redis_server: RedisServ
 
 
 async def test_what_calls_held_and_did_not_spend_is_not_lost_with_redis(
-    redis_server: RedisServer, database: str, monkeypatch: pytest.MonkeyPatch
+    redis_server: RedisServer, migrated_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(allotments, "_GIVE_BACK_SECONDS", 0.01)
-    async with opened(redis_server.url, database) as ledger:
-        store = AllotmentDatabase(database)
+    async with opened(redis_server.url, migrated_url) as ledger:
+        store = AllotmentDatabase(migrated_url)
         names = await asyncio.gather(*(reserve(ledger, 0.08) for _ in range(10)))
         assert (await store.look([TODAY]))[TODAY] >= 800_000
         for name in names:
@@ -196,12 +179,12 @@ async def test_what_calls_held_and_did_not_spend_is_not_lost_with_redis(
 
 
 async def test_a_redis_and_its_only_replica_that_die_together_do_not_pass_the_budget(
-    tmp_path: Path, database: str
+    tmp_path: Path, migrated_url: str
 ) -> None:
     spent, deaths = 0.0, 0
     with running_redis(tmp_path) as server:
         while deaths < 40:
-            async with opened(server.url, database) as ledger:
+            async with opened(server.url, migrated_url) as ledger:
                 if not await reserve(ledger):
                     break
                 spent += AMOUNT  # and nobody is told: Redis forgets it, and the replica ends
@@ -213,9 +196,9 @@ async def test_a_redis_and_its_only_replica_that_die_together_do_not_pass_the_bu
 
 
 async def test_a_redis_that_was_emptied_does_not_pass_the_budget(
-    redis_server: RedisServer, database: str
+    redis_server: RedisServer, migrated_url: str
 ) -> None:
-    async with opened(redis_server.url, database) as ledger:
+    async with opened(redis_server.url, migrated_url) as ledger:
         assert await reserve(ledger, 0.6)
         redis_server.command("FLUSHALL")
 
@@ -224,10 +207,10 @@ async def test_a_redis_that_was_emptied_does_not_pass_the_budget(
 
 
 async def test_a_call_after_a_restart_of_redis_does_not_wait_for_other_replicas(
-    tmp_path: Path, database: str
+    tmp_path: Path, migrated_url: str
 ) -> None:
     with running_redis(tmp_path) as server:
-        async with opened(server.url, database) as ledger:
+        async with opened(server.url, migrated_url) as ledger:
             assert await reserve(ledger)
             forget_all(server)
             await until(lambda: ledger.redis.is_up)
@@ -239,7 +222,7 @@ async def test_a_call_after_a_restart_of_redis_does_not_wait_for_other_replicas(
 
 
 async def test_the_budget_holds_while_replicas_and_redis_die_at_random(
-    tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, migrated_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(allotments, "_GIVE_BACK_SECONDS", 0.001)
     monkeypatch.setattr(allotted_ledger, "SURPLUS", 1)
@@ -248,7 +231,7 @@ async def test_the_budget_holds_while_replicas_and_redis_die_at_random(
     spent, losses = 0.0, 0
     with running_redis(tmp_path) as server:
         for _ in range(12):
-            async with opened(server.url, database) as one, opened(server.url, database) as other:
+            async with opened(server.url, migrated_url) as one, opened(server.url, migrated_url) as other:
                 for _ in range(draw.randrange(1, 4)):
                     names = await asyncio.gather(*(reserve(draw.choice((one, other))) for _ in range(4)))
                     for name in filter(None, names):
@@ -264,7 +247,7 @@ async def test_the_budget_holds_while_replicas_and_redis_die_at_random(
                         ledger._unsettled.clear()  # noqa: SLF001 - it dies before it can settle
             losses += 1
             forget_all(server)
-        async with opened(server.url, database) as last:
+        async with opened(server.url, migrated_url) as last:
             spent += AMOUNT * await spend_all(last)
 
     assert losses > 10
@@ -272,10 +255,10 @@ async def test_the_budget_holds_while_replicas_and_redis_die_at_random(
 
 
 async def test_a_copy_that_lacks_the_last_writes_does_not_pass_the_budget(
-    tmp_path: Path, database: str
+    tmp_path: Path, migrated_url: str
 ) -> None:
     with running_redis(tmp_path) as old, running_redis(tmp_path) as new:
-        async with opened(old.url, database) as left_behind, opened(new.url, database) as moved:
+        async with opened(old.url, migrated_url) as left_behind, opened(new.url, migrated_url) as moved:
             demote(new, old)
             count = sum([bool(await reserve(left_behind)) for _ in range(10)])
             promote(new, old)
@@ -288,9 +271,9 @@ async def test_a_copy_that_lacks_the_last_writes_does_not_pass_the_budget(
     assert count * AMOUNT >= LIMIT - 2 * HEADROOM
 
 
-async def test_a_master_that_was_a_copy_meanwhile_is_another_one(tmp_path: Path, database: str) -> None:
+async def test_a_master_that_was_a_copy_meanwhile_is_another_one(tmp_path: Path, migrated_url: str) -> None:
     with running_redis(tmp_path) as one, running_redis(tmp_path) as other:
-        async with opened(one.url, database) as ledger:
+        async with opened(one.url, migrated_url) as ledger:
             demote(other, one)
             assert await reserve(ledger)
             promote(other, one)
@@ -303,10 +286,10 @@ async def test_a_master_that_was_a_copy_meanwhile_is_another_one(tmp_path: Path,
 
 
 async def test_a_settlement_of_what_another_memory_had_committed_changes_nothing(
-    tmp_path: Path, database: str
+    tmp_path: Path, migrated_url: str
 ) -> None:
     with running_redis(tmp_path) as old, running_redis(tmp_path) as new:
-        async with opened(old.url, database) as left_behind, opened(new.url, database) as moved:
+        async with opened(old.url, migrated_url) as left_behind, opened(new.url, migrated_url) as moved:
             demote(new, old)
             name = await reserve(left_behind, 0.2)
             promote(new, old)
@@ -321,9 +304,9 @@ async def test_a_settlement_of_what_another_memory_had_committed_changes_nothing
 
 
 async def test_a_total_that_was_evicted_is_not_taken_for_nothing(
-    redis_server: RedisServer, database: str
+    redis_server: RedisServer, migrated_url: str
 ) -> None:
-    async with opened(redis_server.url, database) as ledger:
+    async with opened(redis_server.url, migrated_url) as ledger:
         name = await reserve(ledger, 0.5)
         redis_server.command("DEL", TODAY.key)
         ledger.settle(name, DAY, "ada", 0.4)
@@ -333,10 +316,11 @@ async def test_a_total_that_was_evicted_is_not_taken_for_nothing(
 
 
 async def test_a_portion_whose_delivery_was_not_answered_counts_once(
-    redis_server: RedisServer, database: str
+    redis_server: RedisServer, migrated_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(allotments, "_TURN_SECONDS", 0.5)  # its end is not heard of either
     async with faulty(redis_server) as proxy:
-        redis, store = Redis(proxy.url, 0.5), AllotmentDatabase(database)
+        redis, store = Redis(proxy.url, 0.5), AllotmentDatabase(migrated_url)
         ledger = AllottedLedger(redis, store)
         await ledger.start()
         allot = store.allot
@@ -357,66 +341,3 @@ async def test_a_portion_whose_delivery_was_not_answered_counts_once(
         await ledger.stop()
 
     assert count == 10, "nothing was counted twice, and nothing was lost"
-
-
-# --- without the database ----------------------------------------------------------------------------------
-
-
-async def test_without_the_database_only_what_was_allotted_is_spent_and_nothing_waits_for_it(
-    redis_server: RedisServer, breakable_postgres: PostgresServer
-) -> None:
-    url = breakable_postgres.url
-    await asyncio.to_thread(db.main, ["migrate"], {"BRIDGEHEAD_DATABASE_URL": url})
-    async with opened(redis_server.url, url) as ledger:
-        assert await reserve(ledger)
-        breakable_postgres.kill()
-        count, loop = 0, asyncio.get_running_loop()
-        while await is_granted(ledger):
-            count += 1
-        begin = loop.time()
-        with pytest.raises(StorageError, match="cannot be checked, so no money is spent: The database"):
-            await reserve(ledger)
-        took = loop.time() - begin
-        await asyncio.to_thread(breakable_postgres.start)
-        async with asyncio.timeout(PATIENCE):
-            while not await is_granted(ledger):
-                await asyncio.sleep(0.05)
-
-    assert count == round(HEADROOM / AMOUNT)
-    assert took < 2, "it is known to be gone"
-
-
-async def test_a_database_that_does_not_answer_is_waited_for_no_longer_than_a_statement_may_take(
-    redis_server: RedisServer, breakable_postgres: PostgresServer
-) -> None:
-    url = breakable_postgres.url
-    await asyncio.to_thread(db.main, ["migrate"], {"BRIDGEHEAD_DATABASE_URL": url})
-    async with opened(redis_server.url, f"{url}?statement_timeout=500") as ledger:
-        assert await reserve(ledger)
-        breakable_postgres.pause()
-        with pytest.raises(StorageError, match=r"no money is spent: The database did not answer within 0\.5"):
-            await reserve(ledger, 0.5)
-        assert await reserve(ledger), "what was allotted can still be spent"
-        breakable_postgres.resume()
-
-
-async def test_without_redis_no_money_is_committed(tmp_path: Path, database: str) -> None:
-    with running_redis(tmp_path) as server:
-        async with opened(server.url, database) as ledger:
-            await reserve(ledger)
-            server.kill()
-
-            with pytest.raises(StorageError, match="cannot be checked, so no money is spent"):
-                await reserve(ledger)
-            with pytest.raises(StorageError, match="cannot be checked, so no money is spent"):
-                await committed(ledger)
-
-
-async def test_a_redis_that_does_not_say_which_data_it_has_commits_nothing(
-    tmp_path: Path, database: str
-) -> None:
-    with running_redis(tmp_path) as server:
-        server.command("ACL", "SETUSER", "default", "-info")
-        async with opened(server.url, database) as ledger:
-            with pytest.raises(StorageError, match="Allow its user the command INFO"):
-                await reserve(ledger)

@@ -6,11 +6,11 @@ import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bridgehead.runtime.errors import StorageError
-from bridgehead.runtime.stores import StoreError, StoreUnavailable
 from bridgehead.runtime.stores import ledger as ledger_module
 from bridgehead.runtime.stores.joint import Joint
 from bridgehead.runtime.stores.ledger import (
@@ -307,79 +307,48 @@ async def test_beyond_what_can_be_remembered_a_settlement_leaves_the_worst_case(
                 await asyncio.sleep(0.005)
 
 
-# --- claims ------------------------------------------------------------------------------------------------
-
-
-def make_claim(ledger: SharedLedger, judged: list[Committed]) -> MoneyClaim:
-    return MoneyClaim(ledger, Expense(DAY, "ada", 0.25, {TODAY: 1.0}), judged.append)
-
-
-async def test_a_claim_waits_for_a_restarted_redis_only_so_often(redis_server: RedisServer) -> None:
-    judged: list[Committed] = []
-    async with opened(redis_server) as ledger:
-        one = make_claim(ledger, judged)
-
-        assert [one.accept([1500, -1, 0, 0, 0, 0], 0.0) for _ in range(2)] == [1.5, 1.5]
-        with pytest.raises(StorageError, match="keeps restarting"):
-            one.accept([1500, -1, 0, 0, 0, 0], 0.0)
-    assert judged == []
-
-
-async def test_a_redis_that_is_new_commits_nothing_until_it_was_told(redis_server: RedisServer) -> None:
-    async with opened(redis_server) as ledger:
-        redis_server.command("FLUSHALL")
-        ((wait, exceeded, *_),) = await ledger.redis.run_steps([make_claim(ledger, []).prepare()])
-
-        assert 0 < wait <= 500, "milliseconds"
-        assert exceeded == -1
-        assert await committed(ledger) == 0.0
-
-
-async def test_a_claim_that_was_tried_is_judged_by_what_is_committed_then(redis_server: RedisServer) -> None:
-    judged: list[Committed] = []
-    async with opened(redis_server) as ledger:
-        one = make_claim(ledger, judged)
-
-        assert one.accept([0, 0, 250_000, 500_000, 1, 2], 0.0) == 0.0
-        one.accept([0, 4, 0, 0, 0, 0], 0.0)
-
-    assert list(judged[0].dollars.values()) == [0.25, 0.5, 1e-06, 2e-06]
-    assert (judged[0].exceeded, judged[0].wait) == (None, 0.0)
-    assert judged[1].exceeded == Counter("2026-11", "ada")
-
-
-@pytest.mark.parametrize(
-    ("problem", "said"),
-    [
-        (StoreUnavailable("gone"), "The budget cannot be checked, so no money is spent: gone"),
-        (StoreError("full"), "full"),
-    ],
-)
-async def test_without_an_answer_no_money_is_spent(
-    redis_server: RedisServer, problem: Exception, said: str
+async def test_a_ledger_that_cannot_write_what_was_spent_says_so_once_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    judged: list[Committed] = []
-    async with opened(redis_server) as ledger:
-        with pytest.raises(type(problem) if said == "full" else StorageError, match=said):
-            make_claim(ledger, judged).accept(problem, 0.0)
-    assert judged == []
+    monkeypatch.setattr(ledger_module, "_AGAIN_SECONDS", 0.005)
+    with running_redis(tmp_path) as server:
+        async with opened(server) as ledger:
+            name, _ = await reserve(ledger, 0.5)
+            server.kill()
+            await until(lambda: not ledger.redis.is_up)
+            tries, run = 0, ledger.redis.run
+
+            def count(*given: Any) -> asyncio.Future[Any]:
+                nonlocal tries
+                tries += 1
+                return run(*given)
+
+            monkeypatch.setattr(ledger.redis, "run", count)
+            caplog.clear()
+            ledger.settle(name, DAY, "ada", 0.1)
+            await until(lambda: tries >= 3)
+            server.start()
+            await until(lambda: not ledger._unsettled)  # noqa: SLF001 - settling is not waited for
+
+    said = [record.message for record in caplog.records if record.name == "bridgehead.stores.ledger"]
+    assert said == ["what was spent could not be written to redis yet"]
 
 
-async def test_a_claim_is_tried_under_a_new_name_each_time_and_given_back_by_its_last(
-    redis_server: RedisServer,
-) -> None:
-    async with opened(redis_server) as ledger:
-        await reserve(ledger, 0.0)  # by now Redis was told all there is
-        one = make_claim(ledger, [])
-        one.give_back()  # nothing was tried
-        assert not ledger._unsettled  # noqa: SLF001
-        one.prepare()
-        first = one.name
-        await ledger.redis.run_steps([one.prepare()])
+async def test_a_replica_knows_what_its_settlements_have_changed(redis_server: RedisServer) -> None:
+    async with opened(redis_server) as one, opened(redis_server) as other:
+        name, _ = await reserve(one, 0.25)
+        one.settle(name, DAY, "ada", 0.0)
+        await until(lambda: not one._unsettled)  # noqa: SLF001 - settling is not waited for
+        assert set(one._seen.values()) == {0}  # noqa: SLF001 - what a restarted Redis would be told
+        name, _ = await reserve(one, 0.25)
+        other.settle(name, DAY, "ada", 0.5)
+        await until(lambda: not other._unsettled)  # noqa: SLF001 - the same
 
-        assert first != one.name
-        assert await committed(ledger) == pytest.approx(0.25)
-        one.give_back()
-        async with asyncio.timeout(PATIENCE):
-            while await committed(ledger):
-                await asyncio.sleep(0.005)
+        known = dict(other._seen)  # noqa: SLF001 - the same
+    assert known == dict.fromkeys(counters_of(DAY, "ada"), 250_000)
+
+
+def test_every_total_and_every_ceiling_has_a_key_of_its_own() -> None:
+    counters = counters_of(DAY, "ada")
+
+    assert len({key for one in counters for key in (one.key, one.ceiling_key)}) == 2 * len(counters)
