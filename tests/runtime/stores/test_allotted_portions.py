@@ -92,7 +92,7 @@ async def test_what_is_not_much_beyond_a_portion_stays_at_hand(
         ledger.settle(name, DAY, "ada", 0.0)
         await until(lambda: not ledger._unsettled)  # noqa: SLF001 - settling is not waited for
 
-        assert TODAY not in ledger._replenisher._surplus  # noqa: SLF001 - nor is what goes back
+        assert not ledger._replenisher._surplus  # noqa: SLF001 - neither of this total nor of those without a limit
 
 
 async def test_of_what_goes_back_two_portions_stay_at_hand(
@@ -111,10 +111,10 @@ async def test_of_very_many_totals_only_some_portions_are_remembered(
     monkeypatch.setattr(allotted_ledger, "_MOST_PORTIONS", 3)
     async with opened(redis_server.url, migrated_url) as ledger:
         portions = ledger._portions  # noqa: SLF001 - of others nothing goes back
-        for client in ("ada", "bob"):
+        for client in ("ada", "bob", "eve"):
             await obtain(ledger, 0.01, client)
         assert ADAS in portions
-        await obtain(ledger, 0.01, "eve")
+        await obtain(ledger, 0.01, "kim")
         assert ADAS not in portions
 
 

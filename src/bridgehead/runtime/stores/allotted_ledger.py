@@ -119,7 +119,7 @@ class AllottedLedger(SharedLedger):
         return Committed(dollars)
 
     def _note_portions(self, wants: Sequence[Want]) -> None:
-        if len(self._portions) > _MOST_PORTIONS:
+        if wants and len(self._portions) > _MOST_PORTIONS:
             self._portions.clear()
         for want in wants:
             self._portions[want.counter] = want.portion
@@ -151,7 +151,8 @@ class AllottedLedger(SharedLedger):
         lefts: list[int] = await self.redis.run(_SETTLE, keys, [spent])
         self._unsettled.pop(name, None)
         for one, left in zip(counters, lefts, strict=False):  # nothing where it was settled already
-            if left > SURPLUS * (portion := self._portions.get(one, left)):
+            portion = self._portions.get(one)
+            if portion is not None and left > SURPLUS * portion:
                 self._replenisher.give_back_later(one, ENOUGH * portion)
 
     async def _tell_totals(self) -> None:
