@@ -1,7 +1,8 @@
 """The command `python -m bench.host.soak`: half an hour of bad manners; memory and descriptors stay flat.
 
-Clients open sessions and never close them, open streams and vanish, and hang up in the middle of calls. The
-exit status is 1 where the host still grows once everything that can be open is open.
+Clients open sessions and never close them, open streams and vanish, hang up in the middle of calls, and send
+what has to be refused. The exit status is 1 where the host still grows once everything that can be open is
+open.
 """
 
 import argparse
@@ -42,6 +43,12 @@ _LISTEN = (
     b'"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}},'
     b'"notifications":{"toolsListChanged":true}}}'
 )
+_REFUSED = (
+    b"GET / HTTP/9.9\r\n\r\n",
+    b"GET / HTTP/1.1\r\nX: %b\r\n\r\n" % (b"y" * 70_000),
+    b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+    b"GET /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer wrong\r\n\r\n",
+)
 
 
 class Client:
@@ -61,6 +68,7 @@ class Client:
             ("streams left", self._leave_stream),
             ("listens left", self._leave_listen),
             ("calls aborted", self._abort_call),
+            ("requests refused", self._be_refused),
             ("calls answered", self._call),
         ]
         while time.monotonic() < until:
@@ -119,6 +127,12 @@ class Client:
         with suppress(TimeoutError):
             async with asyncio.timeout(self._dice.random() / 20):
                 await self._exchange(request[:end])
+        return True
+
+    async def _be_refused(self) -> bool:
+        answer = await self._exchange(self._dice.choice(_REFUSED))
+        if not answer.startswith(b"HTTP/1.1 4"):
+            self.done["wrong answers"] += 1
         return True
 
     async def _call(self) -> bool:
