@@ -71,6 +71,28 @@ def test_nothing_but_scripts_and_texts_can_even_be_named(name: str) -> None:
         paths.validate_filename(name)
 
 
+def test_a_name_of_a_megabyte_is_judged_like_any_other_and_not_remembered() -> None:
+    remembered = paths._validate_once.cache_info().currsize  # noqa: SLF001
+
+    assert paths.validate_filename("./" + "a" * 1_000_000 + ".js") == "a" * 1_000_000 + ".js"
+    assert paths._validate_once.cache_info().currsize == remembered  # noqa: SLF001
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("get_all_files", {"server": "home", "glob": "?" * 1001}),
+        ("list_servers", {"glob": "?" * 1001}),
+        ("search_files", {"pattern": "a", "glob": "?" * 1001}),
+        ("search_definitions", {"query": "a" * 1001}),
+    ],
+)
+async def test_what_is_searched_for_has_a_limit_since_a_pattern_takes_long_to_compile(
+    play: Play, tool: str, given: dict[str, str]
+) -> None:
+    assert "1000" in str(await play.fails(tool, **given))
+
+
 def test_a_server_keeps_its_exact_letters() -> None:
     assert paths.validate_server("CSEC") == "CSEC"
     assert paths.validate_server("10.1.2.3") == "10.1.2.3"

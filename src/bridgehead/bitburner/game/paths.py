@@ -20,13 +20,18 @@ TEXTS = (".txt", ".json", ".css")
 EXTENSIONS = SCRIPTS + TEXTS
 FORBIDDEN = frozenset("*?[]!\\~|#\"' ")
 _TOP = (".", "..")
+_LONGEST_KEPT = 1000
+"""A longer name is not remembered: a thousand of a megabyte each would be a gigabyte."""
 _MOST_ALTERNATIVES = 1000
 """Patterns that braces may unfold to."""
 
 
-@lru_cache(maxsize=1024)
 def validate_filename(text: str) -> str:
     """Return a file's name as the game stores it; a name that the game would refuse raises here."""
+    return _validate_once(text) if len(text) <= _LONGEST_KEPT else _validate(text)
+
+
+def _validate(text: str) -> str:
     if not text.strip():
         raise _refused(text, "it is empty", "Name a file, such as scripts/hack.js.")
     bad = sorted(FORBIDDEN.intersection(text))
@@ -38,6 +43,9 @@ def validate_filename(text: str) -> str:
         raise _refused(text, "a folder or the file has no name", "Write one slash between two names.")
     _check_extension(text, parts[-1])
     return "/".join(parts)
+
+
+_validate_once = lru_cache(maxsize=1024)(_validate)
 
 
 def _canonical(text: str) -> list[str]:

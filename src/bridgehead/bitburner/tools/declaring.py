@@ -37,7 +37,11 @@ Function = TypeVar("Function", bound=Callable[..., Awaitable[Any]])
 
 Server = Annotated[str, Meta(description="Host name, case-sensitive")]
 Filename = Annotated[str, Meta(min_length=1, description="Path on the server, such as scripts/hack.js")]
-Glob = Annotated[str, Meta(description="Only files whose path fits, such as lib/*.js")]
+LONGEST_QUERY = 1000
+"""Characters of what is searched for: compiling a pattern of a megabyte takes seconds."""
+Glob = Annotated[
+    str, Meta(max_length=LONGEST_QUERY, description="Only files whose path fits, such as lib/*.js")
+]
 
 
 class ToolDeclarer:

@@ -14,7 +14,7 @@ from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime import directories, durable
 
 from ..session import Session
-from .declaring import ToolDeclarer
+from .declaring import LONGEST_QUERY, ToolDeclarer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +40,9 @@ class SearchDefinitions(Arguments):
     query: Annotated[
         str,
         Meta(
-            min_length=1, description="Symbols such as ns.hack, Singularity or a list of them, or a few words"
+            min_length=1,
+            max_length=LONGEST_QUERY,
+            description="Symbols such as ns.hack, Singularity or a list of them, or a few words",
         ),
     ]
     limit: Annotated[int, Meta(ge=1, le=50)] = 8

@@ -20,7 +20,7 @@ from bridgehead.runtime.errors import InvalidArgument
 from ..errors import PatternTooSlow
 from ..game import paths
 from ..session import Session
-from .declaring import Glob, Server, ToolDeclarer
+from .declaring import LONGEST_QUERY, Glob, Server, ToolDeclarer
 from .files import add_block, describe_damage, describe_no_match
 from .matching import Job, Match, Outcome
 
@@ -33,7 +33,11 @@ class SearchFiles(Arguments):
 
     pattern: Annotated[
         str,
-        Meta(min_length=1, max_length=1000, description="Regular expression (Python's), a line at a time"),
+        Meta(
+            min_length=1,
+            max_length=LONGEST_QUERY,
+            description="Regular expression (Python's), a line at a time",
+        ),
     ]
     server: Server = paths.HOME
     all_servers: Annotated[bool, Meta(description="Search every server with root access instead of one")] = (

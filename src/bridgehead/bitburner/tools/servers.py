@@ -10,7 +10,7 @@ from bridgehead.mcp import Answer, Arguments, Context
 
 from ..game import paths
 from ..session import Session
-from .declaring import ToolDeclarer
+from .declaring import LONGEST_QUERY, ToolDeclarer
 
 Group = Literal["purchased", "rooted", "unrooted"]
 
@@ -19,7 +19,12 @@ class ListServers(Arguments):
     """Input of list_servers."""
 
     only: Annotated[Group, Meta(description="One group alone")] | None = None
-    glob: Annotated[str, Meta(description="Only host names that fit, such as pserv-*")] | None = None
+    glob: (
+        Annotated[
+            str, Meta(max_length=LONGEST_QUERY, description="Only host names that fit, such as pserv-*")
+        ]
+        | None
+    ) = None
 
 
 class Servers(Struct):
