@@ -105,6 +105,16 @@ async def test_of_what_goes_back_two_portions_stay_at_hand(
         await wait_for_allotted(migrated_url, 200_000)
 
 
+async def test_the_portions_of_several_totals_are_remembered(
+    redis_server: RedisServer, migrated_url: str
+) -> None:
+    async with opened(redis_server.url, migrated_url) as ledger:
+        for client in ("ada", "bob"):
+            await obtain(ledger, 0.01, client)
+
+        assert ADAS in ledger._portions  # noqa: SLF001 - of others nothing goes back
+
+
 async def test_of_very_many_totals_only_some_portions_are_remembered(
     redis_server: RedisServer, migrated_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
