@@ -92,7 +92,7 @@ def read_usage(used: wire.ApiUsage | None) -> Tokens:
 
 
 def _list_warnings(given: list[str] | None, used: Tokens) -> list[str] | None:
-    return [*(given or ()), *((_NOT_COUNTED,) if used is _IMPOSSIBLE else ())] or None
+    return [*(given or ()), _NOT_COUNTED] if used is _IMPOSSIBLE else given or None
 
 
 def _first_known(value: int | None, otherwise: int | None) -> int | None:

@@ -62,20 +62,19 @@ class Admission:
         self._needs_prices = budget.is_set or limits.are_on_output
         """Whether a call's worst case has to be known before it goes out."""
 
-    async def begin(self, call: Call, provider: Provider, now: float) -> Passage:
+    def begin(self, call: Call, provider: Provider, now: float) -> Passage:
         """Begin the way of a call, whose first provider is known and whose time runs from now on."""
-        await self.learn_prices(provider, call.seconds)  # before Redis is asked, so that it is asked once
         deadline = now + call.seconds
         if self.redis is None:
             return LocalPassage(self.limits, self.budget, deadline)
         return SharedPassage(self, self.redis, call, provider, deadline)
 
-    async def learn_prices(self, provider: Provider, seconds: float) -> None:
-        """Wait for a provider's prices if they are needed, and no longer than a call may take."""
+    def has_to_wait_for_prices(self, provider: Provider) -> bool:
+        """Tell whether a call needs a provider's prices first; otherwise old ones are renewed meanwhile."""
         if self._needs_prices:
-            await provider.catalogue.load(max(0.0, seconds))
-        else:
-            provider.catalogue.renew()
+            return not provider.catalogue.is_loaded
+        provider.catalogue.renew()
+        return False
 
     def settle(self, hold: Hold, input_tokens: int, output_tokens: int, spent: float | None) -> None:
         """Put what was used in the place of what was reserved."""

@@ -200,13 +200,18 @@ class Completer:
             passage.close()
 
     async def _begin(self, call: Call) -> Passage:
-        return await self._admission.begin(call, self._providers[call.provider], self._clock.monotonic())
+        """Begin a call's way with the prices that it needs, so that Redis is asked once."""
+        provider, now = self._providers[call.provider], self._clock.monotonic()
+        if self._admission.has_to_wait_for_prices(provider):
+            await provider.catalogue.load(call.seconds)
+        return self._admission.begin(call, provider, now)
 
     async def _turn_to(self, target: Target, call: Call, passage: Passage) -> None:
         """Turn to another provider, whose prices may not be known yet."""
         call.turn_to(target)
-        seconds_left = passage.deadline - self._clock.monotonic()
-        await self._admission.learn_prices(self._providers[call.provider], seconds_left)
+        provider = self._providers[call.provider]
+        if self._admission.has_to_wait_for_prices(provider):
+            await provider.catalogue.load(max(0.0, passage.deadline - self._clock.monotonic()))
 
     async def _send_to(
         self, call: Call, passage: Passage, report: Report | None, *, retries: bool
