@@ -113,6 +113,8 @@ class Rig:
         """Install the project as `pip install --editable` does: its metadata, a path, and its command."""
         here = Path(str(metadata.distribution("bridgehead").locate_file(""))).glob("bridgehead-*.dist-info")
         own_pip = Path(str(metadata.distribution("pip").locate_file("pip")))  # which no lock file names
+        for old in self.packages.glob("bridgehead-*.dist-info"):  # of an earlier version
+            shutil.rmtree(old)
         for folder in (*here, own_pip, *own_pip.parent.glob("pip-*.dist-info")):
             shutil.copytree(folder, self.packages / folder.name, dirs_exist_ok=True)
         (self.packages / "bridgehead.pth").write_text(as_windows(ROOT / "src"), encoding="utf-8")
