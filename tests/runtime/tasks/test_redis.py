@@ -48,7 +48,7 @@ async def test_a_task_whose_replica_died_is_interrupted_but_not_too_early(
 async def test_messages_whose_answer_is_lost_on_the_way_from_redis_are_heard_once(
     redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(redis_tasks, "BEAT_SECONDS", 1e6)
+    monkeypatch.setattr(redis_tasks, "BEAT_SECONDS", 1.0)
     heard = Heard()
     async with faulty(redis_server) as proxy, opened(redis_server) as other:
         redis = Redis(proxy.url, 0.2)
@@ -59,7 +59,7 @@ async def test_messages_whose_answer_is_lost_on_the_way_from_redis_are_heard_onc
         await until(lambda: heard.messages)
         proxy.fault = "mute"
         await other.post("id", b"1")
-        runner._look()  # noqa: SLF001 - as it does every two seconds
+        runner._look()  # noqa: SLF001 - as it does again and again
         await until(lambda: not redis.is_up)
         proxy.fault = "none"
         proxy.cut()
