@@ -206,34 +206,27 @@ def test_a_broken_request_is_answered_whatever_else_it_holds() -> None:
     assert decoded.id == 5
 
 
-def test_broken_utf_8_is_a_parse_error_even_where_nobody_reads_it() -> None:
-    broken = jsonrpc.decode(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"unknown":"\x9c"}}')
-
-    assert isinstance(broken, jsonrpc.Malformed)
-    assert (broken.error.code, broken.id) == (-32700, None)
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"unknown":"\x9c"}}',
+        b'{"jsonrpc":1e400,"id":"a\xed\xa0\x80","method":"ping"}',
+        b'[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping","params":["\x9c"]}]',
+    ],
+    ids=["where nobody reads it", "behind a number beyond every type", "in one message of a batch"],
+)
+def test_broken_utf_8_is_a_parse_error_of_all_wherever_it_stands(line: bytes) -> None:
+    expect_parse_error(line)
 
 
 @pytest.mark.parametrize("space", [b"\x0b", b"\x0c"])
 @pytest.mark.parametrize("value", [b"-0", b"[]", b'{"jsonrpc":"2.0","id":1,"method":"ping"}'])
 def test_white_space_of_other_languages_is_a_parse_error(space: bytes, value: bytes) -> None:
-    broken = jsonrpc.decode(space + value)
-
-    assert isinstance(broken, jsonrpc.Malformed)
-    assert (broken.error.code, broken.id) == (-32700, None)
+    expect_parse_error(space + value)
 
 
-def test_broken_utf_8_behind_a_number_beyond_every_type_is_a_parse_error() -> None:
-    broken = jsonrpc.decode(b'{"jsonrpc":1e400,"id":"a\xed\xa0\x80","method":"ping"}')
-
-    assert isinstance(broken, jsonrpc.Malformed)
-    assert (broken.error.code, broken.id) == (-32700, None)
-
-
-def test_broken_utf_8_in_one_message_of_a_batch_is_a_parse_error_of_all() -> None:
-    broken = jsonrpc.decode(
-        b'[{"jsonrpc":"2.0","id":1,"method":"ping"},'
-        b'{"jsonrpc":"2.0","id":2,"method":"ping","params":{"unknown":"\x9c"}}]'
-    )
+def expect_parse_error(line: bytes) -> None:
+    broken = jsonrpc.decode(line)
 
     assert isinstance(broken, jsonrpc.Malformed)
     assert (broken.error.code, broken.id) == (-32700, None)

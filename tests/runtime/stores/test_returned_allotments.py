@@ -40,6 +40,12 @@ async def test_even_the_least_goes_back(redis: Redis, store: AllotmentsInMemory)
     await until(lambda: store.taken == [{TODAY: 1}])
 
 
+async def give_back(replenisher: Replenisher) -> None:
+    """Give back what is beyond 300, and wait until it is over."""
+    replenisher.give_back_later(TODAY, 300)
+    await until(lambda: replenisher._returning is None)  # noqa: SLF001 - nobody waits for it
+
+
 @pytest.mark.usefixtures("_at_once")
 async def test_nothing_goes_back_that_a_memory_has_no_more(
     redis: Redis, redis_server: RedisServer, store: AllotmentsInMemory
@@ -47,8 +53,7 @@ async def test_nothing_goes_back_that_a_memory_has_no_more(
     replenisher = Replenisher(redis, store)
     await replenisher.replenish([want(600)])
     redis_server.command("FLUSHALL")
-    replenisher.give_back_later(TODAY, 300)
-    await until(lambda: replenisher._returning is None)  # noqa: SLF001 - nobody waits for it
+    await give_back(replenisher)
 
     assert store.allotted == {TODAY: 800}
     assert store.taken == []
@@ -61,8 +66,7 @@ async def test_nothing_is_taken_out_for_a_store_that_is_gone(
     replenisher = Replenisher(redis, store)
     await replenisher.replenish([want(600)])
     store.problem = StorageError("gone")
-    replenisher.give_back_later(TODAY, 300)
-    await until(lambda: replenisher._returning is None)  # noqa: SLF001 - nobody waits for it
+    await give_back(replenisher)
 
     assert at_hand(redis_server) == (0, 800)
 

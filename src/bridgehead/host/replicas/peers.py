@@ -64,10 +64,7 @@ class Peers:
             raise WorkerGone
         try:
             return await forward_request(self._pool(address), request, body, self._sign(owner, request))
-        except WorkerGone:
-            self._directory.forget(owner)
-            raise
-        except (ConnectFailed, ConnectionBroken) as failure:
+        except (WorkerGone, ConnectFailed, ConnectionBroken) as failure:
             self._directory.forget(owner)
             if request.stream is not None:  # what was sent so far cannot be taken back
                 raise
