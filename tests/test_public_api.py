@@ -28,9 +28,8 @@ PUBLIC_MODULES = {
     "bridgehead.runtime.stores.allotted_ledger",
     "bridgehead.runtime.stores.cooldowns",
     "bridgehead.runtime.stores.examining",
-    "bridgehead.runtime.stores.flights",
-    "bridgehead.runtime.stores.joint",
-    "bridgehead.runtime.stores.windows",
+    "bridgehead.runtime.stores.single_flight",
+    "bridgehead.runtime.stores.rate_windows",
     "bridgehead.runtime.stores.ledger",
     "bridgehead.runtime.stores.redis",
 }

@@ -75,7 +75,8 @@ _USED = {
     "cache_hits": "Calls that were answered from the cache.",
     "prompt_tokens": "Tokens that were sent.",
     "completion_tokens": "Tokens that came back.",
-    "cost_usd": "What it cost, in US dollars, by the live price list.",
+    "cost_usd": "What it cost, in US dollars, as the API reported it or by the live price list.",
+    "uncertain_usd": "The most that sends may have cost whose end is not known, in US dollars.",
 }
 
 

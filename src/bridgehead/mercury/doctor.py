@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .calling.provider import Provider
 
 
-SHARED = "budgets, rate limits, cached answers, equal calls, breakers and resting keys"
+SHARED = "rate limits, cached answers, deduplication, circuit breakers and cooling keys"
 """What replicas agree on through Redis."""
 APART = "the rate limits of clients without a token"
 """What each replica has for itself."""
@@ -43,8 +43,6 @@ async def _findings(service: Service, *, offline: bool) -> AsyncIterator[Finding
     yield _state(service.settings)
     yield await _database(service.settings)
     yield await _redis(service.settings)
-    if (budgets := await _budgets(service)) is not None:
-        yield budgets
     if not service.keys.count:
         yield Finding("key", "wrong", _missing(service))
         return
@@ -72,23 +70,13 @@ async def _database(settings: MercurySettings) -> Finding:
 
     from .database.usage import read_schema
 
-    return await migrations.examine(settings.database_url, read_schema, "counts of usage")
+    return await migrations.examine(settings.database_url, read_schema, "usage and budgets")
 
 
 async def _redis(settings: MercurySettings) -> Finding:
     from bridgehead.runtime.stores.examining import examine_redis
 
     return await examine_redis(settings, SHARED, APART)
-
-
-async def _budgets(service: Service) -> Finding | None:
-    """Say whether the budgets that replicas share can be passed; nothing where there are none."""
-    settings = service.settings
-    if not service.budget.is_set or settings.redis_url is None:
-        return None
-    from bridgehead.runtime.stores.examining import examine_budgets
-
-    return await examine_budgets(settings, settings.database_url)
 
 
 def _state(settings: MercurySettings) -> Finding:

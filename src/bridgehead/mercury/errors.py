@@ -31,7 +31,7 @@ class Row(Struct, frozen=True):
     is_outage: bool = False
     """Whether it says that the service is down, and not that something is wrong with the request."""
     may_be_billed: bool = False
-    """Whether the service may have done the work, and charge for it, although there is no answer."""
+    """Whether the service may have done the work although there is no answer: it is not sent again."""
 
 
 _TRY_AGAIN = (

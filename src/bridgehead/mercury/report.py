@@ -15,30 +15,39 @@ if TYPE_CHECKING:
     from .calling.service import Service
 
 DAYS = 14
-_COLUMNS = ("Model", "Calls", "Failed", "From cache", "Tokens in", "Tokens out", "Cost")
+_FIGURES = ("Calls", "Failed", "From cache", "Tokens in", "Tokens out", "Cost", "Uncertain", "Reserved")
 
 
 async def report(service: Service) -> Report:
     """Tell how the providers and budgets are, and what was used lately by all processes of this user."""
-    span = Span.ending(service.usage_store.today, DAYS)
+    span = Span.ending(service.usage.today, DAYS)
     try:
         _, budgets = await service.budget.spending("")
         by_day = await service.usage.history(span, ("day",))
         by_model = await service.usage.history(span, ("model",))
+        by_client = await service.usage.history(span, ("client",))
     except BridgeError as problem:
         return Report(facts=(*_describe_api(service), Fact("Usage", str(problem))))
     facts = (*_describe_money(budgets, by_model), *_describe_api(service))
-    return Report(facts, _draw(by_day, span), (_tabulate(by_model),))
+    tables = (_tabulate("model", by_model), _tabulate("client", by_client))
+    return Report(facts, _draw(by_day, span), tables)
 
 
 def _describe_money(budgets: list[Spending], by_model: list[UsageRow]) -> tuple[Fact, ...]:
-    spent = sum(row.counts.cost_usd for row in by_model)
-    told = [
+    total = UsageCounts()
+    for row in by_model:
+        total.add(row.counts)
+    facts = [
         Fact(f"Budget of the {one.cap.period}", f"{_dollars(one.committed)} of {_dollars(one.cap.limit)}")
         for one in budgets
         if one.cap.client is None
     ]
-    return (*(told or [Fact("Budget", "no limit")]), Fact(f"Spent in {DAYS} days", _dollars(spent)))
+    return (
+        *(facts or [Fact("Budget", "no limit")]),
+        Fact(f"Settled in {DAYS} days", _dollars(total.cost_usd)),
+        Fact("Uncertain", f"{_dollars(total.uncertain_usd)}, {total.uncertain_sends:,} sends"),
+        Fact("Reserved now", _dollars(total.reserved_usd)),
+    )
 
 
 def _describe_api(service: Service) -> tuple[Fact, ...]:
@@ -80,21 +89,18 @@ def _draw(by_day: list[UsageRow], span: Span) -> tuple[Chart, ...]:
     )
 
 
-def _tabulate(by_model: list[UsageRow]) -> ReportTable:
-    ranked = sorted(by_model, key=lambda row: (-row.counts.cost_usd, -row.counts.calls, row.model))
-    rows = tuple(
-        (
-            row.model,
-            f"{row.counts.calls:,}",
-            f"{row.counts.errors:,}",
-            f"{row.counts.cache_hits:,}",
-            f"{row.counts.prompt_tokens:,}",
-            f"{row.counts.completion_tokens:,}",
-            _dollars(row.counts.cost_usd),
-        )
-        for row in ranked
-    )
-    return ReportTable(f"Usage by model, {DAYS} days", _COLUMNS, rows, frozenset(_COLUMNS) - {"Model"})
+def _tabulate(dimension: str, history: list[UsageRow]) -> ReportTable:
+    def rank(row: UsageRow) -> tuple[float, int, str]:
+        return -row.counts.cost_usd - row.counts.uncertain_usd, -row.counts.calls, getattr(row, dimension)
+
+    rows = []
+    for row in sorted(history, key=rank):
+        used = row.counts
+        numbers = (used.calls, used.errors, used.cache_hits, used.prompt_tokens, used.completion_tokens)
+        money = (used.cost_usd, used.uncertain_usd, used.reserved_usd)
+        rows.append((getattr(row, dimension), *(f"{number:,}" for number in numbers), *map(_dollars, money)))
+    title = f"Usage by {dimension}, {DAYS} days"
+    return ReportTable(title, (dimension.capitalize(), *_FIGURES), tuple(rows), frozenset(_FIGURES))
 
 
 def _dollars(amount: float) -> str:

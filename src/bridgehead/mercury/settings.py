@@ -347,6 +347,16 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         changed.values = {**self.values, **values}
         return changed
 
+    @property
+    def _has_budget(self) -> bool:
+        return self.client_budgets != () or any(
+            amount is not None
+            for amount in (
+                *(self.budget_usd, self.month_budget_usd),
+                *(self.client_budget_usd, self.client_month_budget_usd),
+            )
+        )
+
     def check(self) -> None:
         """Refuse values that contradict each other."""
         if self.api_keys and self.api_key_file is not None:
@@ -358,6 +368,10 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
             if self.allowed_models and model and model not in self.allowed_models:
                 allowed = ", ".join(self.allowed_models)
                 raise SettingError(name, model, f"one of MERCURY_ALLOWED_MODELS ({allowed})")
+        if self.redis_url is not None and self.database_url is None and self._has_budget:
+            # Redis may forget what it acknowledged, and budgets must not.
+            wanted = "a postgresql:// address: budgets of replicas are kept in PostgreSQL, not in Redis"
+            raise SettingError("BRIDGEHEAD_DATABASE_URL", "", wanted)
         if self.max_retry_delay < self.retry_delay:
             wanted = f"at least MERCURY_RETRY_DELAY ({self.retry_delay})"
             raise SettingError("MERCURY_MAX_RETRY_DELAY", str(self.max_retry_delay), wanted)

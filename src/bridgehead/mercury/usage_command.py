@@ -1,11 +1,12 @@
-"""Usage command: `bridgehead mercury usage`, what was used by day, model and client, from the usage database.
+"""Usage command: `bridgehead mercury usage`, what was used and what it cost, by day, model and client.
 
 It reads what the servers of this user have written, and needs none of them to run. A server writes within two
-seconds.
+seconds. `--release` gives uncertain money back to its budgets, once the payer has checked the bill.
 """
 
 from __future__ import annotations
 
+import getpass
 import sqlite3
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -16,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bridgehead.runtime import directories
+from bridgehead.runtime import directories, logs
 from bridgehead.runtime.command_line import write_csv
 from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.stores import sqlite
 
 from .calling.usage import DIMENSIONS, Span, UsageCounts, UsageRow, read_history
-from .calling.usage_store import FILE
+from .calling.usage_store import FILE, open_database
 from .settings import MercurySettings
 
 if TYPE_CHECKING:
@@ -30,10 +31,13 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from .calling.budget import ReleasedSends
+
 FORMATS = ("table", "chart", "csv", "json")
 DAYS, MAX_DAYS = 30, 10_000
 _BAR = "█"
 _LONGEST_BAR = 50
+_audit = logs.logger("mercury.audit")
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -49,6 +53,12 @@ def add_options(parser: ArgumentParser) -> None:
         help=f"what to group by: any of {', '.join(DIMENSIONS)}, separated by commas (default day)",
     )
     parser.add_argument("--format", choices=FORMATS, default="table", help="how to print it (default table)")
+    parser.add_argument(
+        "--release",
+        action="store_true",
+        help="release the uncertain money of these days, after you have checked the API's bill",
+    )
+    parser.add_argument("--yes", action="store_true", help="with --release: do not ask")
 
 
 def _days(text: str) -> int:
@@ -67,8 +77,11 @@ def _dimensions(text: str) -> list[str]:
 
 def show_usage(options: Namespace, environment: Mapping[str, str]) -> int:
     """Print what was used, and return the exit status."""
-    by = options.by
-    rows = _read(MercurySettings(environment), options.days, by)
+    by, settings = options.by, MercurySettings(environment)
+    span = Span.ending(datetime.now(UTC).date().isoformat(), options.days)
+    if options.release:
+        return _release(settings, span, is_agreed=options.yes)
+    rows = _read(settings, span, by)
     if options.format == "json":
         sys.stdout.write(
             msgspec.json.format(msgspec.json.encode([_flat(row) for row in rows])).decode() + "\n"
@@ -80,27 +93,88 @@ def show_usage(options: Namespace, environment: Mapping[str, str]) -> int:
     return 0
 
 
-def _read(settings: MercurySettings, days: int, by: list[str]) -> list[UsageRow]:
-    span = Span.ending(datetime.now(UTC).date().isoformat(), days)
+def _read(settings: MercurySettings, span: Span, by: list[str]) -> list[UsageRow]:
     if settings.database_url is not None:
-        return _read_database(settings.database_url, span, by)
-    path: Path = directories.open_state(settings, "mercury") / FILE
+        from bridgehead.runtime.stores import postgres
+
+        from .database import usage
+
+        with postgres.opened_in_thread(settings.database_url) as database:
+            return database.wait_for(database.reader.run(lambda held: usage.read_history(held, span, by)))
+    path = _file(settings)
     if not path.exists():
         return []
     try:
-        with closing(sqlite.open_to_read(path)) as connection:
+        # Opened as a server does, because a file of an older version lacks tables that are read here.
+        with closing(open_database(path)) as connection:
             return read_history(connection, span, by)
     except sqlite3.Error as problem:
         raise StorageError(f"The usage database {path} cannot be read: {problem}.") from problem
 
 
-def _read_database(url: str, span: Span, by: list[str]) -> list[UsageRow]:
-    from bridgehead.runtime.stores import postgres
+def _file(settings: MercurySettings) -> Path:
+    return directories.open_state(settings, "mercury") / FILE
 
-    from .database import usage
 
-    with postgres.opened_in_thread(url) as database:
-        return database.wait_for(database.reader.run(lambda held: usage.read_history(held, span, by)))
+def _release(settings: MercurySettings, span: Span, *, is_agreed: bool) -> int:
+    """Release what is uncertain in some days, once the payer agrees; the audit log keeps who and how much."""
+    uncertain = UsageCounts()
+    for row in _read(settings, span, ["day"]):
+        uncertain.add(row.counts)
+    sends, days = _count(uncertain.uncertain_sends), f"from {span.first} to {span.last}"
+    if not uncertain.uncertain_sends:
+        sys.stdout.write(f"Nothing is uncertain {days}.\n")
+        return 0
+    question = f"{sends} {days} may have cost up to ${uncertain.uncertain_usd:.6f}."
+    if not is_agreed:
+        if not sys.stdin.isatty():
+            sys.stderr.write(
+                f"{question} Nothing was released. Add --yes to release it without a question.\n"
+            )
+            return 1
+        answer = input(f"{question}\nRelease it, so that budgets no longer count it? [y/N] ")
+        if answer.strip().lower() not in ("y", "yes"):
+            sys.stdout.write("Nothing was released.\n")
+            return 1
+    released = _release_sends(settings, span)
+    settings.configure_logs()
+    for one in released:
+        _audit.info(
+            "uncertain money released",
+            user=getpass.getuser(),
+            day=one.day,
+            model=one.model,
+            client=one.client,
+            sends=one.sends,
+            usd=round(one.usd, 12),
+        )
+    total, count = sum(one.usd for one in released), sum(one.sends for one in released)
+    sys.stdout.write(f"Released ${total:.6f} of {_count(count)} {days}.\n")
+    return 0
+
+
+def _count(sends: int) -> str:
+    return "1 send" if sends == 1 else f"{sends:,} sends"
+
+
+def _release_sends(settings: MercurySettings, span: Span) -> list[ReleasedSends]:
+    if settings.database_url is not None:
+        from bridgehead.runtime.stores import postgres
+
+        from .calling import postgres_budget
+
+        with postgres.opened_in_thread(settings.database_url) as database:
+            return database.wait_for(
+                database.writer.run(lambda held: postgres_budget.release_uncertain(held, span))
+            )
+    from .calling import sqlite_budget
+
+    path = _file(settings)
+    try:
+        with closing(open_database(path)) as connection, sqlite.transaction(connection):
+            return sqlite_budget.release_uncertain(connection, span)
+    except sqlite3.Error as problem:
+        raise StorageError(f"The usage database {path} cannot be changed: {problem}.") from problem
 
 
 def _flat(row: UsageRow) -> dict[str, Any]:
@@ -126,7 +200,7 @@ def _table(rows: list[UsageRow], by: list[str]) -> RenderableType:
     if not rows:
         return "No usage in these days."
     names = [name for name in DIMENSIONS if name in by]
-    figures = ("Calls", "Failed", "From cache", "Tokens in", "Tokens out", "Cost")
+    figures = ("Calls", "Failed", "From cache", "Tokens in", "Tokens out", "Cost", "Uncertain", "Reserved")
     grid = Table(*(name.capitalize() for name in names), *(Column(name, justify="right") for name in figures))
     total = UsageCounts()
     for row in rows:
@@ -143,6 +217,8 @@ def _figures(counts: UsageCounts) -> list[str]:
     return [
         *(f"{number:,}" for number in numbers),
         f"${counts.cost_usd:,.4f}{'+' if counts.unpriced else ''}",
+        f"${counts.uncertain_usd:,.4f}",
+        f"${counts.reserved_usd:,.4f}",
     ]
 
 

@@ -67,14 +67,14 @@ class ReplicaSettings(Settings):
         "BRIDGEHEAD_REDIS_URL",
         REDIS_URL,
         None,
-        "Redis or Valkey, through which replicas agree on limits, budgets, changes, sessions and tasks.",
+        "Redis or Valkey, through which replicas agree on limits, changes, sessions and tasks. Budgets then "
+        "need BRIDGEHEAD_DATABASE_URL too.",
     )
     redis_seconds = Setting(
         "BRIDGEHEAD_REDIS_SECONDS",
         number(0.001, 10),
-        0.05,
-        "How many seconds a call waits for Redis. After that it goes on without Redis, or fails "
-        "if it costs money.",
+        0.5,
+        "How many seconds a call waits for Redis before it goes on without it.",
     )
     state_keys = Setting(
         "BRIDGEHEAD_STATE_KEYS",
@@ -160,7 +160,7 @@ class DatabaseSettings(Settings):
         "BRIDGEHEAD_DATABASE_URL",
         POSTGRES_URL,
         None,
-        "PostgreSQL for what must never be lost: records, tokens, usage, audit. Needs "
+        "PostgreSQL for what must never be lost: records, tokens, usage, budgets, audit. Needs "
         "`bridgehead[postgres]`. Behind a bouncer in transaction mode, add "
         "`?statement_cache_size=0`. `?statement_timeout=2000` limits a statement to 2 seconds instead of 5.",
         secret=True,

@@ -25,6 +25,8 @@ RETRY_SECONDS = 30.0
 PRICE_SECONDS = 1.0
 """How long an answer waits for prices that are being fetched; later ones are only counted."""
 EDITING = "edit"
+UNKNOWN = "(unknown)"
+"""What models are counted under that are on no list."""
 Prices = tuple[float, float, float]
 """The prices of a token: of a prompt, of an answer, of a prompt that the API has cached."""
 _log = logs.logger("mercury.catalogue")
@@ -73,6 +75,7 @@ class Catalogue:
         self._keys = keys
         self._clock = clock
         self._seconds = settings.request_timeout / 1000
+        self._default = settings.model
         self._is_kept = settings.cache_enabled
         self._models: dict[str, wire.Model] = {}
         self._prices: dict[str, Prices | None] = {}
@@ -95,6 +98,14 @@ class Catalogue:
     def names(self) -> tuple[str, ...]:
         """The names that are known, without asking."""
         return (*self._models, *(name for name in self._terms if name not in self._models))
+
+    def counted_name(self, model: str) -> str:
+        """Return the name that a model is counted under: clients may make up any number of names."""
+        return model if model in self._models or model in self._terms or model == self._default else UNKNOWN
+
+    def expire(self) -> None:
+        """Fetch the list again before the next price is asked for: it was wrong."""
+        self._fetched_at, self._tried_at = None, float("-inf")
 
     def find(self, model: str) -> wire.Model | None:
         """Return what is known of a model, without asking."""
@@ -193,7 +204,7 @@ class Catalogue:
     def price(self, metadata: Metadata, asked: str) -> float | None:
         """Return what an answer cost, by the model that answered, or else by the one that was asked for.
 
-        An answer that does not say how many tokens it used has an unknown price, not none.
+        Without reported usage the cost is unknown (None), not zero.
         """
         if not metadata.usage.total_tokens:
             return None

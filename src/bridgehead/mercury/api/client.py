@@ -73,14 +73,17 @@ class ApiClient:
 
     async def fetch_models(self, key: str, seconds: float, *, endpoint: str = "") -> bytes:
         """Return the list of models as it came: of all, or of those that an endpoint takes."""
-        return await self._fetch("GET", endpoint + MODELS, b"", key, TimeLimit(seconds, _MODELS_LIMIT))
+        exchange = self._exchange("GET", endpoint + MODELS, b"", key)
+        return await self._fetch(exchange, endpoint + MODELS, TimeLimit(seconds, _MODELS_LIMIT))
 
     async def complete(self, request: Request, key: str, limit: TimeLimit) -> Completion:
         """Send a request once and return the whole answer."""
         started = self._clock.monotonic()
-        body = await self._fetch(
-            "POST", request.path, request.payload, key, limit, model=request.model, trace=request.trace
-        )
+        exchange = self._exchange("POST", request.path, request.payload, key, request.trace)
+        try:
+            body = await self._fetch(exchange, request.path, limit, request.model)
+        finally:
+            request.is_written = exchange.is_written
         return read_response(body, request, self._clock.monotonic() - started)
 
     async def stream(self, request: Request, key: str, limit: TimeLimit, report: Report) -> Completion:
@@ -107,10 +110,12 @@ class ApiClient:
                 error.stop_retries(answer.text)
             raise
         except _LOST as problem:
-            lost = self._lost(problem, limit)
+            lost = self._lost(problem, limit, is_written=exchange.is_written)
             if has_begun:
                 lost.stop_retries(answer.text)
             raise lost from problem
+        finally:
+            request.is_written = exchange.is_written
         return read_stream(answer, request, started, self._clock.monotonic())
 
     async def _begin(self, exchange: Exchange, limit: TimeLimit) -> Response:
@@ -121,7 +126,9 @@ class ApiClient:
             async with asyncio.timeout(limit.seconds):
                 return await exchange.__aenter__()
         except TimeoutError as problem:
-            raise _too_slow("it did not begin to answer within", limit) from problem
+            raise _too_slow(
+                "it did not begin to answer within", limit, is_written=exchange.is_written
+            ) from problem
 
     async def _read_answer(self, response: Response, answer: StreamedAnswer, report: Report) -> None:
         # A piece is read when the client has taken what came before: nothing piles up here.
@@ -137,28 +144,18 @@ class ApiClient:
                     break
         except TimeoutError as problem:
             idle = TimeLimit(self._idle_seconds, "MERCURY_IDLE_TIMEOUT")
-            raise _too_slow("nothing more came for", idle) from problem
+            raise _too_slow("nothing more came for", idle, is_written=True) from problem
         answer.end(monotonic())
 
-    async def _fetch(
-        self,
-        method: str,
-        path: str,
-        body: bytes,
-        key: str,
-        limit: TimeLimit,
-        *,
-        model: str = "",
-        trace: Headers = (),
-    ) -> bytes:
+    async def _fetch(self, exchange: Exchange, path: str, limit: TimeLimit, model: str = "") -> bytes:
         try:
             async with asyncio.timeout(limit.seconds):
-                async with self._exchange(method, path, body, key, trace) as response:
+                async with exchange as response:
                     if response.status != _OK:
                         raise await self._read_refusal(response, path, model)
                     return await self._read_body(response, limit.seconds)
         except _LOST as problem:
-            raise self._lost(problem, limit) from problem
+            raise self._lost(problem, limit, is_written=exchange.is_written) from problem
 
     def _exchange(self, method: str, path: str, body: bytes, key: str, trace: Headers = ()) -> Exchange:
         headers = (("Authorization", f"Bearer {key}"), *trace)
@@ -172,16 +169,19 @@ class ApiClient:
             raise MercuryError("RESPONSE_TOO_LARGE", message) from problem
 
     async def _read_refusal(self, response: Response, path: str, model: str) -> MercuryError:
-        body = await self._read_body(response, self._first_byte_seconds)
+        try:
+            body = await self._read_body(response, self._first_byte_seconds)
+        except (MercuryError, *_LOST):  # the status alone says what happened, and to the money
+            body = b""
         wait = read_retry_after(
             response.header("retry-after-ms"), response.header("retry-after"), self._clock.now()
         )
         return refused(response.status, body, wait, path=path, model=model)
 
-    def _lost(self, problem: Exception, limit: TimeLimit) -> MercuryError:
+    def _lost(self, problem: Exception, limit: TimeLimit, *, is_written: bool) -> MercuryError:
         """Return the error for a request that got no answer, or not all of it."""
         if isinstance(problem, TimeoutError):
-            return _too_slow("it did not answer in whole within its time of", limit)
+            return _too_slow("it did not answer in whole within its time of", limit, is_written=is_written)
         if isinstance(problem, ConnectFailed):
             message = f"The Mercury API at {self._url} cannot be reached: {problem}."
             return MercuryError("CONNECTION_FAILED", message)
@@ -191,11 +191,11 @@ class ApiClient:
         return MercuryError("CONNECTION_LOST", message)
 
 
-def _too_slow(what: str, limit: TimeLimit) -> MercuryError:
+def _too_slow(what: str, limit: TimeLimit, *, is_written: bool) -> MercuryError:
+    money = "It was not sent again: it may be billed." if is_written else "Nothing was sent."
     return MercuryError(
         "TIMEOUT",
-        f"The Mercury API was too slow: {what} {format_seconds(limit.seconds)}. "
-        "It was not sent again: it may be billed.",
+        f"The Mercury API was too slow: {what} {format_seconds(limit.seconds)}. {money}",
         next_step=f"Raise {limit.setting}, give timeout_ms, or ask for less (max_tokens).",
     )
 

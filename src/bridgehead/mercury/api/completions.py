@@ -15,6 +15,7 @@ from .refusals import broken_off
 from .stream import StreamedAnswer
 
 _MOST_TOKENS = 10**12
+_MOST_USD = 1e6
 _IMPOSSIBLE = Tokens(0, 0, 0)
 _NOT_COUNTED = "The API's token counts cannot be true, so the usage and cost of this answer are not known."
 
@@ -42,6 +43,7 @@ def read_response(body: bytes, request: wire.Request, seconds: float) -> Complet
             found.model or request.model,
             used,
             choice.finish_reason,
+            cost_usd=read_cost(found.usage),
             duration_ms=round(seconds * 1000, 3),
             warnings=_list_warnings([warning] if isinstance(warning, str) else warning, used),
         ),
@@ -61,6 +63,7 @@ def read_stream(answer: StreamedAnswer, request: wire.Request, started: float, n
             answer.model or request.model,
             used,
             answer.finish_reason or "",
+            cost_usd=read_cost(answer.usage),
             duration_ms=round((now - started) * 1000, 3),
             time_to_first_token_ms=None if first is None else round((first - started) * 1000, 3),
             tokens_per_second=round(used.completion_tokens / generating, 1) if generating > 0 else None,
@@ -89,6 +92,15 @@ def read_usage(used: wire.ApiUsage | None) -> Tokens:
     if min(counts) < 0 or max(counts) > _MOST_TOKENS:
         return _IMPOSSIBLE
     return Tokens(prompt, completion, total, reasoning, cached)
+
+
+def read_cost(used: wire.ApiUsage | None) -> float | None:
+    """Read what the API says that it charged, in US dollars; what cannot be an amount is ignored."""
+    try:
+        usd = float(used.cost) if used is not None and used.cost is not None else -1.0
+    except (TypeError, ValueError):
+        return None
+    return usd if 0 <= usd < _MOST_USD else None
 
 
 def _list_warnings(given: list[str] | None, used: Tokens) -> list[str] | None:

@@ -36,6 +36,8 @@ class Request(Struct):
     """What is sent in its place, where a route goes to another model."""
     trace: tuple[tuple[str, str], ...] = ()
     """Headers that carry the caller's trace on."""
+    is_written: bool = False
+    """Whether anything of the current send was written. If not, the API certainly got nothing of it."""
 
     @property
     def payload(self) -> bytes:
@@ -64,6 +66,8 @@ class ApiUsage(Struct):
     cached_input_tokens: int | None = None
     completion_tokens_details: TokenDetails | None = None
     prompt_tokens_details: TokenDetails | None = None
+    cost: Any = None
+    """What was charged in US dollars, as some compatible APIs report it."""
 
 
 class FunctionCall(Struct):

@@ -119,6 +119,8 @@ class Audit:
         line["ms"] = round(entry.seconds * _TO_MS, 3)
         if call is not None:
             line["tries"] = call.tries
+            if call.uncertain_usd:
+                line["uncertain_usd"] = round(call.uncertain_usd, 12)
         if completion is not None:
             used = completion.metadata.usage
             line["prompt_tokens"] = used.prompt_tokens

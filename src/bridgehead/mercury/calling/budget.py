@@ -1,19 +1,17 @@
-"""Budget: money is committed for a request's worst case before it goes out, and corrected after.
+"""Budget: how much money may be spent in a day and in a month (both UTC), by everybody and by each client.
 
-So the total of all processes never passes a budget, be it that of everybody or of one client, of the day or
-of the month (both UTC). Committed money counts as spent until it is settled: a process that dies in between
-leaves the total too high, and never too low.
+Every send books its worst case before it goes out and its end afterwards (`reservations.py`), so that all
+processes together never pass a budget. The books are where all of them see them: in PostgreSQL
+(`postgres_budget.py`) if BRIDGEHEAD_DATABASE_URL is set, otherwise in SQLite (`sqlite_budget.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import sqlite3
-from collections.abc import Callable
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
@@ -21,18 +19,19 @@ from bridgehead.runtime import events
 from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.timing import Clock
 
+from ..completion import Tokens
 from ..errors import MercuryError
 from ..settings import MercurySettings
-from .usage_store import Refusal, UsageStore, Work, counted_client
-
-if TYPE_CHECKING:  # loaded where replicas share a budget
-    from bridgehead.runtime.stores.ledger import Committed, Counter, MoneyClaim, SharedLedger
+from .usage import utc_day
 
 SHARES = (0.5, 0.8, 0.9, 1.0)
-"""Shares of a budget that are told as events, once a period and process."""
-REFUSED = 2.0
-"""Stands beyond all of them: a call was refused."""
-_MOST_TOLD = 10_000
+"""Shares of a budget that are published as events, once a period and process."""
+_REFUSED = 2.0
+"""Beyond all shares: a call was refused."""
+_MAX_PUBLISHED = 10_000
+
+
+State = Literal["open", "settled", "released", "uncertain"]
 
 
 class Amounts(Struct, frozen=True):
@@ -60,8 +59,36 @@ class BudgetLimits(Struct, frozen=True):
         )
 
 
+class Reservation(Struct, kw_only=True, eq=False):
+    """What one send may use."""
+
+    id: str
+    day: str
+    """The UTC day on whose budget it counts, whenever it ends."""
+    payer: str
+    """The token whose budget it counts against."""
+    model: str
+    client: str
+    """Who calls, as usage is reported."""
+    seconds: float
+    """How long it may stay open; after that it is uncertain."""
+    worst_usd: float | None = None
+    """The most it can cost; None if that is not known, which only happens without a budget."""
+    is_booked: bool = False
+    """Whether a budget holds the worst case."""
+    state: State = "open"
+    settled_usd: float | None = None
+    used: Tokens | None = None
+
+    def settle(self, used: Tokens, usd: float | None) -> None:
+        """Replace the worst case by what the API reported."""
+        if usd is None and self.is_booked:
+            return  # a budget cannot tell what is left: the worst case stays, as uncertain
+        self.state, self.used, self.settled_usd = "settled", used, usd
+
+
 class Cap(Struct, frozen=True):
-    """One limit that a request has to stay under."""
+    """One limit that a send has to stay under."""
 
     limit: float
     setting: str
@@ -80,9 +107,9 @@ class Cap(Struct, frozen=True):
         whose = "" if self.client is None else f" of {self.client}"
         return f"The {self.period}'s budget{whose}"
 
-    def first_day(self, today: str) -> str:
-        """Return the first day that counts."""
-        return f"{today[:7]}-01" if self.is_monthly else today
+    def key(self, day: str) -> tuple[str, str]:
+        """Return the period and the payer that the books have it under; nobody's name is empty."""
+        return (day[:7] if self.is_monthly else day), self.client or ""
 
     def seconds_left(self, now: float) -> float:
         """Return the seconds until it begins anew."""
@@ -94,27 +121,18 @@ class Cap(Struct, frozen=True):
         return begin.timestamp() - now
 
 
-class Reservation(Struct, frozen=True):
-    """Money committed for one request, on one day."""
-
-    amount: float
-    day: str
-    client: str
-    name: str = ""
-    """What the shared ledger knows it by."""
-
-    @classmethod
-    def of(cls, claim: MoneyClaim) -> Reservation:
-        """Return what a claim has committed."""
-        expense = claim.expense
-        return cls(expense.dollars, expense.day, expense.client, claim.name)
-
-
 class Spending(Struct, frozen=True):
-    """A budget, and what is committed of it."""
+    """A budget, and what is committed of it: settled, uncertain and reserved."""
 
     cap: Cap
     committed: float
+    uncertain: float = 0.0
+    reserved: float = 0.0
+
+    @property
+    def settled(self) -> float:
+        """What the API has certainly charged."""
+        return max(0.0, round(self.committed - self.uncertain - self.reserved, 12))
 
     @property
     def left(self) -> float:
@@ -122,232 +140,166 @@ class Spending(Struct, frozen=True):
         return max(0.0, self.cap.limit - self.committed)
 
 
-class OverBudget(Refusal):
-    """There is not enough left of a budget."""
+class OverBudget(Exception):
+    """A send does not fit under a cap; nothing was booked."""
 
-    def __init__(self, spending: Spending) -> None:
+    def __init__(self, cap: Cap) -> None:
         super().__init__()
-        self.spending = spending
+        self.cap = cap
+
+
+class ReleasedSends(Struct, frozen=True):
+    """Uncertain sends whose money the payer has released."""
+
+    day: str
+    model: str
+    client: str
+    sends: int
+    usd: float
+
+
+class BudgetStore(Protocol):
+    """The books, shared by all processes that have the same budgets."""
+
+    async def reserve(self, reservation: Reservation, caps: Sequence[Cap]) -> list[Spending]:
+        """Book the worst case under every cap or under none; raises `OverBudget` and `BridgeError`.
+
+        Returns what is committed now. When it returns, it is on the disk.
+        """
+
+    def finish(self, reservation: Reservation) -> None:
+        """Book how a send ended, soon; one that was never reserved is booked only if it is uncertain."""
+
+    async def spending(self, day: str, caps: Sequence[Cap]) -> list[Spending]:
+        """Return what is committed under each cap; raises `BridgeError`."""
+
+    async def close(self) -> None:
+        """Book what has ended, and let go."""
 
 
 class Budget:
     """All budgets there are."""
 
-    def __init__(
-        self, store: UsageStore, clock: Clock, limits: BudgetLimits, shared: SharedLedger | None = None
-    ) -> None:
+    def __init__(self, store: BudgetStore, clock: Clock, limits: BudgetLimits) -> None:
         self._store = store
-        self._shared = shared
-        """What counts in the place of the file, where there are other replicas."""
-        store.add_source(self)
         self._clock = clock
         self._limits = limits
-        self._corrections: dict[tuple[str, str], float] = {}
-        """By day and client, what is to be added to the money that is committed."""
         self.is_set = limits != BudgetLimits()
         """Whether money is limited at all."""
         self.latest: dict[str, Spending] = {}
-        """What everybody has left of each budget, by its period, when it was last looked at."""
-        self._told: dict[tuple[str, str | None, str], float] = {}
-        """By setting, client and first day, the highest share that was told as an event."""
+        """Everybody's budgets by period, when they were last looked at."""
+        self._published: dict[tuple[str, str | None, str], float] = {}
+        """By setting, client and period, the highest share that was published as an event."""
 
     def caps(self, client: str) -> list[Cap]:
         """Return every limit that a call of a client has to stay under."""
         everybody = self._limits.everybody
         own = self._limits.clients.get(client)
-        setting = "MERCURY_CLIENT_BUDGETS" if own else "MERCURY_CLIENT_BUDGET_USD"
+        daily = "MERCURY_CLIENT_BUDGETS" if own else "MERCURY_CLIENT_BUDGET_USD"
         monthly = "MERCURY_CLIENT_BUDGETS" if own else "MERCURY_CLIENT_MONTH_BUDGET_USD"
         each = own or self._limits.each_client
-        found = (
+        candidates = (
             (everybody.day, "MERCURY_BUDGET_USD", False, None),
             (everybody.month, "MERCURY_MONTH_BUDGET_USD", True, None),
-            (each.day, setting, False, client),
+            (each.day, daily, False, client),
             (each.month, monthly, True, client),
         )
         return [
-            Cap(limit, name, is_monthly, whose)
-            for limit, name, is_monthly, whose in found
+            Cap(limit, setting, is_monthly, whose)
+            for limit, setting, is_monthly, whose in candidates
             if limit is not None
         ]
 
-    async def reserve(self, client: str, amount: float | None) -> Reservation | None:
-        """Commit money of this machine; raises where too little is left, or nobody knows the price.
-
-        Where replicas share it, `claim` says what to ask for.
-        """
-        caps = self._caps_for(client, amount)
-        if not caps or amount is None:
-            return None
-        reservation = Reservation(amount, self._store.today, client)
-        writing = self._store.submit(partial(_reserve, reservation=reservation, caps=caps))
+    async def reserve(self, reservation: Reservation) -> None:
+        """Book the worst case of a send; raises if too little is left."""
+        caps = self.caps(reservation.payer)
+        if not caps:
+            return
+        booking = asyncio.ensure_future(self._store.reserve(reservation, caps))
         try:
-            self._note(reservation.day, await asyncio.shield(writing))
+            spendings = await asyncio.shield(booking)
         except OverBudget as over:
-            raise self._refuse(reservation, over.spending) from None
-        except asyncio.CancelledError:  # the writing goes on; what it commits is nobody's
-            writing.add_done_callback(lambda done: self._give_back(done, reservation))
+            raise await self._refuse(reservation, over.cap) from None
+        except asyncio.CancelledError:
+            # Booking goes on, and nobody will send: release it as soon as it is done.
+            booking.add_done_callback(lambda done: self._release(done, reservation))
             raise
-        return reservation
+        reservation.is_booked = True
+        await self._note(reservation.day, spendings)
 
-    def _caps_for(self, client: str, amount: float | None) -> list[Cap]:
-        caps = self.caps(client) if self.is_set else []
-        if caps and amount is None:
-            message = "There is a budget, and the price of this model is not known."
-            raise MercuryError("PRICE_UNKNOWN", message)
-        return caps
+    def _release(self, booking: asyncio.Future[list[Spending]], reservation: Reservation) -> None:
+        if not booking.cancelled() and booking.exception() is None:
+            reservation.is_booked = True
+            self._store.finish(reservation)
 
-    def claim(self, client: str, amount: float | None) -> MoneyClaim | None:
-        """Return what a request needs of the money that replicas share; None where it is not limited."""
-        caps = self._caps_for(client, amount)
-        if self._shared is None or not caps or amount is None:
-            return None
-        from bridgehead.runtime.stores.ledger import Expense, MoneyClaim
-
-        reservation = Reservation(amount, self._store.today, client)
-        by_counter = {_counter(cap, reservation.day): cap for cap in caps}
-        limits = {counter: cap.limit for counter, cap in by_counter.items()}
-        judge = partial(self._judge, reservation, by_counter)
-        return MoneyClaim(self._shared, Expense(reservation.day, client, amount, limits), judge)
-
-    def _judge(self, reservation: Reservation, caps: dict[Counter, Cap], found: Committed) -> None:
-        """Keep what replicas have committed; raises where a reservation is not a part of it."""
-        if found.exceeded is not None:
-            spending = Spending(caps[found.exceeded], found.dollars[found.exceeded])
-            raise self._refuse(reservation, spending)
-        self._note(reservation.day, [Spending(cap, found.dollars[c]) for c, cap in caps.items()])
-
-    def _refuse(self, reservation: Reservation, spending: Spending) -> MercuryError:
-        self._tell(reservation.day, spending, REFUSED)
-        return self._exceeded(reservation.amount, spending)
-
-    def settle(self, reservation: Reservation | None, spent: float | None) -> None:
-        """Put what a request cost in the place of what was committed; None keeps it: nobody can know."""
-        if reservation is None or spent is None:
-            return
-        if self._shared is not None:
-            self._shared.settle(reservation.name, reservation.day, reservation.client, spent)
-            return
-        key = (reservation.day, reservation.client)
-        self._corrections[key] = self._corrections.get(key, 0.0) + spent - reservation.amount
-        self._store.write_soon()
-
-    def _give_back(self, writing: asyncio.Future[list[Spending]], reservation: Reservation) -> None:
-        if not writing.cancelled() and writing.exception() is None:
-            self.settle(reservation, 0.0)
+    def finish(self, reservation: Reservation) -> None:
+        """Book how a send ended. What a budget does not hold is booked only if it is uncertain."""
+        if reservation.is_booked or reservation.state == "uncertain":
+            self._store.finish(reservation)
 
     async def spending(self, client: str) -> tuple[str, list[Spending]]:
-        """Return today, and what is committed of each budget of a client; raises `StorageError`."""
-        today, caps = self._store.today, self.caps(client)
-        if not caps:
-            return today, []
-        if self._shared is not None:
-            counters = [_counter(cap, today) for cap in caps]
-            committed = await self._shared.look(tuple(dict.fromkeys(counters)))
-            found = [Spending(cap, committed[one]) for cap, one in zip(caps, counters, strict=True)]
-        else:
-            found = await self._store.submit(partial(_spending, today=today, caps=caps))
-        self._note(today, found)
-        return today, found
+        """Return today, and what is committed of each budget of a client; raises `BridgeError`."""
+        today, caps = utc_day(self._clock.now()), self.caps(client)
+        spendings = await self._store.spending(today, caps) if caps else []
+        await self._note(today, spendings, is_fresh=True)
+        return today, spendings
 
     async def check(self) -> None:
         """Look at everybody's budgets, so that what is known of them is not older than the last look."""
         if self.is_set:
-            with suppress(StorageError):  # whoever calls hears of it
+            with suppress(StorageError):  # the next call reports it
                 await self.spending("")
 
-    def _note(self, today: str, found: list[Spending]) -> None:
-        """Keep what is left, and tell of each share of a budget once it is reached."""
-        for spending in found:
-            if spending.cap.client is None:
-                self.latest[spending.cap.period] = spending
-            reached = [share for share in SHARES if spending.committed >= share * spending.cap.limit]
-            if reached:
-                self._tell(today, spending, reached[-1])
+    async def _refuse(self, reservation: Reservation, cap: Cap) -> MercuryError:
+        [spending] = await self._store.spending(reservation.day, [cap])
+        self._publish(reservation.day, spending, _REFUSED)
+        uncertain, advice = "", ""
+        if spending.uncertain:
+            uncertain = (
+                f" ${spending.uncertain:.6f} of it is uncertain: sends that failed after they were written "
+                "and may be billed."
+            )
+            advice = (
+                " Check the API's bill; `bridgehead mercury usage --release` releases what was not charged."
+            )
+        return MercuryError(
+            "BUDGET_EXCEEDED",
+            f"{cap.name} of ${cap.limit:g} has ${spending.left:.6f} left; this call can cost "
+            f"${reservation.worst_usd:.6f}.{uncertain}",
+            retry_after=round(cap.seconds_left(self._clock.now())),
+            next_step=f"Ask for less (smaller max_tokens, a cheaper model), raise {cap.setting}, or wait for "
+            f"the next UTC {cap.period}.{advice}",
+        )
 
-    def _tell(self, today: str, spending: Spending, share: float) -> None:
+    async def _note(self, day: str, spendings: list[Spending], *, is_fresh: bool = False) -> None:
+        """Keep what is left, and publish each share of a budget once it is reached."""
+        for spending in spendings:
+            cap = spending.cap
+            if cap.client is None:
+                self.latest[cap.period] = spending
+            reached = [share for share in SHARES if spending.committed >= share * cap.limit]
+            if reached and self._published.get((cap.setting, *cap.key(day)), 0.0) < reached[-1]:
+                # A reservation returns totals alone: what of them is uncertain is read when it is told.
+                [told] = [spending] if is_fresh else await self._store.spending(day, [cap])
+                self._publish(day, told, reached[-1])
+
+    def _publish(self, day: str, spending: Spending, share: float) -> None:
         cap = spending.cap
-        key = (cap.setting, cap.client, cap.first_day(today))
-        if self._told.get(key, 0.0) >= share:
+        key = (cap.setting, *cap.key(day))
+        if self._published.get(key, 0.0) >= share:
             return
-        if len(self._told) >= _MOST_TOLD:
-            self._told.clear()
-        self._told[key] = share
+        if len(self._published) >= _MAX_PUBLISHED:
+            self._published.clear()
+        self._published[key] = share
         events.publish(
-            "budget.refused" if share == REFUSED else "budget.threshold",
+            "budget.refused" if share == _REFUSED else "budget.threshold",
             bridge="mercury",
             period=cap.period,
             client=cap.client,
             percent=round(100 * spending.committed / cap.limit, 1) if cap.limit else 100.0,
             limit_usd=cap.limit,
             left_usd=round(spending.left, 6),
+            settled_usd=round(spending.settled, 6),
+            uncertain_usd=round(spending.uncertain, 6),
+            reserved_usd=round(spending.reserved, 6),
         )
-
-    def take(self) -> tuple[Work[None], Callable[[], None]] | None:
-        """Hand the corrections over that are not written yet."""
-        if not self._corrections:
-            return None
-        taken, self._corrections = self._corrections, {}
-
-        def write(connection: sqlite3.Connection) -> None:
-            for (day, client), amount in taken.items():
-                commit_money(connection, day, client, amount)
-
-        def restore() -> None:
-            for key, amount in taken.items():
-                self._corrections[key] = self._corrections.get(key, 0.0) + amount
-
-        return write, restore
-
-    def _exceeded(self, amount: float, spending: Spending) -> MercuryError:
-        cap = spending.cap
-        return MercuryError(
-            "BUDGET_EXCEEDED",
-            f"{cap.name} of ${cap.limit:g} has ${spending.left:.6f} left; this call can cost ${amount:.6f}.",
-            retry_after=round(cap.seconds_left(self._clock.now())),
-            next_step=f"Ask for less (smaller max_tokens, a cheaper model), raise {cap.setting}, or wait for "
-            f"the next UTC {'month' if cap.is_monthly else 'day'}.",
-        )
-
-
-def _counter(cap: Cap, day: str) -> Counter:
-    from bridgehead.runtime.stores.ledger import EVERYBODY, Counter
-
-    return Counter(day[:7] if cap.is_monthly else day, cap.client or EVERYBODY)
-
-
-def _reserve(connection: sqlite3.Connection, reservation: Reservation, caps: list[Cap]) -> list[Spending]:
-    """Commit the money; returns what was committed before."""
-    before = _spending(connection, reservation.day, caps)
-    for spending in before:
-        if spending.committed + reservation.amount > spending.cap.limit:
-            raise OverBudget(spending)
-    commit_money(connection, reservation.day, reservation.client, reservation.amount)
-    return before
-
-
-def _spending(connection: sqlite3.Connection, today: str, caps: list[Cap]) -> list[Spending]:
-    return [
-        Spending(cap, committed_money(connection, cap.first_day(today), today, cap.client)) for cap in caps
-    ]
-
-
-def commit_money(connection: sqlite3.Connection, day: str, client: str, amount: float) -> None:
-    """Add to the money that a client has committed on a day, or take from it."""
-    name = counted_client(connection, day, client)
-    connection.execute(
-        "INSERT INTO spending VALUES (?, ?, max(0, ?)) ON CONFLICT DO UPDATE "
-        "SET committed_usd = max(0, round(committed_usd + ?, 12))",
-        (day, name, amount, amount),
-    )
-
-
-def committed_money(
-    connection: sqlite3.Connection, first_day: str, last_day: str, client: str | None = None
-) -> float:
-    """Return what is committed from one day to another, by one client or by everybody."""
-    found = connection.execute(
-        "SELECT total(committed_usd) FROM spending "
-        "WHERE day BETWEEN ?1 AND ?2 AND (?3 IS NULL OR client = ?3)",
-        (first_day, last_day, client and counted_client(connection, last_day, client)),
-    ).fetchone()
-    return round(float(found[0]), 12)

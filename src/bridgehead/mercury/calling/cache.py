@@ -22,8 +22,7 @@ from ..settings import MercurySettings
 from .call import CacheKey, Call
 
 if TYPE_CHECKING:
-    from bridgehead.runtime.stores.flights import Flights
-    from bridgehead.runtime.stores.joint import Joint
+    from bridgehead.runtime.stores.single_flight import SingleFlight
 
 MAX_ARGUMENT_BYTES = 1024 * 1024
 """Above this all remembered arguments are forgotten; whoever asks again is remembered again."""
@@ -163,12 +162,9 @@ class Cache:
 
 
 async def share_with_replicas(
-    flights: Flights,
-    key: CacheKey,
-    send: Callable[[], Coroutine[Any, Any, Completion]],
-    needs: Joint | None = None,
+    single_flight: SingleFlight, key: CacheKey, send: Callable[[], Coroutine[Any, Any, Completion]]
 ) -> tuple[Completion, bool]:
-    """Send a request, unless another replica does that or did a while ago; tells whether it did."""
+    """Send a request, unless another replica does or did a while ago; tells whether another one did."""
     sent: list[Completion] = []
 
     async def work() -> bytes:
@@ -176,11 +172,11 @@ async def share_with_replicas(
         return msgpack.encode(sent[0]) if sent[0].is_whole else b""
 
     path, body = key
-    answer, _ = await flights.join(b"mercury\0%b\0%b" % (path.encode(), body), work, needs)
+    answer, _ = await single_flight.run(b"mercury\0%b\0%b" % (path.encode(), body), work)
     if sent:
         return sent[0], False
-    found = msgpack.decode(answer, type=Completion)
-    return replace(found, metadata=replace(found.metadata, cost_usd=0.0)), True
+    completion = msgpack.decode(answer, type=Completion)
+    return replace(completion, metadata=replace(completion.metadata, cost_usd=0.0)), True
 
 
 def _encode(key: CacheKey, completion: Completion, now: float) -> CachedCompletion:

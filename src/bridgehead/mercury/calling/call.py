@@ -49,7 +49,11 @@ class Call(wire.Request, kw_only=True):
     provider: str = MERCURY
     """The name of the provider that is asked."""
     tries: int = 0
-    """How many requests were sent for it so far."""
+    """How many sends were written for it so far."""
+    is_counted: bool = False
+    """Whether it counts in the rate limits of its client already."""
+    uncertain_usd: float = 0.0
+    """The most that sends of it may have cost whose end is not known."""
 
     def turn_to(self, target: Target) -> None:
         """Ask a provider for a model of its own from now on; what the cache knows the call by stays."""

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 
 from bridgehead.runtime import events, logs
 from bridgehead.runtime.settings import SettingError
-from bridgehead.runtime.stores.windows import SharedWindows
 from bridgehead.runtime.timing import Clock
 
 from ..api.catalogue import Catalogue
 from ..api.client import ApiClient
-from ..errors import MercuryError, format_seconds
+from ..errors import MercuryError
 from ..settings import KEYS, URL, MercurySettings
 from .keys import Keys
-from .limits import Amounts, Room, RoomClaim, Scope, Turnstile
+from .rate_limits import Amounts, Scope
 from .retries import Breaker
 from .routes import MERCURY, ProviderEntry
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
 _log = logs.logger("mercury.provider")
 _MINUTE = 60.0
-_ONE = Amounts(1, 0, 0)
 _BREAKER = "breaker"
 _KEY = "key:"
 _UNUSABLE = ("MISSING_API_KEY", "INVALID_API_KEY", "BILLING_REQUIRED", "SERVICE_ERROR", "SERVICE_UNAVAILABLE")
@@ -65,11 +63,11 @@ class Provider:
         self.breaker = Breaker(
             settings.breaker_failures, self._breaker_seconds, self._tell_breaker, self._tell_probe
         )
-        most = None if entry is None else entry.requests_per_minute
-        self._requests = (
-            None if most is None else Scope(name, Amounts(most, 0, 0), _MINUTE, f"provider:{name}")
-        )
-        self._turnstile = Turnstile(clock, None if redis is None else SharedWindows(redis, _MINUTE))
+        self.rate_limit: Scope | None = None
+        if entry is not None and entry.requests_per_minute is not None:
+            limits = Amounts(entry.requests_per_minute)
+            setting = "requests_per_minute in the routes file"
+            self.rate_limit = Scope(f"the provider {name}", limits, _MINUTE, f"provider:{name}", setting)
 
     # --- what other replicas know: the service while its breaker is open, a refused key --------------------
 
@@ -129,29 +127,6 @@ class Provider:
             self.problem = "" if is_there else str(error)
         else:
             self.problem = ""
-
-    def admit(self) -> None:
-        """Count a request in this process; raises where the provider's own limit is reached."""
-        if self._requests is not None:
-            room = self._turnstile.take_here([(self._requests, _ONE)])
-            if room.blocking is not None:
-                raise self._refuse(room)
-
-    def claim(self) -> RoomClaim | None:
-        """Return what a request needs where replicas share the provider's own limit."""
-        if self._requests is None:
-            return None
-        return RoomClaim(self._turnstile, [(self._requests, _ONE)], self._refuse)
-
-    def _refuse(self, room: Room) -> MercuryError:
-        most = 0 if self._requests is None else self._requests.most.requests
-        return MercuryError(
-            "LOCAL_RATE_LIMIT",
-            f"The provider {self.name} is asked {most} times a minute, and no more.",
-            retry_after=room.delay,
-            next_step=f"Try again in {format_seconds(room.delay)}, "
-            "or raise requests_per_minute in the routes file.",
-        )
 
 
 def make_provider(

@@ -23,15 +23,12 @@ from .routes import MERCURY, Routes, read_routes
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bridgehead.runtime.stores.ledger import SharedLedger
     from bridgehead.runtime.stores.redis import Redis
     from bridgehead.runtime.timing import Clock
 
     from ..database.usage import UsageDatabase
-    from .budget import Budget
-    from .completer import Completer
+    from .budget import BudgetStore
     from .provider import Provider
-    from .usage_store import UsageStore
 
 _JITTER = 0.2
 _CHECK_SECONDS = 5.0
@@ -42,15 +39,21 @@ class Service:
     """What is open while the bridge serves. Making it asks nothing of the API yet."""
 
     def __init__(self, settings: MercurySettings, clock: Clock | None = None) -> None:
+        import random
+
         from bridgehead.runtime.stores import open_redis
-        from bridgehead.runtime.stores.windows import SharedWindows
-        from bridgehead.runtime.timing import SystemClock
+        from bridgehead.runtime.timing import Backoff, SystemClock
 
         from .audit import Audit
+        from .budget import Budget, BudgetLimits
         from .cache import Cache
-        from .limits import Limits
+        from .completer import Completer
+        from .rate_limits import RateLimits
+        from .reservations import Reservations
+        from .retries import Retries
         from .runs import Runs
         from .usage import Usage
+        from .usage_store import UsageStore
 
         self.settings = settings
         self.clock = clock = clock or SystemClock()
@@ -62,60 +65,41 @@ class Service:
         self.keys, self.catalogue = self.mercury.keys, self.mercury.catalogue
         self.cache = Cache(settings, clock)
         self.runs = Runs(clock)
-        windows = None if redis is None else SharedWindows(redis, settings.rate_limit_window / 1000)
-        self.limits = Limits(settings, clock, windows)
-        self.usage_store = _make_usage_store(settings, clock)
+        windows = single_flight = None
+        if redis is not None:
+            from bridgehead.runtime.stores.rate_windows import SharedWindows
+            from bridgehead.runtime.stores.single_flight import SingleFlight
+
+            windows, single_flight = SharedWindows(redis), SingleFlight(redis, settings.cache_ttl)
+        self.rate_limits = RateLimits(settings, clock, windows)
+        self.usage_store = UsageStore(partial(_open_state, settings), clock, keep_days=settings.usage_days)
         self.usage_database = self._open_usage_database()
-        self.usage = Usage(self.usage_store, self.catalogue.price, self.usage_database)
-        self.shared_ledger, self.budget = self._make_budget()
+        self.usage = Usage(self.usage_database or self.usage_store, clock, self.catalogue.price)
+        self.budget_store = self._open_budget_store()
+        self.budget = Budget(self.budget_store, clock, BudgetLimits.from_settings(settings))
         self.audit = Audit(with_content=settings.log_content)
-        self.completer = self._make_completer()
-
-    def _make_budget(self) -> tuple[SharedLedger | None, Budget]:
-        """Make the budget, and what replicas share of it where there is one to share."""
-        from .budget import Budget, BudgetLimits
-
-        limits = BudgetLimits.from_settings(self.settings)
-        has_budget = limits != BudgetLimits()
-        ledger = self._make_ledger(self.redis) if self.redis is not None and has_budget else None
-        return ledger, Budget(self.usage_store, self.clock, limits, ledger)
-
-    def _make_ledger(self, redis: Redis) -> SharedLedger:
-        """Make the ledger of all replicas; a database keeps it from forgetting what Redis forgets."""
-        from bridgehead.runtime.stores.ledger import SharedLedger
-
-        if self.settings.database_url is None:
-            return SharedLedger(redis)
-        from bridgehead.runtime.stores.allotted_ledger import AllottedLedger
-
-        from ..database.allotments import AllotmentDatabase
-
-        return AllottedLedger(redis, AllotmentDatabase(self.settings.database_url))
-
-    def _make_completer(self) -> Completer:
-        import random
-
-        from bridgehead.runtime.stores.flights import Flights
-        from bridgehead.runtime.timing import Backoff
-
-        from .admission import Admission
-        from .completer import Completer
-        from .retries import Retries
-
-        settings, redis = self.settings, self.redis
         backoff = Backoff(settings.retry_delay / 1000, settings.max_retry_delay / 1000, jitter=_JITTER)
-        return Completer(
-            self.clock,
+        self.completer = Completer(
+            clock,
             cache=self.cache,
-            admission=Admission(self.limits, self.budget, redis),
+            reservations=Reservations(clock, self.rate_limits, self.budget, self.usage),
             usage=self.usage,
             retries=Retries(settings.max_retries, backoff, random.random),
             routes=self.routes,
             providers=self.providers,
             audit=self.audit,
-            default_model=settings.model,
-            flights=None if redis is None else Flights(redis, settings.cache_ttl),
+            single_flight=single_flight,
         )
+
+    def _open_budget_store(self) -> BudgetStore:
+        """Return the books: PostgreSQL's if it is set, otherwise those of this machine's SQLite."""
+        if self.settings.database_url is not None:
+            from .postgres_budget import PostgresBudget
+
+            return PostgresBudget(self.settings.database_url)
+        from .sqlite_budget import SqliteBudget
+
+        return SqliteBudget(self.usage_store)
 
     @property
     def providers_down(self) -> list[str]:
@@ -173,18 +157,6 @@ def _make_providers(
     return {MERCURY: Provider(settings, clock, redis=redis), **others}
 
 
-def _make_usage_store(settings: MercurySettings, clock: Clock) -> UsageStore:
-    from .ledger_import import import_ledger
-    from .usage_store import UsageStore
-
-    return UsageStore(
-        partial(_open_state, settings),
-        clock,
-        keep_days=settings.usage_days,
-        on_open=import_ledger,
-    )
-
-
 def _open_state(settings: MercurySettings) -> Path:
     from bridgehead.runtime import directories
 
@@ -197,8 +169,6 @@ async def open_service(settings: MercurySettings, clock: Clock | None = None) ->
     service = Service(settings, clock)
     if service.redis is not None:
         await service.redis.start()
-    if service.shared_ledger is not None:
-        await service.shared_ledger.start()
     for provider in service.providers.values():
         provider.start()
     _log.info("mercury bridge open", **settings.changes())
@@ -208,9 +178,8 @@ async def open_service(settings: MercurySettings, clock: Clock | None = None) ->
     finally:
         warming.cancel()
         service.audit.close()
+        await service.budget_store.close()
         await service.usage_store.close()
-        if service.shared_ledger is not None:
-            await service.shared_ledger.stop()
         if service.redis is not None:
             await service.redis.close()
         if service.usage_database is not None:

@@ -1,14 +1,15 @@
 """Usage: what calls used, by day, model and client. Counted in memory, written to the store a little later.
 
 A process that is killed loses the counts of its last two seconds, and never a cent of a budget: that money is
-committed before a request goes out (`budget.py`). Cheap to import: a server's first answer waits for it.
+booked when a send is reserved and when it ends (`reservations.py`). Cheap to import: a server's first answer
+waits for it.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
@@ -18,9 +19,15 @@ from bridgehead.runtime.errors import BridgeError
 if TYPE_CHECKING:
     import sqlite3
 
-    from ..completion import Metadata
-    from .usage_store import UsageStore, Work
+    from bridgehead.runtime.timing import Clock
 
+    from ..completion import Metadata
+
+MAX_CLIENTS = 256
+"""Clients that one process tells apart on one day: names that clients make up must not fill the disk."""
+OTHER_CLIENTS = "(others)"
+_LONGEST_NAME = 200
+"""Characters of a model or a client in a key: an index of PostgreSQL takes 2,704 bytes."""
 _log = logs.logger("mercury.usage")
 _ADD = """
 INSERT INTO usage
@@ -37,11 +44,25 @@ ON CONFLICT DO UPDATE SET
     cost_usd = round(cost_usd + excluded.cost_usd, 12),
     unpriced = unpriced + excluded.unpriced
 """
+# An open send is uncertain once its time is over, by SQLite's own clock (see `sqlite_budget.py`).
 _HISTORY = """
+WITH open_sends AS (
+    SELECT day, model, client, sends, usd,
+        reserved_until <= (julianday('now') - 2440587.5) * 86400.0 AS is_over
+    FROM sends WHERE state = 'open' AND day BETWEEN ?1 AND ?2
+), rows AS (
+    SELECT *, 0 AS uncertain_sends, 0.0 AS uncertain_usd, 0.0 AS reserved_usd
+    FROM usage WHERE day BETWEEN ?1 AND ?2
+    UNION ALL
+    SELECT day, model, client, 0, 0, 0, 0, 0, 0, 0.0, 0,
+        iif(is_over, sends, 0), iif(is_over, usd, 0), iif(is_over, 0, usd)
+    FROM open_sends
+)
 SELECT iif(?3, day, '') AS at_day, iif(?4, model, '') AS of_model, iif(?5, client, '') AS by_client,
     sum(calls), sum(errors), sum(cache_hits), sum(prompt_tokens), sum(completion_tokens), sum(total_tokens),
-    round(total(cost_usd), 12), sum(unpriced)
-FROM usage WHERE day BETWEEN ?1 AND ?2
+    round(total(cost_usd), 12), sum(unpriced),
+    sum(uncertain_sends), round(total(uncertain_usd), 12), round(total(reserved_usd), 12)
+FROM rows
 GROUP BY at_day, of_model, by_client ORDER BY at_day, of_model, by_client LIMIT ?6
 """
 
@@ -56,8 +77,14 @@ class UsageCounts(Struct):
     completion_tokens: int = 0
     total_tokens: int = 0
     cost_usd: float = 0.0
+    """What is settled: the API reported it."""
     unpriced: int = 0
     """Answers whose cost is not known, and not in `cost_usd`."""
+    uncertain_sends: int = 0
+    uncertain_usd: float = 0.0
+    """The most that sends may have cost whose end is not known."""
+    reserved_usd: float = 0.0
+    """The most that sends can cost which are under way."""
 
     def add(self, other: UsageCounts) -> None:
         """Add another one to this one."""
@@ -68,9 +95,29 @@ class UsageCounts(Struct):
         self.completion_tokens += other.completion_tokens
         self.total_tokens += other.total_tokens
         self.unpriced += other.unpriced
+        self.uncertain_sends += other.uncertain_sends
         # Sums of such small numbers have noise at the end.
         self.cost_usd = round(self.cost_usd + other.cost_usd, 12)
+        self.uncertain_usd = round(self.uncertain_usd + other.uncertain_usd, 12)
+        self.reserved_usd = round(self.reserved_usd + other.reserved_usd, 12)
 
+
+COUNTED = UsageCounts.__struct_fields__[:8]
+"""What is written from memory. The books of sends have the rest."""
+
+
+def utc_day(now: float) -> str:
+    """Return the UTC day of a time; asked for with every call, and new once a day."""
+    number = int(now // _DAY_SECONDS)
+    if number != _utc_day[0]:
+        from datetime import UTC, datetime
+
+        _utc_day[:] = number, datetime.fromtimestamp(now, UTC).date().isoformat()
+    return str(_utc_day[1])
+
+
+_DAY_SECONDS = 24 * 60 * 60
+_utc_day: list[Any] = [-1, ""]
 
 DIMENSIONS = ("day", "model", "client")
 """What usage can be told apart by."""
@@ -109,25 +156,17 @@ Price = Callable[["Metadata", str], float | None]
 """Tells what an answer cost; None while the prices are not known."""
 
 
-class SharedUsage(Protocol):
-    """Where the counts of all replicas are, instead of those of one user's processes."""
-
-    @property
-    def today(self) -> str:
-        """The UTC day."""
-        ...
+class UsageBackend(Protocol):
+    """Where counts are kept: in SQLite for one machine's processes, or in PostgreSQL for all replicas."""
 
     def add_source(self, source: Usage, /) -> None:
         """Write what is counted there from now on."""
-        ...
 
     def write_soon(self) -> None:
         """Write what was counted, a little later."""
-        ...
 
     async def history(self, span: Span, by: Collection[str]) -> list[UsageRow]:
-        """Return the counts of some days; raises `BridgeError`."""
-        ...
+        """Return the counts of some days, told apart by some of `DIMENSIONS`; raises `BridgeError`."""
 
 
 class Usage:
@@ -135,13 +174,12 @@ class Usage:
 
     def __init__(
         self,
-        store: UsageStore,
+        store: UsageBackend,
+        clock: Clock,
         price: Price = lambda _metadata, _model: None,
-        shared: SharedUsage | None = None,
     ) -> None:
-        self._file = store
-        self._shared = shared
-        self._store = shared or store
+        self._store = store
+        self._clock = clock
         self._price = price
         self._store.add_source(self)
         self._models: dict[str, UsageCounts] = {}
@@ -152,6 +190,25 @@ class Usage:
         """Answers from the cache by model and client that are in neither of the two either."""
         self._unpriced: deque[tuple[Key, Metadata]] = deque(maxlen=MAX_UNPRICED)
         """Answers that came before the prices; they are priced when those come."""
+        self._clients: set[str] = set()
+        self._clients_day = ""
+
+    @property
+    def today(self) -> str:
+        """The UTC day."""
+        return utc_day(self._clock.now())
+
+    def counted_client(self, client: str) -> str:
+        """Return the name that a client is counted under, as every store can hold it."""
+        if client in self._clients and self._clients_day == self.today:
+            return client
+        if self._clients_day != self.today:
+            self._clients_day, self._clients = self.today, set()
+        name = _storable(client)
+        if name not in self._clients and len(self._clients) >= MAX_CLIENTS:
+            return OTHER_CLIENTS
+        self._clients.add(name)
+        return name
 
     @property
     def models(self) -> dict[str, UsageCounts]:
@@ -161,12 +218,15 @@ class Usage:
 
     def count(self, model: str, client: str, counts: UsageCounts) -> None:
         """Add what a call used."""
-        self._add((self._store.today, model, client), counts)
+        self._add((self.today, model, self.counted_client(client)), counts)
 
-    def count_answer(self, model: str, client: str, metadata: Metadata) -> None:
-        """Add a call that the API answered; one without a cost is priced when that is known."""
+    def count_answer(self, model: str, client: str, metadata: Metadata, *, is_booked: bool) -> None:
+        """Add a call that the API answered; one without a cost is priced when that is known.
+
+        A cost that is booked is written with its reservation, and only shown from here.
+        """
         used, cost = metadata.usage, metadata.cost_usd
-        key = (self._store.today, model, client)
+        key = (self.today, model, self.counted_client(client))
         counts = self._recent.get(key)
         if counts is None:
             counts = self._recent[key] = UsageCounts()
@@ -174,13 +234,20 @@ class Usage:
         counts.prompt_tokens += used.prompt_tokens
         counts.completion_tokens += used.completion_tokens
         counts.total_tokens += used.total_tokens
-        if cost is not None:
+        if is_booked:
+            self._models.setdefault(model, UsageCounts()).add(UsageCounts(cost_usd=cost or 0.0))
+        elif cost is not None:
             counts.cost_usd += cost
         else:
             counts.unpriced += 1
             if used.total_tokens:
                 self._unpriced.append((key, metadata))
         self._store.write_soon()
+
+    def count_uncertain(self, model: str, usd: float | None) -> None:
+        """Add a send whose end is not known; the books of the budget write it."""
+        counts = UsageCounts(uncertain_sends=1, uncertain_usd=usd or 0.0)
+        self._models.setdefault(model, UsageCounts()).add(counts)
 
     def _gather(self) -> None:
         """Add everything that was only noted to both sums."""
@@ -200,8 +267,9 @@ class Usage:
                 self._add(key, UsageCounts(cost_usd=cost, unpriced=-1))
 
     def _add(self, key: Key, counts: UsageCounts) -> None:
-        self._models.setdefault(key[1], UsageCounts()).add(counts)
-        self._unwritten.setdefault(key, UsageCounts()).add(counts)
+        day, model, client = key
+        self._models.setdefault(model, UsageCounts()).add(counts)
+        self._unwritten.setdefault((day, _storable(model), client), UsageCounts()).add(counts)
         self._store.write_soon()
 
     def count_hit(self, model: str, client: str) -> None:
@@ -215,9 +283,9 @@ class Usage:
         for (model, client), count in hits.items():
             self.count(model, client, UsageCounts(calls=count, cache_hits=count))
 
-    async def today(self) -> dict[str, UsageCounts]:
-        """Return the counts of today by model, of all processes of this user."""
-        day = self._store.today
+    async def read_today(self) -> dict[str, UsageCounts]:
+        """Return the counts of today by model, of all processes that share them."""
+        day = self.today
         try:
             rows = await self.history(Span(day, day), by=("model",))
         except BridgeError as error:
@@ -227,40 +295,28 @@ class Usage:
 
     async def history(self, span: Span, by: Collection[str]) -> list[UsageRow]:
         """Return the counts of some days, of all processes that share them; raises `BridgeError`."""
-        if self._shared is not None:
-            return await self._shared.history(span, by)
-        return await self._file.submit(lambda connection: read_history(connection, span, by))
+        return await self._store.history(span, by)
 
     def take_counts(self) -> dict[Key, UsageCounts]:
-        """Hand the counts over that are not written yet."""
+        """Hand over the counts that are not written yet; `restore_counts` takes them back."""
         self._gather()
         taken, self._unwritten = self._unwritten, {}
         return taken
 
-    def take(self) -> tuple[Work[None], Callable[[], None]] | None:
-        """Do the same for a transaction in SQLite, with a way to take them back."""
-        taken = self.take_counts()
-        if not taken:
-            return None
+    def restore_counts(self, counts: Mapping[Key, UsageCounts]) -> None:
+        """Take back counts that could not be written."""
+        for key, amounts in counts.items():
+            self._unwritten.setdefault(key, UsageCounts()).add(amounts)
 
-        def write(connection: sqlite3.Connection) -> None:
-            for (day, model, client), counts in taken.items():
-                add_usage(connection, day, model, client, counts)
 
-        def restore() -> None:
-            for key, counts in taken.items():
-                self._unwritten.setdefault(key, UsageCounts()).add(counts)
-
-        return write, restore
+def _storable(name: str) -> str:
+    """Return a name, which a client may have made up, as every store can hold it in a key."""
+    return name.replace("\0", "\N{REPLACEMENT CHARACTER}")[:_LONGEST_NAME]
 
 
 def add_usage(connection: sqlite3.Connection, day: str, model: str, client: str, counts: UsageCounts) -> None:
     """Add to the counts of a day, a model and a client."""
-    from .usage_store import counted_client
-
-    name = counted_client(connection, day, client)
-    values = (getattr(counts, field) for field in counts.__struct_fields__)
-    connection.execute(_ADD, (day, model, name, *values))
+    connection.execute(_ADD, (day, model, client, *(getattr(counts, field) for field in COUNTED)))
 
 
 def read_history(connection: sqlite3.Connection, span: Span, by: Collection[str]) -> list[UsageRow]:

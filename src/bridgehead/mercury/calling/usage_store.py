@@ -1,43 +1,41 @@
-"""Usage store: one SQLite file for what was used and what money is committed, shared by a user's processes.
+"""Usage store: one SQLite file for usage and money, shared by the processes of one machine.
 
 It runs on one thread of its own, never on the event loop. What waits while a transaction is being written
-goes into the next one together: forty reservations at once cost one flush, not forty.
-
-Every commit is flushed: money that was reserved stays reserved after a power cut.
+goes into the next one together: forty reservations at once cost one flush, not forty. Every commit is
+flushed, so money that was reserved stays reserved after a power cut.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
-
-from msgspec import Struct
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.stores import sqlite
 from bridgehead.runtime.timing import Clock
 
+from .usage import add_usage, read_history, utc_day
+
+if TYPE_CHECKING:
+    from .usage import Key, Span, Usage, UsageCounts, UsageRow
+
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
-"""Something done inside a transaction. It raises `Refusal` before it has changed anything, or nothing."""
+"""Something done inside a transaction, which others share: it does not raise."""
 
 FILE = "usage.sqlite3"
 WRITE_SECONDS = 2.0
-"""How long counts and corrections may wait before they are written."""
+"""How long counts may wait before they are written."""
 MAX_BATCH = 256
 """Pieces of work in one transaction; those that follow have their turn after it."""
-MAX_CLIENTS = 256
-"""Clients that are told apart on one day."""
-OTHER_CLIENTS = "(others)"
-_VERSION = 1
-_DAY_SECONDS = 24 * 60 * 60
+_VERSION = 2
 _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS usage (
         day TEXT NOT NULL,
@@ -53,93 +51,81 @@ _SCHEMA = (
         unpriced INTEGER NOT NULL DEFAULT 0,
         PRIMARY KEY (day, model, client)
     ) WITHOUT ROWID""",
-    """CREATE TABLE IF NOT EXISTS spending (
-        day TEXT NOT NULL,
-        client TEXT NOT NULL,
+    """CREATE TABLE IF NOT EXISTS budget (
+        period TEXT NOT NULL,
+        payer TEXT NOT NULL,
         committed_usd REAL NOT NULL,
-        PRIMARY KEY (day, client)
+        PRIMARY KEY (period, payer)
     ) WITHOUT ROWID""",
-    "CREATE TABLE IF NOT EXISTS clients (day TEXT, client TEXT, PRIMARY KEY (day, client)) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS imported (hash TEXT PRIMARY KEY) WITHOUT ROWID",
+    """CREATE TABLE IF NOT EXISTS sends (
+        id TEXT PRIMARY KEY,
+        day TEXT NOT NULL,
+        payer TEXT NOT NULL,
+        model TEXT NOT NULL,
+        client TEXT NOT NULL,
+        sends INTEGER NOT NULL,
+        usd REAL NOT NULL,
+        state TEXT NOT NULL,
+        reserved_until REAL NOT NULL
+    ) WITHOUT ROWID""",
+    "CREATE INDEX IF NOT EXISTS sends_by_state ON sends (state, day)",
+    # Version 1 had one total for each day and client.
+    "CREATE TABLE IF NOT EXISTS spending (day TEXT, client TEXT, committed_usd REAL)",
+    """INSERT INTO budget
+        SELECT day, client, sum(committed_usd) FROM spending GROUP BY 1, 2
+        UNION ALL SELECT day, '', sum(committed_usd) FROM spending GROUP BY 1
+        UNION ALL SELECT substr(day, 1, 7), client, sum(committed_usd) FROM spending GROUP BY 1, 2
+        UNION ALL SELECT substr(day, 1, 7), '', sum(committed_usd) FROM spending GROUP BY 1""",
+    "DROP TABLE spending",
+    # Tables of version 1 that nothing reads any more.
+    "DROP TABLE IF EXISTS clients",
+    "DROP TABLE IF EXISTS imported",
 )
 
 _log = logs.logger("mercury.usage")
 
 
-class Refusal(Exception):
-    """Work that a rule forbids; the rest of its transaction goes on."""
-
-
-class Outcome(Struct, frozen=True):
-    """What came of one piece of work."""
-
-    value: Any = None
-    error: Exception | None = None
-
-
-class Source(Protocol):
-    """Something that gathers what is to be written with the next transaction, whoever begins it."""
-
-    def take(self) -> tuple[Work[None], Callable[[], None]] | None:
-        """Hand over what was gathered, and a way to take it back if it cannot be written."""
-
-
 class UsageStore:
     """The file, and the thread that alone uses it."""
 
-    def __init__(
-        self,
-        open_folder: Callable[[], Path],
-        clock: Clock,
-        *,
-        keep_days: int,
-        on_open: Callable[[sqlite3.Connection, Path], None] = lambda _connection, _folder: None,
-    ) -> None:
+    def __init__(self, open_folder: Callable[[], Path], clock: Clock, *, keep_days: int) -> None:
         self._open_folder = open_folder
         self._clock = clock
         self._keep_days = keep_days
-        self._on_open = on_open
         self._folder: Path | None = None
         self._connection: sqlite3.Connection | None = None
         self._inode = 0
         self._pruned_on = ""
-        self._day = (-1, "")
-        """The UTC day as a number and as text: asked for with every call, and new once a day."""
         self._thread: ThreadPoolExecutor | None = None
-        self._sources: list[Source] = []
+        self._usage: Usage | None = None
         self._waiting: list[tuple[Work[Any], asyncio.Future[Any]]] = []
         self._committing: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._is_due = False
-        """Whether what the sources have is to be written now."""
+        """Whether the counts are to be written now."""
 
-    @property
-    def today(self) -> str:
-        """The UTC day."""
-        now = self._clock.now()
-        number = int(now // _DAY_SECONDS)
-        if number != self._day[0]:
-            self._day = number, datetime.fromtimestamp(now, UTC).date().isoformat()
-        return self._day[1]
-
-    def add_source(self, source: Source) -> None:
-        """Write what somebody gathers with every transaction."""
-        self._sources.append(source)
+    def add_source(self, source: Usage, /) -> None:
+        """Write the counts of `source` with every transaction."""
+        self._usage = source
 
     def write_soon(self) -> None:
-        """Write what the sources have gathered, a little later."""
+        """Write the counts, a little later."""
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(WRITE_SECONDS, self._begin)
 
     def submit(self, work: Work[T]) -> asyncio.Future[T]:
         """Do something in the next transaction, after what was submitted before.
 
-        When the future is done, it is on the disk. It raises `Refusal` and `StorageError`.
+        When the future is done, it is on the disk. It raises `StorageError`.
         """
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._waiting.append((work, future))
         self._begin()
         return future
+
+    async def history(self, span: Span, by: Collection[str]) -> list[UsageRow]:
+        """Return the counts of some days, with what this process has just counted."""
+        return await self.submit(lambda connection: read_history(connection, span, by))
 
     async def close(self) -> None:
         """Write what is left, and close the file."""
@@ -162,55 +148,66 @@ class UsageStore:
             self._committing = asyncio.create_task(self._commit_all())
 
     async def _commit_all(self) -> None:
+        """Write one transaction after the other until nothing waits."""
+        # A thread of our own: the default ones also resolve names, which must not wait for a slow disk.
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="mercury-usage")
+        can_write = True
         try:
-            is_working = True
             # What is counted while a transaction is written waits for its own time. Calls that follow each
             # other would else keep the disk busy with one transaction after the other.
             while self._is_due or self._waiting:
                 self._is_due = False
-                if batch := self._next_batch(with_sources=is_working):
-                    is_working = await self._commit_batch(batch)
+                batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
+                counts = self._usage.take_counts() if self._usage is not None and can_write else {}
+
+                if not counts and not batch:
+                    continue
+                try:
+                    results = await asyncio.get_running_loop().run_in_executor(
+                        self._thread, self._commit, counts, [work for work, _ in batch]
+                    )
+                except StorageError as error:
+                    can_write = False
+                    if counts and self._usage is not None:
+                        self._usage.restore_counts(counts)
+                        _log.warn("usage not written", reason=str(error))
+                    for _, future in batch:
+                        if not future.done():
+                            future.set_exception(error)
+                else:
+                    for (_, future), result in zip(batch, results, strict=True):
+                        if not future.done():  # whoever submitted it may be gone
+                            future.set_result(result)
         finally:
             self._committing = None
 
-    def _next_batch(self, *, with_sources: bool) -> list[tuple[Work[Any], asyncio.Future[Any]]]:
-        """Return what comes next: what the sources have, before all that may depend on it."""
-        batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
-        gathered = [source.take() for source in self._sources] if with_sources else []
-        return [(taken[0], _restoring(taken[1])) for taken in gathered if taken is not None] + batch
-
-    async def _commit_batch(self, batch: list[tuple[Work[Any], asyncio.Future[Any]]]) -> bool:
-        """Commit a batch, and tell whether the file can be used."""
-        # A thread of our own: the default ones also resolve names, which must not wait for a slow disk.
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="mercury-usage")
-        try:
-            works = [work for work, _ in batch]
-            outcomes = await asyncio.get_running_loop().run_in_executor(self._thread, self._commit, works)
-        except BaseException:
-            for _, future in batch:
-                future.cancel()
-            raise
-        for (_, future), outcome in zip(batch, outcomes, strict=True):
-            _resolve(future, outcome)
-        return not any(isinstance(outcome.error, StorageError) for outcome in outcomes)
-
     # --- on the thread -------------------------------------------------------------------------------------
 
-    def _commit(self, works: list[Work[Any]]) -> list[Outcome]:
-        """Do a batch of work in one transaction, which is on the disk when this returns."""
+    def _commit(self, counts: dict[Key, UsageCounts], works: list[Work[Any]]) -> list[Any]:
+        """Write counts and do a batch of work in one transaction, which is on the disk when this returns."""
         try:
             connection = self._connect()
             with sqlite.transaction(connection):
                 self._prune(connection)
-                return [_attempt(work, connection) for work in works]
-        except (sqlite3.Error, OSError, StorageError) as problem:
+                # Counts first: what is read in the same transaction includes them.
+                for (day, model, client), amounts in counts.items():
+                    add_usage(connection, day, model, client, amounts)
+                return [work(connection) for work in works]
+        except StorageError:
             self._disconnect()
-            error = problem if isinstance(problem, StorageError) else self._unusable(problem)
-            return [Outcome(error=error)] * len(works)
+            raise
+        except (sqlite3.Error, OSError) as problem:
+            self._disconnect()
+            where = FILE if self._folder is None else str(self._folder / FILE)
+            raise StorageError(
+                f"The usage database {where} cannot be used: {problem}.",
+                next_step="Check the file, its folder and the disk. If the file is damaged, move it away: "
+                "usage and the budget then start from zero.",
+            ) from problem
 
     def _connect(self) -> sqlite3.Connection:
-        """Open the file, once, and again where somebody has removed or replaced it meanwhile."""
+        """Open the file, once, and again if somebody has removed or replaced it meanwhile."""
         folder = self._folder = self._folder or self._open_folder()
         path = folder / FILE
         if self._connection is not None:
@@ -221,7 +218,6 @@ class UsageStore:
         sqlite.create_private(path)
         self._connection = open_database(path)
         self._inode = path.stat().st_ino
-        self._on_open(self._connection, folder)
         return self._connection
 
     def _disconnect(self) -> None:
@@ -231,66 +227,17 @@ class UsageStore:
 
     def _prune(self, connection: sqlite3.Connection) -> None:
         """Forget days that are older than what is kept."""
-        today = self.today
+        today = utc_day(self._clock.now())
         if self._pruned_on == today:
             return
         first = (datetime.fromisoformat(today) - timedelta(days=self._keep_days)).date().isoformat()
         connection.execute("DELETE FROM usage WHERE day < ?", (first,))
-        connection.execute("DELETE FROM spending WHERE day < ?", (first,))
-        connection.execute("DELETE FROM clients WHERE day < ?", (today,))
+        connection.execute("DELETE FROM sends WHERE day < ?", (first,))
+        # A month sorts before its days, so the months that still count are compared as months.
+        connection.execute("DELETE FROM budget WHERE period < substr(?1, 1, length(period))", (first,))
         self._pruned_on = today
-
-    def _unusable(self, problem: Exception) -> StorageError:
-        where = FILE if self._folder is None else str(self._folder / FILE)
-        return StorageError(
-            f"The usage database {where} cannot be used: {problem}.",
-            next_step="Check the file, its folder and the disk. If the file is damaged, move it away: usage "
-            "and the budget then start from zero.",
-        )
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """Open the file, and make its tables where it is new."""
+    """Open the file, and make its tables if it is new."""
     return sqlite.open_database(path, _SCHEMA, _VERSION, what="usage database")
-
-
-def counted_client(connection: sqlite3.Connection, day: str, client: str) -> str:
-    """Return the name that a client is counted under: names that clients make up must not fill the disk."""
-    found = "SELECT 1 FROM clients WHERE day = ? AND client = ?"
-    if connection.execute(found, (day, client)).fetchone():
-        return client
-    count = connection.execute("SELECT count(*) FROM clients WHERE day = ?", (day,)).fetchone()[0]
-    if count >= MAX_CLIENTS:
-        return OTHER_CLIENTS
-    connection.execute("INSERT INTO clients VALUES (?, ?)", (day, client))
-    return client
-
-
-def _attempt(work: Work[Any], connection: sqlite3.Connection) -> Outcome:
-    try:
-        return Outcome(work(connection))
-    except Refusal as refusal:
-        return Outcome(error=refusal)
-
-
-def _resolve(future: asyncio.Future[Any], outcome: Outcome) -> None:
-    if future.done():
-        return  # whoever submitted it is gone
-    if outcome.error is None:
-        future.set_result(outcome.value)
-    else:
-        future.set_exception(outcome.error)
-
-
-def _restoring(restore: Callable[[], None]) -> asyncio.Future[None]:
-    """Make the future of what a source has gathered, which the source gets back where writing it fails."""
-
-    def finish(done: asyncio.Future[None]) -> None:
-        error = None if done.cancelled() else done.exception()
-        if done.cancelled() or error is not None:
-            restore()
-            _log.warn("usage not written", reason=str(error or "cancelled"))
-
-    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    future.add_done_callback(finish)
-    return future

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,38 +21,45 @@ from bridgehead.runtime.errors import BridgeError, StorageError
 from bridgehead.runtime.stores import migrations, postgres
 from bridgehead.runtime.timing import Clock
 
-from ..calling.usage import DIMENSIONS, MAX_ROWS, Key, Span, UsageCounts, UsageRow
-from ..calling.usage_store import MAX_CLIENTS, OTHER_CLIENTS, WRITE_SECONDS
+from ..calling.usage import COUNTED, DIMENSIONS, MAX_ROWS, Key, Span, UsageCounts, UsageRow, utc_day
+from ..calling.usage_store import WRITE_SECONDS
 from .leftovers import Leftovers
 
 if TYPE_CHECKING:
     from ..calling.usage import Usage
 
-_MOST_NAME = 200
-"""Characters of a model or a client in a key: an index takes 2,704 bytes."""
-_COUNTS = UsageCounts.__struct_fields__
 _ADD = f"""\
-insert into mercury_usage (day, model, client, {", ".join(_COUNTS)})
-select day, model, client, {", ".join(f"sum({name})" for name in _COUNTS)}
+insert into mercury_usage (day, model, client, {", ".join(COUNTED)})
+select day, model, client, {", ".join(f"sum({name})" for name in COUNTED)}
 from unnest($1::text[], $2::text[], $3::text[], {
     ", ".join(
-        f"${place}::{'float8' if name == 'cost_usd' else 'bigint'}[]" for place, name in enumerate(_COUNTS, 4)
+        f"${place}::{'float8' if name == 'cost_usd' else 'bigint'}[]" for place, name in enumerate(COUNTED, 4)
     )
-}) as given (day, model, client, {", ".join(_COUNTS)})
+}) as given (day, model, client, {", ".join(COUNTED)})
 group by day, model, client order by day, model, client
 on conflict (day, model, client) do update set
-{", ".join(f"{name} = mercury_usage.{name} + excluded.{name}" for name in _COUNTS)}"""  # noqa: S608 - our names
-_HISTORY = f"""\
+{", ".join(f"{name} = mercury_usage.{name} + excluded.{name}" for name in COUNTED)}"""  # noqa: S608 - our names
+# An open send is uncertain once its time is over, by the database's own clock.
+_HISTORY = """\
+with sends as (
+    select day, model, client, sends, usd, reserved_until <= now() as is_over
+    from mercury_sends where state = 'open' and day between $1 and $2
+), rows as (
+    select *, 0 as uncertain_sends, 0 as uncertain_usd, 0 as reserved_usd
+    from mercury_usage where day between $1 and $2
+    union all
+    select day, model, client, 0, 0, 0, 0, 0, 0, 0, 0,
+        case when is_over then sends else 0 end, case when is_over then usd else 0 end,
+        case when is_over then 0 else usd end
+    from sends
+)
 select case when $3 then day else '' end as at_day, case when $4 then model else '' end as of_model,
     case when $5 then client else '' end as by_client,
-    {
-    ", ".join(
-        "round(sum(cost_usd), 12)::float8" if name == "cost_usd" else f"sum({name})::bigint"
-        for name in _COUNTS
-    )
-}
-from mercury_usage where day between $1 and $2
-group by 1, 2, 3 order by 1, 2, 3 limit $6"""  # noqa: S608 - our names
+    sum(calls)::bigint, sum(errors)::bigint, sum(cache_hits)::bigint, sum(prompt_tokens)::bigint,
+    sum(completion_tokens)::bigint, sum(total_tokens)::bigint, round(sum(cost_usd), 12)::float8,
+    sum(unpriced)::bigint, sum(uncertain_sends)::bigint, round(sum(uncertain_usd), 12)::float8,
+    round(sum(reserved_usd), 12)::float8
+from rows group by 1, 2, 3 order by 1, 2, 3 limit $6"""
 _TAKE_BATCH = "insert into mercury_usage_batches (id) values ($1) on conflict do nothing returning id"
 
 _log = logs.logger("mercury.usage")
@@ -88,11 +95,6 @@ class UsageDatabase:
         self._timer: asyncio.TimerHandle | None = None
         self._writing: asyncio.Task[None] | None = None
         self._pruned_on = ""
-
-    @property
-    def today(self) -> str:
-        """The UTC day."""
-        return datetime.fromtimestamp(self._clock.now(), UTC).date().isoformat()
 
     def add_source(self, source: Usage, /) -> None:
         """Write what is counted there."""
@@ -153,18 +155,17 @@ class UsageDatabase:
             if await connection.fetchval(_TAKE_BATCH, number) is None:
                 return
             await self._prune(connection)
-            given = [(day, _to_key(model), _to_key(client)) for day, model, client in counts]
-            names = await _counted_clients(connection, given)
-            keys = [(day, model, names[day, client]) for day, model, client in given]
-            values = [[getattr(one, name) for one in counts.values()] for name in _COUNTS]
-            await connection.execute(_ADD, *map(list, zip(*keys, strict=True)), *values)
+            values = [[getattr(one, name) for one in counts.values()] for name in COUNTED]
+            await connection.execute(_ADD, *map(list, zip(*counts, strict=True)), *values)
 
     async def _prune(self, connection: postgres.Connection) -> None:
-        today = self.today
+        today = utc_day(self._clock.now())
         if self._pruned_on == today:
             return
         first = (datetime.fromisoformat(today) - timedelta(days=self._keep_days)).date().isoformat()
         await connection.execute("delete from mercury_usage where day < $1", first)
+        await connection.execute("delete from mercury_sends where day < $1", first)
+        await connection.execute("delete from mercury_budget where period < left($1, length(period))", first)
         await connection.execute("delete from mercury_usage_batches where at < now() - interval '1 day'")
         self._pruned_on = today
 
@@ -193,29 +194,3 @@ class UsageDatabase:
             self._unsure = None
         if self._database is not None:
             await postgres.release(self._database)
-
-
-def _to_key(name: str) -> str:
-    """Return a name, which a client may have made up, as the database and its index can hold it."""
-    return name.replace("\0", "\N{REPLACEMENT CHARACTER}")[:_MOST_NAME]
-
-
-async def _counted_clients(
-    connection: postgres.Connection, counts: Collection[Key]
-) -> dict[tuple[str, str], str]:
-    """Return the name that each client is counted under: made-up names must not fill the disk."""
-    days = sorted({day for day, _, _ in counts})
-    rows = await connection.fetch(
-        "select distinct day, client from mercury_usage where day = any($1::text[])", days
-    )
-    known: dict[str, set[str]] = {day: set() for day in days}
-    for day, client in rows:
-        known[day].add(client)
-    names: dict[tuple[str, str], str] = {}
-    for day, _, client in counts:
-        if client in known[day] or len(known[day]) < MAX_CLIENTS:
-            known[day].add(client)
-            names[day, client] = client
-        else:
-            names[day, client] = OTHER_CLIENTS
-    return names

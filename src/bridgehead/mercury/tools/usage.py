@@ -37,12 +37,15 @@ class CacheState(Struct):
 
 
 class BudgetState(Struct, omit_defaults=True):
-    """The day's money, of all processes of this user."""
+    """The day's money, of all processes that share it. Committed is settled, uncertain and reserved."""
 
     day: str
     limit_usd: float
     committed_usd: float
     left_usd: float
+    settled_usd: float
+    uncertain_usd: float
+    reserved_usd: float
 
 
 Dimension = Literal["day", "model", "client"]
@@ -93,10 +96,10 @@ async def report(args: UsageArguments, ctx: Context[Service]) -> UsageReport:
     day, budgets = await service.budget.spending(ctx.connection.principal or ANONYMOUS)
     return UsageReport(
         _by_model(service.usage.models),
-        _by_model(await service.usage.today()),
+        _by_model(await service.usage.read_today()),
         CacheState(cache.entries, cache.size, cache.hits, cache.misses, cache.joined),
-        await service.limits.left(identify_account(ctx)),
-        next((_budget_state(day, one) for one in budgets if _is_the_days(one)), None),
+        await service.rate_limits.left(identify_account(ctx)),
+        next((BudgetState(day, **_amounts(one)) for one in budgets if _is_the_days(one)), None),
         [_further_budget(one) for one in budgets if not _is_the_days(one)],
         await _history(service, args) if args.days else [],
         bool(service.providers_down),
@@ -104,7 +107,7 @@ async def report(args: UsageArguments, ctx: Context[Service]) -> UsageReport:
 
 
 async def _history(service: Service, args: UsageArguments) -> list[Row]:
-    rows = await service.usage.history(Span.ending(service.usage_store.today, args.days), args.by)
+    rows = await service.usage.history(Span.ending(service.usage.today, args.days), args.by)
     return [{**{name: getattr(row, name) for name in args.by}, **asdict(row.counts)} for row in rows]
 
 
@@ -112,19 +115,22 @@ def _is_the_days(spending: Spending) -> bool:
     return spending.cap.client is None and not spending.cap.is_monthly
 
 
-def _budget_state(day: str, spending: Spending) -> BudgetState:
-    return BudgetState(day, spending.cap.limit, round(spending.committed, 9), round(spending.left, 9))
+def _amounts(spending: Spending) -> dict[str, float]:
+    amounts = {
+        "limit_usd": spending.cap.limit,
+        "committed_usd": spending.committed,
+        "left_usd": spending.left,
+        "settled_usd": spending.settled,
+        "uncertain_usd": spending.uncertain,
+        "reserved_usd": spending.reserved,
+    }
+    return {name: round(amount, 9) for name, amount in amounts.items()}
 
 
 def _further_budget(spending: Spending) -> Row:
-    cap = spending.cap
-    return {
-        "period": "month" if cap.is_monthly else "day",
-        **({} if cap.client is None else {"client": cap.client}),
-        "limit_usd": cap.limit,
-        "committed_usd": round(spending.committed, 9),
-        "left_usd": round(spending.left, 9),
-    }
+    client = spending.cap.client
+    whose = {} if client is None else {"client": client}
+    return {"period": spending.cap.period, **whose, **_amounts(spending)}
 
 
 def _by_model(models: dict[str, UsageCounts]) -> UsedByModel:

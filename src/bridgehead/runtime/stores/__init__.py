@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..errors import BridgeError
-from .scripts import Script, Step, StoreError, StoreUnavailable
+from .scripts import Script, StoreError, StoreUnavailable
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Script",
-    "Step",
     "StoreError",
     "StoreUnavailable",
     "migrations",

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from time import monotonic
@@ -38,7 +37,7 @@ from .connecting import (
     run_within,
 )
 from .pubsub import Notices
-from .scripts import Script, Step, StoreError, StoreUnavailable, join_steps
+from .scripts import Script, StoreError, StoreUnavailable
 
 if TYPE_CHECKING:
     from redis.asyncio.connection import AbstractConnection
@@ -54,7 +53,6 @@ MOST_WAITING = 10_000
 """Commands that may wait for a pipeline."""
 MOST_AT_ONCE = 1000
 """Commands of one pipeline."""
-_RUN_ID = re.compile(rb"run_id:(\w+)")
 _PROBE = ("SET", f"{PREFIX}probe", "1", "PX", "10000")
 
 log = logs.logger("stores.redis")
@@ -64,7 +62,6 @@ class _Command(Struct, eq=False):
     words: Sequence[Any]
     answer: asyncio.Future[Any]
     script: Script | None = None
-    with_run_id: bool = False
 
 
 class Redis:
@@ -75,8 +72,6 @@ class Redis:
         self.problem = "It has not been connected to yet."
         """Why commands fail right now; nothing while they do not."""
         self._up_since = 0.0
-        self._run_id = b""
-        """What tells this run of the server from another, or from that of the server that took its place."""
         self.failures: Counter[str] = Counter()
         """How often the connection was lost, by reason."""
         self.commands = 0
@@ -140,11 +135,6 @@ class Redis:
         """Run a script with the next pipeline."""
         return self._enqueue(("EVALSHA", script.digest, len(keys), *keys, *arguments), script)
 
-    def run_steps(self, steps: Sequence[Step]) -> asyncio.Future[list[Any]]:
-        """Run scripts in order, in one round trip, until one does not pass; gives the answers so far."""
-        joined = join_steps(steps)
-        return self.run(joined.script, joined.keys, joined.words)
-
     def tell(self, *words: Any) -> None:
         """Send a command whose answer nobody waits for, and whose failure nobody has to know."""
         self._enqueue(words, None).add_done_callback(_ignore)
@@ -171,7 +161,7 @@ class Redis:
             answer.set_exception(StoreUnavailable(f"Redis cannot be used: {problem}"))
             answer.exception()  # a caller that no longer waits needs no warning about it
             return answer
-        self._waiting.append(_Command(words, answer, script, script is not None and script.with_run_id))
+        self._waiting.append(_Command(words, answer, script))
         if self._woken is not None:
             _settle(self._woken)
         return answer
@@ -220,22 +210,16 @@ class Redis:
     async def _exchange(self, batch: list[_Command]) -> None:
         """Send a pipeline and hand out the answers; once more where the connection had been closed."""
         try:
-            answers = await self._send(self._words_of(batch))
+            answers = await self._send([self._spell_out(command) for command in batch])
         except (OSError, Disconnected):
             await self._reconnect()
-            answers = await self._send(self._words_of(batch))
+            answers = await self._send([self._spell_out(command) for command in batch])
         self.pipelines += 1
         self.commands += len(batch)
         faults = [self._hand_out(command, answer) for command, answer in zip(batch, answers, strict=True)]
         for fault in faults:
             if fault is not None:
                 raise fault
-
-    def _words_of(self, batch: list[_Command]) -> list[Sequence[Any]]:
-        return [
-            (*self._spell_out(command), self._run_id) if command.with_run_id else self._spell_out(command)
-            for command in batch
-        ]
 
     def _spell_out(self, command: _Command) -> Sequence[Any]:
         """Return the words of a command, with a script's text where this server may not know it yet."""
@@ -254,7 +238,7 @@ class Redis:
             return None
         if command.script is not None and isinstance(answer, NoScriptError):
             words = ("EVAL", command.script.text, *command.words[2:])
-            self._waiting.insert(0, _Command(words, command.answer, None, command.with_run_id))
+            self._waiting.insert(0, _Command(words, command.answer))
             return None
         if is_unusable(answer):
             _fail([command], f"Redis cannot be used: {describe(answer, self._seconds)}")
@@ -282,11 +266,9 @@ class Redis:
         self._known.clear()
         self._connection = self._pool.make_connection()
         await self._connection.connect()
-        answer, about = await self._send([_PROBE, ("INFO", "server")])
+        [answer] = await self._send([_PROBE])
         if isinstance(answer, Exception):
             raise answer
-        found = None if isinstance(about, Exception) else _RUN_ID.search(about)
-        self._run_id = b"" if found is None else found[1]
 
     async def _disconnect(self) -> None:
         connection, self._connection = self._connection, None

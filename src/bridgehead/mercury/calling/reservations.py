@@ -1,0 +1,167 @@
+"""Reservations: what one send may use, in money and in rate limits, from before it is written until its end.
+
+A send is one request written to a socket: the first attempt, a retry or a fallback. It reserves its worst
+case before anything is written and ends in one of three states:
+
+    settled     the API reported what the send used; that replaces the worst case
+    released    the API certainly did no work: nothing was written, or it answered 4xx (but not 408)
+    uncertain   anything else: 408, 5xx, a timeout, a lost connection, a cut stream, an answer without usage
+
+Uncertain money stays committed until the end of its budget period, unless the payer releases it
+(`bridgehead mercury usage --release`). A process that dies leaves its reservations open; they become
+uncertain when their `seconds` are over, by the clock of the database.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from bridgehead.runtime import events, logs
+
+from ..api.refusals import unknown_model
+from ..errors import MercuryError
+from .budget import Reservation
+from .call import ANONYMOUS
+
+if TYPE_CHECKING:
+    from bridgehead.runtime.timing import Clock
+
+    from ..api.catalogue import Catalogue
+    from .budget import Budget
+    from .call import Call
+    from .provider import Provider
+    from .rate_limits import RateLimits, WindowEntries
+    from .usage import Usage
+
+GRACE_SECONDS = 30.0
+"""How long after the end of its call's time a reservation may stay open. Nothing can be on its way then."""
+_UNBILLED = range(400, 500)
+_REQUEST_TIMEOUT = 408
+_log = logs.logger("mercury.reservations")
+
+
+class Reservations:
+    """Reserves what sends may use, and books how they end."""
+
+    def __init__(self, clock: Clock, rate_limits: RateLimits, budget: Budget, usage: Usage) -> None:
+        self._clock = clock
+        self._rate_limits = rate_limits
+        self._budget = budget
+        self._usage = usage
+
+    @asynccontextmanager
+    async def reserve(self, call: Call, provider: Provider, deadline: float) -> AsyncIterator[Reservation]:
+        """Hold what one send of a call can use; raises `MercuryError` if a limit or a budget is reached.
+
+        How the send ended follows from what is raised inside, unless it was settled.
+        """
+        catalogue = provider.catalogue
+        if self._budget.is_set or self._rate_limits.needs_output_length:
+            await catalogue.load(deadline - self._clock.monotonic())
+        else:
+            catalogue.renew()
+        call.is_written = False
+        reservation = Reservation(
+            id=secrets.token_hex(16),
+            day=self._usage.today,
+            payer=call.principal or ANONYMOUS,
+            model=catalogue.counted_name(call.model),
+            client=self._usage.counted_client(call.client),
+            seconds=max(0.0, deadline - self._clock.monotonic()) + GRACE_SECONDS,
+        )
+        # Rate limits first: they are cheaper to ask than the database of the budget.
+        entries = await self._rate_limits.take(
+            call.account,
+            provider.rate_limit,
+            is_first=not call.is_counted,
+            input_tokens=len(call.body),
+            output_tokens=longest_answer(call, catalogue),
+            deadline=deadline,
+        )
+        call.is_counted = True
+        error: BaseException | None = None
+        try:
+            if self._budget.is_set:
+                reservation.worst_usd = price_worst_case(call, catalogue)
+                await self._budget.reserve(reservation)
+            yield reservation
+        except BaseException as problem:
+            error = problem
+            raise
+        finally:
+            if reservation.state == "open":
+                is_unbilled = not call.is_written or _is_unbilled(error)
+                reservation.state = "released" if is_unbilled else "uncertain"
+            call.tries += call.is_written
+            self._finish(reservation, entries, call, catalogue)
+
+    def _finish(
+        self, reservation: Reservation, entries: WindowEntries | None, call: Call, catalogue: Catalogue
+    ) -> None:
+        if reservation.state == "released":
+            self._rate_limits.correct(entries, 0, 0)
+        elif reservation.state == "settled":
+            used, settled, worst = reservation.used, reservation.settled_usd, reservation.worst_usd
+            if used is not None and used.total_tokens:
+                self._rate_limits.correct(entries, used.prompt_tokens, used.completion_tokens)
+            if reservation.is_booked and settled is not None and worst is not None and settled > worst:
+                _log.warn(
+                    "the API charged more than its prices and max_tokens allow",
+                    model=call.model,
+                    charged_usd=settled,
+                    expected_usd=worst,
+                )
+                catalogue.expire()
+        else:
+            if reservation.worst_usd is None:  # without a budget it is priced only now, when it matters
+                reservation.worst_usd = catalogue.worst_cost(
+                    call.model, len(call.body), longest_answer(call, catalogue) or 0
+                )
+            call.uncertain_usd += reservation.worst_usd or 0.0
+            self._usage.count_uncertain(reservation.model, reservation.worst_usd)
+            events.publish(
+                "budget.uncertain",
+                bridge="mercury",
+                day=reservation.day,
+                model=reservation.model,
+                client=reservation.client,
+                usd=reservation.worst_usd,
+            )
+        self._budget.finish(reservation)
+
+
+def _is_unbilled(error: BaseException | None) -> bool:
+    """Tell whether the API answered with a status that says that it did no work."""
+    status = error.status if isinstance(error, MercuryError) else None
+    return status in _UNBILLED and status != _REQUEST_TIMEOUT
+
+
+def longest_answer(call: Call, catalogue: Catalogue) -> int | None:
+    """Return how many tokens the answer can have; None if nothing limits it."""
+    return call.max_tokens or catalogue.max_output(call.model)
+
+
+def price_worst_case(call: Call, catalogue: Catalogue) -> float:
+    """Return the most that a send can cost; raises if that is not known. A token has at least one byte."""
+    names, longest = catalogue.names, longest_answer(call, catalogue)
+    if names and call.model not in names:
+        raise unknown_model(call.model, names)
+    if longest is None:
+        raise MercuryError(
+            "PRICE_UNKNOWN",
+            f"There is a budget, and it is not known how long an answer of {call.model!r} can get.",
+            next_step="Give max_tokens, or use a model that mercury_list_models lists.",
+        )
+    if names and not catalogue.has_current_price(call.model):
+        raise MercuryError(
+            "PRICE_UNKNOWN",
+            "There is a budget, and the API's prices are too old to trust and could not be renewed.",
+            next_step="Try again in a minute; `bridgehead mercury doctor` checks the list of models.",
+        )
+    worst = catalogue.worst_cost(call.model, len(call.body), longest)
+    if worst is None:
+        raise MercuryError("PRICE_UNKNOWN", "There is a budget, and the price of this model is not known.")
+    return worst

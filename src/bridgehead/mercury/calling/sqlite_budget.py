@@ -1,0 +1,149 @@
+"""SQLite budget: the books of one machine's processes, in the file that also holds their usage.
+
+The thread of `UsageStore` runs each function inside a transaction that holds the file's write lock, so
+reading a total and booking under it are one step for all processes. `budget` has a running total for each
+period and payer, so a reservation costs the same however much was spent; `sends` has the reservations.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Sequence
+from functools import partial
+
+from bridgehead.runtime import logs
+
+from .budget import Cap, OverBudget, ReleasedSends, Reservation, Spending
+from .usage import Span, UsageCounts, add_usage
+from .usage_store import UsageStore
+
+# A reservation that is open past its time is uncertain: its process died, or said so by ending the time now.
+# The time is SQLite's, which is that of the machine all processes share.
+NOW = "((julianday('now') - 2440587.5) * 86400.0)"
+"""Seconds since 1970. `unixepoch('subsec')` needs SQLite 3.42."""
+
+_COMMIT = """
+INSERT INTO budget VALUES (?1, ?2, max(0, ?3))
+ON CONFLICT DO UPDATE SET committed_usd = max(0, round(committed_usd + ?3, 12))
+"""
+# Sends without a budget have no reservation; what is uncertain of them is one row a day, model and client.
+_ADD_UNCERTAIN = f"""
+INSERT INTO sends VALUES (?1, ?2, '', ?3, ?4, 1, ?5, 'open', {NOW})
+ON CONFLICT DO UPDATE SET sends = sends + 1, usd = usd + excluded.usd
+"""  # noqa: S608 - our own text
+_SPENDING = f"""
+SELECT
+    (SELECT total(committed_usd) FROM budget WHERE period = ?1 AND payer = ?2),
+    total(iif(reserved_until <= {NOW}, usd, 0)),
+    total(iif(reserved_until > {NOW}, usd, 0))
+FROM sends
+WHERE state = 'open' AND day BETWEEN ?1 AND ?1 || '~' AND payer <> '' AND (?2 = '' OR payer = ?2)
+"""  # noqa: S608 - our own text
+_UNCERTAIN = f"state = 'open' AND reserved_until <= {NOW} AND day BETWEEN ?1 AND ?2"
+
+_log = logs.logger("mercury.budget")
+
+
+class SqliteBudget:
+    """The books in the file of a `UsageStore`."""
+
+    def __init__(self, store: UsageStore) -> None:
+        self._store = store
+
+    async def reserve(self, reservation: Reservation, caps: Sequence[Cap]) -> list[Spending]:
+        """Book the worst case under every cap or under none."""
+        booked = await self._store.submit(partial(_reserve, reservation=reservation, caps=caps))
+        if isinstance(booked, OverBudget):
+            raise booked
+        return booked
+
+    def finish(self, reservation: Reservation) -> None:
+        """Book how a send ended with the next transaction."""
+        self._store.submit(partial(_finish, reservation=reservation)).add_done_callback(_log_failure)
+
+    async def spending(self, day: str, caps: Sequence[Cap]) -> list[Spending]:
+        """Return what is committed under each cap."""
+        return await self._store.submit(lambda connection: [_spending(connection, cap, day) for cap in caps])
+
+    async def close(self) -> None:
+        """The store is closed by its owner."""
+
+
+def _log_failure(done: asyncio.Future[None]) -> None:
+    # The reservation stays open and becomes uncertain: too much is committed, never too little.
+    if not done.cancelled() and (failure := done.exception()) is not None:
+        _log.warn("the end of a send was not booked", reason=str(failure))
+
+
+def _reserve(
+    connection: sqlite3.Connection, reservation: Reservation, caps: Sequence[Cap]
+) -> list[Spending] | OverBudget:
+    usd = reservation.worst_usd or 0.0
+    query = "SELECT total(committed_usd) FROM budget WHERE period = ? AND payer = ?"
+    spendings = []
+    for cap in caps:
+        committed = round(connection.execute(query, cap.key(reservation.day)).fetchone()[0] + usd, 12)
+        if committed > cap.limit:
+            return OverBudget(cap)
+        spendings.append(Spending(cap, committed))
+    _commit(connection, reservation.day, reservation.payer, usd)
+    connection.execute(
+        f"INSERT INTO sends VALUES (?, ?, ?, ?, ?, 1, ?, 'open', {NOW} + ?)",  # noqa: S608 - our own text
+        (
+            *(reservation.id, reservation.day, reservation.payer, reservation.model, reservation.client),
+            *(usd, reservation.seconds),
+        ),
+    )
+    return spendings
+
+
+def _finish(connection: sqlite3.Connection, reservation: Reservation) -> None:
+    day, model, client = reservation.day, reservation.model, reservation.client
+    if not reservation.is_booked:
+        values = (f"{day} {model} {client}", day, model, client, reservation.worst_usd or 0.0)
+        connection.execute(_ADD_UNCERTAIN, values)
+        return
+    row = connection.execute("SELECT usd, state FROM sends WHERE id = ?", (reservation.id,)).fetchone()
+    # The payer may have released it before a late settlement: then nothing is committed for it.
+    committed = row[0] if row is not None and row[1] == "open" else 0.0
+    if reservation.state == "uncertain":
+        connection.execute(
+            f"UPDATE sends SET reserved_until = min(reserved_until, {NOW}) WHERE id = ?",  # noqa: S608 - our own text
+            (reservation.id,),
+        )
+        return
+    settled = reservation.settled_usd or 0.0
+    connection.execute("DELETE FROM sends WHERE id = ?", (reservation.id,))
+    _commit(connection, day, reservation.payer, settled - committed)
+    if settled:
+        add_usage(connection, day, model, client, UsageCounts(cost_usd=settled))
+
+
+def _commit(connection: sqlite3.Connection, day: str, payer: str, usd: float) -> None:
+    """Add to the totals that money of a payer counts in, or take from them."""
+    for period in (day, day[:7]):
+        for whose in ("", payer):
+            connection.execute(_COMMIT, (period, whose, usd))
+
+
+def _spending(connection: sqlite3.Connection, cap: Cap, day: str) -> Spending:
+    amounts = connection.execute(_SPENDING, cap.key(day)).fetchone()
+    return Spending(cap, *(round(amount, 12) for amount in amounts))
+
+
+def release_uncertain(connection: sqlite3.Connection, span: Span) -> list[ReleasedSends]:
+    """Release all that is uncertain in some days.
+
+    A released send keeps its row: should its settlement still come, it is charged in full.
+    """
+    days = (span.first, span.last)
+    rows = connection.execute(
+        f"SELECT day, payer, model, client, sends, usd FROM sends WHERE {_UNCERTAIN}",  # noqa: S608 - our own text
+        days,
+    ).fetchall()
+    connection.execute(f"UPDATE sends SET state = 'released' WHERE {_UNCERTAIN}", days)  # noqa: S608 - our own text
+    for day, payer, _, _, _, usd in rows:
+        if payer:
+            _commit(connection, day, payer, -usd)
+    return [ReleasedSends(day, model, client, sends, usd) for day, _, model, client, sends, usd in rows]

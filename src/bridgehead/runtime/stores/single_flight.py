@@ -1,0 +1,110 @@
+"""Single flight: equal work under way runs once over all replicas, and its result is kept for a while.
+
+The first to ask does the work under a lock that it renews. The others wait for a notice of its end, and look
+from time to time in case the notice was lost. If the holder dies, its lock expires and one of those who wait
+takes over. Without Redis each process does the work itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from .. import logs
+from .scripts import Script, StoreError, StoreUnavailable
+
+if TYPE_CHECKING:
+    from .redis import Redis
+
+LOCK_SECONDS = 3.0
+"""How long a lock lasts that is not renewed, and so how long the death of its holder goes unnoticed."""
+LOOK_SECONDS = 0.5
+LARGEST = 1024 * 1024
+"""Bytes of a result that is kept."""
+_PREFIX = "bridgehead:flight:"
+_SOMEBODY_ELSES = 0
+
+# KEYS: the result, the lock. ARGV: our token, milliseconds of the lock. Returns {2, result} if there is one,
+# {1} if the work is ours (also when a pipeline was sent twice: the lock holds our token), {0} otherwise.
+BEGIN = Script("""
+local kept = redis.call('GET', KEYS[1])
+if kept then return {2, kept} end
+if redis.call('SET', KEYS[2], ARGV[1], 'NX', 'PX', ARGV[2]) then return {1} end
+return {redis.call('GET', KEYS[2]) == ARGV[1] and 1 or 0}
+""")
+RENEW = Script("if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end")
+# Only the holder removes the lock: ours may have expired, and be another's now.
+END = Script("""
+if ARGV[2] ~= '' then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
+if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
+redis.call('PUBLISH', ARGV[4], '')
+""")
+
+log = logs.logger("stores.single_flight")
+
+
+class SingleFlight:
+    """The work under way, as one process sees it."""
+
+    def __init__(self, redis: Redis, keep_seconds: float) -> None:
+        self._redis = redis
+        self._keep = max(1, round(keep_seconds * 1000))
+        self.joined = 0
+        """How often another replica's result was used."""
+
+    async def run(self, key: bytes, work: Callable[[], Coroutine[Any, Any, bytes]]) -> tuple[bytes, bool]:
+        """Return the result of equal work elsewhere and True, or of our own and False.
+
+        An empty result is not kept: those who waited do the work themselves.
+        """
+        name, token = sha256(key).hexdigest(), secrets.token_hex(8)
+        try:
+            kept = await self._wait_for_turn(name, token)
+        except (StoreUnavailable, StoreError) as problem:
+            log.debug("work is not shared with other replicas", problem=str(problem))
+            return await work(), False
+        if kept is not None:
+            self.joined += 1
+            return kept, True
+        renewing = asyncio.create_task(self._renew(name, token))
+        result = b""
+        try:
+            result = await work()
+            return result, False
+        finally:
+            renewing.cancel()
+            kept = result if len(result) <= LARGEST else b""
+            words = [token, kept, self._keep, f"bridgehead:flight:{name}"]
+            self._redis.tell_script(END, _keys(name), words)
+
+    async def _wait_for_turn(self, name: str, token: str) -> bytes | None:
+        """Return the kept result, or None once the work is ours."""
+        ended = asyncio.Event()
+        leave: Callable[[], None] | None = None
+        try:
+            while True:
+                ended.clear()
+                state, *kept = await self._redis.run(BEGIN, _keys(name), [token, round(LOCK_SECONDS * 1000)])
+                if state != _SOMEBODY_ELSES:
+                    return kept[0] if kept else None
+                if leave is None:
+                    leave = self._redis.notices.subscribe(f"flight:{name}", lambda _: ended.set(), ended.set)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(ended.wait(), LOOK_SECONDS)
+        finally:
+            if leave is not None:
+                leave()
+
+    async def _renew(self, name: str, token: str) -> None:
+        while True:
+            await asyncio.sleep(LOCK_SECONDS / 3)
+            with suppress(StoreUnavailable, StoreError):
+                await self._redis.run(RENEW, _keys(name)[1:], [token, round(LOCK_SECONDS * 1000)])
+
+
+def _keys(name: str) -> list[str]:
+    return [f"{_PREFIX}{name}", f"{_PREFIX}{name}:lock"]
