@@ -5,7 +5,6 @@ from pathlib import Path
 from bridgehead.mercury.doctor import examine
 from bridgehead.mercury.simulator import Simulator
 from tests.mercury.process import sharing
-from tests.support.ports import free_port
 from tests.support.redis_server import RedisServer
 
 

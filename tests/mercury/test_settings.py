@@ -261,7 +261,7 @@ async def test_the_total_time_is_above_all_tries(api: Simulator, tmp_path: Path)
 async def test_a_budget_of_replicas_needs_a_database(budget: dict[str, str]) -> None:
     redis = {"BRIDGEHEAD_REDIS_URL": "redis://127.0.0.1"}
     with pytest.raises(
-        SettingError, match="BRIDGEHEAD_DATABASE_URL.*budgets of replicas are kept in PostgreSQL"
+        SettingError, match=r"BRIDGEHEAD_DATABASE_URL.*budgets of replicas are kept in PostgreSQL"
     ):
         MercurySettings({**redis, **budget})
 

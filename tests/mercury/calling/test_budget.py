@@ -316,7 +316,7 @@ async def test_processes_share_the_books_and_never_pass_a_budget_together(open_b
 
         settled = sum(await asyncio.gather(*(spend(number) for number in range(200))))
         for payer in payers:
-            assert await payer.amounts() == (pytest.approx(settled), 0.0, 0.0)
+            assert await payer.amounts() == pytest.approx((settled, 0.0, 0.0))
 
     assert 0.5 < settled <= 1.0
 
@@ -331,7 +331,7 @@ async def test_what_was_reserved_yesterday_is_settled_there_and_no_part_of_today
         assert await payer.amounts() == (0.0, 0.0, 0.3)
         payer.end(today, "settled", 0.2)
         day, month = (await payer.budget.spending("me"))[1]
-        assert (day.settled, month.settled) == (0.2, pytest.approx(0.3))
+        assert (day.settled, month.settled) == pytest.approx((0.2, 0.3))
 
 
 async def test_a_month_is_the_sum_of_its_days(budgeted: Open) -> None:

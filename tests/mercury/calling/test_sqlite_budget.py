@@ -1,4 +1,4 @@
-"""The books in SQLite: taken over from version 1, released by the payer, and refused clearly if they are damaged."""
+"""The books in SQLite: taken over from version 1, released by the payer, and refused if they are damaged."""
 
 import sqlite3
 from contextlib import closing
