@@ -1,11 +1,14 @@
 """`bridgehead doctor URL`: a server looked at as its clients meet it."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bridgehead.commands.deployed_server import examine
+from tests.support import tcp
 from tests.support.certificates import certificate
 from tests.support.host_command import add_token, serving
 from tests.support.person import Person
@@ -70,3 +73,18 @@ def test_a_certificate_that_nobody_vouches_for_is_wrong(person: Person, tmp_path
     assert (refused[0], "certificate verify failed" in refused[1]["TLS"]["text"]) == (1, True)
     assert "TLSv1.3, the certificate is valid for " in trusted[1]["TLS"]["text"]
     assert "latency" in trusted[1]
+
+
+async def test_a_server_that_hangs_up_instead_of_ending_the_session_is_right() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while (head := await reader.readuntil(b"\r\n\r\n")).startswith(b"POST"):
+            length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+            message = json.loads(await reader.readexactly(length))
+            answer = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {}}).encode()
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(answer), answer))
+
+    async with tcp.serving(serve) as port:
+        found = await examine(f"http://127.0.0.1:{port}", {})
+
+    assert found[-1].what == "latency"
+    assert not [finding for finding in found if finding.verdict == "wrong"]

@@ -12,6 +12,7 @@ from bridgehead.mcp.http.message import ClientGone, HeaderPairs, Request, Respon
 from bridgehead.mcp.http.server import Server
 from bridgehead.runtime.http import ConnectionBroken
 from tests.host.conftest import Dial
+from tests.support.tcp import serving
 from tests.support.waiting import PATIENCE
 
 
@@ -153,6 +154,37 @@ async def test_a_worker_that_is_gone_is_told_from_one_that_answers() -> None:
             await workers.forward(0, Client(), b"")
         assert await workers.fetch_metrics(0) == b""
         assert await workers.fetch_metrics(1) == b"# HELP x X.\n"
+
+
+async def test_a_worker_that_was_restarted_is_reached_again() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        workers = Workers(0, (0, listener.getsockname()[1]), b"secret")
+        for _ in range(2):
+            server = Server(WorkerEntrance(workers, Echo(), {}), shutdown_seconds=1)
+            await server.start(listener.dup())
+            client = Client()
+            await workers.forward(1, client, b"body")
+            assert client.sent.data == b"body!"
+            await server.stop()
+
+
+async def test_a_worker_that_dies_upon_a_request_is_gone_and_got_it_once() -> None:
+    requests = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal requests
+        for answer in (b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", b""):
+            await reader.readuntil(b"\r\n\r\n")
+            requests += 1
+            writer.write(answer)
+
+    async with serving(serve) as port:
+        workers = Workers(0, (0, port), b"secret")
+        await workers.forward(1, Client(), b"")
+        with pytest.raises(WorkerGone):
+            await workers.forward(1, Client(), b"")
+
+    assert requests == 2
 
 
 async def test_without_the_secret_the_door_is_closed(dial: Dial) -> None:

@@ -1,14 +1,16 @@
 """One connection: every form of a response, what is not one, and what a hostile peer may try."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
 
 import pytest
 
-from bridgehead.runtime.http import ConnectionBroken
-from bridgehead.runtime.http.connection import MAX_HEAD_BYTES, STALE_SECONDS, limit_staleness
+from bridgehead.runtime.http import ConnectFailed, ConnectionBroken, Response
+from bridgehead.runtime.http.connection import MAX_HEAD_BYTES, Connection, Request
 from tests.runtime.http.peers import NOTHING, address, ask, ask_once, open_pool, repeating, saying
 from tests.support.tcp import close_with_reset, serving
+from tests.support.waiting import PATIENCE
 
 TWO = b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\none"
 
@@ -146,6 +148,39 @@ async def test_a_header_cannot_smuggle_another_one_in(header: tuple[str, str]) -
                 pass
 
 
+@pytest.mark.parametrize("is_secure", [False, True], ids=["plain", "TLS"])
+async def test_nothing_is_written_to_a_connection_whose_end_has_just_been_read(
+    certificate: ssl.SSLContext, *, is_secure: bool
+) -> None:
+    class Ending(Connection):
+        """A connection on which a request is sent at the moment when its end is read."""
+
+        def eof_received(self) -> None:
+            super().eof_received()
+            try:
+                sending.set_result(self.send(post))
+            except ConnectFailed as failure:
+                sending.set_exception(failure)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Close at once."""
+
+    post = Request("POST", "/")
+    sending: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+    async with serving(serve, certificate if is_secure else None) as port:
+        transport, _ = await asyncio.get_running_loop().create_connection(
+            lambda: Ending("Host: localhost\r\n"),
+            "localhost",
+            port,
+            ssl=ssl.create_default_context() if is_secure else None,
+        )
+        with pytest.raises(ConnectFailed):
+            await asyncio.wait_for(sending, PATIENCE)
+        transport.abort()
+
+    assert not post.is_written
+
+
 # --- a body in pieces --------------------------------------------------------------------------------------
 
 
@@ -227,10 +262,3 @@ async def test_a_body_whose_source_fails_ends_the_request() -> None:
         with pytest.raises(ConnectionBroken, match="no more"):
             async with pool.request("POST", "/", (), pieces()):
                 pass
-
-
-def test_how_long_a_close_can_cross_a_request_follows_from_the_time_to_connect() -> None:
-    near, far, very_far = (limit_staleness(seconds) for seconds in (0.001, 0.2, 30.0))
-
-    assert near < far < very_far == STALE_SECONDS
-    assert near < 0.3  # in which no model has answered anything that could be billed

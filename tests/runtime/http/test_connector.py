@@ -11,7 +11,7 @@ import pytest
 
 from bridgehead.runtime.http import ConnectFailed, Proxy
 from tests.runtime.http.peers import NOTHING, address, ask, ask_once, open_pool, repeating, saying
-from tests.support.tcp import Serve, certified, relay, serving
+from tests.support.tcp import Serve, relay, serving
 
 
 async def test_where_nothing_listens_there_is_no_connection() -> None:
@@ -47,18 +47,6 @@ async def test_a_plain_request_goes_to_the_proxy_with_its_whole_url() -> None:
 
 
 # --- TLS, and through a tunnel -----------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def tls(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, Path]:
-    return certified(tmp_path_factory.mktemp("tls"))
-
-
-@pytest.fixture
-def certificate(tls: tuple[ssl.SSLContext, Path], monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
-    """TLS for a server called localhost, which clients in this process trust meanwhile."""
-    monkeypatch.setenv("SSL_CERT_FILE", str(tls[1]))
-    return tls[0]
 
 
 @asynccontextmanager

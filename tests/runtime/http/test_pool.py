@@ -1,15 +1,18 @@
-"""A pool: connections kept and used again, replaced when they are stale, and never too many of them."""
+"""A pool: connections kept and used again, never too many of them, and requests that are written once."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
-from bridgehead.runtime.http import BodyTooLarge, ConnectionBroken, fetch
-from bridgehead.runtime.http import connection as connection_module
-from tests.runtime.http.peers import NOTHING, address, ask, open_pool, saying
+from bridgehead.runtime.http import BodyTooLarge, ConnectFailed, ConnectionBroken, Exchange, Pool, fetch
+from tests.runtime.http.peers import NOTHING, address, ask, ask_once, open_pool, saying
+from tests.support.ports import free_port
 from tests.support.tcp import Serve, serving
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE, until
 
 
 class Keeping:
@@ -18,8 +21,10 @@ class Keeping:
     def __init__(self) -> None:
         self.open: list[asyncio.StreamWriter] = []
         self.requests = 0
-        self.closed_after = -1
-        """After how many requests a connection is closed upon the next one."""
+        self.answers = 1_000
+        """How many requests a connection answers; it closes without a byte upon the next one."""
+        self.works_seconds = 0.0
+        """How long it works on a request before it closes."""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.open.append(writer)
@@ -27,73 +32,256 @@ class Keeping:
         while True:
             await reader.readuntil(b"\r\n\r\n")
             self.requests += 1
-            if served == self.closed_after:
+            if served >= self.answers:
+                await asyncio.sleep(self.works_seconds)
                 return
             served += 1
             writer.write(NOTHING)
 
 
-async def test_a_connection_is_used_again_unless_the_other_side_closed_it() -> None:
+async def test_a_connection_is_used_again() -> None:
     server = Keeping()
     async with serving(server.serve) as port, open_pool(address(port)) as pool:
         for _ in range(3):
             await ask(pool)
-        assert len(server.open) == 1
+
+    assert len(server.open) == 1
+
+
+# --- a kept connection that closes -------------------------------------------------------------------------
+
+OVER_TLS_TOO = pytest.mark.parametrize("is_secure", [False, True], ids=["plain", "TLS"])
+
+
+@asynccontextmanager
+async def reaching(server: Keeping, certificate: ssl.SSLContext | None) -> AsyncIterator[Pool]:
+    """Run a server, with TLS if there is a certificate, and a pool to reach it."""
+    async with serving(server.serve, certificate) as port:
+        url = address(port) if certificate is None else f"https://localhost:{port}/v1"
+        async with open_pool(url) as pool:
+            yield pool
+
+
+@OVER_TLS_TOO
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+async def test_a_request_goes_out_on_another_connection_when_the_kept_one_is_already_closed(
+    certificate: ssl.SSLContext, method: str, *, is_secure: bool
+) -> None:
+    server = Keeping()
+    async with (
+        reaching(server, certificate if is_secure else None) as pool,
+        serving(saying(NOTHING)) as other,
+    ):
+        await ask(pool)
         server.open[0].close()
         await server.open[0].wait_closed()
-        await asyncio.sleep(0)
-        await ask(pool)
+        await ask_once(address(other))  # when this was answered, the event loop has read the end as well
+        assert await ask(pool, method) == b"200 "
 
-    assert len(server.open) == 2
+    assert (len(server.open), server.requests) == (2, 2)
 
 
-@pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_a_kept_connection_that_closes_without_a_byte_is_replaced_at_once(method: str) -> None:
+@OVER_TLS_TOO
+@pytest.mark.parametrize("works_seconds", [0.0, 0.005, 0.15], ids=["at once", "after 5 ms", "after 150 ms"])
+async def test_a_post_is_written_once_even_if_its_kept_connection_closes(
+    certificate: ssl.SSLContext, works_seconds: float, *, is_secure: bool
+) -> None:
     server = Keeping()
-    server.closed_after = 1
-    async with serving(server.serve) as port, open_pool(address(port)) as pool:
-        assert await ask(pool, method) == b"200 "
-        assert await ask(pool, method) == b"200 "
+    server.answers, server.works_seconds = 1, works_seconds
+    async with reaching(server, certificate if is_secure else None) as pool:
+        await ask(pool, "POST")
+        exchange = pool.request("POST", "/")
+        with pytest.raises(ConnectionBroken):
+            await enter(exchange)
 
-    assert (len(server.open), server.requests) == (2, 3)
+    assert exchange.is_written
+    assert (len(server.open), server.requests) == (1, 2)
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "OPTIONS"])
+async def test_only_get_and_head_are_written_twice(method: str) -> None:
+    server = Keeping()
+    server.answers = 1
+    async with reaching(server, None) as pool:
+        await ask(pool)
+        with pytest.raises(ConnectionBroken):
+            await ask(pool, method)
+
+    assert server.requests == 2
+
+
+@OVER_TLS_TOO
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_a_get_on_a_kept_connection_that_closes_without_a_byte_is_sent_once_more(
+    certificate: ssl.SSLContext, method: str, *, is_secure: bool
+) -> None:
+    server = Keeping()
+    server.answers = 1
+    async with reaching(server, certificate if is_secure else None) as pool:
+        await ask(pool)
+        assert await ask(pool, method) == b"200 "
+        assert (len(server.open), server.requests) == (2, 3)
+        server.answers = 0
+        with pytest.raises(ConnectionBroken):
+            await ask(pool, method)
+
+    assert (len(server.open), server.requests) == (3, 5)
+
+
+async def test_a_get_whose_answer_has_begun_is_not_sent_once_more() -> None:
+    requests = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal requests
+        for answer in (NOTHING, b"HTTP/1.1 2"):
+            await reader.readuntil(b"\r\n\r\n")
+            requests += 1
+            writer.write(answer)
+
+    async with serving(serve) as port, open_pool(address(port)) as pool:
+        await ask(pool)
+        with pytest.raises(ConnectionBroken):
+            await ask(pool)
+
+    assert requests == 2
 
 
 async def test_a_new_connection_that_closes_without_a_byte_is_not_replaced() -> None:
     server = Keeping()
-    server.closed_after = 0
-    async with serving(server.serve) as port, open_pool(address(port)) as pool:
+    server.answers = 0
+    async with reaching(server, None) as pool:
         with pytest.raises(ConnectionBroken):
             await ask(pool)
 
     assert server.requests == 1
 
 
-async def test_a_request_that_a_kept_connection_had_for_long_is_not_sent_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The other side had it for longer than a close takes to cross it: it may have acted on it."""
-    monkeypatch.setattr(connection_module, "STALE_SECONDS", 0.0)
-    server = Keeping()
-    server.closed_after = 1
-    async with serving(server.serve) as port, open_pool(address(port)) as pool:
-        await ask(pool)
-        with pytest.raises(ConnectionBroken):
-            await ask(pool, "POST", b"once")
-
-    assert server.requests == 2
-
-
-async def test_a_body_in_pieces_is_not_sent_twice() -> None:
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_body_in_pieces_is_not_sent_twice(method: str) -> None:
     async def pieces() -> AsyncIterator[bytes]:
         yield b"once"
 
     server = Keeping()
-    server.closed_after = 1
-    async with serving(server.serve) as port, open_pool(address(port)) as pool:
+    server.answers = 1
+    async with reaching(server, None) as pool:
         await ask(pool)
         with pytest.raises(ConnectionBroken):
-            async with pool.request("POST", "/", (), pieces()):
-                pass
+            await enter(pool.request(method, "/", (), pieces()))
+
+    assert server.requests == 2
+
+
+# --- whether anything was written --------------------------------------------------------------------------
+
+
+async def enter(exchange: Exchange) -> int:
+    """Send a request and return the status of its response."""
+    async with exchange as response:
+        return response.status
+
+
+class Silent:
+    """A server that takes requests and never answers."""
+
+    def __init__(self) -> None:
+        self.has_request = asyncio.Event()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        self.has_request.set()
+        await reader.read()
+
+
+async def test_a_request_that_is_answered_was_written() -> None:
+    async with serving(saying(NOTHING)) as port, open_pool(address(port)) as pool:
+        exchange = pool.request("POST", "/")
+        assert not exchange.is_written
+        assert await enter(exchange) == 200
+
+    assert exchange.is_written
+
+
+async def test_nothing_is_written_where_nothing_listens() -> None:
+    async with open_pool(address(free_port())) as pool:
+        exchange = pool.request("POST", "/")
+        with pytest.raises(ConnectFailed):
+            await enter(exchange)
+
+    assert not exchange.is_written
+
+
+async def test_nothing_is_written_to_a_server_whose_certificate_is_refused(
+    tls: tuple[ssl.SSLContext, Path],
+) -> None:
+    server = Keeping()
+    async with reaching(server, tls[0]) as pool:
+        exchange = pool.request("POST", "/")
+        with pytest.raises(ConnectFailed):
+            await enter(exchange)
+
+    assert not exchange.is_written
+    assert server.requests == 0
+
+
+async def test_nothing_is_written_of_a_request_that_cannot_be_encoded() -> None:
+    server = Keeping()
+    async with reaching(server, None) as pool:
+        exchange = pool.request("POST", "/", [("x-a", "1\r\nx-b: 2")])
+        with pytest.raises(ValueError, match="line breaks"):
+            await enter(exchange)
+
+    assert not exchange.is_written
+
+
+async def test_nothing_is_written_of_a_request_that_is_cancelled_while_it_waits_for_a_connection() -> None:
+    server = Keeping()
+    async with serving(server.serve) as port, open_pool(address(port), max_connections=1) as pool:
+        async with pool.request("GET", "/"):
+            exchange = pool.request("POST", "/")
+            waiting = asyncio.create_task(enter(exchange))
+            await asyncio.sleep(0)  # it has begun to wait
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+        await ask(pool)  # the connection is free again
+
+    assert not exchange.is_written
+    assert server.requests == 2
+
+
+async def test_a_request_that_times_out_after_it_went_out_was_written() -> None:
+    server = Silent()
+    limit = asyncio.timeout(None)
+
+    async def ask_within_limit(exchange: Exchange) -> None:
+        async with limit:
+            await enter(exchange)
+
+    async with serving(server.serve) as port, open_pool(address(port)) as pool:
+        exchange = pool.request("POST", "/")
+        asking = asyncio.create_task(ask_within_limit(exchange))
+        await asyncio.wait_for(server.has_request.wait(), PATIENCE)
+        limit.reschedule(0.0)  # long past
+        with pytest.raises(TimeoutError):
+            await asking
+
+    assert exchange.is_written
+
+
+async def test_a_request_that_is_cancelled_after_it_went_out_was_written() -> None:
+    server = Silent()
+    async with serving(server.serve) as port, open_pool(address(port)) as pool:
+        exchange = pool.request("POST", "/")
+        asking = asyncio.create_task(enter(exchange))
+        await asyncio.wait_for(server.has_request.wait(), PATIENCE)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+
+    assert exchange.is_written
+
+
+# --- how many, and for how long ----------------------------------------------------------------------------
 
 
 async def test_no_more_connections_are_made_than_allowed() -> None:

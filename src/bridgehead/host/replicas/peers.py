@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from bridgehead.mcp.http.message import Handled, Handler, Request, Response, ResponseStream
 from bridgehead.mcp.http.server.connections import OnReject, log_rejection
-from bridgehead.runtime.http import ConnectFailed, ConnectionBroken, Pool
+from bridgehead.runtime.http import ConnectionBroken, Pool
 
 from ..workers.forwarding import (
     CLIENT,
@@ -64,11 +64,9 @@ class Peers:
             raise WorkerGone
         try:
             return await forward_request(self._pool(address), request, body, self._sign(owner, request))
-        except (WorkerGone, ConnectFailed, ConnectionBroken) as failure:
+        except (WorkerGone, ConnectionBroken):
             self._directory.forget(owner)
-            if request.stream is not None:  # what was sent so far cannot be taken back
-                raise
-            raise WorkerGone from failure
+            raise
 
     async def close(self) -> None:
         """Close the connections to others."""

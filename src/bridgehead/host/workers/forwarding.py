@@ -83,10 +83,7 @@ class Workers:
 
     async def forward(self, owner: int, request: Request, body: bytes) -> ResponseStream:
         """Let another worker answer a request, piece by piece, until it or the client ends."""
-        try:
-            return await forward_request(self._pool(owner), request, body, (SECRET, self._secret))
-        except ConnectFailed as failure:
-            raise WorkerGone from failure
+        return await forward_request(self._pool(owner), request, body, (SECRET, self._secret))
 
     async def fetch_metrics(self, number: int) -> bytes:
         """Return what another worker counts; nothing where it does not answer."""
@@ -128,8 +125,8 @@ async def forward_request(
 ) -> ResponseStream:
     """Let another process answer a request, piece by piece, until it or the client ends.
 
-    The proof is the header by which the other one knows us. Raises WorkerGone, ConnectFailed and
-    ConnectionBroken.
+    The proof is the header by which the other one knows us. Raises WorkerGone, and ConnectionBroken once the
+    client was sent a part of the response.
     """
     headers = [pair for pair in request.header_pairs if pair[0] not in _NOT_FORWARDED]
     headers.append((CLIENT, f"{request.scheme} {request.address}".encode()))
@@ -150,6 +147,12 @@ async def forward_request(
             raise
         task.uncancel()
         raise ClientGone from None
+    except (ConnectFailed, ConnectionBroken) as failure:
+        if request.stream is not None:  # what was sent so far cannot be taken back
+            raise
+        # The connection broke because the process died, and its sessions with it. It may have acted on the
+        # request, so the request is not sent again.
+        raise WorkerGone from failure
 
 
 async def _copy(response: PeerResponse, request: Request) -> ResponseStream:

@@ -13,36 +13,24 @@ from typing import cast
 import httptools
 from msgspec import Struct
 
-from .response import ConnectionBroken, Response
+from .response import ConnectFailed, ConnectionBroken, Response
 
 MAX_HEAD_BYTES = 64 * 1024
-STALE_SECONDS = 1.0
-"""A close that crossed our request on its way arrives within a round trip. After longer than this, however
-slow the way is, the other side had the request and may have acted on it."""
-_LATE_SECONDS = 0.25
-"""How late a busy event loop may notice a close."""
 _FINAL = 200
 _HEADER_SIGNS = len(": \r\n")
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _HEAD_TOO_LARGE = f"the head of the response has more than {MAX_HEAD_BYTES} bytes"
 
 
-class StaleConnection(ConnectionBroken):
-    """A kept connection was closed before the request on it got a byte: the request can go out on another."""
-
-
-def limit_staleness(connect_seconds: float) -> float:
-    """Return how long a close can cross a request; to connect takes at least one round trip."""
-    return min(STALE_SECONDS, 2 * connect_seconds + _LATE_SECONDS)
-
-
-class Request(Struct, frozen=True):
+class Request(Struct):
     """A request as it goes out; a body in pieces is sent as they come."""
 
     method: str
     target: str
     headers: Iterable[tuple[str, str]] = ()
     body: bytes | AsyncIterable[bytes] = b""
+    is_written: bool = False
+    """Whether any byte of it was handed to a transport."""
 
 
 class Connection(asyncio.Protocol):
@@ -61,14 +49,13 @@ class Connection(asyncio.Protocol):
         """Whether all of the request has gone out."""
         self._unstructured = 0
         """Bytes since the last piece of a body: a head, or what a peer sends in its place without end."""
-        self._sent_at = 0.0
-        self._requests = 0
-        self._has_spoken = False
         self._has_news = False
         self._writable: asyncio.Future[None] | None = None
+        self.has_answered = False
+        """Whether any byte of a response to the last request has come."""
+        self.is_kept = False
+        """Whether it has had a request before and was kept."""
         self.idle_since = 0.0
-        self.stale_seconds = STALE_SECONDS
-        """How long after a request a close can still have crossed it."""
 
     # --- what the pool calls -------------------------------------------------------------------------------
 
@@ -80,25 +67,28 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_alive(self) -> bool:
-        """Tell whether the other side still holds it open."""
-        return self._lost is None
+        """Tell whether the other side still holds it open, as far as the event loop has read."""
+        # A transport that has read the end or a reset calls connection_lost a turn of the loop later.
+        return self._lost is None and self._transport is not None and not self._transport.is_closing()
 
     def send(self, request: Request) -> Response:
-        """Send a request, but not a body in pieces; what arrives from now on is its response."""
-        if self._lost is not None:
-            raise self._lost
-        if self._transport is None:
-            raise ConnectionBroken("it was never made")
+        """Send a request, but not a body in pieces; what arrives from now on is its response.
+
+        Raises `ConnectFailed`, with nothing written, on a connection that is closed already.
+        """
+        transport = self._transport
+        if transport is None or not self.is_alive:
+            raise ConnectFailed(str(self._lost or "the other side closed it"))
         # A parser for each response: one that has failed or was left half way does not recover.
         self._parser = httptools.HttpResponseParser(self)
         response = self._response = Response(self)
         self._is_bodiless = request.method == "HEAD"
-        self._has_spoken = False
+        self.has_answered = False
         self._unstructured = 0
-        self._requests += 1
-        self._sent_at = self._loop.time()
         self._is_sent = isinstance(request.body, bytes)
-        self._transport.write(self._encode(request))
+        data = self._encode(request)
+        request.is_written = True  # before the write: one that fails may have sent a part
+        transport.write(data)
         return response
 
     def _encode(self, request: Request) -> bytes:
@@ -169,7 +159,7 @@ class Connection(asyncio.Protocol):
         if response is None or response.is_complete:
             self.abandon("the other side sent data without a request")
             return
-        self._has_spoken = True
+        self.has_answered = True
         self._has_news = False
         self._unstructured += len(data)
         try:
@@ -184,21 +174,18 @@ class Connection(asyncio.Protocol):
                 response.count(len(data))
             response.wake()
 
+    def eof_received(self) -> None:
+        """Take in that the other side closes; TLS calls connection_lost only some turns of the loop later."""
+        self.connection_lost(None)
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Take in that the connection is gone."""
         response = self._response
         if exc is None and response is not None and response.has_head and _ends_with_connection(response):
             response.is_complete = True
         why = "the other side closed it" if exc is None else str(exc) or type(exc).__name__
-        if not self._has_spoken and self._requests > 1 and self._has_just_sent:
-            self._lose(StaleConnection(why))
-        else:
-            self._lose(ConnectionBroken(why))
+        self._lose(ConnectionBroken(why))
         self.resume_writing()
-
-    @property
-    def _has_just_sent(self) -> bool:
-        return self._loop.time() - self._sent_at < self.stale_seconds
 
     def pause_writing(self) -> None:
         """Hold the body of a request back."""

@@ -12,16 +12,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from .connection import Connection, limit_staleness
+from .connection import Connection
 from .proxy import HTTP_PORT, HTTPS_PORT, Proxy
-from .response import ConnectionBroken
+from .response import ConnectFailed, ConnectionBroken
 
 MAX_PROXY_REPLY = 16 * 1024
 _HEAD_END = b"\r\n\r\n"
-
-
-class ConnectFailed(Exception):
-    """There is no connection, so nothing was sent."""
 
 
 class Connector:
@@ -55,10 +51,9 @@ class Connector:
 
     async def connect(self) -> Connection:
         """Make a connection; raises `ConnectFailed`."""
-        started = self._loop.time()
         try:
             async with asyncio.timeout(self._seconds):
-                connection = await self._connect()
+                return await self._connect()
         except TimeoutError:
             raise ConnectFailed("connecting took too long") from None
         except ConnectionBroken as problem:
@@ -67,8 +62,6 @@ class Connector:
             raise ConnectFailed(f"its certificate or its TLS cannot be used ({problem.reason})") from problem
         except OSError as problem:
             raise ConnectFailed(problem.strerror or str(problem)) from problem
-        connection.stale_seconds = limit_staleness(self._loop.time() - started)
-        return connection
 
     async def _connect(self) -> Connection:
         tls = await self._load_tls() if self._is_secure else None

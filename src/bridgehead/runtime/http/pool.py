@@ -2,6 +2,10 @@
 
 The newest idle connection is used first, so the others can grow old and go. An exchange that is left before
 its response is complete takes its connection with it: the other side notices at once.
+
+A request is written once. When a kept connection closes without a byte of a response, nobody can tell whether
+the other side closed it before the request came or acted on the request. So only GET and HEAD, which change
+nothing (RFC 9110, 9.2.1), are then written once more, on a new connection.
 """
 
 from __future__ import annotations
@@ -14,16 +18,17 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from .connection import Connection, Request, StaleConnection
+from .connection import Connection, Request
 from .connector import Connector
 from .proxy import Proxy
-from .response import Response
+from .response import ConnectFailed, ConnectionBroken, Response
 
 IDLE_SECONDS = 55.0
 """Shorter than what servers commonly allow, so that they seldom close a connection under a request."""
 MAX_IDLE = 64
 DEFAULT_CONNECTIONS = 256
 CONNECT_SECONDS = 5.0
+_SAFE = frozenset({"GET", "HEAD"})
 
 
 class Pool:
@@ -55,7 +60,8 @@ class Pool:
         """Prepare a request, which is sent when it is entered; the path is added to the URL's.
 
         Entering waits for the head of the response, for as long as the caller's own time limit allows;
-        leaving early ends the request. Raises `ConnectFailed` and `ConnectionBroken`.
+        leaving early ends the request. Raises `ConnectFailed` and `ConnectionBroken`; `Exchange.is_written`
+        tells whether the other side may have got something of the request.
         """
         return Exchange(self, Request(method, self._connector.base + path or "/", headers, body))
 
@@ -82,6 +88,7 @@ class Pool:
         if self._is_closed or not connection.is_reusable:
             connection.close()
             return
+        connection.is_kept = True
         now = connection.idle_since = self._loop.time()
         self._idle.append(connection)
         if len(self._idle) > MAX_IDLE or self._idle[0].idle_since < now - IDLE_SECONDS:
@@ -106,21 +113,40 @@ class Exchange:
         self._connection: Connection | None = None
         self._sending: asyncio.Task[None] | None = None
 
+    @property
+    def is_written(self) -> bool:
+        """Whether anything of the request was written; once True it stays so, however the exchange ends.
+
+        False: the other side certainly got nothing of the request.
+        """
+        return self._request.is_written
+
     async def __aenter__(self) -> Response:
+        connection = await self._pool.take()
         try:
-            return await self._begin(is_new=False)
-        except StaleConnection:
-            if not isinstance(self._request.body, bytes):
-                raise  # its pieces may be spent
-            return await self._begin(is_new=True)
+            return await self._begin(connection)
+        except (ConnectFailed, ConnectionBroken):
+            if not self._may_use_another(connection):
+                raise
+        return await self._begin(await self._pool.take(is_new=True))
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._leave()
 
-    async def _begin(self, *, is_new: bool) -> Response:
-        connection = self._connection = await self._pool.take(is_new=is_new)
+    def _may_use_another(self, failed: Connection) -> bool:
+        """Tell whether the request may go out on a new connection, after a kept one failed."""
+        request = self._request
+        if not failed.is_kept:
+            return False
+        if not request.is_written:
+            return True
+        is_repeatable = request.method in _SAFE and isinstance(request.body, bytes)  # pieces may be spent
+        return is_repeatable and not failed.has_answered
+
+    async def _begin(self, connection: Connection) -> Response:
+        self._connection = connection
         try:
             response = connection.send(self._request)
             if not isinstance(self._request.body, bytes):

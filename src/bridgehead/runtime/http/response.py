@@ -12,6 +12,10 @@ from typing import Protocol
 MAX_UNREAD = 256 * 1024
 
 
+class ConnectFailed(Exception):
+    """There is no connection, so nothing was sent."""
+
+
 class ConnectionBroken(Exception):
     """The connection broke while a request was under way; the other side may have acted on it."""
 
