@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from time import perf_counter
 
 import pytest
 
@@ -76,11 +75,10 @@ async def test_a_silent_redis_costs_one_wait_and_then_none(redis_server: RedisSe
 
         with pytest.raises(StoreUnavailable, match="did not answer within 50 ms"):
             await redis.call("PING")
-        started = perf_counter()
         for _ in range(100):
-            with pytest.raises(StoreUnavailable):
-                await redis.call("PING")
-        assert perf_counter() - started < PATIENCE / 2
+            answer = redis.call("PING")
+            assert answer.done()
+            assert isinstance(answer.exception(), StoreUnavailable)
         assert redis.failures["slow"] >= 1
 
         proxy.fault = "none"

@@ -1,15 +1,16 @@
-"""Work shared by replicas: done once, handed on when its holder dies, and done alone without Redis."""
+"""Single flight: equal work is done once, handed on when its holder dies, and done alone without Redis."""
 
 import asyncio
 from pathlib import Path
 
 import pytest
 
-from bridgehead.runtime.stores import flights
-from bridgehead.runtime.stores.flights import Flights
+from bridgehead.runtime.stores import single_flight
+from bridgehead.runtime.stores.single_flight import SingleFlight
 from tests.runtime.stores.test_redis import connected
+from tests.support.fault_proxy import fault_proxy
 from tests.support.redis_server import RedisServer, running_redis
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE, until
 
 
 class Work:
@@ -30,26 +31,26 @@ async def test_equal_work_under_way_elsewhere_is_joined_and_its_result_kept(
     redis_server: RedisServer,
 ) -> None:
     async with connected(redis_server.url) as here, connected(redis_server.url) as there:
-        one, other, work = Flights(here, 60), Flights(there, 60), Work()
-        first = asyncio.create_task(one.join(b"k", work))
+        one, other, work = SingleFlight(here, 60), SingleFlight(there, 60), Work()
+        first = asyncio.create_task(one.run(b"k", work))
         await until(lambda: work.begun)
-        joined = [asyncio.create_task(other.join(b"k", work)) for _ in range(3)]
+        joined = [asyncio.create_task(other.run(b"k", work)) for _ in range(3)]
         await until(lambda: there.commands >= 3)
         work.may_end.set()
 
         assert await first == (b"answer", False)
         assert await asyncio.gather(*joined) == [(b"answer", True)] * 3
-        assert await other.join(b"k", work) == (b"answer", True), "it is kept"
+        assert await other.run(b"k", work) == (b"answer", True), "it is kept"
         assert work.begun == 1
-        assert (await other.join(b"other", work))[1] is False
+        assert (await other.run(b"other", work))[1] is False
 
 
 async def test_when_its_holder_gives_up_another_takes_over(redis_server: RedisServer) -> None:
     async with connected(redis_server.url) as here, connected(redis_server.url) as there:
         work = Work()
-        first = asyncio.create_task(Flights(here, 60).join(b"k", work))
+        first = asyncio.create_task(SingleFlight(here, 60).run(b"k", work))
         await until(lambda: work.begun == 1)
-        second = asyncio.create_task(Flights(there, 60).join(b"k", work))
+        second = asyncio.create_task(SingleFlight(there, 60).run(b"k", work))
         await until(lambda: there.commands >= 1)
         first.cancel()
 
@@ -61,13 +62,13 @@ async def test_when_its_holder_gives_up_another_takes_over(redis_server: RedisSe
 async def test_when_its_holder_dies_another_takes_over(
     redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(flights, "LOCK_SECONDS", 0.5)
+    monkeypatch.setattr(single_flight, "LOCK_SECONDS", 0.5)
     async with connected(redis_server.url) as there:
         async with connected(redis_server.url) as here:
             work = Work()
-            first = asyncio.create_task(Flights(here, 60).join(b"k", work))
+            first = asyncio.create_task(SingleFlight(here, 60).run(b"k", work))
             await until(lambda: work.begun == 1)
-        second = asyncio.create_task(Flights(there, 60).join(b"k", work))
+        second = asyncio.create_task(SingleFlight(there, 60).run(b"k", work))
 
         await until(lambda: work.begun == 2)  # the first one can reach nobody any more
         work.may_end.set()
@@ -78,10 +79,10 @@ async def test_when_its_holder_dies_another_takes_over(
 async def test_a_lock_is_held_as_long_as_the_work_takes(
     redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(flights, "LOCK_SECONDS", 0.6)
+    monkeypatch.setattr(single_flight, "LOCK_SECONDS", 0.6)
     async with connected(redis_server.url) as here:
         work = Work()
-        first = asyncio.create_task(Flights(here, 60).join(b"k", work))
+        first = asyncio.create_task(SingleFlight(here, 60).run(b"k", work))
         await until(lambda: work.begun)
         commands = here.commands
         await until(lambda: here.commands >= commands + 5)
@@ -95,11 +96,42 @@ async def test_work_that_gives_nothing_is_not_kept(redis_server: RedisServer) ->
     async with connected(redis_server.url) as here:
         work = Work(b"")
         work.may_end.set()
-        shared = Flights(here, 60)
+        shared = SingleFlight(here, 60)
 
-        assert await shared.join(b"k", work) == (b"", False)
-        assert await shared.join(b"k", work) == (b"", False)
+        assert await shared.run(b"k", work) == (b"", False)
+        assert await shared.run(b"k", work) == (b"", False)
         assert work.begun == 2
+
+
+async def test_a_result_that_is_too_large_is_given_and_not_kept(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(single_flight, "LARGEST", 3)
+    async with connected(redis_server.url) as here:
+        for result, times in ((b"1234", 2), (b"123", 1)):
+            work = Work(result)
+            work.may_end.set()
+            shared = SingleFlight(here, 60)
+            found = [await shared.run(result, work) for _ in range(2)]
+
+            assert found == [(result, False), (result, times == 1)]
+            assert work.begun == times
+
+
+async def test_a_lock_whose_grant_was_lost_on_the_way_is_still_ours(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(single_flight, "LOCK_SECONDS", 100 * PATIENCE)
+    work = Work()
+    work.may_end.set()
+    async with (
+        fault_proxy(redis_server.port) as proxy,
+        connected(f"redis://127.0.0.1:{proxy.port}/0") as here,
+    ):
+        proxy.cut_answer_to = lambda sent: b"EVAL" in sent
+
+        assert await SingleFlight(here, 60).run(b"k", work) == (b"answer", False)
+        assert proxy.cuts == 1
 
 
 async def test_without_redis_everybody_works_alone(tmp_path: Path) -> None:
@@ -109,4 +141,4 @@ async def test_without_redis_everybody_works_alone(tmp_path: Path) -> None:
             work = Work()
             work.may_end.set()
 
-            assert await Flights(here, 60).join(b"k", work) == (b"answer", False)
+            assert await SingleFlight(here, 60).run(b"k", work) == (b"answer", False)

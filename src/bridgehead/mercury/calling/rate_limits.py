@@ -39,8 +39,6 @@ class Amounts(Struct, frozen=True):
 
 
 THINGS = Amounts.__struct_fields__
-_PROCESS = secrets.token_hex(4)
-"""Tells the connections of this process from those of other replicas, which may have the same numbers."""
 
 
 class Scope:
@@ -122,6 +120,8 @@ class RateLimits:
         """Whether the longest possible answer has to be known before a send."""
         self._server = Scope("this server", everyone, self._seconds, "server", "the RATE_LIMIT settings")
         self._clients: dict[str, Scope] = {}
+        self._process = secrets.token_hex(4)
+        """Tells the connections of this process from those of other replicas, which may have the same ids."""
 
     async def take(
         self,
@@ -186,12 +186,19 @@ class RateLimits:
             totals = taken.totals[taken.blocking * size : (taken.blocking + 1) * size]
             return scope, taken.wait, scope.left_of(totals)
         if taken is None:
-            for scope, amounts in parts:
-                delays = (
-                    window.delay(getattr(amounts, thing), now) for thing, window in scope.windows.items()
+            # As the script of Redis does it: what nothing is asked of is not in the way, and of several
+            # limits that are, the one that takes longest is told.
+            delays = [
+                max(
+                    window.delay(amount, now)
+                    for thing, window in scope.windows.items()
+                    if (amount := getattr(amounts, thing))
                 )
-                if delay := max(delays, default=0.0):
-                    return scope, delay, scope.left(now)
+                for scope, amounts in parts
+            ]
+            if longest := max(delays):
+                scope = parts[delays.index(longest)][0]
+                return scope, longest, scope.left(now)
         # Counted here in any case, for the time that Redis may be away.
         local = [
             (thing, window, window.take(amount, now))
@@ -232,7 +239,9 @@ class RateLimits:
             if len(self._clients) >= MAX_CLIENTS:
                 now = self._clock.monotonic()
                 self._clients = {name: one for name, one in self._clients.items() if not one.is_idle(now)}
-            key = f"client:{_PROCESS}:{account}" if account.startswith(CONNECTION) else f"client:{account}"
+            key = (
+                f"client:{self._process}:{account}" if account.startswith(CONNECTION) else f"client:{account}"
+            )
             scope = Scope("this client", self._each, self._seconds, key, "the RATE_LIMIT settings")
             self._clients[account] = scope
         return scope
