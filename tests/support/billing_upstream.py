@@ -25,10 +25,11 @@ from typing import Any, Literal, Self
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from bridgehead.mercury.simulator import rendering
 from bridgehead.mercury.simulator.answers import Answer
-from bridgehead.mercury.simulator.catalogue import MODELS, Model
+from bridgehead.mercury.simulator.catalogue import MODELS, Model, Pricing
 from bridgehead.mercury.simulator.refusals import Refusal
 from bridgehead.mercury.simulator.wire import ChatRequest
 from tests.support.tcp import close_with_reset
@@ -262,6 +263,8 @@ class BillingUpstream:
     ) -> None:
         self.port = port
         self.bills: list[Bill] = []
+        self.price_factor = 1
+        """By how much the prices are above those of the simulator."""
         self._seed = seed
         self._journal = None if journal is None else journal.open("ab", buffering=0)
         self._drawn = [f for f in FAULTS if f.name not in without and (not only or f.name in only)]
@@ -331,7 +334,8 @@ class BillingUpstream:
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         body = await reader.readexactly(int(headers.get("content-length", "0")))
         if lines[0].startswith("GET /v1/models "):
-            frame, pieces = _frame(200, msgspec.json.encode({"object": "list", "data": MODELS}))
+            listed = [replace(model, pricing=self._raise(model.pricing)) for model in MODELS]
+            frame, pieces = _frame(200, msgspec.json.encode({"object": "list", "data": listed}))
             writer.writelines([frame, *pieces])
             return True
         if not lines[0].startswith("POST /v1/chat/completions "):
@@ -339,6 +343,10 @@ class BillingUpstream:
             writer.writelines([frame, *pieces])
             return True
         return await self._complete(body, reader, writer)
+
+    def _raise(self, prices: Pricing) -> Pricing:
+        raised = {name: str(Decimal(text) * self.price_factor) for name, text in asdict(prices).items()}
+        return Pricing(**raised)
 
     async def _complete(
         self, body: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -370,7 +378,7 @@ class BillingUpstream:
         self, body: bytes, request: ChatRequest, answer: Answer, fault: Fault, draw: random.Random
     ) -> float:
         """Write the bill down before anything else happens; returns the charge in dollars."""
-        prices = Prices.of(answer.model)
+        prices = Prices.of(replace(answer.model, pricing=self._raise(answer.model.pricing)))
         charge = prices.charge(answer)
         if fault.usage == "cost":
             charge -= draw.randint(0, charge // 2)

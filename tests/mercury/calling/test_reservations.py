@@ -8,6 +8,7 @@ import pytest
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.calling.test_budget import ASK, CHAT, COMPLETION_PRICE, WORST, report
 from tests.mercury.process import BridgeProcess, bridge_process
+from tests.support.billing_upstream import BillingUpstream
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -146,6 +147,25 @@ async def test_without_a_budget_too_uncertain_money_is_reported_by_day_model_and
     assert (row["model"], row["uncertain_sends"], row["errors"]) == ("mercury-2", 2, 2)
     assert 2 * LEAST_WORST < row["uncertain_usd"] < 4 * WORST
     assert told["since_start"]["total"]["uncertain_usd"] == pytest.approx(row["uncertain_usd"])
+
+
+async def test_after_a_price_increase_the_next_send_is_reserved_at_the_new_price(tmp_path: Path) -> None:
+    budget = {**ONCE, "MERCURY_BUDGET_USD": f"{60 * WORST:.9f}"}
+    async with (
+        BillingUpstream(only=["cost"]) as upstream,
+        bridge_process(upstream.url, tmp_path, LOG_LEVEL="warn", **budget) as client,
+    ):
+        await client.call("mercury_list_models")
+        upstream.price_factor = 100
+        await client.call(CHAT, ASK)
+        money = await amounts(client)
+        error = await client.error(CHAT, ASK)
+
+    (bill,) = upstream.bills
+    assert bill.charge_usd > WORST
+    assert money == pytest.approx((bill.charge_usd, 0.0, 0.0), abs=1e-9)
+    assert error["code"] == "BUDGET_EXCEEDED"
+    assert client.has_logged("the API charged more than its prices and max_tokens allow")
 
 
 async def test_the_audit_says_how_many_sends_were_written_and_what_is_uncertain_of_them(
