@@ -167,7 +167,7 @@ class UsageStore:
                     results = await asyncio.get_running_loop().run_in_executor(
                         self._thread, self._commit, counts, [work for work, _ in batch]
                     )
-                except StorageError as error:
+                except Exception as error:  # noqa: BLE001 - whatever it is, nobody may wait for it for ever
                     can_write = False
                     if counts and self._usage is not None:
                         self._usage.restore_counts(counts)
