@@ -63,7 +63,8 @@ class BridgeProcess:
 
     async def _read(self) -> None:
         assert self.process.stdout is not None
-        while line := await self.process.stdout.readline():
+        # A process that is killed may leave half a line.
+        while (line := await self.process.stdout.readline()).endswith(b"\n"):
             self.said.append(line)
             message = json.loads(line)
             self._checker.check(message)
@@ -138,6 +139,17 @@ class BridgeProcess:
         code = await asyncio.wait_for(self.process.wait(), PATIENCE)
         await asyncio.wait_for(self._reading, PATIENCE)
         return code
+
+    async def kill(self) -> None:
+        """End it at once (SIGKILL); what it has not answered is cancelled."""
+        assert self.process.stdin is not None
+        if self.process.returncode is None:
+            self.process.kill()
+        await asyncio.wait_for(self.process.wait(), PATIENCE)
+        self.process.stdin.close()
+        await asyncio.wait_for(self._reading, PATIENCE)
+        for answer in self._answers.values():
+            answer.cancel()
 
     def log(self) -> list[Json]:
         """Give the lines of its log, which are JSON by default."""

@@ -5,7 +5,6 @@ from pathlib import Path
 from bridgehead.mercury.doctor import examine
 from bridgehead.mercury.simulator import Simulator
 from tests.mercury.process import sharing
-from tests.support.ports import free_port
 from tests.support.redis_server import RedisServer
 
 
@@ -55,23 +54,7 @@ async def test_what_replicas_share_is_named(tmp_path: Path, redis_server: RedisS
         alone = await found(environment(api, tmp_path), offline=True)
         shared = await found(environment(api, tmp_path, **sharing(redis_server)), offline=True)
 
-    assert alone["database"][1] == "not set: counts of usage are kept on this machine"
-    assert alone["redis"][1].startswith("not set: budgets, rate limits")
-    assert "shares budgets, rate limits" in shared["redis"][1]
+    assert alone["database"][1] == "not set: usage and budgets are kept on this machine"
+    assert alone["redis"][1].startswith("not set: rate limits")
+    assert "shares rate limits" in shared["redis"][1]
     assert "but not the rate limits of clients without a token" in shared["redis"][1]
-
-
-async def test_whether_shared_budgets_hold_is_said_where_there_are_any(
-    tmp_path: Path, redis_server: RedisServer
-) -> None:
-    shared = {**sharing(redis_server), "MERCURY_BUDGET_USD": "5"}
-    async with Simulator() as api:
-        none = await found(environment(api, tmp_path, **sharing(redis_server)), offline=True)
-        alone = await found(environment(api, tmp_path, MERCURY_BUDGET_USD="5"), offline=True)
-        risky = await found(environment(api, tmp_path, **shared), offline=True)
-        database = {"BRIDGEHEAD_DATABASE_URL": f"postgresql://127.0.0.1:{free_port()}/none"}
-        safe = await found(environment(api, tmp_path, **shared, **database), offline=True)
-
-    assert "budgets" not in {**none, **alone}
-    assert risky["budgets"][0] == "note"
-    assert safe["budgets"][0] == "right"

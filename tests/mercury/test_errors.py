@@ -78,7 +78,7 @@ async def test_what_passes_is_tried_four_times(
 
 @BOTH
 async def test_what_passes_is_answered_in_the_end(client: BridgeProcess, api: Simulator, tool: str) -> None:
-    api.faults.next(Fault(status=500), Fault(kind="drop"), Fault(status=408))
+    api.faults.next(Fault(status=500), Fault(status=503), Fault(status=408))
     result = await client.call(tool, ASK)
 
     assert result["content"][0]["text"] == api.text_of({**ASK, "model": "mercury-2"})
@@ -172,20 +172,17 @@ async def test_a_request_that_took_too_long_is_not_sent_again(
     assert len(api.requests.to("/chat/completions")) == 1
 
 
-async def test_a_kept_connection_that_was_closed_is_replaced_at_once(api: Simulator, tmp_path: Path) -> None:
-    """Not after the backoff, which would be longer than the test waits, and not as one of the retries."""
-    settings = {
-        "MERCURY_RETRY_DELAY": "3600000",
-        "MERCURY_MAX_RETRY_DELAY": "3600000",
-        "MERCURY_MAX_RETRIES": "0",
-    }
-    async with bridge_process(api.url, tmp_path, **settings) as client:
-        await client.call(CHAT, ASK)
-        api.faults.next(Fault(kind="drop"))
-        result = await client.call(CHAT, ASK)
+@BOTH
+async def test_a_connection_that_closes_without_a_byte_may_be_billed_and_is_not_asked_again(
+    client: BridgeProcess, api: Simulator, tool: str
+) -> None:
+    await client.call(CHAT, ASK)  # so that a kept connection is used
+    api.faults.next(Fault(kind="drop"))
+    error = await client.error(tool, ASK)
 
-    assert "isError" not in result
-    assert len(api.requests.to("/chat/completions")) == 3
+    assert error["code"] == "CONNECTION_LOST"
+    assert "may be billed" in error["message"]
+    assert len(api.requests.to("/chat/completions")) == 2
 
 
 async def test_where_nothing_listens_the_address_is_named(client: BridgeProcess, api: Simulator) -> None:

@@ -31,12 +31,16 @@ async def test_money_and_usage_are_told_by_day_and_model(tmp_path: Path) -> None
     told = await tell(tmp_path, used, **BUDGET)
 
     facts = {fact.label: fact.value for fact in told.facts}
-    assert (facts["Budget of the day"], facts[f"Spent in {DAYS} days"]) == ("$0.00 of $2.00", "$1.75")
+    assert (facts["Budget of the day"], facts[f"Settled in {DAYS} days"]) == ("$0.00 of $2.00", "$1.75")
+    assert (facts["Uncertain"], facts["Reserved now"]) == ("$0.00, 0 sends", "$0.00")
     assert facts["Keys"] == "1"
     calls, cost = told.charts
     assert (len(calls.bars), calls.bars[-1].shown, cost.bars[-1].shown) == (DAYS, "1,203 calls", "$1.75")
     assert [row[0] for row in told.tables[0].rows] == ["large", "small"]
     assert told.tables[0].rows[1][1:3] == ("1,200", "2")
+    by_client = told.tables[1]
+    assert (by_client.columns[0], by_client.columns[-2:]) == ("Client", ("Uncertain", "Reserved"))
+    assert [(row[0], row[-3]) for row in by_client.rows] == [("ann", "$1.75")]
 
 
 async def test_nothing_used_is_nothing_shown(tmp_path: Path) -> None:

@@ -246,3 +246,26 @@ async def test_the_total_time_is_above_all_tries(api: Simulator, tmp_path: Path)
     assert error["code"] == "TIMEOUT"
     assert "Raise MERCURY_TOTAL_TIMEOUT" in error["message"]
     assert len(api.requests.to("/chat/completions")) == 2
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        {"MERCURY_BUDGET_USD": "1"},
+        {"MERCURY_MONTH_BUDGET_USD": "1"},
+        {"MERCURY_CLIENT_BUDGET_USD": "1"},
+        {"MERCURY_CLIENT_MONTH_BUDGET_USD": "1"},
+        {"MERCURY_CLIENT_BUDGETS": "ci=1"},
+    ],
+)
+async def test_a_budget_of_replicas_needs_a_database(budget: dict[str, str]) -> None:
+    redis = {"BRIDGEHEAD_REDIS_URL": "redis://127.0.0.1"}
+    with pytest.raises(
+        SettingError, match=r"BRIDGEHEAD_DATABASE_URL.*budgets of replicas are kept in PostgreSQL"
+    ):
+        MercurySettings({**redis, **budget})
+
+    database = {"BRIDGEHEAD_DATABASE_URL": "postgresql://127.0.0.1/bridgehead"}
+    assert MercurySettings({**redis, **database, **budget}).redis_url is not None
+    assert MercurySettings(budget).redis_url is None
+    assert MercurySettings(redis).database_url is None

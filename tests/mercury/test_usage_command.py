@@ -1,5 +1,6 @@
 """Usage command: what was used by day, model and client, in each form it can be shown."""
 
+import asyncio
 import json
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -7,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from bridgehead.commands import db
 from bridgehead.mercury.calling.usage import UsageCounts, add_usage
 from bridgehead.mercury.calling.usage_store import FILE, open_database
-from bridgehead.mercury.simulator import Simulator
+from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.process import bridge_process, command
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -91,3 +93,53 @@ async def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
 
     assert code == 2
     assert str(tmp_path / "mercury" / FILE) in err
+
+
+LOSE = {"MERCURY_BUDGET_USD": "1", "MERCURY_MAX_RETRIES": "0"}
+
+
+async def test_the_payer_sees_what_is_uncertain_and_releases_it(api: Simulator, tmp_path: Path) -> None:
+    ask = {"messages": [{"role": "user", "content": "Of loss, in 8 words"}], "max_tokens": 20}
+    state = tmp_path / "state"
+    async with bridge_process(api.url, tmp_path, **LOSE) as client:
+        await client.call("mercury_list_models")
+        for _ in range(2):
+            api.faults.next(Fault(kind="drop"))
+            await client.error("mercury_chat_completion", ask)
+        (row,) = json.loads((await command(api.url, state, "usage", "--format", "json"))[1])
+        refused, _, unasked = await command(api.url, state, "usage", "--release")
+        released, said, audit = await command(api.url, state, "usage", "--release", "--yes")
+        _, again, _ = await command(api.url, state, "usage", "--release", "--yes")
+        budget = (await client.call("mercury_usage"))["structuredContent"]["budget"]
+
+    assert (row["uncertain_sends"], row["reserved_usd"]) == (2, 0.0)
+    assert row["uncertain_usd"] > 0
+    assert refused == 1
+    assert "Nothing was released. Add --yes" in unasked
+    assert (released, said.split(" from ")[0]) == (0, f"Released ${row['uncertain_usd']:.6f} of 2 sends")
+    assert '"uncertain money released"' in audit
+    assert again.startswith("Nothing is uncertain")
+    assert (budget["committed_usd"], budget["uncertain_usd"]) == (0.0, 0.0)
+
+
+async def test_what_is_uncertain_in_a_database_is_released_as_well(
+    api: Simulator, tmp_path: Path, database_url: str
+) -> None:
+    ask = {"messages": [{"role": "user", "content": "Of loss, in 8 words"}], "max_tokens": 20}
+    shared = {"BRIDGEHEAD_DATABASE_URL": database_url}
+    await asyncio.to_thread(db.main, ["migrate"], shared)
+    async with bridge_process(api.url, tmp_path, **LOSE, **shared) as client:
+        await client.call("mercury_list_models")
+        api.faults.next(Fault(kind="cut"))
+        await client.error("mercury_chat_completion", ask)
+        (row,) = json.loads(
+            (await command(api.url, tmp_path, "usage", "--by", "model,client", "--format", "json", **shared))[
+                1
+            ]
+        )
+        _, said, _ = await command(api.url, tmp_path, "usage", "--release", "--yes", **shared)
+        budget = (await client.call("mercury_usage"))["structuredContent"]["budget"]
+
+    assert (row["model"], row["client"], row["uncertain_sends"]) == ("mercury-2", "tests", 1)
+    assert said.startswith(f"Released ${row['uncertain_usd']:.6f} of 1 send from")
+    assert (budget["committed_usd"], budget["uncertain_usd"]) == (0.0, 0.0)

@@ -40,7 +40,7 @@ class Far:
         self.probed = 0
 
 
-def make_bridge(name: str, far: Far) -> Bridge[Far]:  # noqa: C901 - a list of small functions
+def make_bridge(name: str, far: Far) -> Bridge[Far]:
     """Make a stand-in whose tools, resources and prompts are named after it."""
 
     @asynccontextmanager

@@ -1,7 +1,6 @@
-"""The budget: held before a request goes out, corrected after, never passed, and shared by all processes."""
+"""The budget: reserved before a send, booked at its end, never passed, and shared by all processes."""
 
 import asyncio
-import json
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -10,20 +9,19 @@ import pytest
 
 from bridgehead.mercury.api.catalogue import Catalogue
 from bridgehead.mercury.bridge import make_bridge
-from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits
-from bridgehead.mercury.calling.usage_store import FILE, MAX_CLIENTS
+from bridgehead.mercury.calling import budget as budget_module
+from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits, Cap
+from bridgehead.mercury.calling.usage_store import FILE
 from bridgehead.mercury.errors import MercuryError
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
 from bridgehead.runtime import events
 from bridgehead.runtime.events import Listener
-from bridgehead.runtime.stores.ledger import SharedLedger
-from tests.mercury.calling.clock import DAY, GivenClock
-from tests.mercury.calling.reserving import reserve
-from tests.mercury.calling.test_usage_store import open_store, rows
-from tests.mercury.process import BridgeProcess, bridge_process, sharing
+from tests.mercury.calling.books import NO_LIMIT, OpenBooks, Payer, open_sqlite
+from tests.mercury.calling.clock import DAY, NOON, GivenClock
+from tests.mercury.calling.conftest import Open
+from tests.mercury.process import BridgeProcess, bridge_process
 from tests.support.checked import connect
-from tests.support.redis_server import RedisServer
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -35,19 +33,18 @@ WORST = 100 * PROMPT_PRICE + 20 * COMPLETION_PRICE
 """What one call can cost at most, roughly: its body has about a hundred bytes."""
 
 
-def committed(folder: Path) -> float:
-    """Read what the processes have written down."""
-    found = rows(folder / "state" / "mercury", "SELECT total(committed_usd) FROM spending WHERE day = date()")
-    return float(str(found[0][0]))
-
-
-async def committed_by(budget: Budget, client: str = "me") -> float:
-    """Give what is committed of a budget's first limit."""
-    return (await budget.spending(client))[1][0].committed
-
-
 async def report(client: BridgeProcess) -> Any:
     return (await client.call("mercury_usage"))["structuredContent"]
+
+
+async def refusal(payer: Payer, client: str, usd: float) -> MercuryError:
+    with pytest.raises(MercuryError) as refused:
+        await payer.reserve(client, usd)
+    assert refused.value.code == "BUDGET_EXCEEDED"
+    return refused.value
+
+
+# --- as a user sees it -------------------------------------------------------------------------------------
 
 
 async def test_a_call_that_could_pass_the_budget_does_not_go_out(api: Simulator, tmp_path: Path) -> None:
@@ -68,7 +65,7 @@ async def test_what_a_call_cost_replaces_what_was_held(api: Simulator, tmp_path:
     assert 0 < cost < WORST
     assert budget["committed_usd"] == pytest.approx(cost, abs=1e-9)
     assert budget["left_usd"] == pytest.approx(1 - cost, abs=1e-8)
-    assert committed(tmp_path) == pytest.approx(cost)
+    assert budget["settled_usd"] == budget["committed_usd"]
 
 
 async def test_many_calls_at_once_never_pass_the_budget(api: Simulator, tmp_path: Path) -> None:
@@ -76,43 +73,14 @@ async def test_many_calls_at_once_never_pass_the_budget(api: Simulator, tmp_path
     async with bridge_process(api.url, tmp_path, MERCURY_BUDGET_USD=f"{limit:.9f}") as client:
         answers = [client.start(CHAT, ASK)[1] for _ in range(60)]
         results = [(await answer)["result"] for answer in answers]
-        spent = (await report(client))["since_start"]["total"]["cost_usd"]
+        told = await report(client)
 
+    spent = told["since_start"]["total"]["cost_usd"]
     refused = [result for result in results if "isError" in result]
     assert refused
     assert len(refused) < len(results)
     assert 0 < spent <= limit
-    assert committed(tmp_path) == pytest.approx(spent)
-
-
-async def test_an_answer_that_was_lost_keeps_its_worst_case(api: Simulator, tmp_path: Path) -> None:
-    async with bridge_process(api.url, tmp_path, MERCURY_BUDGET_USD="1") as client:
-        await client.call("mercury_list_models")
-        api.faults.next(Fault(kind="cut"))
-        await client.call("mercury_chat_stream", ASK)
-        budget = (await report(client))["budget"]
-
-    assert budget["committed_usd"] > 20 * COMPLETION_PRICE
-
-
-async def test_a_refused_request_costs_nothing(api: Simulator, tmp_path: Path) -> None:
-    api.faults.next(Fault(status=400))
-    async with bridge_process(api.url, tmp_path, MERCURY_BUDGET_USD="1") as client:
-        await client.error(CHAT, ASK)
-        budget = (await report(client))["budget"]
-
-    assert budget["committed_usd"] == 0
-
-
-async def test_a_call_that_is_cancelled_keeps_its_worst_case(api: Simulator, tmp_path: Path) -> None:
-    api.faults.next(Fault(delay=30))
-    async with bridge_process(api.url, tmp_path, MERCURY_BUDGET_USD="1") as client:
-        request_id, _ = client.start(CHAT, ASK)
-        await api.requests.until(lambda journal: journal.to("/chat/completions")[0])
-        client.cancel(request_id)
-        budget = (await report(client))["budget"]
-
-    assert budget["committed_usd"] > 20 * COMPLETION_PRICE
+    assert told["budget"]["settled_usd"] == pytest.approx(spent)
 
 
 async def test_processes_of_one_user_share_the_day(api: Simulator, tmp_path: Path) -> None:
@@ -124,11 +92,12 @@ async def test_processes_of_one_user_share_the_day(api: Simulator, tmp_path: Pat
         clients = [one, other] * 10
         results = await asyncio.gather(*(client.call(CHAT, ASK) for client in clients))
         spent = [(await report(client))["since_start"]["total"]["cost_usd"] for client in (one, other)]
-        today = (await report(one))["today"]["total"]
+        told = await report(one)
+        today, budget = told["today"]["total"], told["budget"]
 
     assert any("isError" in result for result in results)
     assert sum(spent) <= float(limit)
-    assert committed(tmp_path) == pytest.approx(sum(spent))
+    assert budget["settled_usd"] == pytest.approx(sum(spent))
     assert today["cost_usd"] == pytest.approx(sum(spent))
     assert today["calls"] == 20
 
@@ -145,14 +114,11 @@ async def test_without_a_price_a_budget_refuses(api: Simulator, tmp_path: Path) 
     assert "cost_usd" not in result["structuredContent"]["metadata"]
 
 
-@pytest.mark.parametrize("is_replica", [False, True], ids=["alone", "replica"])
 async def test_prices_are_waited_for_once_and_no_longer_than_a_call_may_take(
-    api: Simulator, tmp_path: Path, redis_server: RedisServer, *, is_replica: bool
+    api: Simulator, tmp_path: Path
 ) -> None:
-    settings = {"MERCURY_BUDGET_USD": "1", **(sharing(redis_server) if is_replica else {})}
-    async with bridge_process(
-        api.url, tmp_path, REQUEST_TIMEOUT=f"{20 * PATIENCE:.0f}000", **settings
-    ) as client:
+    settings = {"MERCURY_BUDGET_USD": "1", "REQUEST_TIMEOUT": f"{20 * PATIENCE:.0f}000"}
+    async with bridge_process(api.url, tmp_path, **settings) as client:
         api.faults.always(Fault(status=500, on="models"))
         await client.error(CHAT, ASK)
         before = len(api.requests.to("/models"))
@@ -196,13 +162,10 @@ async def test_with_a_budget_too_an_unknown_model_is_told_the_known_ones(
     assert "mercury-3" in error["message"]
 
 
-@pytest.mark.parametrize("name", ["usage.sqlite3", "today.json"])
-async def test_a_broken_file_stops_a_budget_and_nothing_else(
-    api: Simulator, tmp_path: Path, name: str
-) -> None:
+async def test_a_broken_file_stops_a_budget_and_nothing_else(api: Simulator, tmp_path: Path) -> None:
     folder = tmp_path / "state" / "mercury"
     folder.mkdir(parents=True)
-    (folder / name).write_text("{ not what it should be }" * 50)
+    (folder / FILE).write_text("{ not what it should be }" * 50)
     async with bridge_process(api.url, tmp_path) as client:
         assert "isError" not in await client.call(CHAT, ASK)
         assert (await report(client))["since_start"]["total"]["calls"] == 1
@@ -210,152 +173,367 @@ async def test_a_broken_file_stops_a_budget_and_nothing_else(
         error = await client.error(CHAT, ASK)
 
     assert (error["type"], error["code"]) == ("api_error", "STORAGE")
-    assert name in error["message"]
+    assert FILE in error["message"]
 
 
-async def test_a_new_day_begins_at_nothing(api: Simulator, tmp_path: Path) -> None:
-    folder = tmp_path / "state" / "mercury"
-    folder.mkdir(parents=True)
-    (folder / "today.json").write_text(json.dumps({"day": "2020-02-02", "committed_usd": 5.0, "models": {}}))
-    async with bridge_process(api.url, tmp_path, MERCURY_BUDGET_USD="1") as client:
-        assert "isError" not in await client.call(CHAT, ASK)
-
-    assert committed(tmp_path) < WORST
+# --- which limits there are --------------------------------------------------------------------------------
 
 
-async def cancel_reserving(budget: Budget, folder: Path, amount: float) -> None:
-    """Cancel a call that asks for money, while another process writes just then."""
-    other = sqlite3.connect(folder / FILE, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    reserving = asyncio.create_task(budget.reserve("me", amount))
-    await asyncio.sleep(0.05)
-    reserving.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await reserving
-    other.execute("COMMIT")
-    other.close()
+async def test_a_day_ends_at_midnight_and_a_month_with_its_last_day() -> None:
+    now = NOON + 3723.25  # the 21st of September, 13:02:03.25
+
+    assert Cap(1.0, "SETTING").seconds_left(now) == DAY / 2 - 3723.25
+    assert Cap(1.0, "SETTING", is_monthly=True).seconds_left(now) == 9.5 * DAY - 3723.25
 
 
-async def test_money_held_for_a_call_that_is_cancelled_meanwhile_is_given_back(tmp_path: Path) -> None:
+async def test_each_limit_names_its_setting_its_period_and_whose_it_is(tmp_path: Path) -> None:
+    limits = BudgetLimits(Amounts(1.0, 2.0), Amounts(3.0, 4.0), {"ci": Amounts(5.0, 6.0)})
+    async with open_sqlite(tmp_path, GivenClock()) as books:
+        budget = Budget(books, GivenClock(), limits)
+
+        everybody = [Cap(1.0, "MERCURY_BUDGET_USD"), Cap(2.0, "MERCURY_MONTH_BUDGET_USD", is_monthly=True)]
+        assert budget.caps("ada") == [
+            *everybody,
+            Cap(3.0, "MERCURY_CLIENT_BUDGET_USD", client="ada"),
+            Cap(4.0, "MERCURY_CLIENT_MONTH_BUDGET_USD", is_monthly=True, client="ada"),
+        ]
+        assert budget.caps("ci") == [
+            *everybody,
+            Cap(5.0, "MERCURY_CLIENT_BUDGETS", client="ci"),
+            Cap(6.0, "MERCURY_CLIENT_BUDGETS", is_monthly=True, client="ci"),
+        ]
+
+
+async def test_without_limits_nothing_is_booked_and_nothing_is_known(tmp_path: Path) -> None:
     clock = GivenClock()
-    async with open_store(tmp_path, clock) as store:
-        budget = Budget(store, clock, BudgetLimits(Amounts(1.0)))
-        await committed_by(budget)
-        await cancel_reserving(budget, tmp_path, 0.4)
-        assert await committed_by(budget) == 0.4  # its writing was under way and came to its end
+    async with open_sqlite(tmp_path, clock) as books:
+        payer = Payer(books, clock, BudgetLimits())
+        reservation = await payer.reserve("me", 1.0)
+        payer.end(reservation, "released")
 
-        assert await committed_by(budget) == 0.0
+        assert not payer.budget.is_set
+        assert not reservation.is_booked
+        assert (await payer.budget.spending("me"))[1] == []
 
-
-async def test_what_was_held_yesterday_is_settled_there_and_no_part_of_today(tmp_path: Path) -> None:
-    clock = GivenClock()
-    async with open_store(tmp_path, clock) as store:
-        budget = Budget(store, clock, BudgetLimits(Amounts(1.0)))
-        held = await budget.reserve("me", 0.5)
-        clock.time += DAY
-        today = await budget.reserve("me", 0.3)
-
-        budget.settle(held, 0.1)
-
-        assert await committed_by(budget) == 0.3
-        budget.settle(today, 0.2)
-        assert await committed_by(budget) == pytest.approx(0.2)
-
-    assert rows(tmp_path, "SELECT committed_usd FROM spending ORDER BY day") == [(0.1,), (0.2,)]
+    assert not (tmp_path / FILE).exists()
 
 
-# --- by month and by client --------------------------------------------------------------------------------
+# --- one suite for both kinds of books ---------------------------------------------------------------------
 
 
-async def refusal(
-    budget: Budget, client: str, amount: float, ledger: SharedLedger | None = None
-) -> MercuryError:
-    with pytest.raises(MercuryError) as refused:
-        await reserve(budget, ledger, client, amount)
-    assert refused.value.code == "BUDGET_EXCEEDED"
-    return refused.value
+async def test_a_send_is_reserved_and_settled_by_what_it_cost(budgeted: Open) -> None:
+    async with budgeted(Amounts(1.0)) as payer:
+        reservation = await payer.reserve("me", 0.5)
+        reserved = await payer.amounts()
+        payer.end(reservation, "settled", 0.125)
+
+        assert reserved == (0.0, 0.0, 0.5)
+        assert await payer.amounts() == (0.125, 0.0, 0.0)
 
 
-async def test_a_month_is_the_sum_of_its_days(tmp_path: Path) -> None:
-    clock = GivenClock()  # the 21st of September
-    async with open_store(tmp_path, clock) as store:
-        budget = Budget(store, clock, BudgetLimits(Amounts(month=1.0)))
+async def test_a_send_that_did_no_work_is_released(budgeted: Open) -> None:
+    async with budgeted(Amounts(1.0)) as payer:
+        payer.end(await payer.reserve("me", 0.5), "released")
+
+        assert await payer.amounts() == (0.0, 0.0, 0.0)
+
+
+async def test_uncertain_money_stays_committed_and_a_late_settlement_replaces_it(budgeted: Open) -> None:
+    async with budgeted(Amounts(1.0)) as payer:
+        reservation = await payer.reserve("me", 0.75)
+        payer.end(reservation, "uncertain")
+        uncertain = await payer.amounts()
+        error = await refusal(payer, "me", 0.5)
+        payer.end(reservation, "settled", 0.25)
+
+        assert uncertain == (0.0, 0.75, 0.0)
+        assert "$0.750000 of it is uncertain" in str(error)
+        assert "bridgehead mercury usage --release" in str(error)
+        assert await payer.amounts() == (0.25, 0.0, 0.0)
+
+
+async def test_an_end_that_is_told_twice_counts_once(budgeted: Open) -> None:
+    async with budgeted(Amounts(1.0)) as payer:
+        for state, usd in (("settled", 0.25), ("released", None), ("uncertain", None)):
+            reservation = await payer.reserve("me", 0.3)
+            payer.end(reservation, state, usd)  # type: ignore[arg-type]
+            await payer.amounts()
+            payer.end(reservation, state, usd)  # type: ignore[arg-type]
+
+        assert await payer.amounts() == (0.25, 0.3, 0.0)
+
+
+async def test_a_reservation_of_a_dead_process_becomes_uncertain_when_its_time_is_over(
+    open_books: OpenBooks,
+) -> None:
+    clock, limits = GivenClock(), BudgetLimits(Amounts(1.0))
+    async with open_books(clock) as books:
+        payer = Payer(books, clock, limits)
+        reservation = await payer.reserve("me", 0.5, seconds=0.0)
+        await payer.reserve("me", 0.25)
+    async with open_books(clock) as books:
+        other = Payer(books, clock, limits)
+
+        assert await other.amounts() == (0.0, 0.5, 0.25)
+        other.end(reservation, "settled", 0.125)
+        assert await other.amounts() == (0.125, 0.0, 0.25)
+
+
+async def test_a_reservation_beyond_the_budget_is_refused_and_books_nothing(budgeted: Open) -> None:
+    async with budgeted(Amounts(1.0), Amounts(0.5)) as payer:
+        for client in ("ada", "bob"):
+            await payer.reserve(client, 0.5)
+        error = await refusal(payer, "eve", 0.01)
+
+        assert "MERCURY_BUDGET_USD" in str(error)
+        assert "uncertain" not in str(error)
+        assert await payer.committed() == 1.0
+        assert [spending.committed for spending in (await payer.budget.spending("eve"))[1]] == [1.0, 0.0]
+
+
+async def test_many_reservations_at_once_never_pass_the_budget(budgeted: Open) -> None:
+    async with budgeted(Amounts(1.0), Amounts(0.5)) as payer:
+        asked = [payer.reserve(f"client-{number}", 0.03) for number in range(50)]
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+
+        assert sum(not isinstance(answer, Exception) for answer in answers) == 33
+        assert await payer.committed() == pytest.approx(0.99)
+
+
+async def test_processes_share_the_books_and_never_pass_a_budget_together(open_books: OpenBooks) -> None:
+    clock, limits = GivenClock(), BudgetLimits(Amounts(1.0), Amounts(month=0.9))
+    async with open_books(clock) as one, open_books(clock) as other:
+        payers = [Payer(books, clock, limits) for books in (one, other)]
+
+        async def spend(number: int) -> float:
+            payer = payers[number % 2]
+            try:
+                reservation = await payer.reserve(f"client-{number % 3}", 0.05)
+            except MercuryError:
+                return 0.0
+            payer.end(reservation, "settled", 0.04)
+            return 0.04
+
+        settled = sum(await asyncio.gather(*(spend(number) for number in range(200))))
+        for payer in payers:
+            assert await payer.amounts() == pytest.approx((settled, 0.0, 0.0))
+
+    assert 0.5 < settled <= 1.0
+
+
+async def test_what_was_reserved_yesterday_is_settled_there_and_no_part_of_today(budgeted: Open) -> None:
+    async with budgeted(Amounts(1.0, 10.0)) as payer:
+        yesterday = await payer.reserve("me", 0.5)
+        payer.clock.time += DAY
+        today = await payer.reserve("me", 0.3)
+        payer.end(yesterday, "settled", 0.1)
+
+        assert await payer.amounts() == (0.0, 0.0, 0.3)
+        payer.end(today, "settled", 0.2)
+        day, month = (await payer.budget.spending("me"))[1]
+        assert (day.settled, month.settled) == pytest.approx((0.2, 0.3))
+
+
+async def test_a_month_is_the_sum_of_its_days(budgeted: Open) -> None:
+    async with budgeted(Amounts(month=1.0)) as payer:  # the 21st of September
         for _ in range(2):
-            await budget.reserve("me", 0.4)
-            clock.time += DAY
-        error = await refusal(budget, "me", 0.4)
-        clock.time += 9 * DAY  # the 2nd of October
-        await budget.reserve("me", 0.4)
+            await payer.reserve("me", 0.4)
+            payer.clock.time += DAY
+        error = await refusal(payer, "me", 0.4)
+        payer.clock.time += 9 * DAY  # the 2nd of October
+        await payer.reserve("me", 0.4)
 
     assert "The month's budget of $1 has $0.200000 left" in str(error)
     assert "MERCURY_MONTH_BUDGET_USD" in str(error)
+    assert "or wait for the next UTC month." in str(error)
     assert error.retry_after == 7.5 * DAY  # from noon of the 23rd
 
 
-async def test_one_client_cannot_spend_what_is_anothers(tmp_path: Path) -> None:
-    clock = GivenClock()
-    async with open_store(tmp_path, clock) as store:
-        limits = BudgetLimits(
-            Amounts(day=2.0), Amounts(day=0.5), {"ci": Amounts(day=0.1, month=0.15), "boss": Amounts()}
-        )
-        budget = Budget(store, clock, limits)
-        await budget.reserve("alice", 0.5)
-        alice = await refusal(budget, "alice", 0.1)
-        await budget.reserve("bob", 0.5)
-        await budget.reserve("ci", 0.1)
-        ci = await refusal(budget, "ci", 0.01)
-        clock.time += DAY
-        ci_in_month = await refusal(budget, "ci", 0.1)
-        await budget.reserve("boss", 1.9)
-        everybody = await refusal(budget, "bob", 0.2)
+async def test_one_client_cannot_spend_what_is_anothers(budgeted: Open) -> None:
+    clients = {"ci": Amounts(day=0.1, month=0.15), "boss": Amounts()}
+    async with budgeted(Amounts(day=2.0), Amounts(day=0.5), clients) as payer:
+        await payer.reserve("alice", 0.5)
+        alice = await refusal(payer, "alice", 0.1)
+        await payer.reserve("bob", 0.5)
+        await payer.reserve("ci", 0.1)
+        ci = await refusal(payer, "ci", 0.01)
+        payer.clock.time += DAY
+        ci_in_month = await refusal(payer, "ci", 0.1)
+        await payer.reserve("boss", 1.9)
+        everybody = await refusal(payer, "bob", 0.2)
 
     assert "The day's budget of alice of $0.5 has $0.000000 left" in str(alice)
     assert "MERCURY_CLIENT_BUDGET_USD" in str(alice)
+    assert alice.retry_after == DAY / 2
     assert "The day's budget of ci" in str(ci)
     assert "The month's budget of ci" in str(ci_in_month)
     assert "MERCURY_CLIENT_BUDGETS" in str(ci_in_month)
     assert "The day's budget of $2" in str(everybody)
 
 
-async def test_names_that_clients_make_up_share_one_budget(tmp_path: Path) -> None:
-    """Beyond those that can be told apart."""
+async def test_a_call_that_nothing_limits_books_nothing(budgeted: Open) -> None:
+    async with budgeted(clients={"ada": Amounts(1.0)}) as payer:
+        bob = await payer.reserve("bob", 0.5)
+        ada = await payer.reserve("ada", 0.25)
+
+        assert (bob.is_booked, ada.is_booked) == (False, True)
+        assert await payer.committed("ada") == 0.25
+
+
+async def test_what_cost_more_than_its_worst_case_is_settled_in_full(budgeted: Open) -> None:
+    async with budgeted(Amounts(1.0)) as payer:
+        payer.end(await payer.reserve("me", 1.0), "settled", 1.5)
+        (spending,) = (await payer.budget.spending("me"))[1]
+
+    assert (spending.committed, spending.left) == (1.5, 0.0)
+
+
+async def test_a_send_that_is_cancelled_while_it_is_booked_is_released(budgeted: Open) -> None:
+    async with budgeted(Amounts(1.0)) as payer:
+        await payer.committed()
+        reserving = asyncio.create_task(payer.reserve("me", 0.4))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        reserving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reserving
+        async with asyncio.timeout(PATIENCE):
+            while await payer.committed():
+                await asyncio.sleep(0.005)
+
+        assert await payer.amounts() == (0.0, 0.0, 0.0)
+
+
+async def test_a_send_cancelled_while_another_process_writes_is_released(tmp_path: Path) -> None:
     clock = GivenClock()
-    async with open_store(tmp_path, clock) as store:
-        budget = Budget(store, clock, BudgetLimits(each_client=Amounts(day=1.0)))
-        for number in range(MAX_CLIENTS):
-            await budget.reserve(f"known-{number}", 0.1)
-        await budget.reserve("further-1", 0.6)
-        await refusal(budget, "further-2", 0.6)
+    async with open_sqlite(tmp_path, clock) as books:
+        payer = Payer(books, clock, BudgetLimits(Amounts(1.0)))
+        await payer.committed()
+        other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        reserving = asyncio.create_task(payer.reserve("me", 0.4))
+        await asyncio.sleep(0.05)
+        reserving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reserving
+        other.execute("COMMIT")
+        other.close()
+
+        assert await payer.committed() == 0.4  # its writing was under way and came to its end
+        assert await payer.committed() == 0.0
 
 
-async def test_each_share_of_a_budget_is_told_once_and_what_is_left_is_known(tmp_path: Path) -> None:
-    listener = Listener()
-    events.feed.join(listener)
-    clock = GivenClock()
-    async with open_store(tmp_path, clock) as store:
-        budget = Budget(store, clock, BudgetLimits(Amounts(1.0, None)))
-        for amount in (0.45, 0.1, 0.1, 0.3, 0.01):
-            await budget.reserve("me", amount)
-        with pytest.raises(MercuryError):
-            await budget.reserve("me", 0.5)
-        await budget.check()
-    events.feed.leave(listener)
-
-    told = [(event.type, event.data["percent"]) for event in await listener.take(99)]
-    assert told == [("budget.threshold", 55.0), ("budget.threshold", 95.0), ("budget.refused", 96.0)]
-    assert budget.latest["day"].left == pytest.approx(0.04)
+# --- events ------------------------------------------------------------------------------------------------
 
 
-async def test_a_new_day_tells_anew(tmp_path: Path) -> None:
-    listener = Listener()
-    events.feed.join(listener)
-    clock = GivenClock()
-    async with open_store(tmp_path, clock) as store:
-        budget = Budget(store, clock, BudgetLimits(Amounts(1.0, None)))
+class Told:
+    """The events of a test."""
+
+    def __init__(self) -> None:
+        self.listener = Listener()
+
+    async def take(self) -> list[tuple[str, Any]]:
+        """Return the kind and the percentage of each since the last time."""
+        if not len(self.listener):
+            return []
+        return [(event.type, event.data["percent"]) for event in await self.listener.take(99)]
+
+
+@pytest.fixture
+def told() -> Any:
+    listening = Told()
+    events.feed.join(listening.listener)
+    yield listening
+    events.feed.leave(listening.listener)
+
+
+async def test_every_share_is_published_when_it_is_reached_and_only_then(budgeted: Open, told: Told) -> None:
+    async with budgeted(Amounts(2.0, 100.0)) as payer:
+        published = []
+        for usd in (0.98, 0.02, 0.6, 0.2, 0.2):
+            await payer.reserve("me", usd)
+            await payer.budget.check()
+            await payer.budget.check()
+            published.append(await told.take())
+        await refusal(payer, "me", 0.01)
+        await refusal(payer, "me", 0.01)
+
+        percents = [[], [50.0], [80.0], [90.0], [100.0]]
+        assert published == [[("budget.threshold", percent) for percent in those] for those in percents]
+        assert await told.take() == [("budget.refused", 100.0)]
+        assert {period: one.committed for period, one in payer.budget.latest.items()} == {
+            "day": 2.0,
+            "month": 2.0,
+        }
+
+
+async def test_an_event_says_whose_budget_it_is_and_what_is_committed_of_it(
+    budgeted: Open, told: Told
+) -> None:
+    async with budgeted(NO_LIMIT, Amounts(month=3.0)) as payer:
+        payer.end(await payer.reserve("ada", 1.0), "settled", 0.5)
+        payer.end(await payer.reserve("ada", 0.25), "uncertain")
+        await payer.committed("ada")
+        await payer.reserve("ada", 1.0000001)
+        assert len(told.listener) == 1
+        (event,) = await told.listener.take(1)
+
+        assert event.data == {
+            "bridge": "mercury",
+            "period": "month",
+            "client": "ada",
+            "percent": 58.3,
+            "limit_usd": 3.0,
+            "left_usd": 1.25,
+            "settled_usd": 0.5,
+            "uncertain_usd": 0.25,
+            "reserved_usd": 1.0,
+        }
+        assert payer.budget.latest == {}  # which is everybody's
+
+
+async def test_a_new_day_is_published_anew(budgeted: Open, told: Told) -> None:
+    async with budgeted(Amounts(1.0)) as payer:
         for _ in range(2):
-            await budget.reserve("me", 0.6)
-            await budget.check()
-            clock.time += DAY
-    events.feed.leave(listener)
+            await payer.reserve("me", 0.6)
+            await payer.budget.check()
+            payer.clock.time += DAY
 
-    assert [event.type for event in await listener.take(99)] == ["budget.threshold"] * 2
+    assert [kind for kind, _ in await told.take()] == ["budget.threshold"] * 2
+
+
+async def test_a_budget_of_nothing_is_used_up_from_the_start(budgeted: Open, told: Told) -> None:
+    async with budgeted(Amounts(0.0)) as payer:
+        await payer.budget.check()
+
+    assert await told.take() == [("budget.threshold", 100.0)]
+
+
+async def test_two_budgets_are_told_apart_and_each_once(budgeted: Open, told: Told) -> None:
+    async with budgeted(Amounts(1.0, 2.0)) as payer:
+        await payer.reserve("me", 1.0)
+        for _ in range(3):
+            await payer.budget.check()
+
+    assert await told.take() == [("budget.threshold", 100.0), ("budget.threshold", 50.0)]
+
+
+async def test_what_was_published_is_remembered_of_a_bounded_number_of_clients(
+    budgeted: Open, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budget_module, "_MAX_PUBLISHED", 2)
+    async with budgeted(NO_LIMIT, Amounts(1.0)) as payer:
+        for client in ("ada", "bob", "ada", "cleo", "ada"):
+            await refusal(payer, client, 1.5)
+
+    assert len(await told.take()) == 4  # ada's is published anew once too many were there
+
+
+async def test_a_look_without_a_client_is_at_the_budgets_of_everybody(budgeted: Open) -> None:
+    async with budgeted(Amounts(2.0, 3.0), Amounts(0.5, 0.6)) as payer:
+        await payer.budget.check()
+
+    assert {period: spending.cap.limit for period, spending in payer.budget.latest.items()} == {
+        "day": 2.0,
+        "month": 3.0,
+    }

@@ -120,6 +120,6 @@ async def test_wrong_arguments_are_a_validation_error(
 async def test_failures_are_tried_again(
     client: BridgeProcess, api: Simulator, tool: str, arguments: dict[str, Any]
 ) -> None:
-    api.faults.next(Fault(status=503), Fault(kind="drop"))
+    api.faults.next(Fault(status=503), Fault(status=500))
 
     assert "isError" not in await client.call(tool, arguments)

@@ -143,7 +143,7 @@ async def test_a_stream_without_its_last_event_is_an_error(client: BridgeProcess
 async def test_a_stream_that_fails_before_its_first_byte_is_tried_again(
     client: BridgeProcess, api: Simulator
 ) -> None:
-    api.faults.next(Fault(status=503), Fault(kind="drop"), Fault(status=429, retry_after_ms="10"))
+    api.faults.next(Fault(status=503), Fault(status=500), Fault(status=429, retry_after_ms="10"))
     result = await client.call(TOOL, {"messages": ask()})
 
     assert result["content"][0]["text"] == api.text_of({"model": "mercury-2", "messages": ask()})

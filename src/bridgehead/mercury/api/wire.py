@@ -45,6 +45,11 @@ class Request(Struct):
         body = self.sent_body or self.body
         return body[:-1] + _STREAMED if self.is_streamed else body
 
+    @property
+    def max_input_tokens(self) -> int:
+        """The most tokens that the payload can have: a token has at least one byte."""
+        return len(self.sent_body or self.body) + (len(_STREAMED) - 1 if self.is_streamed else 0)
+
 
 class TokenDetails(Struct):
     """How tokens divide, in the newer form of `usage`."""

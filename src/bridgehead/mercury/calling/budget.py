@@ -229,7 +229,7 @@ class Budget:
 
     def _release(self, booking: asyncio.Future[list[Spending]], reservation: Reservation) -> None:
         if not booking.cancelled() and booking.exception() is None:
-            reservation.is_booked = True
+            reservation.is_booked, reservation.state = True, "released"
             self._store.finish(reservation)
 
     def finish(self, reservation: Reservation) -> None:

@@ -77,7 +77,7 @@ class Reservations:
             call.account,
             provider.rate_limit,
             is_first=not call.is_counted,
-            input_tokens=len(call.body),
+            input_tokens=call.max_input_tokens,
             output_tokens=longest_answer(call, catalogue),
             deadline=deadline,
         )
@@ -118,7 +118,7 @@ class Reservations:
         else:
             if reservation.worst_usd is None:  # without a budget it is priced only now, when it matters
                 reservation.worst_usd = catalogue.worst_cost(
-                    call.model, len(call.body), longest_answer(call, catalogue) or 0
+                    call.model, call.max_input_tokens, longest_answer(call, catalogue) or 0
                 )
             call.uncertain_usd += reservation.worst_usd or 0.0
             self._usage.count_uncertain(reservation.model, reservation.worst_usd)
@@ -145,7 +145,7 @@ def longest_answer(call: Call, catalogue: Catalogue) -> int | None:
 
 
 def price_worst_case(call: Call, catalogue: Catalogue) -> float:
-    """Return the most that a send can cost; raises if that is not known. A token has at least one byte."""
+    """Return the most that a send can cost; raises if that is not known."""
     names, longest = catalogue.names, longest_answer(call, catalogue)
     if names and call.model not in names:
         raise unknown_model(call.model, names)
@@ -161,7 +161,7 @@ def price_worst_case(call: Call, catalogue: Catalogue) -> float:
             "There is a budget, and the API's prices are too old to trust and could not be renewed.",
             next_step="Try again in a minute; `bridgehead mercury doctor` checks the list of models.",
         )
-    worst = catalogue.worst_cost(call.model, len(call.body), longest)
+    worst = catalogue.worst_cost(call.model, call.max_input_tokens, longest)
     if worst is None:
         raise MercuryError("PRICE_UNKNOWN", "There is a budget, and the price of this model is not known.")
     return worst

@@ -109,8 +109,10 @@ def _finish(connection: sqlite3.Connection, reservation: Reservation) -> None:
         connection.execute(_ADD_UNCERTAIN, values)
         return
     row = connection.execute("SELECT usd, state FROM sends WHERE id = ?", (reservation.id,)).fetchone()
+    if row is None:  # its end is booked already
+        return
     # The payer may have released it before a late settlement: then nothing is committed for it.
-    committed = row[0] if row is not None and row[1] == "open" else 0.0
+    committed = row[0] if row[1] == "open" else 0.0
     if reservation.state == "uncertain":
         connection.execute(
             f"UPDATE sends SET reserved_until = min(reserved_until, {NOW}) WHERE id = ?",  # noqa: S608 - our own text

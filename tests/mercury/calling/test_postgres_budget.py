@@ -1,0 +1,151 @@
+"""The books in PostgreSQL: through outages, lost answers and a bouncer, each send is booked once."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from bridgehead.commands import db
+from bridgehead.mercury.calling import postgres_budget
+from bridgehead.mercury.calling.budget import Amounts, BudgetLimits, ReleasedSends
+from bridgehead.mercury.calling.postgres_budget import release_uncertain
+from bridgehead.mercury.calling.usage import Span
+from bridgehead.mercury.database.usage import read_schema
+from bridgehead.mercury.errors import MercuryError
+from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.stores import migrations, postgres
+from tests.mercury.calling.books import Payer, open_postgres
+from tests.mercury.calling.clock import GivenClock
+from tests.support.fault_proxy import fault_proxy
+from tests.support.postgres_server import PostgresServer
+from tests.support.waiting import PATIENCE
+
+EVER = Span("2020-01-01", "2030-01-01")
+LIMITS = BudgetLimits(Amounts(1.0, 5.0), Amounts(0.9))
+
+
+async def migrate(url: str) -> None:
+    await asyncio.to_thread(db.main, ["migrate"], {"BRIDGEHEAD_DATABASE_URL": url})
+
+
+@asynccontextmanager
+async def paying(url: str) -> AsyncIterator[Payer]:
+    async with open_postgres(url) as books:
+        yield Payer(books, GivenClock(), LIMITS)
+
+
+async def test_behind_a_bouncer_in_transaction_mode_a_budget_holds_as_well(pooled_url: str) -> None:
+    await migrate(pooled_url)
+    async with paying(pooled_url) as one, paying(pooled_url) as other:
+
+        async def spend(number: int) -> int:
+            payer = (one, other)[number % 2]
+            try:
+                payer.end(await payer.reserve(f"client-{number % 2}", 0.07), "uncertain")
+            except MercuryError:
+                return 0
+            return 1
+
+        sends = sum(await asyncio.gather(*(spend(number) for number in range(40))))
+
+        assert sends == 14
+        assert await one.amounts() == pytest.approx((0.0, 0.98, 0.0))
+        assert await other.amounts() == pytest.approx((0.0, 0.98, 0.0))
+
+
+async def test_a_reservation_whose_answer_is_lost_is_booked_once(
+    database_url: str, postgres_server: PostgresServer
+) -> None:
+    await migrate(database_url)
+    async with fault_proxy(postgres_server.port) as proxy:
+        url = database_url.replace(f":{postgres_server.port}/", f":{proxy.port}/")
+        async with paying(url) as payer:
+            await payer.reserve("me", 0.125)
+            proxy.cut_answer_to = lambda data: b"me's editor" in data
+            reservation = await payer.reserve("me", 0.25)
+            amounts = await payer.amounts()
+            proxy.cut_answer_to = lambda data: b"settled" in data
+            payer.end(reservation, "settled", 0.0625)
+            settled = await payer.amounts()
+
+    assert proxy.cuts == 2
+    assert amounts == (0.0, 0.0, 0.375)
+    assert settled == (0.0625, 0.0, 0.125)
+
+
+async def test_while_the_database_is_gone_nothing_is_sent_and_ends_are_booked_when_it_is_back(
+    breakable_postgres: PostgresServer,
+) -> None:
+    await migrate(breakable_postgres.url)
+    async with paying(breakable_postgres.url) as payer:
+        reservation = await payer.reserve("me", 0.5)
+        breakable_postgres.kill()
+        payer.end(reservation, "settled", 0.25)
+        with pytest.raises(BridgeError, match="database"):
+            await payer.reserve("me", 0.25)
+        await asyncio.to_thread(breakable_postgres.start)
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                try:
+                    if await payer.amounts() == (0.25, 0.0, 0.0):
+                        break
+                except BridgeError:
+                    pass
+                await asyncio.sleep(0.05)
+
+
+async def test_the_payer_releases_what_is_uncertain_and_a_late_settlement_is_charged_in_full(
+    database_url: str,
+) -> None:
+    await migrate(database_url)
+    async with paying(database_url) as payer:
+        late = payer.end(await payer.reserve("me", 0.25), "uncertain")
+        await payer.reserve("me", 0.125)
+        payer.end(await payer.reserve("me", 0.5), "settled", 0.0625)
+        await payer.committed()
+        database = await postgres.acquire(database_url)
+        try:
+            released = await database.writer.run(lambda held: release_uncertain(held, EVER))
+            again = await database.writer.run(lambda held: release_uncertain(held, EVER))
+        finally:
+            await postgres.release(database)
+        after_release = await payer.amounts()
+        payer.end(late, "settled", 0.2)
+
+        assert released == [ReleasedSends("2026-09-21", "mercury-2", "me's editor", 1, 0.25)]
+        assert again == []
+        assert after_release == (0.0625, 0.0, 0.125)
+        assert await payer.amounts() == pytest.approx((0.2625, 0.0, 0.125))
+
+
+async def test_what_version_2_had_handed_out_still_counts(database_url: str) -> None:
+    database = await postgres.acquire(database_url)
+    try:
+        await database.writer.run(lambda held: migrations.migrate(held, [read_schema()], upto=2))
+        await database.writer.run(
+            lambda held: held.execute(
+                "insert into mercury_allotments values "
+                "('2026-09-21', '', 250000, 0, 0), ('2026-09', '', 500000, 0, 0)"
+            )
+        )
+    finally:
+        await postgres.release(database)
+    await migrate(database_url)
+    async with paying(database_url) as payer:
+        day, month, _ = (await payer.budget.spending("me"))[1]
+
+    assert (day.committed, month.committed) == (0.25, 0.5)
+
+
+async def test_ends_that_wait_for_the_database_are_bounded(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await migrate(database_url)
+    monkeypatch.setattr(postgres_budget, "MAX_UNBOOKED", 2)
+    async with paying(database_url) as payer:
+        reservations = [await payer.reserve("me", 0.125, seconds=0.0) for _ in range(3)]
+        for reservation in reservations:
+            payer.end(reservation, "released")
+
+        assert await payer.amounts() == (0.0, 0.125, 0.0), "what is not booked becomes uncertain"

@@ -1,0 +1,187 @@
+"""Reservations: how a send ends decides what becomes of its money, and every send has one of its own."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridgehead.mercury.simulator import Fault, Simulator
+from tests.mercury.calling.test_budget import ASK, CHAT, COMPLETION_PRICE, WORST, report
+from tests.mercury.process import BridgeProcess, bridge_process
+from tests.support.billing_upstream import BillingUpstream
+from tests.support.waiting import PATIENCE
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+STREAM = "mercury_chat_stream"
+ONCE = {"MERCURY_BUDGET_USD": "1", "MERCURY_MAX_RETRIES": "0"}
+LEAST_WORST = 20 * COMPLETION_PRICE
+"""What the longest answer costs: a worst case is this and the prompt."""
+
+
+async def amounts(client: BridgeProcess) -> tuple[float, float, float]:
+    """Return what is settled, uncertain and reserved today."""
+    budget = (await report(client))["budget"]
+    return budget["settled_usd"], budget["uncertain_usd"], budget["reserved_usd"]
+
+
+async def fail(api: Simulator, folder: Path, tool: str, fault: Fault, **settings: str) -> Any:
+    """Make one call that fails, and return its error code and the amounts."""
+    async with bridge_process(api.url, folder, **{**ONCE, **settings}) as client:
+        await client.call("mercury_list_models")
+        api.faults.next(fault)
+        error = await client.error(tool, {**ASK, "timeout_ms": 2000} if fault.delay else ASK)
+        return error["code"], await amounts(client)
+
+
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 422, 429])
+async def test_a_status_that_says_no_work_was_done_releases_the_money(
+    api: Simulator, tmp_path: Path, status: int
+) -> None:
+    _, money = await fail(api, tmp_path, CHAT, Fault(status=status))
+
+    assert money == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("status", [408, 500, 502, 503, 504, 520])
+async def test_a_status_that_may_come_after_the_work_leaves_the_money_uncertain(
+    api: Simulator, tmp_path: Path, status: int
+) -> None:
+    _, (settled, uncertain, reserved) = await fail(api, tmp_path, CHAT, Fault(status=status))
+
+    assert (settled, reserved) == (0.0, 0.0)
+    assert LEAST_WORST < uncertain < 2 * WORST
+
+
+@pytest.mark.parametrize("tool", [CHAT, STREAM])
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        (Fault(kind="drop"), "CONNECTION_LOST"),
+        (Fault(kind="cut"), None),
+        (Fault(kind="garbage"), None),
+        (Fault(kind="short"), None),
+        (Fault(kind="error"), "STREAM_ERROR"),
+        (Fault(delay=10 * PATIENCE), "TIMEOUT"),
+    ],
+    ids=["closed", "cut", "garbage", "short", "error in a 200", "too slow"],
+)
+async def test_an_answer_that_is_lost_or_of_no_use_leaves_the_money_uncertain(
+    api: Simulator, tmp_path: Path, tool: str, fault: Fault, code: str | None
+) -> None:
+    told, (settled, uncertain, reserved) = await fail(api, tmp_path, tool, fault)
+
+    assert code in (None, told)
+    assert (settled, reserved) == (0.0, 0.0)
+    assert LEAST_WORST < uncertain < 2 * WORST
+    assert len(api.requests.to("/chat/completions")) == 1
+
+
+async def test_where_nothing_listens_nothing_was_written_and_the_money_is_released(
+    api: Simulator, tmp_path: Path
+) -> None:
+    async with bridge_process(api.url, tmp_path, **ONCE) as client:
+        await client.call("mercury_list_models")
+        async with api.refusing():
+            error = await client.error(CHAT, ASK)
+        money = await amounts(client)
+
+    assert error["code"] == "CONNECTION_FAILED"
+    assert money == (0.0, 0.0, 0.0)
+
+
+async def test_a_call_that_is_cancelled_after_it_was_written_leaves_its_money_uncertain(
+    api: Simulator, tmp_path: Path
+) -> None:
+    async with bridge_process(api.url, tmp_path, **ONCE) as client:
+        await client.call("mercury_list_models")
+        api.faults.next(Fault(delay=10 * PATIENCE))
+        request_id, _ = client.start(CHAT, ASK)
+        await api.requests.until(lambda journal: journal.to("/chat/completions")[0])
+        under_way = await amounts(client)
+        client.cancel(request_id)
+        money = await amounts(client)
+
+    assert under_way[1] == 0.0
+    assert under_way[2] > LEAST_WORST
+    assert money == (0.0, under_way[2], 0.0)
+
+
+async def test_each_retry_has_a_reservation_of_its_own(api: Simulator, tmp_path: Path) -> None:
+    api.faults.next(Fault(status=504), Fault(status=429), Fault(status=500))
+    async with bridge_process(api.url, tmp_path, MERCURY_BUDGET_USD="1") as client:
+        result = await client.call(CHAT, ASK)
+        settled, uncertain, reserved = await amounts(client)
+        total = (await report(client))["today"]["total"]
+
+    assert settled == pytest.approx(result["structuredContent"]["metadata"]["cost_usd"], abs=1e-9)
+    assert 2 * LEAST_WORST < uncertain < 4 * WORST
+    assert reserved == 0.0
+    assert (total["uncertain_sends"], total["uncertain_usd"]) == (2, pytest.approx(uncertain, abs=1e-9))
+
+
+async def test_a_retry_that_no_longer_fits_into_the_budget_is_not_sent(
+    api: Simulator, tmp_path: Path
+) -> None:
+    api.faults.next(Fault(status=504), Fault(status=504))
+    async with bridge_process(api.url, tmp_path, MERCURY_BUDGET_USD=f"{1.5 * WORST:.9f}") as client:
+        error = await client.error(CHAT, ASK)
+
+    assert error["code"] == "BUDGET_EXCEEDED"
+    assert "is uncertain" in error["message"]
+    assert len(api.requests.to("/chat/completions")) == 1
+
+
+async def test_without_a_budget_too_uncertain_money_is_reported_by_day_model_and_client(
+    api: Simulator, tmp_path: Path
+) -> None:
+    async with bridge_process(api.url, tmp_path, MERCURY_MAX_RETRIES="0") as client:
+        await client.call("mercury_list_models")
+        for _ in range(2):
+            api.faults.next(Fault(kind="drop"))
+            await client.error(CHAT, ASK)
+        asked = {"days": 1, "by": ["day", "model", "client"]}
+        told = (await client.call("mercury_usage", asked))["structuredContent"]
+
+    (row,) = told["history"]
+    assert (row["model"], row["uncertain_sends"], row["errors"]) == ("mercury-2", 2, 2)
+    assert 2 * LEAST_WORST < row["uncertain_usd"] < 4 * WORST
+    assert told["since_start"]["total"]["uncertain_usd"] == pytest.approx(row["uncertain_usd"])
+
+
+async def test_after_a_price_increase_the_next_send_is_reserved_at_the_new_price(tmp_path: Path) -> None:
+    budget = {**ONCE, "MERCURY_BUDGET_USD": f"{60 * WORST:.9f}"}
+    async with (
+        BillingUpstream(only=["cost"]) as upstream,
+        bridge_process(upstream.url, tmp_path, LOG_LEVEL="warn", **budget) as client,
+    ):
+        await client.call("mercury_list_models")
+        upstream.price_factor = 100
+        await client.call(CHAT, ASK)
+        money = await amounts(client)
+        error = await client.error(CHAT, ASK)
+
+    (bill,) = upstream.bills
+    assert bill.charge_usd > WORST
+    assert money == pytest.approx((bill.charge_usd, 0.0, 0.0), abs=1e-9)
+    assert error["code"] == "BUDGET_EXCEEDED"
+    assert client.has_logged("the API charged more than its prices and max_tokens allow")
+
+
+async def test_the_audit_says_how_many_sends_were_written_and_what_is_uncertain_of_them(
+    api: Simulator, tmp_path: Path
+) -> None:
+    async with bridge_process(api.url, tmp_path, LOG_LEVEL="info", **ONCE) as client:
+        await client.call("mercury_list_models")
+        api.faults.next(Fault(kind="drop"))
+        await client.error(CHAT, ASK)
+        async with api.refusing():
+            await client.error(CHAT, ASK)
+    lost, refused = [
+        line for line in client.errors.read_text().splitlines() if "mercury.audit" in line and CHAT in line
+    ]
+
+    assert '"tries":1' in lost
+    assert '"uncertain_usd":' in lost
+    assert '"tries":0' in refused
+    assert "uncertain_usd" not in refused

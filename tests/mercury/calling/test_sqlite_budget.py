@@ -1,0 +1,69 @@
+"""The books in SQLite: taken over from version 1, released by the payer, and refused if they are damaged."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from bridgehead.mercury.calling.budget import Amounts, BudgetLimits, ReleasedSends
+from bridgehead.mercury.calling.sqlite_budget import release_uncertain
+from bridgehead.mercury.calling.usage import Span
+from bridgehead.mercury.calling.usage_store import FILE, open_database
+from bridgehead.runtime.errors import StorageError
+from bridgehead.runtime.stores import sqlite
+from tests.mercury.calling.books import Payer, open_sqlite
+from tests.mercury.calling.clock import GivenClock
+
+TODAY = "2026-09-21"
+EVER = Span("2020-01-01", "2030-01-01")
+
+
+async def test_what_version_1_had_committed_still_counts(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / FILE)) as old:
+        old.execute("CREATE TABLE spending (day TEXT, client TEXT, committed_usd REAL)")
+        rows = [("2026-09-20", "ada", 0.5), (TODAY, "ada", 0.25), (TODAY, "bob", 0.125)]
+        old.executemany("INSERT INTO spending VALUES (?, ?, ?)", rows)
+        old.execute("PRAGMA user_version=1")
+        old.commit()
+    clock = GivenClock()
+    async with open_sqlite(tmp_path, clock) as books:
+        payer = Payer(books, clock, BudgetLimits(Amounts(1.0, 2.0), Amounts(1.0, 2.0)))
+        spendings = (await payer.budget.spending("ada"))[1]
+
+    assert [(one.cap.period, one.committed) for one in spendings] == [
+        ("day", 0.375),
+        ("month", 0.875),
+        ("day", 0.25),
+        ("month", 0.75),
+    ]
+
+
+async def test_the_payer_releases_what_is_uncertain_and_nothing_else(tmp_path: Path) -> None:
+    clock, limits = GivenClock(), BudgetLimits(Amounts(1.0))
+    async with open_sqlite(tmp_path, clock) as books:
+        payer = Payer(books, clock, limits)
+        late = payer.end(await payer.reserve("me", 0.25), "uncertain")
+        await payer.reserve("me", 0.125)
+        payer.end(await payer.reserve("me", 0.5), "settled", 0.0625)
+        await payer.committed()
+        with closing(open_database(tmp_path / FILE)) as other, sqlite.transaction(other):
+            released = release_uncertain(other, EVER)
+            again = release_uncertain(other, EVER)
+        after_release = await payer.amounts()
+        payer.end(late, "settled", 0.2)
+        after_settlement = await payer.amounts()
+
+    assert released == [ReleasedSends(TODAY, "mercury-2", "me's editor", 1, 0.25)]
+    assert again == []
+    assert after_release == (0.0625, 0.0, 0.125)
+    assert after_settlement == (0.2625, 0.0, 0.125), "a late settlement is charged in full"
+
+
+async def test_a_file_that_is_no_database_reserves_nothing_and_is_named(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text("{ not a database, and long enough to be looked at } " * 20)
+    clock = GivenClock()
+    async with open_sqlite(tmp_path, clock) as books:
+        payer = Payer(books, clock, BudgetLimits(Amounts(1.0)))
+        with pytest.raises(StorageError, match=FILE):
+            await payer.reserve("me", 0.5)
