@@ -24,14 +24,11 @@ PUBLIC_MODULES = {
     "bridgehead.mcp.stdio",
     *(f"bridgehead.runtime.{name}" for name in runtime.__all__),
     "bridgehead.runtime",
-    "bridgehead.runtime.stores.allotments",
-    "bridgehead.runtime.stores.allotted_ledger",
     "bridgehead.runtime.stores.cooldowns",
     "bridgehead.runtime.stores.examining",
-    "bridgehead.runtime.stores.single_flight",
     "bridgehead.runtime.stores.rate_windows",
-    "bridgehead.runtime.stores.ledger",
     "bridgehead.runtime.stores.redis",
+    "bridgehead.runtime.stores.single_flight",
 }
 ABOVE = sorted(
     path

@@ -16,7 +16,7 @@ from bridgehead.mercury.calling.usage import Key, Usage, UsageCounts
 from bridgehead.mercury.calling.usage_store import FILE, MAX_BATCH, UsageStore
 from bridgehead.runtime.errors import StorageError
 from tests.mercury.calling.clock import DAY, GivenClock
-from tests.mercury.calling.test_usage_store import make_budget, make_reservation, open_store, rows
+from tests.mercury.calling.test_usage_store import make_payer, open_store, rows
 from tests.support.waiting import PATIENCE, until
 
 COUNTED = "SELECT sum(calls) FROM usage"
@@ -83,10 +83,10 @@ async def test_the_file_is_opened_once_and_old_days_are_looked_for_once_a_day(
 async def test_many_reservations_at_once_are_one_transaction(tmp_path: Path, trace: Trace) -> None:
     clock = GivenClock()
     async with open_store(tmp_path, clock) as store:
-        budget = make_budget(store, clock, 100.0)
-        await budget.reserve(make_reservation(0.1))
+        payer = make_payer(store, clock, 100.0)
+        await payer.reserve("me", 0.1)
         before = trace.count("COMMIT")
-        await asyncio.gather(*(budget.reserve(make_reservation(0.1)) for _ in range(40)))
+        await asyncio.gather(*(payer.reserve("me", 0.1) for _ in range(40)))
 
         assert trace.count("COMMIT") - before <= 2
 

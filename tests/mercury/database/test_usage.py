@@ -12,11 +12,18 @@ import pytest
 from bridgehead.commands import db
 from bridgehead.mercury.bridge import make_bridge
 from bridgehead.mercury.calling import postgres_budget, sqlite_budget
-from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits, ReleasedSends, State
+from bridgehead.mercury.calling.budget import (
+    Amounts,
+    Budget,
+    BudgetLimits,
+    BudgetStore,
+    ReleasedSends,
+    Spending,
+    State,
+)
 from bridgehead.mercury.calling.postgres_budget import PostgresBudget
 from bridgehead.mercury.calling.sqlite_budget import SqliteBudget
 from bridgehead.mercury.calling.usage import MAX_CLIENTS, OTHER_CLIENTS, Span, Usage, UsageCounts, UsageRow
-from bridgehead.mercury.completion import Tokens
 from bridgehead.mercury.database.leftovers import Leftovers
 from bridgehead.mercury.database.usage import UsageDatabase
 from bridgehead.mercury.settings import MercurySettings
@@ -25,8 +32,9 @@ from bridgehead.mercury.usage_command import _read
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.stores import postgres
 from bridgehead.runtime.timing import Clock, SystemClock
+from tests.mercury.calling.books import Payer
 from tests.mercury.calling.clock import DAY, GivenClock
-from tests.mercury.calling.test_usage_store import make_reservation, open_store
+from tests.mercury.calling.test_usage_store import open_store
 from tests.mercury.process import environment
 from tests.support.checked import connect
 from tests.support.fault_proxy import fault_proxy
@@ -35,35 +43,28 @@ from tests.support.waiting import PATIENCE
 
 SPAN = Span("2026-01-01", "2027-01-01")
 NO_FOLDER = Path("there is none")
-LIMITS = BudgetLimits(Amounts(100.0, 100.0))
+LIMITS, NO_LIMITS = BudgetLimits(Amounts(100.0, 100.0)), BudgetLimits()
 
 
 class Books(NamedTuple):
     """What one process of several counts and spends."""
 
     usage: Usage
-    budget: Budget
+    store: BudgetStore
+    clock: GivenClock
     release: Callable[[], Awaitable[list[ReleasedSends]]]
     """Releases all that is uncertain."""
 
-    async def send(self, usd: float, state: State, day: str) -> None:
-        """Reserve so much for a send, and book how it ended, if it did."""
-        reservation = make_reservation(usd, day)
-        await self.budget.reserve(reservation)
-        if state == "settled":
-            reservation.settle(Tokens(1, 1, 2), usd / 2)
-        elif state != "open":
-            reservation.state = state
+    async def send(self, usd: float, state: State, limits: BudgetLimits = LIMITS) -> None:
+        """Reserve money for a send, and book how it ended, if it did; a settled one cost half of it."""
+        payer = Payer(self.store, self.clock, limits)
+        reservation = await payer.reserve("me", usd)
         if state != "open":
-            self.budget.finish(reservation)
-        await self.budget.spending("me")  # by then it is booked
+            payer.end(reservation, state, usd / 2 if state == "settled" else None)
+        await self.spending()  # by then the end is booked
 
-    async def send_without_budget(self, usd: float) -> None:
-        """Book a send that no budget holds and whose end is not known."""
-        reservation = make_reservation(usd)
-        reservation.state = "uncertain"
-        self.budget.finish(reservation)
-        await self.budget.spending("me")
+    async def spending(self) -> list[Spending]:
+        return (await Budget(self.store, self.clock, LIMITS).spending("me"))[1]
 
 
 class Open(Protocol):
@@ -89,7 +90,8 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
             async with open_store(tmp_path, clock, keep_days) as store:
                 yield Books(
                     Usage(store, clock),
-                    Budget(SqliteBudget(store), clock, LIMITS),
+                    SqliteBudget(store),
+                    clock,
                     lambda: store.submit(lambda held: sqlite_budget.release_uncertain(held, SPAN)),
                 )
 
@@ -103,7 +105,8 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
         async with replica(url, clock, keep_days) as usage:
             yield Books(
                 usage,
-                Budget(store, clock, LIMITS),
+                store,
+                clock,
                 lambda: database.writer.run(lambda held: postgres_budget.release_uncertain(held, SPAN)),
             )
         await store.close()
@@ -139,22 +142,23 @@ async def test_what_several_count_is_told_by_day_model_and_client(opened: Open) 
 async def test_sends_are_told_beside_the_counts_as_settled_uncertain_or_reserved(opened: Open) -> None:
     clock = GivenClock()
     async with opened(clock) as books, opened(clock) as (elsewhere, *_):
-        await books.send(0.5, "settled", "2026-09-20")
-        await books.send(0.125, "uncertain", "2026-09-20")
-        await books.send(0.25, "uncertain", "2026-09-21")
-        await books.send(2.0, "released", "2026-09-21")
-        await books.send(4.0, "open", "2026-09-21")
+        await books.send(0.5, "settled")
+        await books.send(0.125, "uncertain")
+        clock.time += DAY
+        await books.send(0.25, "uncertain")
+        await books.send(2.0, "released")
+        await books.send(4.0, "open")
         for _ in range(2):
-            await books.send_without_budget(1.0)
-        books.usage.count("mercury-2", "me", UsageCounts(calls=7))
+            await books.send(1.0, "uncertain", NO_LIMITS)
+        books.usage.count("mercury-2", "me's editor", UsageCounts(calls=7))
         await books.usage.history(SPAN, ())
         by_day = {row.day: row.counts for row in await elsewhere.history(SPAN, ("day", "client"))}
         [total] = await elsewhere.history(SPAN, ())
-        before = await elsewhere.history(Span("2026-01-01", "2026-09-19"), ())
+        before = await elsewhere.history(Span("2026-01-01", "2026-09-20"), ())
 
     assert by_day == {
-        "2026-09-20": UsageCounts(cost_usd=0.25, uncertain_sends=1, uncertain_usd=0.125),
-        "2026-09-21": UsageCounts(calls=7, uncertain_sends=3, uncertain_usd=2.25, reserved_usd=4.0),
+        "2026-09-21": UsageCounts(cost_usd=0.25, uncertain_sends=1, uncertain_usd=0.125),
+        "2026-09-22": UsageCounts(calls=7, uncertain_sends=3, uncertain_usd=2.25, reserved_usd=4.0),
     }
     assert total.counts == UsageCounts(
         calls=7, cost_usd=0.25, uncertain_sends=4, uncertain_usd=2.375, reserved_usd=4.0
@@ -165,13 +169,13 @@ async def test_sends_are_told_beside_the_counts_as_settled_uncertain_or_reserved
 async def test_what_is_uncertain_after_a_release_is_told_without_what_was_released(opened: Open) -> None:
     async with opened(GivenClock()) as books:
         for usd in (0.25, 0.5):
-            await books.send_without_budget(usd)
+            await books.send(usd, "uncertain", NO_LIMITS)
         released = await books.release()
         [nothing] = await books.usage.history(SPAN, ()) or [UsageRow(UsageCounts())]
-        await books.send_without_budget(2.0)
+        await books.send(2.0, "uncertain", NO_LIMITS)
         [again] = await books.usage.history(SPAN, ())
 
-    assert [(one.client, one.sends, one.usd) for one in released] == [("me", 2, 0.75)]
+    assert [(one.client, one.sends, one.usd) for one in released] == [("me's editor", 2, 0.75)]
     assert nothing.counts == UsageCounts()
     assert again.counts == UsageCounts(uncertain_sends=1, uncertain_usd=2.0)
 
@@ -205,22 +209,22 @@ async def test_a_name_that_a_client_made_up_keeps_nobodys_usage_from_being_writt
 async def test_days_older_than_what_is_kept_are_forgotten_and_money_with_its_month(opened: Open) -> None:
     clock = GivenClock()
     async with opened(clock, keep_days=2) as books:
-        usage, budget, _ = books
-        for number in range(6):
+        usage = books.usage
+        for _ in range(6):
             usage.count("mercury-2", "me", UsageCounts(calls=1))
-            await books.send(0.25, "uncertain", f"2026-09-{21 + number}")
+            await books.send(0.25, "uncertain")
             await usage.read_today()
             clock.time += DAY
         usage.count("mercury-2", "me", UsageCounts(calls=1))
         counted = [row.day for row in await usage.history(SPAN, ("day",)) if row.counts.calls]
-        _, [of_day, of_month] = await budget.spending("me")
+        of_day, of_month = await books.spending()
         assert counted == ["2026-09-25", "2026-09-26", "2026-09-27"]
         assert (of_day.committed, of_month.committed, of_month.uncertain) == (0.0, 1.5, 1.5)
 
         clock.time += 7 * DAY
         usage.count("mercury-2", "me", UsageCounts(calls=1))
         left = [row.day for row in await usage.history(SPAN, ("day",))]
-        _, [_, of_month] = await budget.spending("me")
+        _, of_month = await books.spending()
 
     assert left == ["2026-10-04"]
     assert (of_month.committed, of_month.uncertain) == (0.0, 0.0)
