@@ -112,7 +112,8 @@ conformance: $(STAMP) ## run the official conformance suite (needs Node)
 # Everything that replicas share, each noun's suite over all its versions.
 STORES := tests/runtime/stores tests/runtime/tasks tests/aoc/database tests/mercury/database tests/host/replicas \
 	tests/host/auth/test_shared_throttle.py tests/host/auth/test_token_database.py tests/host/auth/test_revocation.py \
-	tests/host/test_database.py tests/host/telemetry/test_audit.py tests/mercury/calling/test_versions.py tests/mercury/calling/test_admission.py tests/commands/test_db.py
+	tests/host/test_database.py tests/host/telemetry/test_audit.py tests/commands/test_db.py \
+	$(addprefix tests/mercury/calling/test_,budget.py postgres_budget.py rate_limits.py cache.py)
 stores: $(STAMP) ## run the tests of what replicas share on the system's redis-server, PostgreSQL and PgBouncer
 	BRIDGEHEAD_STORES=1 BRIDGEHEAD_TEST_REDIS_SERVER="$$(command -v redis-server || command -v valkey-server)" \
 		$(BIN)/pytest -n 4 --dist loadfile $(STORES)

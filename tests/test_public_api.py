@@ -26,9 +26,9 @@ PUBLIC_MODULES = {
     "bridgehead.runtime",
     "bridgehead.runtime.stores.cooldowns",
     "bridgehead.runtime.stores.examining",
-    "bridgehead.runtime.stores.single_flight",
     "bridgehead.runtime.stores.rate_windows",
     "bridgehead.runtime.stores.redis",
+    "bridgehead.runtime.stores.single_flight",
 }
 ABOVE = sorted(
     path

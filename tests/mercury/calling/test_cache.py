@@ -1,10 +1,12 @@
 """The cache: when an answer is kept, what is said of it, and what is never kept."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from bridgehead.mcp.calls.params import META_PREFIX
 from bridgehead.mcp.revisions import REVISIONS, Revision
@@ -16,7 +18,7 @@ from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.timing import SystemClock
-from tests.mercury.process import BridgeProcess, bridge_process, environment
+from tests.mercury.process import BridgeProcess, bridge_process, environment, sharing, two_replicas
 from tests.support.checked import STATELESS, connect
 from tests.support.redis_server import RedisServer
 from tests.support.waiting import PATIENCE
@@ -190,13 +192,29 @@ async def test_errors_and_truncated_answers_are_never_kept(client: BridgeProcess
     assert count(api) == 4
 
 
-async def test_the_same_call_under_way_is_asked_once(client: BridgeProcess, api: Simulator) -> None:
-    api.faults.next(Fault(delay=0.2))
-    calls = [client.start(CHAT, ask("together", cache="use"))[1] for _ in range(5)]
-    results = [(await answer)["result"] for answer in calls]
+@pytest_asyncio.fixture(loop_scope="module", params=["local", "redis"])
+async def caching(
+    request: pytest.FixtureRequest, api: Simulator, tmp_path: Path
+) -> AsyncIterator[BridgeProcess]:
+    """A bridge that keeps answers, here alone or in Redis too."""
+    shared = sharing(request.getfixturevalue("redis_server")) if request.param == "redis" else {}
+    async with bridge_process(api.url, tmp_path, CACHE_COMPLETIONS="1", **shared) as client:
+        yield client
 
-    assert count(api) == 1
-    assert len({result["content"][0]["text"] for result in results}) == 1
+
+async def test_equal_calls_under_way_are_sent_once_and_failures_are_not_kept(
+    caching: BridgeProcess, api: Simulator
+) -> None:
+    api.faults.next(Fault(status=400))
+    failed = await caching.call(CHAT, ask("one answer"))
+    api.faults.next(Fault(delay=0.2))
+    calls = [caching.start(CHAT, ask("one answer"))[1] for _ in range(5)]
+    texts = {(await answer)["result"]["content"][0]["text"] for answer in calls}
+    again = await caching.call(CHAT, ask("one answer"))
+
+    assert failed["isError"]
+    assert count(api) == 2
+    assert texts == {again["content"][0]["text"]}
 
 
 async def test_only_the_first_of_calls_that_share_an_answer_reports_its_cost(
@@ -330,13 +348,7 @@ async def test_when_too_many_arguments_are_remembered_all_are_forgotten_and_lear
 async def test_equal_calls_of_two_replicas_are_sent_once_and_kept_for_both(
     api: Simulator, tmp_path: Path, redis_server: RedisServer
 ) -> None:
-    shared = {"BRIDGEHEAD_REDIS_URL": redis_server.url, "BRIDGEHEAD_REDIS_SECONDS": "5"}
-    for name in ("one", "other"):
-        (tmp_path / name).mkdir()
-    async with (
-        bridge_process(api.url, tmp_path / "one", **shared) as one,
-        bridge_process(api.url, tmp_path / "other", **shared) as other,
-    ):
+    async with two_replicas(api.url, tmp_path, **sharing(redis_server)) as (one, other):
         api.faults.next(Fault(delay=1))
         first = one.start(CHAT, ask("both", cache="use"))[1]
         await api.requests.until(lambda journal: journal.to("/chat/completions")[0])

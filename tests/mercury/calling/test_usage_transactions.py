@@ -5,40 +5,55 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import datetime, tzinfo
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Any
 
 import pytest
 
 from bridgehead.mercury.calling import usage_store
-from bridgehead.mercury.calling.usage import Usage, UsageCounts
-from bridgehead.mercury.calling.usage_store import FILE, UsageStore
+from bridgehead.mercury.calling.usage import Key, Usage, UsageCounts
+from bridgehead.mercury.calling.usage_store import FILE, MAX_BATCH, UsageStore
 from bridgehead.runtime.errors import StorageError
 from tests.mercury.calling.clock import DAY, GivenClock
-from tests.mercury.calling.test_usage_store import open_store, rows
-from tests.support.waiting import until
+from tests.mercury.calling.test_usage_store import make_payer, open_store, rows
+from tests.support.waiting import PATIENCE, until
 
 COUNTED = "SELECT sum(calls) FROM usage"
 ONE_CALL = UsageCounts(calls=1)
 
 
-class Opened:
-    """A store, how often its file was opened, and every statement since."""
+class Trace:
+    """How often a file was opened and closed, and every statement."""
 
-    def __init__(self, folder: Path) -> None:
-        self.clock = GivenClock()
-        self.times = 0
+    def __init__(self) -> None:
+        self.opened = 0
+        self.closed = 0
         self.statements: list[str] = []
-        self.store = UsageStore(lambda: folder, self.clock, keep_days=2, on_open=self._note)
-
-    def _note(self, connection: sqlite3.Connection, _folder: Path) -> None:
-        self.times += 1
-        connection.set_trace_callback(self.statements.append)
 
     def count(self, beginning: str) -> int:
         return sum(statement.startswith(beginning) for statement in self.statements)
+
+
+@pytest.fixture
+def trace(monkeypatch: pytest.MonkeyPatch) -> Trace:
+    found = Trace()
+
+    class Connection(sqlite3.Connection):
+        def __init__(self, *given: Any, **more: Any) -> None:
+            found.opened += 1
+            super().__init__(*given, **more)
+
+        def execute(self, statement: str, parameters: Any = ()) -> sqlite3.Cursor:
+            found.statements.append(statement)
+            return super().execute(statement, parameters)
+
+        def close(self) -> None:
+            found.closed += 1
+            super().close()
+
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Connection))
+    return found
 
 
 @contextmanager
@@ -50,85 +65,103 @@ def held(folder: Path) -> Iterator[None]:
         other.execute("ROLLBACK")
 
 
-async def test_a_new_day_begins_at_midnight(tmp_path: Path) -> None:
+async def test_the_file_is_opened_once_and_old_days_are_looked_for_once_a_day(
+    tmp_path: Path, trace: Trace
+) -> None:
     clock = GivenClock()
     async with open_store(tmp_path, clock) as store:
-        found = []
-        for seconds in (0.0, DAY / 2 - 1, 1.0, DAY):
-            clock.time += seconds
-            found.append(store.today)
+        for _ in range(3):
+            await store.submit(lambda _: None)
+        assert (trace.opened, trace.count("DELETE")) == (1, 3)
+        clock.time += DAY
+        for _ in range(2):
+            await store.submit(lambda _: None)
 
-    assert found == ["2026-09-21", "2026-09-21", "2026-09-22", "2026-09-23"]
+    assert (trace.opened, trace.count("DELETE")) == (1, 6)
 
 
-async def test_the_day_is_worked_out_once_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    worked_out: list[float] = []
-
-    class Counted(datetime):
-        @classmethod
-        def fromtimestamp(cls, timestamp: float, tz: tzinfo | None = None) -> Self:
-            worked_out.append(timestamp)
-            return super().fromtimestamp(timestamp, tz)
-
-    monkeypatch.setattr(usage_store, "datetime", Counted)
+async def test_many_reservations_at_once_are_one_transaction(tmp_path: Path, trace: Trace) -> None:
     clock = GivenClock()
     async with open_store(tmp_path, clock) as store:
-        for seconds in (0.0, 60.0, DAY, 60.0):
-            clock.time += seconds
-            assert store.today
+        payer = make_payer(store, clock, 100.0)
+        await payer.reserve("me", 0.1)
+        before = trace.count("COMMIT")
+        await asyncio.gather(*(payer.reserve("me", 0.1) for _ in range(40)))
 
-    assert len(worked_out) == 2
+        assert trace.count("COMMIT") - before <= 2
 
 
-async def test_the_file_says_which_version_it_is(tmp_path: Path) -> None:
+async def test_a_transaction_has_a_largest_size_and_everybody_has_a_turn(
+    tmp_path: Path, trace: Trace
+) -> None:
     async with open_store(tmp_path, GivenClock()) as store:
         await store.submit(lambda _: None)
+        before = trace.count("COMMIT")
+        numbers = iter(range(2 * MAX_BATCH + 1))
+        works = [store.submit(lambda _: next(numbers)) for _ in range(2 * MAX_BATCH + 1)]
 
-    assert rows(tmp_path, "PRAGMA user_version") == [(1,)]
-
-
-async def test_the_file_is_opened_once_and_old_days_are_looked_for_once_a_day(tmp_path: Path) -> None:
-    opened = Opened(tmp_path)
-    for _ in range(3):
-        await opened.store.submit(lambda _: None)
-    assert (opened.times, opened.count("DELETE")) == (1, 3)
-
-    opened.clock.time += DAY
-    for _ in range(2):
-        await opened.store.submit(lambda _: None)
-    assert (opened.times, opened.count("DELETE")) == (1, 6)
-    await opened.store.close()
+        assert await asyncio.gather(*works) == list(range(2 * MAX_BATCH + 1))
+        assert trace.count("COMMIT") - before == 3
 
 
-async def test_names_of_clients_are_told_apart_for_a_day(tmp_path: Path) -> None:
-    opened = Opened(tmp_path)
-    usage = Usage(opened.store)
-    for client in ("ada", "bob"):
-        usage.count("mercury-2", client, ONE_CALL)
-        await opened.store.submit(lambda _: None)
-        opened.clock.time += DAY
-    await opened.store.close()
+class AlwaysMore(Usage):
+    """Counts something whenever it is asked what to write, as under a steady load."""
 
-    assert rows(tmp_path, "SELECT client FROM clients") == [("bob",)]
-    assert rows(tmp_path, COUNTED) == [(2,)]
+    transactions = 0
+
+    def take_counts(self) -> dict[Key, UsageCounts]:
+        self.transactions += 1
+        self.count("mercury-2", "me", ONE_CALL)
+        taken = super().take_counts()
+        self.count("mercury-2", "me", ONE_CALL)
+        return taken
+
+
+async def test_what_is_counted_while_a_transaction_is_written_does_not_begin_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(usage_store, "WRITE_SECONDS", PATIENCE)
+    clock = GivenClock()
+    async with open_store(tmp_path, clock) as store:
+        usage = AlwaysMore(store, clock)
+        for _ in range(2):
+            await store.submit(lambda _: None)
+
+        assert usage.transactions == 2
 
 
 async def test_a_file_that_fails_is_opened_anew_and_everybody_in_the_transaction_hears_of_it(
-    tmp_path: Path,
+    tmp_path: Path, trace: Trace
 ) -> None:
-    opened = Opened(tmp_path)
-
     def fail(_: sqlite3.Connection) -> None:
         raise sqlite3.OperationalError("disk I/O error")
 
-    works = [opened.store.submit(work) for work in (fail, lambda _: None)]
-    for one in await asyncio.gather(*works, return_exceptions=True):
-        assert isinstance(one, StorageError)
-        assert f"{tmp_path / FILE} cannot be used: disk I/O error." in str(one)
-    await opened.store.submit(lambda _: None)
+    async with open_store(tmp_path, GivenClock()) as store:
+        works = [store.submit(work) for work in (fail, lambda _: None)]
+        for one in await asyncio.gather(*works, return_exceptions=True):
+            assert isinstance(one, StorageError)
+            assert f"{tmp_path / FILE} cannot be used: disk I/O error." in str(one)
+        await store.submit(lambda _: None)
 
-    assert opened.times == 2
-    await opened.store.close()
+        assert trace.opened == 2
+
+
+async def test_a_fault_of_ours_in_a_transaction_leaves_nobody_waiting_and_loses_no_count(
+    tmp_path: Path,
+) -> None:
+    def fail(_: sqlite3.Connection) -> None:
+        raise OverflowError("Python int too large to convert to SQLite INTEGER")
+
+    clock = GivenClock()
+    async with open_store(tmp_path, clock) as store:
+        usage = Usage(store, clock)
+        usage.count("mercury-2", "me", ONE_CALL)
+        works = [store.submit(work) for work in (fail, lambda _: None)]
+        async with asyncio.timeout(PATIENCE):
+            for one in await asyncio.gather(*works, return_exceptions=True):
+                assert isinstance(one, OverflowError)
+
+        assert (await usage.read_today())["mercury-2"].calls == 1
 
 
 async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
@@ -145,12 +178,14 @@ async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 async def test_what_is_counted_during_a_transaction_is_written_before_what_is_submitted_after_it(
     tmp_path: Path,
 ) -> None:
-    async with open_store(tmp_path, GivenClock()) as store:
-        usage = Usage(store)
+    clock = GivenClock()
+    async with open_store(tmp_path, clock) as store:
+        usage = Usage(store, clock)
         await store.submit(lambda _: None)
         with held(tmp_path):
             first = store.submit(lambda _: None)
-            await asyncio.sleep(0.05)
+            for _ in range(3):  # until the first transaction has been handed to the thread
+                await asyncio.sleep(0)
             usage.count("mercury-2", "me", ONE_CALL)
             second = store.submit(lambda connection: connection.execute(COUNTED).fetchone())
         await first
@@ -160,32 +195,15 @@ async def test_what_is_counted_during_a_transaction_is_written_before_what_is_su
 
 async def test_what_is_counted_last_is_written_before_the_file_is_closed(tmp_path: Path) -> None:
     for calls in (1, 2):
-        async with open_store(tmp_path, GivenClock()) as store:
+        clock = GivenClock()
+        async with open_store(tmp_path, clock) as store:
             if calls == 2:
                 await store.submit(lambda _: None)
-            Usage(store).count("mercury-2", "me", ONE_CALL)
+            Usage(store, clock).count("mercury-2", "me", ONE_CALL)
         assert not (tmp_path / f"{FILE}-wal").exists()
         assert rows(tmp_path, COUNTED) == [(calls,)]
 
     await until(lambda: not [one for one in threading.enumerate() if "mercury-usage" in one.name])
-
-
-async def test_a_transaction_that_is_cancelled_is_nobodys_answer_and_loses_no_count(tmp_path: Path) -> None:
-    async with open_store(tmp_path, GivenClock()) as store:
-        usage = Usage(store)
-        await store.submit(lambda _: None)
-        with held(tmp_path):
-            usage.count("mercury-2", "me", ONE_CALL)
-            waiting = store.submit(lambda _: None)
-            committing = store._committing  # noqa: SLF001 - what an ending event loop cancels
-            assert committing is not None
-            await asyncio.sleep(0.05)
-            committing.cancel()
-            await asyncio.wait([committing])
-
-        assert committing.cancelled()
-        assert waiting.cancelled()
-        assert usage.take() is not None  # it has its counts back
 
 
 async def test_one_who_is_gone_takes_no_answer_from_the_others(tmp_path: Path) -> None:
@@ -196,24 +214,14 @@ async def test_one_who_is_gone_takes_no_answer_from_the_others(tmp_path: Path) -
         assert await stays == 2
 
 
-async def test_a_file_that_is_let_go_of_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    closed = 0
-
-    class Connection(sqlite3.Connection):
-        def close(self) -> None:
-            nonlocal closed
-            closed += 1
-            super().close()
-
-    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Connection))
+async def test_a_file_that_is_let_go_of_is_closed(tmp_path: Path, trace: Trace) -> None:
     async with open_store(tmp_path, GivenClock()) as store:
         await store.submit(lambda _: None)
-        before = closed
         (tmp_path / FILE).unlink()
         await store.submit(lambda _: None)
-        assert closed == before + 1
+        assert (trace.opened, trace.closed) == (2, 1)
 
-    assert closed == before + 2
+    assert trace.closed == 2
 
 
 async def test_closing_ends_the_thread_and_the_timer(tmp_path: Path) -> None:

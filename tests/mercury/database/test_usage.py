@@ -1,25 +1,38 @@
 """Usage: what replicas count is in one place, whole and once; the same tests run over SQLite."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from uuid import uuid4
 
 import pytest
 
 from bridgehead.commands import db
 from bridgehead.mercury.bridge import make_bridge
-from bridgehead.mercury.calling.usage import Span, Usage, UsageCounts
-from bridgehead.mercury.calling.usage_store import MAX_CLIENTS, OTHER_CLIENTS, UsageStore
+from bridgehead.mercury.calling import postgres_budget, sqlite_budget
+from bridgehead.mercury.calling.budget import (
+    Amounts,
+    Budget,
+    BudgetLimits,
+    BudgetStore,
+    ReleasedSends,
+    Spending,
+    State,
+)
+from bridgehead.mercury.calling.postgres_budget import PostgresBudget
+from bridgehead.mercury.calling.sqlite_budget import SqliteBudget
+from bridgehead.mercury.calling.usage import MAX_CLIENTS, OTHER_CLIENTS, Span, Usage, UsageCounts, UsageRow
 from bridgehead.mercury.database.leftovers import Leftovers
 from bridgehead.mercury.database.usage import UsageDatabase
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Simulator
 from bridgehead.mercury.usage_command import _read
 from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.stores import postgres
 from bridgehead.runtime.timing import Clock, SystemClock
+from tests.mercury.calling.books import Payer
 from tests.mercury.calling.clock import DAY, GivenClock
 from tests.mercury.calling.test_usage_store import open_store
 from tests.mercury.process import environment
@@ -30,35 +43,76 @@ from tests.support.waiting import PATIENCE
 
 SPAN = Span("2026-01-01", "2027-01-01")
 NO_FOLDER = Path("there is none")
+LIMITS, NO_LIMITS = BudgetLimits(Amounts(100.0, 100.0)), BudgetLimits()
+
+
+class Books(NamedTuple):
+    """What one process of several counts and spends."""
+
+    usage: Usage
+    store: BudgetStore
+    clock: GivenClock
+    release: Callable[[], Awaitable[list[ReleasedSends]]]
+    """Releases all that is uncertain."""
+
+    async def send(self, usd: float, state: State, limits: BudgetLimits = LIMITS) -> None:
+        """Reserve money for a send, and book how it ended, if it did; a settled one cost half of it."""
+        payer = Payer(self.store, self.clock, limits)
+        reservation = await payer.reserve("me", usd)
+        if state != "open":
+            payer.end(reservation, state, usd / 2 if state == "settled" else None)
+        await self.spending()  # by then the end is booked
+
+    async def spending(self) -> list[Spending]:
+        return (await Budget(self.store, self.clock, LIMITS).spending("me"))[1]
 
 
 class Open(Protocol):
-    def __call__(self, clock: GivenClock, keep_days: int = 400) -> AbstractAsyncContextManager[Usage]: ...
+    def __call__(self, clock: GivenClock, keep_days: int = 400) -> AbstractAsyncContextManager[Books]: ...
 
 
 @asynccontextmanager
 async def replica(
     url: str, clock: Clock, keep_days: int = 400, folder: Path = NO_FOLDER
 ) -> AsyncIterator[Usage]:
-    keeper = UsageDatabase(url, lambda: folder, clock, keep_days=keep_days)
-    yield Usage(UsageStore(Path, clock, keep_days=1), shared=keeper)
-    await keeper.close()
+    database = UsageDatabase(url, lambda: folder, clock, keep_days=keep_days)
+    yield Usage(database, clock)
+    await database.close()
 
 
 @pytest.fixture(params=["sqlite", "postgresql", "pgbouncer"])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
-    """Opens the counts of one process of several."""
-    if request.param != "sqlite":
-        url = request.getfixturevalue("migrated" if request.param == "postgresql" else "pooled_url")
-        db.main(["migrate"], {"BRIDGEHEAD_DATABASE_URL": url})
-        return lambda clock, keep_days=400: replica(url, clock, keep_days)
+    """Opens the books of one process of several."""
+    if request.param == "sqlite":
+
+        @asynccontextmanager
+        async def in_file(clock: GivenClock, keep_days: int = 400) -> AsyncIterator[Books]:
+            async with open_store(tmp_path, clock, keep_days) as store:
+                yield Books(
+                    Usage(store, clock),
+                    SqliteBudget(store),
+                    clock,
+                    lambda: store.submit(lambda held: sqlite_budget.release_uncertain(held, SPAN)),
+                )
+
+        return in_file
+    url = request.getfixturevalue("migrated" if request.param == "postgresql" else "pooled_url")
+    db.main(["migrate"], {"BRIDGEHEAD_DATABASE_URL": url})
 
     @asynccontextmanager
-    async def of_file(clock: GivenClock, keep_days: int = 400) -> AsyncIterator[Usage]:
-        async with open_store(tmp_path, clock, keep_days) as store:
-            yield Usage(store)
+    async def in_database(clock: GivenClock, keep_days: int = 400) -> AsyncIterator[Books]:
+        store, database = PostgresBudget(url), await postgres.acquire(url)
+        async with replica(url, clock, keep_days) as usage:
+            yield Books(
+                usage,
+                store,
+                clock,
+                lambda: database.writer.run(lambda held: postgres_budget.release_uncertain(held, SPAN)),
+            )
+        await store.close()
+        await postgres.release(database)
 
-    return of_file
+    return in_database
 
 
 @pytest.fixture
@@ -69,7 +123,7 @@ def migrated(database_url: str) -> str:
 
 async def test_what_several_count_is_told_by_day_model_and_client(opened: Open) -> None:
     clock = GivenClock()
-    async with opened(clock) as one, opened(clock) as other:
+    async with opened(clock) as (one, *_), opened(clock) as (other, *_):
         one.count("mercury-2", "me", UsageCounts(calls=2, total_tokens=30, cost_usd=0.1))
         other.count("mercury-2", "you", UsageCounts(calls=1, errors=1, cost_usd=0.2))
         other.count_hit("mercury-2", "me")
@@ -85,8 +139,49 @@ async def test_what_several_count_is_told_by_day_model_and_client(opened: Open) 
     assert by_day == [("2026-09-21", "mercury-2", 4), ("2026-09-22", "coder", 1)]
 
 
+async def test_sends_are_told_beside_the_counts_as_settled_uncertain_or_reserved(opened: Open) -> None:
+    clock = GivenClock()
+    async with opened(clock) as books, opened(clock) as (elsewhere, *_):
+        await books.send(0.5, "settled")
+        await books.send(0.125, "uncertain")
+        clock.time += DAY
+        await books.send(0.25, "uncertain")
+        await books.send(2.0, "released")
+        await books.send(4.0, "open")
+        for _ in range(2):
+            await books.send(1.0, "uncertain", NO_LIMITS)
+        books.usage.count("mercury-2", "me's editor", UsageCounts(calls=7))
+        await books.usage.history(SPAN, ())
+        by_day = {row.day: row.counts for row in await elsewhere.history(SPAN, ("day", "client"))}
+        [total] = await elsewhere.history(SPAN, ())
+        before = await elsewhere.history(Span("2026-01-01", "2026-09-20"), ())
+
+    assert by_day == {
+        "2026-09-21": UsageCounts(cost_usd=0.25, uncertain_sends=1, uncertain_usd=0.125),
+        "2026-09-22": UsageCounts(calls=7, uncertain_sends=3, uncertain_usd=2.25, reserved_usd=4.0),
+    }
+    assert total.counts == UsageCounts(
+        calls=7, cost_usd=0.25, uncertain_sends=4, uncertain_usd=2.375, reserved_usd=4.0
+    )
+    assert before == []
+
+
+async def test_what_is_uncertain_after_a_release_is_told_without_what_was_released(opened: Open) -> None:
+    async with opened(GivenClock()) as books:
+        for usd in (0.25, 0.5):
+            await books.send(usd, "uncertain", NO_LIMITS)
+        released = await books.release()
+        [nothing] = await books.usage.history(SPAN, ()) or [UsageRow(UsageCounts())]
+        await books.send(2.0, "uncertain", NO_LIMITS)
+        [again] = await books.usage.history(SPAN, ())
+
+    assert [(one.client, one.sends, one.usd) for one in released] == [("me's editor", 2, 0.75)]
+    assert nothing.counts == UsageCounts()
+    assert again.counts == UsageCounts(uncertain_sends=1, uncertain_usd=2.0)
+
+
 async def test_clients_beyond_the_limit_are_counted_together(opened: Open) -> None:
-    async with opened(GivenClock()) as usage:
+    async with opened(GivenClock()) as (usage, *_):
         for number in range(MAX_CLIENTS + 50):
             usage.count("mercury-2", f"made-up-{number}", UsageCounts(calls=1))
         found = {row.client: row.counts.calls for row in await usage.history(SPAN, ("client",))}
@@ -100,7 +195,7 @@ async def test_clients_beyond_the_limit_are_counted_together(opened: Open) -> No
 async def test_a_name_that_a_client_made_up_keeps_nobodys_usage_from_being_written(
     opened: Open, name: str
 ) -> None:
-    async with opened(GivenClock()) as usage:
+    async with opened(GivenClock()) as (usage, *_):
         usage.count("mercury-2", "me", UsageCounts(calls=1))
         usage.count("mercury-2", name, UsageCounts(calls=2))
         usage.count(name, "me", UsageCounts(calls=4))
@@ -111,24 +206,35 @@ async def test_a_name_that_a_client_made_up_keeps_nobodys_usage_from_being_writt
     assert clients == {"m": 5, name[0]: 2}
 
 
-async def test_days_older_than_what_is_kept_are_forgotten(opened: Open) -> None:
+async def test_days_older_than_what_is_kept_are_forgotten_and_money_with_its_month(opened: Open) -> None:
     clock = GivenClock()
-    async with opened(clock, keep_days=2) as usage:
-        for _ in range(5):
+    async with opened(clock, keep_days=2) as books:
+        usage = books.usage
+        for _ in range(6):
             usage.count("mercury-2", "me", UsageCounts(calls=1))
-            await usage.today()
+            await books.send(0.25, "uncertain")
+            await usage.read_today()
             clock.time += DAY
         usage.count("mercury-2", "me", UsageCounts(calls=1))
-        found = [row.day for row in await usage.history(SPAN, ("day",))]
+        counted = [row.day for row in await usage.history(SPAN, ("day",)) if row.counts.calls]
+        of_day, of_month = await books.spending()
+        assert counted == ["2026-09-25", "2026-09-26", "2026-09-27"]
+        assert (of_day.committed, of_month.committed, of_month.uncertain) == (0.0, 1.5, 1.5)
 
-    assert found == ["2026-09-24", "2026-09-25", "2026-09-26"]
+        clock.time += 7 * DAY
+        usage.count("mercury-2", "me", UsageCounts(calls=1))
+        left = [row.day for row in await usage.history(SPAN, ("day",))]
+        _, of_month = await books.spending()
+
+    assert left == ["2026-10-04"]
+    assert (of_month.committed, of_month.uncertain) == (0.0, 0.0)
 
 
 async def test_what_is_left_is_written_when_a_replica_ends(migrated: str, tmp_path: Path) -> None:
     async with replica(migrated, GivenClock()) as usage:
         usage.count("mercury-2", "me", UsageCounts(calls=3))
     async with replica(migrated, GivenClock()) as other:
-        assert (await other.today())["mercury-2"].calls == 3
+        assert (await other.read_today())["mercury-2"].calls == 3
 
 
 async def test_a_batch_whose_answer_was_lost_is_added_once(
@@ -142,10 +248,10 @@ async def test_a_batch_whose_answer_was_lost_is_added_once(
             usage.count("mercury-2", "me", UsageCounts(calls=1))
             proxy.cut_answer_to = lambda sent: b"COMMIT" in sent
             async with asyncio.timeout(PATIENCE):
-                while (await usage.today())["mercury-2"].calls != 2 or not proxy.cuts:
+                while (await usage.read_today())["mercury-2"].calls != 2 or not proxy.cuts:
                     await asyncio.sleep(0.02)
             usage.count("mercury-2", "me", UsageCounts(calls=1))
-            after = await usage.today()
+            after = await usage.read_today()
 
     assert after["mercury-2"].calls == 3
 
@@ -241,7 +347,7 @@ async def test_the_command_reads_the_database(migrated: str, tmp_path: Path) -> 
         usage.count("mercury-2", "me", UsageCounts(calls=3))
     settings = MercurySettings({"BRIDGEHEAD_DATABASE_URL": migrated, "BRIDGEHEAD_STATE_DIR": str(tmp_path)})
 
-    rows = await asyncio.to_thread(_read, settings, 10_000, ["model"])
+    rows = await asyncio.to_thread(_read, settings, SPAN, ["model"])
 
     assert [(row.model, row.counts.calls) for row in rows] == [("mercury-2", 3)]
 
@@ -262,5 +368,5 @@ async def test_calls_do_not_wait_for_a_slow_database_and_are_counted_when_it_ans
             proxy.delay = 0.0
             proxy.drop_all()
             async with replica(migrated, SystemClock()) as other, asyncio.timeout(PATIENCE):
-                while (await other.today())["mercury-2"].calls != 4:
+                while (await other.read_today())["mercury-2"].calls != 4:
                     await asyncio.sleep(0.05)

@@ -115,14 +115,17 @@ from send where outcome = 'settled'
 group by day, model, client order by day, model, client
 on conflict (day, model, client) do update set cost_usd = mercury_usage.cost_usd + excluded.cost_usd"""
 
-# Sends without a budget have no reservation; what is uncertain of them is one row a day, model and client.
+# Sends without a budget have no reservation; what is uncertain of them is one row a day, model and client. If
+# the payer has released it, it begins anew.
 _ADD_UNCERTAIN = """
 insert into mercury_sends (id, day, payer, model, client, sends, usd, state, reserved_until)
 select concat_ws(' ', day, model, client), day, '', model, client, count(*), sum(usd::numeric), 'open', now()
 from unnest($1::text[], $2::text[], $3::text[], $4::float8[]) as send (day, model, client, usd)
 group by day, model, client order by day, model, client
 on conflict (id) do update set
-    sends = mercury_sends.sends + excluded.sends, usd = mercury_sends.usd + excluded.usd, state = 'open'"""
+    sends = case mercury_sends.state when 'open' then mercury_sends.sends else 0 end + excluded.sends,
+    usd = case mercury_sends.state when 'open' then mercury_sends.usd else 0 end + excluded.usd,
+    state = 'open'"""
 
 _SPENDING = """
 select coalesce((select committed_usd from mercury_budget where period = $1 and payer = $2), 0)::float8,

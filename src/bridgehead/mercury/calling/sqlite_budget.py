@@ -27,10 +27,14 @@ _COMMIT = """
 INSERT INTO budget VALUES (?1, ?2, max(0, ?3))
 ON CONFLICT DO UPDATE SET committed_usd = max(0, round(committed_usd + ?3, 12))
 """
-# Sends without a budget have no reservation; what is uncertain of them is one row a day, model and client.
+# Sends without a budget have no reservation; what is uncertain of them is one row a day, model and client. If
+# the payer has released it, it begins anew.
 _ADD_UNCERTAIN = f"""
 INSERT INTO sends VALUES (?1, ?2, '', ?3, ?4, 1, ?5, 'open', {NOW})
-ON CONFLICT DO UPDATE SET sends = sends + 1, usd = usd + excluded.usd
+ON CONFLICT DO UPDATE SET
+    sends = iif(state = 'open', sends, 0) + 1,
+    usd = iif(state = 'open', usd, 0) + excluded.usd,
+    state = 'open'
 """  # noqa: S608 - our own text
 _SPENDING = f"""
 SELECT

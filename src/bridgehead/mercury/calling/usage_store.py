@@ -167,7 +167,7 @@ class UsageStore:
                     results = await asyncio.get_running_loop().run_in_executor(
                         self._thread, self._commit, counts, [work for work, _ in batch]
                     )
-                except StorageError as error:
+                except Exception as error:  # noqa: BLE001 - whatever it is, nobody may wait for it for ever
                     can_write = False
                     if counts and self._usage is not None:
                         self._usage.restore_counts(counts)
@@ -232,8 +232,9 @@ class UsageStore:
             return
         first = (datetime.fromisoformat(today) - timedelta(days=self._keep_days)).date().isoformat()
         connection.execute("DELETE FROM usage WHERE day < ?", (first,))
-        connection.execute("DELETE FROM sends WHERE day < ?", (first,))
-        # A month sorts before its days, so the months that still count are compared as months.
+        # A month sorts before its days, so the months that still count are compared as months. A send stays
+        # as long as the total of its month: what of that is uncertain has to be known, and can be released.
+        connection.execute("DELETE FROM sends WHERE substr(day, 1, 7) < substr(?, 1, 7)", (first,))
         connection.execute("DELETE FROM budget WHERE period < substr(?1, 1, length(period))", (first,))
         self._pruned_on = today
 
