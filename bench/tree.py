@@ -1,4 +1,4 @@
-"""How far a reader has to jump: lines, helpers used once, the longest chain of imports, comments that say why.
+"""How far a reader has to jump: lines, helpers used once, the longest chain of imports, comments.
 
     python -m bench.tree [ROOT]
 
@@ -95,7 +95,7 @@ def longest_chain(trees: dict[Path, ast.Module], source: Path) -> list[str]:
     def chain(name: str) -> tuple[str, ...]:
         return (name, *max((chain(one) for one in imported(name)), key=len, default=()))
 
-    return list(max(map(chain, modules), key=len))
+    return list(max((chain(name) for name in modules), key=len))
 
 
 if __name__ == "__main__":
