@@ -92,10 +92,13 @@ def longest_chain(trees: dict[Path, ast.Module], source: Path) -> list[str]:
         return {one for one in found if one in modules and one != name}
 
     @cache
-    def chain(name: str) -> tuple[str, ...]:
-        return (name, *max((chain(one) for one in imported(name)), key=len, default=()))
+    def chain(name: str) -> list[str]:
+        longest: list[str] = []
+        for one in imported(name):
+            longest = max(longest, chain(one), key=len)
+        return [name, *longest]
 
-    return list(max((chain(name) for name in modules), key=len))
+    return max((chain(name) for name in modules), key=len)
 
 
 if __name__ == "__main__":
