@@ -110,7 +110,7 @@ conformance: $(STAMP) ## run the official conformance suite (needs Node)
 	$(BIN)/python -m tests.conformance
 
 # Everything that replicas share, each noun's suite over all its versions.
-STORES := tests/runtime/stores tests/runtime/tasks tests/aoc/database tests/mercury/database tests/host/replicas \
+STORES := tests/runtime/stores tests/runtime/tasks tests/aoc/database tests/mercury/calling/test_postgres_usage.py tests/mercury/calling/test_postgres_budget.py tests/host/replicas \
 	tests/host/auth/test_shared_throttle.py tests/host/auth/test_token_database.py tests/host/auth/test_revocation.py \
 	tests/host/test_database.py tests/host/telemetry/test_audit.py tests/commands/test_db.py \
 	$(addprefix tests/mercury/calling/test_,budget.py postgres_budget.py rate_limits.py cache.py)

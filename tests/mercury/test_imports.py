@@ -70,7 +70,7 @@ def test_nothing_dear_is_loaded_before_the_first_answer() -> None:
 
 
 def test_the_parts_that_talk_to_the_api_come_later() -> None:
-    names = ("api.client", "api.stream", "calling.cache", "calling.completer", "calling.usage_store")
+    names = ("api.client", "api.stream", "calling.cache", "calling.completer", "calling.sqlite_usage")
     later = {f"bridgehead.mercury.{name}" for name in names}
 
     assert "bridgehead.mercury.tools.chat" in loaded()

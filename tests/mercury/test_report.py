@@ -18,8 +18,6 @@ async def tell(folder: Path, used: dict[str, UsageCounts], **settings: str) -> R
     try:
         return await report(service)
     finally:
-        service.audit.close()
-        await service.usage_store.close()
         await service.close()
 
 

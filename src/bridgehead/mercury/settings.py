@@ -267,12 +267,6 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
     breaker_wait = Setting(
         "MERCURY_BREAKER_WAIT", _MS, 15_000, "How many milliseconds no requests are sent after that."
     )
-    http2 = Setting(
-        "MERCURY_HTTP2",
-        FLAG,
-        default=False,
-        about="No longer has an effect: the bridge speaks HTTP/1.1. If it is set, the log says so.",
-    )
     https_proxy = Setting("HTTPS_PROXY", WORD, "", "The proxy for an API at https://.", secret=True)
     http_proxy = Setting("HTTP_PROXY", WORD, "", "The proxy for an API at http://.", secret=True)
     all_proxy = Setting("ALL_PROXY", WORD, "", "The proxy for everything that has no other.", secret=True)

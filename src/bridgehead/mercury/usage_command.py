@@ -23,7 +23,7 @@ from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.stores import sqlite
 
 from .calling.usage import DIMENSIONS, Span, UsageCounts, UsageRow, read_history
-from .calling.usage_store import FILE, open_database
+from .calling.sqlite_usage import FILE, open_database
 from .settings import MercurySettings
 
 if TYPE_CHECKING:

@@ -95,14 +95,6 @@ async def test_tls_goes_through_a_proxy_as_a_tunnel(
         assert "407" in result["content"][0]["text"]
 
 
-async def test_asking_for_http2_is_answered_with_one_sentence(api: Simulator, tmp_path: Path) -> None:
-    async with bridge_process(api.url, tmp_path, MERCURY_HTTP2="1") as client:
-        result = await client.call(CHAT, ASK)
-
-    assert "isError" not in result
-    assert client.errors.read_text().count("MERCURY_HTTP2 no longer has an effect") == 1
-
-
 async def test_a_redirect_is_not_followed(tmp_path: Path) -> None:
     async with answering(307, b"", tmp_path) as client:
         error = error_of(await client.call(CHAT, ASK))

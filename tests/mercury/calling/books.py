@@ -10,7 +10,7 @@ from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits, Bud
 from bridgehead.mercury.calling.postgres_budget import PostgresBudget
 from bridgehead.mercury.calling.sqlite_budget import SqliteBudget
 from bridgehead.mercury.calling.usage import utc_day
-from bridgehead.mercury.calling.usage_store import UsageStore
+from bridgehead.mercury.calling.sqlite_usage import SqliteUsage
 from tests.mercury.calling.clock import GivenClock
 
 NO_LIMIT = Amounts()
@@ -21,7 +21,7 @@ OpenBooks = Callable[[GivenClock], AbstractAsyncContextManager[BudgetStore]]
 @asynccontextmanager
 async def open_sqlite(folder: Path, clock: GivenClock) -> AsyncIterator[BudgetStore]:
     """Open the books of one machine."""
-    store = UsageStore(lambda: folder, clock, keep_days=400)
+    store = SqliteUsage(lambda: folder, clock, keep_days=400)
     try:
         yield SqliteBudget(store)
     finally:

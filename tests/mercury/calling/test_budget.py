@@ -11,7 +11,7 @@ from bridgehead.mercury.api.catalogue import Catalogue
 from bridgehead.mercury.bridge import make_bridge
 from bridgehead.mercury.calling import budget as budget_module
 from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits, Cap
-from bridgehead.mercury.calling.usage_store import FILE
+from bridgehead.mercury.calling.sqlite_usage import FILE
 from bridgehead.mercury.errors import MercuryError
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator

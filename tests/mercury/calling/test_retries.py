@@ -65,10 +65,10 @@ def test_it_tells_when_it_opens_and_when_it_closes_and_not_in_between() -> None:
 
 def test_it_does_as_another_replica_does() -> None:
     breaker = Breaker(3, 10.0)
-    breaker.follow(8.0, 100.0)
+    breaker.adopt(8.0, 100.0)
     assert (breaker.is_open, breaker.delay(102.0)) == (True, 6.0)
 
-    breaker.follow(0.0, 103.0)
+    breaker.adopt(0.0, 103.0)
     assert (breaker.is_open, breaker.delay(103.0)) == (False, 0.0)
 
 

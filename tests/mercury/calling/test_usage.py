@@ -8,7 +8,7 @@ from bridgehead.mercury.calling import usage as usage_module
 from bridgehead.mercury.calling.usage import OTHER_CLIENTS, Span, Usage, UsageCounts, utc_day
 from bridgehead.mercury.completion import Metadata, Tokens
 from tests.mercury.calling.clock import DAY, NOON, GivenClock
-from tests.mercury.calling.test_usage_store import open_store
+from tests.mercury.calling.test_sqlite_usage import open_store
 
 SPAN = Span("2026-01-01", "2027-01-01")
 

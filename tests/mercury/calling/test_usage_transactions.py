@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from bridgehead.mercury.calling import usage_store
+from bridgehead.mercury.calling import sqlite_usage
 from bridgehead.mercury.calling.usage import Key, Usage, UsageCounts
-from bridgehead.mercury.calling.usage_store import FILE, MAX_BATCH, UsageStore
+from bridgehead.mercury.calling.sqlite_usage import FILE, MAX_BATCH, SqliteUsage
 from bridgehead.runtime.errors import StorageError
 from tests.mercury.calling.clock import DAY, GivenClock
-from tests.mercury.calling.test_usage_store import make_payer, open_store, rows
+from tests.mercury.calling.test_sqlite_usage import make_payer, open_store, rows
 from tests.support.waiting import PATIENCE, until
 
 COUNTED = "SELECT sum(calls) FROM usage"
@@ -120,7 +120,7 @@ class AlwaysMore(Usage):
 async def test_what_is_counted_while_a_transaction_is_written_does_not_begin_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(usage_store, "WRITE_SECONDS", PATIENCE)
+    monkeypatch.setattr(sqlite_usage, "WRITE_SECONDS", PATIENCE)
     clock = GivenClock()
     async with open_store(tmp_path, clock) as store:
         usage = AlwaysMore(store, clock)
@@ -168,7 +168,7 @@ async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     def refuse() -> Path:
         raise PermissionError(13, "Permission denied")
 
-    store = UsageStore(refuse, GivenClock(), keep_days=2)
+    store = SqliteUsage(refuse, GivenClock(), keep_days=2)
     with pytest.raises(StorageError, match=f"The usage database {FILE} cannot be used: .*Permission denied"):
         await store.submit(lambda _: None)
     await store.close()
@@ -225,7 +225,7 @@ async def test_a_file_that_is_let_go_of_is_closed(tmp_path: Path, trace: Trace) 
 
 
 async def test_closing_ends_the_thread_and_the_timer(tmp_path: Path) -> None:
-    store = UsageStore(lambda: tmp_path, GivenClock(), keep_days=2)
+    store = SqliteUsage(lambda: tmp_path, GivenClock(), keep_days=2)
     store.write_soon()
     timer = store._timer  # noqa: SLF001
     assert timer is not None

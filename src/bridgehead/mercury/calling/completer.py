@@ -26,7 +26,7 @@ from ..errors import MercuryError, format_seconds
 from .audit import Audit
 from .cache import Cache, CachedCompletion, share_with_replicas
 from .call import Call
-from .keys import ASIDE_SECONDS
+from .keys import COOLDOWN_SECONDS
 from .provider import Provider
 from .reservations import Reservations
 from .retries import Retries
@@ -266,10 +266,10 @@ class Completer:
 
 def _replace_key(provider: Provider, key: str, error: MercuryError, refused_keys: set[str]) -> str | None:
     """Return another key for a send that failed because of its own, if there is one."""
-    if error.status not in ASIDE_SECONDS:
+    if error.status not in COOLDOWN_SECONDS:
         return None
     refused_keys.add(key)
-    provider.keys.put_aside(key, error.status, error.retry_after)
+    provider.keys.cool_down(key, error.status, error.retry_after)
     return provider.keys.find_other(refused_keys)
 
 

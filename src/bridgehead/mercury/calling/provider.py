@@ -1,7 +1,7 @@
-"""Provider: one API with its keys, its models and prices, its own limit and its own breaker.
+"""Provider: one API with its keys, its models and prices, its own rate limit and its own circuit breaker.
 
-The settings describe one, Mercury. A routes file can name others, which are OpenAI-compatible. What one of
-them fails at says nothing of the others; money and the limits of clients are counted over all.
+The settings describe one, Mercury. A routes file can name others, which are OpenAI-compatible. A failure of
+one says nothing about the others; money and the limits of clients count over all.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MINUTE = 60.0
 _BREAKER = "breaker"
 _KEY = "key:"
 _UNUSABLE = ("MISSING_API_KEY", "INVALID_API_KEY", "BILLING_REQUIRED", "SERVICE_ERROR", "SERVICE_UNAVAILABLE")
-"""Failures that calls would meet as well; servers that have no list of models answer in another way."""
+"""Failures of the model list that calls would meet as well; a server without a list fails differently."""
 
 
 class Provider:
@@ -49,19 +49,25 @@ class Provider:
         self._clock = clock
         self.url = settings.api_url
         self._cooldowns: Cooldowns | None = None
+        """What replicas tell each other: an open breaker, a key that cools down. None without Redis."""
         if redis is not None:
             from bridgehead.runtime.stores.cooldowns import Cooldowns
 
-            self._cooldowns = Cooldowns(redis, self._space)
-        self.keys = Keys(settings, clock, self._tell_aside)
+            # By address too: another deployment may call another service by the same name.
+            address = sha256(self.url.encode()).hexdigest()[:16]
+            self._cooldowns = Cooldowns(redis, f"mercury:{name}:{address}")
+        self.keys = Keys(settings, clock, lambda key, seconds: self._announce(_KEY + key, seconds))
         self.api = ApiClient(settings, clock)
         terms = {} if entry is None else entry.models
         self.catalogue = Catalogue(self.api, self.keys, clock, settings, terms)
         self.problem = ""
-        """What was wrong when it was last checked, without a call; nothing where it answered."""
+        """Why the last check without a call failed; empty if it did not."""
         self._breaker_seconds = settings.breaker_wait / 1000
         self.breaker = Breaker(
-            settings.breaker_failures, self._breaker_seconds, self._tell_breaker, self._tell_probe
+            settings.breaker_failures,
+            self._breaker_seconds,
+            self._publish_breaker,
+            on_probe=lambda: self._announce(_BREAKER, self._breaker_seconds),  # others wait for the result
         )
         self.rate_limit: Scope | None = None
         if entry is not None and entry.requests_per_minute is not None:
@@ -69,18 +75,11 @@ class Provider:
             setting = "requests_per_minute in the routes file"
             self.rate_limit = Scope(f"the provider {name}", limits, _MINUTE, f"provider:{name}", setting)
 
-    # --- what other replicas know: the service while its breaker is open, a refused key --------------------
-
-    @property
-    def _space(self) -> str:
-        # By its address too: another deployment may call another service by the same name.
-        return f"mercury:{self.name}:{sha256(self.url.encode()).hexdigest()[:16]}"
-
     def start(self) -> None:
-        """Follow other replicas, where there are some."""
+        """Follow the cool-downs of other replicas, if there are any."""
         if self._cooldowns is not None:
             self._cooldowns.start(
-                lambda: [_BREAKER, *(_KEY + name for name in self.keys.names)], self._follow
+                lambda: [_BREAKER, *(_KEY + name for name in self.keys.names)], self._adopt_cooldown
             )
 
     async def close(self) -> None:
@@ -89,37 +88,28 @@ class Provider:
             self._cooldowns.stop()
         await self.api.close()
 
-    def _follow(self, name: str, seconds: float) -> None:
+    def _adopt_cooldown(self, name: str, seconds: float) -> None:
         if name == _BREAKER:
-            what = "left alone" if seconds else "used again"
-            _log.info(f"provider {what}, as another replica does", provider=self.name, seconds=seconds)
-            self.breaker.follow(seconds, self._clock.monotonic())
+            state = "paused" if seconds else "used again"
+            _log.info(f"provider {state}, as at another replica", provider=self.name, seconds=seconds)
+            self.breaker.adopt(seconds, self._clock.monotonic())
         else:
-            self.keys.follow(name.removeprefix(_KEY), seconds)
+            self.keys.adopt_cooldown(name.removeprefix(_KEY), seconds)
 
-    def _tell_breaker(self, is_open: bool) -> None:  # noqa: FBT001 - as the breaker calls it
+    def _publish_breaker(self, is_open: bool) -> None:  # noqa: FBT001 - as the breaker calls it
         kind = "breaker.opened" if is_open else "breaker.closed"
         events.publish(kind, bridge="mercury", provider=self.name)
-        if self._cooldowns is None:
-            return
         if is_open:
-            self._cooldowns.begin(_BREAKER, self._breaker_seconds)
-        else:
+            self._announce(_BREAKER, self._breaker_seconds)
+        elif self._cooldowns is not None:
             self._cooldowns.end(_BREAKER)
 
-    def _tell_probe(self) -> None:
-        """Let the others wait for what this replica finds out."""
+    def _announce(self, name: str, seconds: float) -> None:
         if self._cooldowns is not None:
-            self._cooldowns.begin(_BREAKER, self._breaker_seconds)
-
-    def _tell_aside(self, key_name: str, seconds: float) -> None:
-        if self._cooldowns is not None:
-            self._cooldowns.begin(_KEY + key_name, seconds)
-
-    # --- its state -----------------------------------------------------------------------------------------
+            self._cooldowns.begin(name, seconds)
 
     async def check(self, seconds: float) -> None:
-        """Ask for the list of models, which costs nothing, to learn whether there is anybody."""
+        """Ask for the list of models, which costs nothing, to learn whether the API answers."""
         try:
             await self.api.fetch_models(self.keys.pick(), seconds)
         except MercuryError as error:

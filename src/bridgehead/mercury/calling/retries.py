@@ -1,4 +1,4 @@
-"""Retries: when a failed request is sent again, and when a failing service is left alone.
+"""Retries: when a failed request is sent again, and the circuit breaker of a service that keeps failing.
 
 Pure: the time is an argument. Whether a failure can pass is the error's to say.
 """
@@ -15,28 +15,28 @@ from ..errors import MercuryError
 
 
 class Retries(Struct, frozen=True):
-    """How often a request is sent again, and how long to wait before."""
+    """How often a request is sent again, and after which delay."""
 
-    most: int
+    limit: int
     backoff: Backoff
     draw: Callable[[], float]
     """Returns a random number below 1, so that clients that failed together do not come back together."""
 
-    def delay(self, error: MercuryError, tries: int, seconds_left: float) -> float | None:
-        """Return how long to wait before the next try; None where there is none.
+    def delay(self, error: MercuryError, attempt: int, seconds_left: float) -> float | None:
+        """Return the seconds before the next attempt, counted from 0; None if there is none.
 
-        As long as the service says, in any form of Retry-After, or else longer each time.
+        The service's own Retry-After comes before our backoff.
         """
-        if not error.is_transient or tries >= self.most:
+        if not error.is_transient or attempt >= self.limit:
             return None
         delay = error.retry_after
         if delay is None:
-            delay = min(self.backoff.delay(tries, self.draw), self.backoff.most)
+            delay = min(self.backoff.delay(attempt, self.draw), self.backoff.most)
         return delay if delay < seconds_left else None
 
 
 class Breaker:
-    """Counts failures in a row; from a number of them on, nothing is sent for a while, and then one probe.
+    """A circuit breaker: after some failures in a row nothing is sent for a while, and then one probe.
 
     Only failures of the service count; what is wrong with a request does not.
     """
@@ -48,12 +48,12 @@ class Breaker:
         on_change: Callable[[bool], None] = lambda _is_open: None,
         on_probe: Callable[[], None] = lambda: None,
     ) -> None:
-        self._allowed = failures
+        self._limit = failures
         self._wait = wait
         self._on_change = on_change
-        """Hears when it opens (True) and when it closes."""
+        """Called with True when it opens and with False when it closes."""
         self._on_probe = on_probe
-        """Hears when one request is let through to find out."""
+        """Called when it lets a probe through."""
         self._failures = 0
         self._probe_at = 0.0
         self._is_probing = False
@@ -61,14 +61,14 @@ class Breaker:
     @property
     def is_open(self) -> bool:
         """Whether the service counts as down."""
-        return self._failures >= self._allowed
+        return self._failures >= self._limit
 
     def is_waiting(self, now: float) -> bool:
-        """Tell whether the service is left alone right now; after that, the next request finds out."""
+        """Tell whether nothing is sent right now; after that, the next request is the probe."""
         return self.is_open and now < self._probe_at
 
     def delay(self, now: float) -> float:
-        """Return the seconds until a request may be sent; 0 lets it through, as a probe if need be."""
+        """Return the seconds until a request may be sent; 0 lets it through, as the probe if it is open."""
         if not self.is_open:
             return 0.0
         if now < self._probe_at:
@@ -80,29 +80,29 @@ class Breaker:
         return 0.0
 
     def record_success(self) -> None:
-        """Note that the service answered, whatever it said."""
+        """Close it: the service answered, whatever it said."""
         was_open, self._failures = self.is_open, 0
         self._is_probing = False
         if was_open:
             self._on_change(False)  # noqa: FBT003 - the one argument there is
 
     def record_failure(self, now: float) -> None:
-        """Note that the service is down."""
+        """Count a failure of the service, and open it at the limit."""
         self._failures += 1
         self._is_probing = False
         if self.is_open:
             self._probe_at = now + self._wait
-        if self._failures == self._allowed:
+        if self._failures == self._limit:
             self._on_change(True)  # noqa: FBT003 - the one argument there is
 
-    def follow(self, seconds: float, now: float) -> None:
-        """Do as another replica does: leave the service alone for a while, or use it again."""
+    def adopt(self, seconds: float, now: float) -> None:
+        """Follow another replica: stay open for some seconds, or close if there are none."""
         if seconds > 0:
-            self._failures = max(self._failures, self._allowed)
+            self._failures = max(self._failures, self._limit)
             self._probe_at = max(self._probe_at, now + seconds)
         else:
             self._failures, self._is_probing = 0, False
 
     def record_nothing(self) -> None:
-        """Note that a request ended without telling anything; another one may find out."""
+        """End a request that says nothing about the service; the next one may be the probe."""
         self._is_probing = False

@@ -18,17 +18,13 @@ from ..errors import MercuryError
 from ..settings import MercurySettings
 from ..tools.arguments import CallArguments
 from .call import Call, CallFactory
-from .routes import MERCURY, Routes, read_routes
+from .routes import MERCURY, read_routes
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bridgehead.runtime.stores.redis import Redis
     from bridgehead.runtime.timing import Clock
 
-    from ..database.usage import UsageDatabase
     from .budget import BudgetStore
-    from .provider import Provider
+    from .usage import UsageBackend
 
 _JITTER = 0.2
 _CHECK_SECONDS = 5.0
@@ -41,6 +37,7 @@ class Service:
     def __init__(self, settings: MercurySettings, clock: Clock | None = None) -> None:
         import random
 
+        from bridgehead.runtime import directories
         from bridgehead.runtime.stores import open_redis
         from bridgehead.runtime.timing import Backoff, SystemClock
 
@@ -48,20 +45,23 @@ class Service:
         from .budget import Budget, BudgetLimits
         from .cache import Cache
         from .completer import Completer
+        from .provider import Provider, make_provider
         from .rate_limits import RateLimits
         from .reservations import Reservations
         from .retries import Retries
         from .runs import Runs
         from .usage import Usage
-        from .usage_store import UsageStore
 
         self.settings = settings
         self.clock = clock = clock or SystemClock()
         self.routes = read_routes(settings.routes_file)
         self.calls = CallFactory(settings, self.routes)
         self.redis = redis = open_redis(settings)
-        self.providers = _make_providers(settings, self.routes, clock, redis)
-        self.mercury = self.providers[MERCURY]
+        self.mercury = Provider(settings, clock, redis=redis)
+        self.providers = {MERCURY: self.mercury} | {
+            name: make_provider(name, entry, settings, clock, redis)
+            for name, entry in self.routes.providers.items()
+        }
         self.keys, self.catalogue = self.mercury.keys, self.mercury.catalogue
         self.cache = Cache(settings, clock)
         self.runs = Runs(clock)
@@ -72,11 +72,24 @@ class Service:
 
             windows, single_flight = SharedWindows(redis), SingleFlight(redis, settings.cache_ttl)
         self.rate_limits = RateLimits(settings, clock, windows)
-        self.usage_store = UsageStore(partial(_open_state, settings), clock, keep_days=settings.usage_days)
-        self.usage_database = self._open_usage_database()
-        self.usage = Usage(self.usage_database or self.usage_store, clock, self.catalogue.price)
-        self.budget_store = self._open_budget_store()
-        self.budget = Budget(self.budget_store, clock, BudgetLimits.from_settings(settings))
+        self.usage_store: UsageBackend
+        self.books: BudgetStore
+        open_state = partial(directories.open_state, settings, "mercury")
+        if settings.database_url is None:
+            from .sqlite_budget import SqliteBudget
+            from .sqlite_usage import SqliteUsage
+
+            sqlite = SqliteUsage(open_state, clock, keep_days=settings.usage_days)
+            self.usage_store, self.books = sqlite, SqliteBudget(sqlite)
+        else:
+            from .postgres_budget import PostgresBudget
+            from .postgres_usage import PostgresUsage
+
+            url = settings.database_url
+            self.usage_store = PostgresUsage(url, open_state, clock, keep_days=settings.usage_days)
+            self.books = PostgresBudget(url)
+        self.usage = Usage(self.usage_store, clock, self.catalogue.price)
+        self.budget = Budget(self.books, clock, BudgetLimits.from_settings(settings))
         self.audit = Audit(with_content=settings.log_content)
         backoff = Backoff(settings.retry_delay / 1000, settings.max_retry_delay / 1000, jitter=_JITTER)
         self.completer = Completer(
@@ -91,46 +104,29 @@ class Service:
             single_flight=single_flight,
         )
 
-    def _open_budget_store(self) -> BudgetStore:
-        """Return the books: PostgreSQL's if it is set, otherwise those of this machine's SQLite."""
-        if self.settings.database_url is not None:
-            from .postgres_budget import PostgresBudget
-
-            return PostgresBudget(self.settings.database_url)
-        from .sqlite_budget import SqliteBudget
-
-        return SqliteBudget(self.usage_store)
-
     @property
     def providers_down(self) -> list[str]:
-        """The names of the providers that keep failing and are left alone for a while."""
+        """The names of the providers whose circuit breaker is open."""
         now = self.clock.monotonic()
         return [name for name, provider in self.providers.items() if provider.breaker.is_waiting(now)]
 
     async def check(self) -> None:
-        """Learn how the providers and the budgets are, without a call."""
+        """Ask the providers and the books how they are, without a call."""
         keyed = [provider for provider in self.providers.values() if provider.keys.count]
         await asyncio.gather(*(provider.check(_CHECK_SECONDS) for provider in keyed), self.budget.check())
 
-    def _open_usage_database(self) -> UsageDatabase | None:
-        if self.settings.database_url is None:
-            return None
-        from ..database.usage import UsageDatabase
-
-        return UsageDatabase(
-            self.settings.database_url,
-            partial(_open_state, self.settings),
-            self.clock,
-            keep_days=self.settings.usage_days,
-        )
-
     async def close(self) -> None:
-        """Close all connections."""
+        """Write what is left, and close everything. The books come first: ends of sends are money."""
+        self.audit.close()
+        await self.books.close()
+        await self.usage_store.close()
+        if self.redis is not None:
+            await self.redis.close()
         for provider in self.providers.values():
             await provider.close()
 
     async def list_able_models(self, path: str) -> tuple[str, ...]:
-        """Return the models that this server allows and that can be used with an endpoint, where known."""
+        """Return the models that this server allows and that can be used with an endpoint, if known."""
         allowed = self.settings.allowed_models
         return tuple(name for name in await self.catalogue.list_able(path) if not allowed or name in allowed)
 
@@ -145,24 +141,6 @@ class Service:
             raise
 
 
-def _make_providers(
-    settings: MercurySettings, routes: Routes, clock: Clock, redis: Redis | None
-) -> dict[str, Provider]:
-    """Make Mercury, which the settings describe, and those that the routes file names."""
-    from .provider import Provider, make_provider
-
-    others = {
-        name: make_provider(name, entry, settings, clock, redis) for name, entry in routes.providers.items()
-    }
-    return {MERCURY: Provider(settings, clock, redis=redis), **others}
-
-
-def _open_state(settings: MercurySettings) -> Path:
-    from bridgehead.runtime import directories
-
-    return directories.open_state(settings, "mercury")
-
-
 @asynccontextmanager
 async def open_service(settings: MercurySettings, clock: Clock | None = None) -> AsyncIterator[Service]:
     """Open everything, connect to the API in the background, and close it all in the end."""
@@ -172,29 +150,20 @@ async def open_service(settings: MercurySettings, clock: Clock | None = None) ->
     for provider in service.providers.values():
         provider.start()
     _log.info("mercury bridge open", **settings.changes())
-    warming = asyncio.create_task(_warm(service))
+
+    async def warm() -> None:
+        """Connect, and fetch models and prices, before the first call needs them."""
+        if not service.keys.count:
+            _log.warn("no API key", next_step="set MERCURY_API_KEY or MERCURY_API_KEY_FILE")
+            return
+        try:
+            await service.catalogue.refresh()
+        except MercuryError as error:
+            _log.warn("API not reached yet", code=error.code, reason=str(error))
+
+    warming = asyncio.create_task(warm())
     try:
         yield service
     finally:
         warming.cancel()
-        service.audit.close()
-        await service.budget_store.close()
-        await service.usage_store.close()
-        if service.redis is not None:
-            await service.redis.close()
-        if service.usage_database is not None:
-            await service.usage_database.close()
         await service.close()
-
-
-async def _warm(service: Service) -> None:
-    """Connect to the API, and learn its models and prices, before the first call needs them."""
-    if service.settings.http2:
-        _log.warn("MERCURY_HTTP2 no longer has an effect: HTTP/2 was removed, the bridge uses HTTP/1.1")
-    if not service.keys.count:
-        _log.warn("no API key", next_step="set MERCURY_API_KEY or MERCURY_API_KEY_FILE")
-        return
-    try:
-        await service.catalogue.refresh()
-    except MercuryError as error:
-        _log.warn("API not reached yet", code=error.code, reason=str(error))

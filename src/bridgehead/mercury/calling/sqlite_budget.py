@@ -1,6 +1,6 @@
 """SQLite budget: the books of one machine's processes, in the file that also holds their usage.
 
-The thread of `UsageStore` runs each function inside a transaction that holds the file's write lock, so
+The thread of `SqliteUsage` runs each function inside a transaction that holds the file's write lock, so
 reading a total and booking under it are one step for all processes. `budget` has a running total for each
 period and payer, so a reservation costs the same however much was spent; `sends` has the reservations.
 """
@@ -16,7 +16,7 @@ from bridgehead.runtime import logs
 
 from .budget import Cap, OverBudget, ReleasedSends, Reservation, Spending
 from .usage import Span, UsageCounts, add_usage
-from .usage_store import UsageStore
+from .sqlite_usage import SqliteUsage
 
 # A reservation that is open past its time is uncertain: its process died, or said so by ending the time now.
 # The time is SQLite's, which is that of the machine all processes share.
@@ -50,9 +50,9 @@ _log = logs.logger("mercury.budget")
 
 
 class SqliteBudget:
-    """The books in the file of a `UsageStore`."""
+    """The books in the file of a `SqliteUsage`."""
 
-    def __init__(self, store: UsageStore) -> None:
+    def __init__(self, store: SqliteUsage) -> None:
         self._store = store
 
     async def reserve(self, reservation: Reservation, caps: Sequence[Cap]) -> list[Spending]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from ..completion import Metadata
 
+WRITE_SECONDS = 2.0
+"""How long counts may wait before they are written."""
 MAX_CLIENTS = 256
 """Clients that one process tells apart on one day: names that clients make up must not fill the disk."""
 OTHER_CLIENTS = "(others)"
@@ -167,6 +169,9 @@ class UsageBackend(Protocol):
 
     async def history(self, span: Span, by: Collection[str]) -> list[UsageRow]:
         """Return the counts of some days, told apart by some of `DIMENSIONS`; raises `BridgeError`."""
+
+    async def close(self) -> None:
+        """Write what is left, and let go."""
 
 
 class Usage:

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from bridgehead.mercury.calling.usage import Key, UsageCounts
-from bridgehead.mercury.database.leftovers import Leftovers
+from bridgehead.mercury.calling.usage_spool import UsageSpool
 
 COUNTS: dict[Key, UsageCounts] = {
     ("2026-09-21", "mercury-2", "mé"): UsageCounts(calls=2, total_tokens=2**60, cost_usd=0.1),
@@ -16,8 +16,8 @@ COUNTS: dict[Key, UsageCounts] = {
 
 def test_a_batch_is_read_as_it_was_kept_until_it_is_removed(tmp_path: Path) -> None:
     number = uuid4()
-    Leftovers(lambda: tmp_path).keep(number, COUNTS)
-    next_run = Leftovers(lambda: tmp_path)
+    UsageSpool(lambda: tmp_path).keep(number, COUNTS)
+    next_run = UsageSpool(lambda: tmp_path)
 
     assert next_run.read() == {number: COUNTS}
     next_run.remove(number)
@@ -26,7 +26,7 @@ def test_a_batch_is_read_as_it_was_kept_until_it_is_removed(tmp_path: Path) -> N
 
 
 def test_a_file_that_cannot_be_read_keeps_nobody_from_the_others_and_stays(tmp_path: Path) -> None:
-    leftovers = Leftovers(lambda: tmp_path)
+    leftovers = UsageSpool(lambda: tmp_path)
     leftovers.keep(UUID(int=9), COUNTS)
     for name in (f"{UUID(int=1)}.json", "notes.json"):
         (tmp_path / "unwritten-usage" / name).write_bytes(b'[["2026-')
@@ -36,7 +36,7 @@ def test_a_file_that_cannot_be_read_keeps_nobody_from_the_others_and_stays(tmp_p
 
 
 def test_without_a_folder_the_counts_are_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    leftovers = Leftovers(lambda: tmp_path / "missing" / "folder")
+    leftovers = UsageSpool(lambda: tmp_path / "missing" / "folder")
 
     leftovers.keep(uuid4(), COUNTS)
 

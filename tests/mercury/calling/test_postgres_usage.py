@@ -24,8 +24,8 @@ from bridgehead.mercury.calling.budget import (
 from bridgehead.mercury.calling.postgres_budget import PostgresBudget
 from bridgehead.mercury.calling.sqlite_budget import SqliteBudget
 from bridgehead.mercury.calling.usage import MAX_CLIENTS, OTHER_CLIENTS, Span, Usage, UsageCounts, UsageRow
-from bridgehead.mercury.database.leftovers import Leftovers
-from bridgehead.mercury.database.usage import UsageDatabase
+from bridgehead.mercury.calling.usage_spool import UsageSpool
+from bridgehead.mercury.calling.postgres_usage import PostgresUsage
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Simulator
 from bridgehead.mercury.usage_command import _read
@@ -34,7 +34,7 @@ from bridgehead.runtime.stores import postgres
 from bridgehead.runtime.timing import Clock, SystemClock
 from tests.mercury.calling.books import Payer
 from tests.mercury.calling.clock import DAY, GivenClock
-from tests.mercury.calling.test_usage_store import open_store
+from tests.mercury.calling.test_sqlite_usage import open_store
 from tests.mercury.process import environment
 from tests.support.checked import connect
 from tests.support.fault_proxy import fault_proxy
@@ -75,7 +75,7 @@ class Open(Protocol):
 async def replica(
     url: str, clock: Clock, keep_days: int = 400, folder: Path = NO_FOLDER
 ) -> AsyncIterator[Usage]:
-    database = UsageDatabase(url, lambda: folder, clock, keep_days=keep_days)
+    database = PostgresUsage(url, lambda: folder, clock, keep_days=keep_days)
     yield Usage(database, clock)
     await database.close()
 
@@ -332,13 +332,13 @@ async def test_usage_of_an_earlier_run_that_the_database_refuses_keeps_nobody_el
     migrated: str, tmp_path: Path
 ) -> None:
     refused = uuid4()
-    Leftovers(lambda: tmp_path).keep(refused, {("2026-09-21", "m", "me"): UsageCounts(total_tokens=2**70)})
+    UsageSpool(lambda: tmp_path).keep(refused, {("2026-09-21", "m", "me"): UsageCounts(total_tokens=2**70)})
     async with replica(migrated, GivenClock(), folder=tmp_path) as usage:
         usage.count("mercury-2", "me", UsageCounts(calls=1))
         [total] = await usage.history(SPAN, ())
 
     assert total.counts.calls == 1
-    assert Leftovers(lambda: tmp_path).read().keys() == {refused}
+    assert UsageSpool(lambda: tmp_path).read().keys() == {refused}
 
 
 async def test_the_command_reads_the_database(migrated: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Usage store: one SQLite file for usage and money, shared by the processes of one machine.
+"""SQLite usage: one SQLite file for usage and money, shared by the processes of one machine.
 
 It runs on one thread of its own, never on the event loop. What waits while a transaction is being written
 goes into the next one together: forty reservations at once cost one flush, not forty. Every commit is
@@ -21,7 +21,7 @@ from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.stores import sqlite
 from bridgehead.runtime.timing import Clock
 
-from .usage import add_usage, read_history, utc_day
+from .usage import WRITE_SECONDS, add_usage, read_history, utc_day
 
 if TYPE_CHECKING:
     from .usage import Key, Span, Usage, UsageCounts, UsageRow
@@ -31,8 +31,6 @@ Work = Callable[[sqlite3.Connection], T]
 """Something done inside a transaction, which others share: it does not raise."""
 
 FILE = "usage.sqlite3"
-WRITE_SECONDS = 2.0
-"""How long counts may wait before they are written."""
 MAX_BATCH = 256
 """Pieces of work in one transaction; those that follow have their turn after it."""
 _VERSION = 2
@@ -85,7 +83,7 @@ _SCHEMA = (
 _log = logs.logger("mercury.usage")
 
 
-class UsageStore:
+class SqliteUsage:
     """The file, and the thread that alone uses it."""
 
     def __init__(self, open_folder: Callable[[], Path], clock: Clock, *, keep_days: int) -> None:

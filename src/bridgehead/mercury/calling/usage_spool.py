@@ -1,6 +1,6 @@
-"""Leftovers: counts of a replica that ended while the database was gone, in files until the next adds them.
+"""Usage spool: counts of a replica that stopped while PostgreSQL was away, in files until the next start.
 
-Each file is one batch and has its id, so that a batch that was added already is not added again.
+Each file is one batch under its id, so a batch that PostgreSQL has already is not added again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 from bridgehead.runtime import durable, logs
 from bridgehead.runtime.errors import StorageError
 
-from ..calling.usage import Key, UsageCounts
+from .usage import Key, UsageCounts
 
 _FOLDER = "unwritten-usage"
 _FORMAT = list[tuple[Key, UsageCounts]]
@@ -22,14 +22,14 @@ _FORMAT = list[tuple[Key, UsageCounts]]
 _log = logs.logger("mercury.usage")
 
 
-class Leftovers:
-    """The files of one machine. All of this blocks."""
+class UsageSpool:
+    """The files of one machine. Every method blocks."""
 
     def __init__(self, open_state: Callable[[], Path]) -> None:
         self._open_state = open_state
 
     def keep(self, number: UUID, counts: Mapping[Key, UsageCounts]) -> None:
-        """Keep a batch on the disk; where that fails too, what it says goes to the log."""
+        """Write a batch to the disk; if that fails too, to the log."""
         data = msgspec.json.encode(list(counts.items()))
         try:
             folder = self._open_state() / _FOLDER
@@ -41,21 +41,21 @@ class Leftovers:
             _log.warn("usage is written when the bridge starts again", folder=folder, rows=len(counts))
 
     def read(self) -> dict[UUID, dict[Key, UsageCounts]]:
-        """Return the batches that are there; a file that cannot be read stays as it is."""
-        found: dict[UUID, dict[Key, UsageCounts]] = {}
+        """Return the batches on the disk; a file that cannot be read stays as it is."""
+        batches: dict[UUID, dict[Key, UsageCounts]] = {}
         try:
             files = sorted((self._open_state() / _FOLDER).glob("*.json"))
         except (OSError, StorageError):  # a replica without a disk has none
-            return found
+            return batches
         for file in files:
             try:
-                found[UUID(file.stem)] = dict(msgspec.json.decode(durable.read(file), type=_FORMAT))
+                batches[UUID(file.stem)] = dict(msgspec.json.decode(durable.read(file), type=_FORMAT))
             except (OSError, ValueError) as failure:
                 _log.warn("usage of an earlier run cannot be read", file=file, reason=str(failure))
-        return found
+        return batches
 
     def remove(self, number: UUID) -> None:
-        """Forget a batch that was added."""
+        """Delete a batch that PostgreSQL has."""
         try:
             durable.remove(self._open_state() / _FOLDER / f"{number}.json")
         except (OSError, StorageError) as failure:

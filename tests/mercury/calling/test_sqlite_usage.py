@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.mercury.calling import usage_store
+from bridgehead.mercury.calling import sqlite_usage
 from bridgehead.mercury.calling.budget import Amounts, BudgetLimits
 from bridgehead.mercury.calling.sqlite_budget import SqliteBudget
 from bridgehead.mercury.calling.usage import Usage, UsageCounts
-from bridgehead.mercury.calling.usage_store import FILE, UsageStore, open_database
+from bridgehead.mercury.calling.sqlite_usage import FILE, SqliteUsage, open_database
 from bridgehead.runtime.errors import StorageError
 from tests.mercury.calling.books import Payer
 from tests.mercury.calling.clock import GivenClock
@@ -46,15 +46,15 @@ PRAGMA user_version = 1;
 
 
 @asynccontextmanager
-async def open_store(folder: Path, clock: GivenClock, keep_days: int = 400) -> AsyncIterator[UsageStore]:
-    store = UsageStore(lambda: folder, clock, keep_days=keep_days)
+async def open_store(folder: Path, clock: GivenClock, keep_days: int = 400) -> AsyncIterator[SqliteUsage]:
+    store = SqliteUsage(lambda: folder, clock, keep_days=keep_days)
     try:
         yield store
     finally:
         await store.close()
 
 
-def make_payer(store: UsageStore, clock: GivenClock, usd: float) -> Payer:
+def make_payer(store: SqliteUsage, clock: GivenClock, usd: float) -> Payer:
     return Payer(SqliteBudget(store), clock, BudgetLimits(Amounts(usd)))
 
 
@@ -93,9 +93,9 @@ connect = sqlite3.connect
 sqlite3.connect = lambda *given, **more: connect(*given, factory=Connection, **more)
 
 from bridgehead.mercury.calling.usage import Usage, UsageCounts
-from bridgehead.mercury.calling.usage_store import UsageStore
+from bridgehead.mercury.calling.sqlite_usage import SqliteUsage
 from tests.mercury.calling.clock import GivenClock
-from tests.mercury.calling.test_usage_store import make_payer
+from tests.mercury.calling.test_sqlite_usage import make_payer
 
 sys.addaudithook(lambda event, _: step() if event in ("os.rename", "os.remove", "open") else None)
 
@@ -104,7 +104,7 @@ async def main(folder, said):
         os.write(said, word + b" ")
 
     clock = GivenClock()
-    store = UsageStore(lambda: folder, clock, keep_days=400)
+    store = SqliteUsage(lambda: folder, clock, keep_days=400)
     payer, usage = make_payer(store, clock, 100.0), Usage(store, clock)
     for _ in range(2):
         reservation = await payer.reserve("me", 1.0)
@@ -201,14 +201,14 @@ def test_a_kill_at_any_step_loses_nothing_that_was_acknowledged(tmp_path: Path) 
 SHARED = """
 import asyncio, sys
 from pathlib import Path
-from bridgehead.mercury.calling.usage_store import UsageStore
+from bridgehead.mercury.calling.sqlite_usage import SqliteUsage
 from bridgehead.mercury.errors import MercuryError
 from tests.mercury.calling.clock import GivenClock
-from tests.mercury.calling.test_usage_store import make_payer
+from tests.mercury.calling.test_sqlite_usage import make_payer
 
 async def main():
     clock = GivenClock()
-    store = UsageStore(lambda: Path(sys.argv[1]), clock, keep_days=400)
+    store = SqliteUsage(lambda: Path(sys.argv[1]), clock, keep_days=400)
     payer, granted = make_payer(store, clock, 10.25), 0
 
     async def ask():
@@ -276,7 +276,7 @@ async def test_a_file_that_is_removed_meanwhile_is_made_anew(tmp_path: Path) -> 
 async def test_counts_are_written_by_themselves_and_closing_lets_go_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(usage_store, "WRITE_SECONDS", 0.01)
+    monkeypatch.setattr(sqlite_usage, "WRITE_SECONDS", 0.01)
     clock = GivenClock()
     async with open_store(tmp_path, clock) as store:
         await store.submit(lambda _: None)

@@ -1,1 +1,0 @@
-"""PostgreSQL for what replicas of this bridge count together."""
