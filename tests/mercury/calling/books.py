@@ -1,6 +1,5 @@
 """The books of a budget for tests: in SQLite and in PostgreSQL, with reservations as a send makes them."""
 
-import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -49,7 +48,6 @@ class Payer:
     async def reserve(self, payer: str, usd: float, seconds: float = NOT_SOON) -> Reservation:
         """Reserve a send."""
         reservation = Reservation(
-            id=secrets.token_hex(16),
             day=utc_day(self.clock.now()),
             payer=payer,
             model="mercury-2",

@@ -8,6 +8,7 @@ processes together never pass a budget. The books are where all of them see them
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -62,7 +63,6 @@ class BudgetLimits(Struct, frozen=True):
 class Reservation(Struct, kw_only=True, eq=False):
     """What one send may use."""
 
-    id: str
     day: str
     """The UTC day on whose budget it counts, whenever it ends."""
     payer: str
@@ -74,6 +74,8 @@ class Reservation(Struct, kw_only=True, eq=False):
     """How long it may stay open; after that it is uncertain."""
     worst_usd: float | None = None
     """The most it can cost; None if that is not known, which only happens without a budget."""
+    id: str = ""
+    """What the books have it under."""
     is_booked: bool = False
     """Whether a budget holds the worst case."""
     state: State = "open"
@@ -215,6 +217,7 @@ class Budget:
         caps = self.caps(reservation.payer)
         if not caps:
             return
+        reservation.id = secrets.token_hex(16)
         booking = asyncio.ensure_future(self._store.reserve(reservation, caps))
         try:
             spendings = await asyncio.shield(booking)

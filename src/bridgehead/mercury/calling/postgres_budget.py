@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import random
+import secrets
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -238,7 +240,7 @@ class PostgresBudget:
         self._end(reservation)
 
     def _end(self, reservation: Reservation) -> None:
-        self._ended[reservation.id] = reservation
+        self._ended[reservation.id or secrets.token_hex(8)] = reservation
         if len(self._ended) > MAX_UNBOOKED:
             del self._ended[next(iter(self._ended))]
         if self._booking is None:
@@ -247,10 +249,10 @@ class PostgresBudget:
     async def _book_ends(self) -> None:
         attempt = 0
         try:
-            while batch := list(self._ended.values())[:_MAX_BATCH]:
+            while batch := dict(islice(self._ended.items(), _MAX_BATCH)):
                 try:
                     database = await self._open()
-                    await database.writer.run(partial(self._finish, batch=batch))
+                    await database.writer.run(partial(self._finish, batch=list(batch.values())))
                 except BridgeError as failure:
                     if attempt == 0:
                         _log.warn("the end of a send is not booked yet", reason=str(failure))
@@ -258,9 +260,9 @@ class PostgresBudget:
                     attempt += 1
                     continue
                 attempt = 0
-                for reservation in batch:
-                    if self._ended.get(reservation.id) is reservation:
-                        del self._ended[reservation.id]
+                for key, reservation in batch.items():
+                    if self._ended.get(key) is reservation:  # a later end of it may have come meanwhile
+                        del self._ended[key]
         finally:
             self._booking = None
 

@@ -115,7 +115,7 @@ class RateLimits:
         everyone = Amounts(
             settings.server_limit_max, settings.server_limit_input_tokens, settings.server_limit_output_tokens
         )
-        self._is_on = self._enabled and any((*astuple(self._each), *astuple(everyone)))
+        self.is_on = self._enabled and any((*astuple(self._each), *astuple(everyone)))
         self.needs_output_length = self._enabled and bool(self._each.output_tokens or everyone.output_tokens)
         """Whether the longest possible answer has to be known before a send."""
         self._server = Scope("this server", everyone, self._seconds, "server", "the RATE_LIMIT settings")
@@ -138,11 +138,9 @@ class RateLimits:
         A client's requests are its calls, so only the first send of a call counts as one; the server's and
         the provider's are all sends.
         """
-        if not self._is_on and provider is None:
-            return None
         output = UNKNOWN if output_tokens is None else output_tokens
         asked: Parts = []
-        if self._is_on:
+        if self.is_on:
             asked += [
                 (self._client(account), Amounts(int(is_first), input_tokens, output)),
                 (self._server, Amounts(1, input_tokens, output)),

@@ -14,7 +14,6 @@ uncertain when their `seconds` are over, by the clock of the database.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -65,7 +64,6 @@ class Reservations:
             catalogue.renew()
         call.is_written = False
         reservation = Reservation(
-            id=secrets.token_hex(16),
             day=self._usage.today,
             payer=call.principal or ANONYMOUS,
             model=catalogue.counted_name(call.model),
@@ -73,15 +71,17 @@ class Reservations:
             seconds=max(0.0, deadline - self._clock.monotonic()) + GRACE_SECONDS,
         )
         # Rate limits first: they are cheaper to ask than the database of the budget.
-        entries = await self._rate_limits.take(
-            call.account,
-            provider.rate_limit,
-            is_first=not call.is_counted,
-            input_tokens=call.max_input_tokens,
-            output_tokens=longest_answer(call, catalogue),
-            deadline=deadline,
-        )
-        call.is_counted = True
+        entries: WindowEntries | None = None
+        if self._rate_limits.is_on or provider.rate_limit is not None:
+            entries = await self._rate_limits.take(
+                call.account,
+                provider.rate_limit,
+                is_first=not call.is_counted,
+                input_tokens=call.max_input_tokens,
+                output_tokens=longest_answer(call, catalogue),
+                deadline=deadline,
+            )
+            call.is_counted = True
         error: BaseException | None = None
         try:
             if self._budget.is_set:
