@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bridgehead.commands import db
-from bridgehead.mercury.calling.usage import UsageCounts, add_usage
 from bridgehead.mercury.calling.sqlite_usage import FILE, open_database
+from bridgehead.mercury.calling.usage import UsageCounts, add_usage
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.process import bridge_process, command
 

@@ -22,8 +22,8 @@ from bridgehead.runtime.command_line import write_csv
 from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.stores import sqlite
 
-from .calling.usage import DIMENSIONS, Span, UsageCounts, UsageRow, read_history
 from .calling.sqlite_usage import FILE, open_database
+from .calling.usage import DIMENSIONS, Span, UsageCounts, UsageRow, read_history
 from .settings import MercurySettings
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits, BudgetStore, Reservation, State
 from bridgehead.mercury.calling.postgres_budget import PostgresBudget
 from bridgehead.mercury.calling.sqlite_budget import SqliteBudget
-from bridgehead.mercury.calling.usage import utc_day
 from bridgehead.mercury.calling.sqlite_usage import SqliteUsage
+from bridgehead.mercury.calling.usage import utc_day
 from tests.mercury.calling.clock import GivenClock
 
 NO_LIMIT = Amounts()

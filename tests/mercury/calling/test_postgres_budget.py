@@ -10,8 +10,8 @@ from bridgehead.commands import db
 from bridgehead.mercury.calling import postgres_budget
 from bridgehead.mercury.calling.budget import Amounts, BudgetLimits, ReleasedSends
 from bridgehead.mercury.calling.postgres_budget import release_uncertain
-from bridgehead.mercury.calling.usage import Span
 from bridgehead.mercury.calling.postgres_usage import read_schema
+from bridgehead.mercury.calling.usage import Span
 from bridgehead.mercury.errors import MercuryError
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.stores import migrations, postgres

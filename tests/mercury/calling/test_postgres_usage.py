@@ -22,10 +22,10 @@ from bridgehead.mercury.calling.budget import (
     State,
 )
 from bridgehead.mercury.calling.postgres_budget import PostgresBudget
+from bridgehead.mercury.calling.postgres_usage import PostgresUsage
 from bridgehead.mercury.calling.sqlite_budget import SqliteBudget
 from bridgehead.mercury.calling.usage import MAX_CLIENTS, OTHER_CLIENTS, Span, Usage, UsageCounts, UsageRow
 from bridgehead.mercury.calling.usage_spool import UsageSpool
-from bridgehead.mercury.calling.postgres_usage import PostgresUsage
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Simulator
 from bridgehead.mercury.usage_command import _read

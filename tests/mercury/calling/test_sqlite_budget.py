@@ -8,8 +8,8 @@ import pytest
 
 from bridgehead.mercury.calling.budget import Amounts, BudgetLimits, ReleasedSends
 from bridgehead.mercury.calling.sqlite_budget import release_uncertain
-from bridgehead.mercury.calling.usage import Span
 from bridgehead.mercury.calling.sqlite_usage import FILE, open_database
+from bridgehead.mercury.calling.usage import Span
 from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.stores import sqlite
 from tests.mercury.calling.books import Payer, open_sqlite

@@ -14,8 +14,8 @@ import pytest
 from bridgehead.mercury.calling import sqlite_usage
 from bridgehead.mercury.calling.budget import Amounts, BudgetLimits
 from bridgehead.mercury.calling.sqlite_budget import SqliteBudget
-from bridgehead.mercury.calling.usage import Usage, UsageCounts
 from bridgehead.mercury.calling.sqlite_usage import FILE, SqliteUsage, open_database
+from bridgehead.mercury.calling.usage import Usage, UsageCounts
 from bridgehead.runtime.errors import StorageError
 from tests.mercury.calling.books import Payer
 from tests.mercury.calling.clock import GivenClock

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from bridgehead.mercury.calling import sqlite_usage
-from bridgehead.mercury.calling.usage import Key, Usage, UsageCounts
 from bridgehead.mercury.calling.sqlite_usage import FILE, MAX_BATCH, SqliteUsage
+from bridgehead.mercury.calling.usage import Key, Usage, UsageCounts
 from bridgehead.runtime.errors import StorageError
 from tests.mercury.calling.clock import DAY, GivenClock
 from tests.mercury.calling.test_sqlite_usage import make_payer, open_store, rows

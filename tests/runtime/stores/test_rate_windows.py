@@ -40,6 +40,7 @@ def test_a_window_has_room_again_exactly_when_the_oldest_leaves_it() -> None:
     assert (window.left(120.0), window.delay(0, 120.0)) == (0.0, 0.0)
     assert [window.delay(amount, 120.0) for amount in (1, 4, 5, 10)] == [40.0, 40.0, 50.0, 50.0]
     assert window.left(159.9) == 0.0
+    assert window.delay(4, 160.0) == 0.0
     assert window.left(160.0) == 4.0
     assert not window.is_idle(169.9)
     assert window.is_idle(170.0)
@@ -127,15 +128,16 @@ async def test_room_is_taken_in_every_window_or_in_none(windows: SharedWindows) 
     assert list(await windows.look(ask((0, 0)))) == [0, 0]
 
 
+@pytest.mark.parametrize("blocking", [0, 1])
 async def test_of_two_limits_in_the_way_the_one_that_takes_longer_is_told(
-    windows: SharedWindows, redis: Redis
+    windows: SharedWindows, redis: Redis, blocking: int
 ) -> None:
     both = [ask((1, 0), limits=(1, 0), name=name) for name in ("first", "second")]
     await windows.take(both)
-    await age(redis, HOUR / 2, "first")
+    await age(redis, HOUR / 2, both[1 - blocking].name)
     refused = await windows.take(both)
 
-    assert refused.blocking == 1
+    assert refused.blocking == blocking
     assert HOUR / 2 < refused.wait <= HOUR
 
 

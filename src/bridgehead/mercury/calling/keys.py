@@ -1,23 +1,19 @@
 """Keys: the API keys of this server, and which of them to use.
 
-A key that the service refuses cools down for a while, as long as there is another one. Keys in a file are read
-again when the file changes. Every key is registered as a secret, so neither the log nor an error shows it.
+A key that the service refuses cools down for a while, as long as there is another one. Keys in a file are
+read again when the file changes. Every key is registered as a secret: neither the log nor an error shows it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 from bridgehead.runtime import durable, logs
 from bridgehead.runtime.timing import Clock
 
 from ..errors import MercuryError
 from ..settings import KEYS, MercurySettings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 COOLDOWN_SECONDS = {401: 3600.0, 402: 600.0, 429: 60.0}
 """How long a key cools down after each status, unless the service says when to try again."""
@@ -59,8 +55,8 @@ class Keys:
             raise MercuryError(
                 "MISSING_API_KEY",
                 "There is no API key for Mercury.",
-                next_step=f"Put a key {where} (keys are made at platform.inceptionlabs.ai), restart the server "
-                "if it is in the environment, and check it with `bridgehead mercury doctor`.",
+                next_step=f"Put a key {where} (keys are made at platform.inceptionlabs.ai), restart the "
+                "server if it is in the environment, and check it with `bridgehead mercury doctor`.",
             )
         if len(self._until) == 1:  # an only key never cools down
             return next(iter(self._until))

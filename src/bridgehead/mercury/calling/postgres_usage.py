@@ -168,7 +168,8 @@ class PostgresUsage:
             return
         first = (datetime.fromisoformat(today) - timedelta(days=self._keep_days)).date().isoformat()
         await connection.execute("delete from mercury_usage where day < $1", first)
-        await connection.execute("delete from mercury_sends where day < $1", first)
+        # A send stays as long as the total of its month: what of that is uncertain has to be known.
+        await connection.execute("delete from mercury_sends where left(day, 7) < left($1, 7)", first)
         # A month sorts before its days, so a period is compared at its own length.
         await connection.execute("delete from mercury_budget where period < left($1, length(period))", first)
         await connection.execute("delete from mercury_usage_batches where at < now() - interval '1 day'")

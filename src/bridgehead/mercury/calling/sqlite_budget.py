@@ -15,8 +15,8 @@ from functools import partial
 from bridgehead.runtime import logs
 
 from .budget import Cap, OverBudget, ReleasedSends, Reservation, Spending
-from .usage import Span, UsageCounts, add_usage
 from .sqlite_usage import SqliteUsage
+from .usage import Span, UsageCounts, add_usage
 
 # A reservation that is open past its time is uncertain: its process died, or said so by ending the time now.
 # The time is SQLite's, which is that of the machine all processes share.

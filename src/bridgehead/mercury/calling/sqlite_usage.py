@@ -192,9 +192,6 @@ class SqliteUsage:
                 for (day, model, client), amounts in counts.items():
                     add_usage(connection, day, model, client, amounts)
                 return [work(connection) for work in works]
-        except StorageError:
-            self._disconnect()
-            raise
         except (sqlite3.Error, OSError) as problem:
             self._disconnect()
             where = FILE if self._folder is None else str(self._folder / FILE)
