@@ -193,7 +193,7 @@ async def _report(service: Service) -> Report:
 
 
 def _schema() -> migrations.Schema:
-    from .database.usage import read_schema
+    from .calling.postgres_usage import read_schema
 
     return read_schema()
 

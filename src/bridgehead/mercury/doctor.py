@@ -68,7 +68,7 @@ async def _ask_provider(name: str, provider: Provider) -> Finding:
 async def _database(settings: MercurySettings) -> Finding:
     from bridgehead.runtime.stores import migrations
 
-    from .database.usage import read_schema
+    from .calling.postgres_usage import read_schema
 
     return await migrations.examine(settings.database_url, read_schema, "usage and budgets")
 

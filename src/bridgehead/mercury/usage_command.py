@@ -97,10 +97,12 @@ def _read(settings: MercurySettings, span: Span, by: list[str]) -> list[UsageRow
     if settings.database_url is not None:
         from bridgehead.runtime.stores import postgres
 
-        from .database import usage
+        from .calling import postgres_usage
 
         with postgres.opened_in_thread(settings.database_url) as database:
-            return database.wait_for(database.reader.run(lambda held: usage.read_history(held, span, by)))
+            return database.wait_for(
+                database.reader.run(lambda held: postgres_usage.read_history(held, span, by))
+            )
     path = _file(settings)
     if not path.exists():
         return []

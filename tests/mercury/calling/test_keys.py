@@ -53,7 +53,7 @@ async def test_without_a_key_the_server_starts_and_each_call_says_how_to_set_one
 
 
 @pytest.mark.parametrize("status", [401, 402, 429])
-async def test_a_key_that_is_refused_is_put_aside_for_the_next(
+async def test_a_key_that_is_refused_cools_down_for_the_next(
     api: Simulator, tmp_path: Path, status: int
 ) -> None:
     api.keys = {FIRST: Fault(status=status), SECOND: None}
@@ -67,7 +67,7 @@ async def test_a_key_that_is_refused_is_put_aside_for_the_next(
     assert used(api) == [FIRST, SECOND, SECOND]
 
 
-async def test_a_key_that_one_replica_puts_aside_is_not_tried_by_another(
+async def test_a_key_that_cools_down_at_one_replica_is_not_tried_by_another(
     api: Simulator, tmp_path: Path, redis_server: RedisServer
 ) -> None:
     settings = {"MERCURY_API_KEY": f"{FIRST},{SECOND}", **sharing(redis_server)}
@@ -76,7 +76,7 @@ async def test_a_key_that_one_replica_puts_aside_is_not_tried_by_another(
         async with two_replicas(api.url, tmp_path, **settings) as (one, other):
             await until(lambda: hear_cooldowns(redis_server) == 2)
             assert "isError" not in await one.call(CHAT, ASK)
-            await until(lambda: other.has_logged("key put aside, as another replica does"))
+            await until(lambda: other.has_logged("key cools down, as at another replica"))
             assert "isError" not in await other.call(CHAT, ASK)
             seen = redis_server.command("KEYS", "*")
     finally:
@@ -87,7 +87,7 @@ async def test_a_key_that_one_replica_puts_aside_is_not_tried_by_another(
     assert FIRST.encode() not in seen
 
 
-async def test_an_only_key_is_never_put_aside(api: Simulator, tmp_path: Path) -> None:
+async def test_an_only_key_never_cools_down(api: Simulator, tmp_path: Path) -> None:
     api.faults.next(Fault(status=401))
     async with bridge_process(api.url, tmp_path) as client:
         assert (await client.error(CHAT, ASK))["type"] == "auth_error"

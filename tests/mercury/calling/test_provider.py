@@ -94,14 +94,14 @@ async def test_what_one_replica_finds_down_the_other_leaves_alone_and_uses_again
         api.faults.next(Fault(status=503), Fault(status=503))
         for _ in range(2):
             await one.error(CHAT, ASK)
-        await until(lambda: other.has_logged("provider left alone, as another replica does"))
+        await until(lambda: other.has_logged("provider paused, as at another replica"))
         asked = len(api.requests.to("/chat/completions"))
         refused = await other.error(CHAT, ASK)
         unasked = len(api.requests.to("/chat/completions"))
         async with asyncio.timeout(PATIENCE):
             while (await one.call(CHAT, ASK)).get("isError"):
                 await asyncio.sleep(0.02)
-        await until(lambda: other.has_logged("provider used again, as another replica does"))
+        await until(lambda: other.has_logged("provider used again, as at another replica"))
         answered = await other.call(CHAT, ASK)
 
     assert (refused["code"], asked, unasked) == ("SERVICE_DOWN", 2, 2)
