@@ -257,7 +257,7 @@ def test_further_fields_are_read_when_a_line_is_written_and_its_own_come_first()
     stream = io.StringIO()
     logs.configure("info", "json", stream)
     current = {"request": "r1"}
-    logs.also(lambda: dict(current))
+    logs.add_context(lambda: dict(current))
 
     logs.logger("test").info("one")
     current["request"] = "r2"
@@ -346,11 +346,11 @@ def test_on_a_terminal_lines_are_for_people_unless_the_setting_says_otherwise(
     assert (shown[""][0] == "{", shown["json"][0] == "{") == (False, True)
 
 
-def test_a_logger_tells_which_levels_it_writes() -> None:
+def test_a_logger_says_which_levels_it_writes() -> None:
     logs.configure("info", stream=io.StringIO())
     log = logs.logger("tests.telling")
 
-    assert [level for level in logs.LEVELS if log.tells(level)] == ["info", "warn", "error"]
+    assert [level for level in logs.LEVELS if log.is_enabled(level)] == ["info", "warn", "error"]
 
 
 def test_a_password_in_an_address_is_not_logged() -> None:

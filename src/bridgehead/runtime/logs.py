@@ -58,7 +58,7 @@ class Logger:
         """Log what failed."""
         self._log(40, event, fields)
 
-    def tells(self, level: str) -> bool:
+    def is_enabled(self, level: str) -> bool:
         """Whether a line of this level is written at all; for hot paths that would make fields in vain."""
         return self._found().isEnabledFor(_NUMBERS[level])
 
@@ -140,7 +140,7 @@ def _without_credentials(text: str) -> str:
     return text
 
 
-def also(read: Callable[[], dict[str, object]]) -> None:
+def add_context(read: Callable[[], dict[str, object]]) -> None:
     """Put further fields into every line from now on, read when the line is written."""
     if read not in _further:
         _further.append(read)
@@ -170,7 +170,7 @@ def _use_utf8(stream: TextIO) -> None:
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
-def send_also(handler: logging.Handler) -> None:
+def add_handler(handler: logging.Handler) -> None:
     """Hand every line to another handler too, from now on and however logging is configured later."""
     import logging
 
@@ -178,7 +178,7 @@ def send_also(handler: logging.Handler) -> None:
     logging.getLogger(ROOT).addHandler(handler)
 
 
-def send_no_more(handler: logging.Handler) -> None:
+def remove_handler(handler: logging.Handler) -> None:
     """Hand no more lines to a handler."""
     import logging
 
@@ -207,7 +207,7 @@ def _formatter(form: str) -> logging.Formatter:
             lines = getattr(record, "lines", None)
             if lines is not None:
                 return "\n".join([write(*_dated(head, fields)) for fields in lines])
-            fields = further() | getattr(record, "fields", {})
+            fields = context_fields() | getattr(record, "fields", {})
             if record.exc_info:
                 fields["traceback"] = self.formatException(record.exc_info)
             return write(head, fields)
@@ -215,7 +215,7 @@ def _formatter(form: str) -> logging.Formatter:
     return Formatter()
 
 
-def further() -> dict[str, object]:
+def context_fields() -> dict[str, object]:
     """Give the further fields that a line about what happens now has."""
     fields: dict[str, object] = {}
     for read in _further:

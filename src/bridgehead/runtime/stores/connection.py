@@ -31,7 +31,7 @@ CONNECT_SECONDS = 10.0
 """The longest that is tried to connect, to all servers together, before it is tried again."""
 MOMENT_SECONDS = 0.05
 """What a call may wait for a connection that is being opened again."""
-AGAIN = Backoff(base=0.1, most=5.0)
+AGAIN = Backoff(base=0.1, limit=5.0)
 _SLOW = "it did not answer in time"
 
 log = logs.logger("postgres")

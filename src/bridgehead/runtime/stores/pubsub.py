@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from redis.asyncio.client import PubSub
     from redis.asyncio.connection import ConnectionPool
 
-AGAIN = Backoff(base=0.05, most=2.0)
+AGAIN = Backoff(base=0.05, limit=2.0)
 PING_SECONDS = 1.0
 """How long nothing arrives before a ping checks whether the connection still works."""
 SILENT_SECONDS = 3.0

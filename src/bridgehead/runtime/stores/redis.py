@@ -48,7 +48,7 @@ PREFIX = "bridgehead:"
 """What every key and channel of ours begins with."""
 IDLE_SECONDS = 1.0
 """How long nothing is asked before a ping finds out whether the connection still lives."""
-AGAIN = Backoff(base=0.05, most=2.0)
+AGAIN = Backoff(base=0.05, limit=2.0)
 MOST_WAITING = 10_000
 """Commands that may wait for a pipeline."""
 MOST_AT_ONCE = 1000
