@@ -20,7 +20,7 @@ from ..errors import BridgeError, StorageError, TimedOut, Unavailable
 from ..findings import Finding
 
 if TYPE_CHECKING:
-    from .connection import Connection
+    from .postgres import Connection
 
 LOCK = 0x6272696467656865
 """The advisory lock that whoever migrates holds: the first letters of the product's name."""
