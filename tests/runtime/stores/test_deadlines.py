@@ -1,4 +1,4 @@
-"""From an address to a connection, and a time limit that knows a busy machine from a slow server."""
+"""A time limit that a busy loop does not use up; and addresses of Redis, from the settings to a failover."""
 
 import asyncio
 import time
@@ -10,7 +10,7 @@ import pytest
 
 from bridgehead.runtime.directories import ReplicaSettings
 from bridgehead.runtime.settings import SettingError
-from bridgehead.runtime.stores.connecting import run_within
+from bridgehead.runtime.stores.deadlines import run_within
 from tests.runtime.stores.test_redis import connected
 from tests.support.ports import free_port
 from tests.support.redis_server import RedisServer, running_redis, wait_until
