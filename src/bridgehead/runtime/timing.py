@@ -10,7 +10,7 @@ from msgspec import Struct
 
 
 class Clock(Protocol):
-    """Tells the time in two ways."""
+    """Wall-clock and monotonic time."""
 
     def now(self) -> float:
         """Return the seconds since 1970, which people and files understand."""
@@ -29,7 +29,7 @@ class SystemClock:
 
 
 class Backoff(Struct, frozen=True):
-    """Delays that grow from a base by a factor up to a limit, each shaken by a share of itself."""
+    """Exponential backoff: base * factor**attempt seconds up to `limit`, give or take `jitter` (a share)."""
 
     base: float
     limit: float
