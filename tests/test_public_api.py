@@ -25,7 +25,7 @@ PUBLIC_MODULES = {
     *(f"bridgehead.runtime.{name}" for name in runtime.__all__),
     "bridgehead.runtime",
     "bridgehead.runtime.stores.cooldowns",
-    "bridgehead.runtime.stores.examining",
+    "bridgehead.runtime.stores.redis_check",
     "bridgehead.runtime.stores.rate_windows",
     "bridgehead.runtime.stores.redis",
     "bridgehead.runtime.stores.single_flight",

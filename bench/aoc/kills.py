@@ -155,7 +155,7 @@ async def _read(path: Path, outcome: Outcome) -> None:
         await asyncio.sleep(0.01)
         answered = set(outcome.answered)
         try:
-            entries = json.loads(durable.insist(path.read_bytes))["entries"]
+            entries = json.loads(durable.retry_while_locked(path.read_bytes))["entries"]
         except FileNotFoundError:
             if answered:
                 outcome.problems.append("the file was gone")

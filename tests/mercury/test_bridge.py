@@ -154,7 +154,7 @@ def log() -> Iterator[io.StringIO]:
 async def test_the_audit_line_of_a_call_names_the_request_that_made_it(
     api: Simulator, tmp_path: Path, log: io.StringIO
 ) -> None:
-    logs.also(request.log_fields)
+    logs.add_context(request.log_fields)
     made = make(environment(api.url, tmp_path, CACHE_COMPLETIONS="1"), Metrics())
     async with connect(made) as client:
         for name in ("trip-1", "trip-2", "trip-3"):

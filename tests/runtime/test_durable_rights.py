@@ -126,7 +126,7 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("windows")
 def test_the_pauses_grow_up_to_a_twentieth_of_a_second(pauses: list[float]) -> None:
-    assert durable.insist(Refusing(8)) == "done"
+    assert durable.retry_while_locked(Refusing(8)) == "done"
 
     assert pauses == [0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.05, 0.05]
 
@@ -135,7 +135,7 @@ def test_elsewhere_a_refusal_is_final(pauses: list[float], monkeypatch: pytest.M
     monkeypatch.setattr(sys, "platform", "linux")
     refusing = Refusing(1)
     with pytest.raises(PermissionError):
-        durable.insist(refusing)
+        durable.retry_while_locked(refusing)
 
     assert (refusing.calls, pauses) == (1, [])
 

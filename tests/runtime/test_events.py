@@ -40,7 +40,7 @@ async def test_a_listener_waits_until_something_happens() -> None:
 
 
 async def test_who_is_slow_loses_the_oldest_and_is_told_how_many() -> None:
-    feed, listener = Feed(), Listener(most=3)
+    feed, listener = Feed(), Listener(limit=3)
     feed.join(listener)
     for number in range(10):
         feed.publish("call.ended", number=number)

@@ -1,11 +1,17 @@
 """Logs: one line for each event, for machines or people, at the level asked for, and never with a secret."""
 
+import asyncio
 import io
 import json
 import logging
+import os
+import select
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +22,7 @@ from hypothesis import strategies as st
 from bridgehead.runtime import logs
 from bridgehead.runtime.logs import LogSettings
 from bridgehead.runtime.settings import SettingError
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, until
 
 part = logs.logger("tested")
 
@@ -257,7 +263,7 @@ def test_further_fields_are_read_when_a_line_is_written_and_its_own_come_first()
     stream = io.StringIO()
     logs.configure("info", "json", stream)
     current = {"request": "r1"}
-    logs.also(lambda: dict(current))
+    logs.add_context(lambda: dict(current))
 
     logs.logger("test").info("one")
     current["request"] = "r2"
@@ -346,11 +352,11 @@ def test_on_a_terminal_lines_are_for_people_unless_the_setting_says_otherwise(
     assert (shown[""][0] == "{", shown["json"][0] == "{") == (False, True)
 
 
-def test_a_logger_tells_which_levels_it_writes() -> None:
+def test_a_logger_says_which_levels_it_writes() -> None:
     logs.configure("info", stream=io.StringIO())
     log = logs.logger("tests.telling")
 
-    assert [level for level in logs.LEVELS if log.tells(level)] == ["info", "warn", "error"]
+    assert [level for level in logs.LEVELS if log.is_enabled(level)] == ["info", "warn", "error"]
 
 
 def test_a_password_in_an_address_is_not_logged() -> None:
@@ -370,3 +376,101 @@ def test_a_line_is_utf_8_whatever_the_system_takes_for_text() -> None:
     part.info("“quoted” → 日本 \udc80")
 
     assert json.loads(written.getvalue().decode())["event"].startswith("“quoted” → 日本")
+
+
+# --- a pipe that nobody reads ------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["asks", "has a thread"])
+def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """The reading end of a pipe that everything is logged to."""
+    if request.param == "has a thread":  # as on Windows
+        monkeypatch.setattr(logs, "CAN_POLL_PIPES", False)
+    end, other = os.pipe()
+    stream = os.fdopen(other, "w", encoding="utf-8")
+    logs.configure("info", "json", stream)
+    yield end
+    rest = Reading(end)  # what nobody read; closing an end that is being read would wait on Windows
+    stream.close()
+    rest.join()
+    os.close(end)
+
+
+class Reading:
+    """Somebody who reads everything from now on."""
+
+    def __init__(self, reader: int) -> None:
+        self._reader = reader
+        self.data = b""
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def join(self) -> None:
+        self._thread.join(PATIENCE)
+
+    def _run(self) -> None:
+        with suppress(OSError):  # the test is over
+            while chunk := os.read(self._reader, 1 << 20):
+                self.data += chunk
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.data.split(b"\n")[:-1]]
+
+
+async def test_a_log_that_nobody_reads_holds_nobody_up_and_says_later_what_is_missing(reader: int) -> None:
+    begun = time.monotonic()
+    for number in range(2000):
+        part.info("event", number=number, text="x" * 200)
+    assert time.monotonic() - begun < PATIENCE
+
+    reading, tries = Reading(reader), 0
+    while not any("count" in line for line in reading.lines):
+        part.info("read again")
+        tries += 1
+        await asyncio.sleep(0.01)
+    await until(lambda: reading.lines[-1]["event"] == "read again")
+    numbers = [line["number"] for line in reading.lines if line["event"] == "event"]
+    lost = [line["count"] for line in reading.lines if "count" in line]
+    again = [line for line in reading.lines if line["event"] == "read again"]
+
+    assert numbers == list(range(len(numbers)))
+    assert 10 < len(numbers) < 2000
+    assert len(numbers) + len(again) + sum(lost) == 2000 + tries
+
+
+@pytest.mark.parametrize("letter", ["x", "ü"])
+async def test_a_long_line_comes_as_a_whole_where_it_is_read(reader: int, letter: str) -> None:
+    reading = Reading(reader)
+    part.info("long", text=letter * 12_000)
+    await until(lambda: reading.lines)
+
+    assert reading.lines[0]["text"] == letter * 12_000
+
+
+def test_one_that_is_longer_than_there_is_room_for_is_given_up_in_time(reader: int) -> None:
+    begun = time.monotonic()
+    part.info("endless", text="x" * 1_000_000)
+
+    assert time.monotonic() - begun < PATIENCE
+    assert os.read(reader, 100).startswith(b'{"time"')
+
+
+def test_no_piece_of_a_line_is_longer_than_a_pipe_with_room_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On macOS that is 512 bytes; a longer piece would wait for a reader that may never come."""
+    written: list[str] = []
+
+    class Stream(io.StringIO):
+        def write(self, text: str) -> int:
+            written.append(text)
+            return len(text)
+
+    monkeypatch.setattr(logs, "CAN_POLL_PIPES", True)
+    monkeypatch.setattr(select, "PIPE_BUF", 512, raising=False)
+    logs.configure("info", "json", Stream())
+    for text in ("x" * 2000, "\U0001f600" * 2000):
+        part.info(text)
+
+    events = [json.loads(line)["event"] for line in "".join(written).splitlines()]
+    assert events == ["x" * 2000, "\U0001f600" * 2000]
+    assert max(len(text.encode()) for text in written) <= 512

@@ -47,18 +47,18 @@ def middle() -> float:
 
 
 def test_each_delay_is_longer_than_the_one_before_until_the_most_is_reached() -> None:
-    backoff = Backoff(base=0.5, most=5.0)
+    backoff = Backoff(base=0.5, limit=5.0)
 
     assert [backoff.delay(attempt, middle) for attempt in range(6)] == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
 
 
 @pytest.mark.parametrize(("drawn", "delay"), [(0.0, 8.0), (0.5, 10.0), (1.0, 12.0)])
 def test_a_delay_is_shaken_both_ways_by_a_share_of_itself(drawn: float, delay: float) -> None:
-    assert Backoff(base=10.0, most=60.0, jitter=0.2).delay(0, lambda: drawn) == pytest.approx(delay)
+    assert Backoff(base=10.0, limit=60.0, jitter=0.2).delay(0, lambda: drawn) == pytest.approx(delay)
 
 
 def test_a_slow_growth_reaches_its_most_too() -> None:
-    assert Backoff(base=0.1, most=60.0, factor=1.05).delay(1_000, middle) == 60.0
+    assert Backoff(base=0.1, limit=60.0, factor=1.05).delay(1_000, middle) == 60.0
 
 
 @settings(deadline=None)
@@ -72,7 +72,7 @@ def test_a_slow_growth_reaches_its_most_too() -> None:
 def test_any_try_has_a_delay_within_bounds(
     attempt: int, drawn: float, factor: float, base: float, jitter: float
 ) -> None:
-    backoff = Backoff(base=base, most=10.0, factor=factor, jitter=jitter)
+    backoff = Backoff(base=base, limit=10.0, factor=factor, jitter=jitter)
 
     delay = backoff.delay(attempt, lambda: drawn)
 
@@ -82,4 +82,4 @@ def test_any_try_has_a_delay_within_bounds(
 @pytest.mark.parametrize("name", ["base", "most", "factor", "jitter"])
 def test_delays_cannot_be_changed_after_they_were_agreed_on(name: str) -> None:
     with pytest.raises(AttributeError):
-        setattr(Backoff(base=1.0, most=2.0), name, 3.0)
+        setattr(Backoff(base=1.0, limit=2.0), name, 3.0)

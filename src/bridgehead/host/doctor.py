@@ -110,7 +110,7 @@ async def _database(settings: HostSettings) -> Finding:
 
 async def _redis(settings: HostSettings) -> Finding:
     """Try Redis as a replica would, and say what is shared through it."""
-    from bridgehead.runtime.stores.examining import examine_redis
+    from bridgehead.runtime.stores.redis_check import examine_redis
 
     shared = SHARED if settings.redis_url and not settings.state_keys else f"{SHARED} and sessions"
     found = await examine_redis(settings, shared, APART)

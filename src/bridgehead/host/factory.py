@@ -164,7 +164,7 @@ class ApplicationFactory:
 
     def make(self) -> HostApplication:
         """Put everything together. Raises BridgeError where callers need a token and there is none."""
-        logs.also(log_fields)
+        logs.add_context(log_fields)
         settings, tokens = self._settings, self._tokens  # a missing token is said before anything is opened
         return HostApplication(
             self._registry,

@@ -23,7 +23,7 @@ from bridgehead.runtime.timing import Backoff
 from .telemetry.audit import StoreAudit, audit_changes
 from .telemetry.metrics import CallMetrics, NoteFailure
 
-AGAIN = Backoff(base=1.0, most=60.0)
+AGAIN = Backoff(base=1.0, limit=60.0)
 _BEGIN_SECONDS = 5.0
 """How long the host waits for its bridges to begin before it takes requests all the same."""
 PROBE_LIMIT_SECONDS = 15.0
@@ -136,7 +136,7 @@ class Registry:
             return
         probe = status.manifest.probe
         every = self._probe_seconds if probe else min(_LOOK_SECONDS, self._probe_seconds)
-        pause, was_up = Backoff(base=every, most=every, jitter=_JITTER), None
+        pause, was_up = Backoff(base=every, limit=every, jitter=_JITTER), None
         while True:
             if probe is not None:
                 status.probe_problem = await _try_probe(status.name, probe(self.lifespans[bridge].value))

@@ -74,7 +74,7 @@ async def _database(settings: MercurySettings) -> Finding:
 
 
 async def _redis(settings: MercurySettings) -> Finding:
-    from bridgehead.runtime.stores.examining import examine_redis
+    from bridgehead.runtime.stores.redis_check import examine_redis
 
     return await examine_redis(settings, SHARED, APART)
 

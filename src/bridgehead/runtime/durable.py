@@ -45,14 +45,14 @@ def replace(
         with suppress(OSError):  # a user who may write may not always give a file to its old group
             give_rights(descriptor, like, share)
         _fill(descriptor, data)
-        insist(lambda: os.replace(temporary, path))  # noqa: PTH105 - the same, without making another path
+        retry_while_locked(lambda: os.replace(temporary, path))  # noqa: PTH105 - the same, without making another path
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     flush_folder(path.parent)
 
 
-def insist(act: Callable[[], Result]) -> Result:
+def retry_while_locked(act: Callable[[], Result]) -> Result:
     """Do something with a file, again and again for as long as it takes others on Windows to let go of it.
 
     There a file that a reader or a virus scanner has open cannot be replaced or removed, and one that is just
@@ -73,12 +73,12 @@ def insist(act: Callable[[], Result]) -> Result:
 def read(path: Path) -> bytes:
     """Return what a file holds, also where it is just being replaced."""
     is_folder = sys.platform == "win32" and path.is_dir()  # refused there too, and that stays so
-    return path.read_bytes() if is_folder else insist(path.read_bytes)
+    return path.read_bytes() if is_folder else retry_while_locked(path.read_bytes)
 
 
 def remove(path: Path) -> None:
     """Remove a file, where it is there, as soon as nobody has it open."""
-    insist(lambda: path.unlink(missing_ok=True))
+    retry_while_locked(lambda: path.unlink(missing_ok=True))
 
 
 def _is_held(failure: PermissionError) -> bool:

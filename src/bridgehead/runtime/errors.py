@@ -11,7 +11,7 @@ class BridgeError(Exception):
     """Something went wrong, and here is what an agent needs to know about it."""
 
     code = "error"
-    """What a program can tell the error by."""
+    """Identifies the kind of error for programs."""
     is_transient = False
     """Whether trying the same again can help."""
 
@@ -20,23 +20,23 @@ class BridgeError(Exception):
         self.message = message
         self.next_step = next_step
         self.retry_after = retry_after
-        """In how many seconds trying again makes sense, where that is known."""
+        """Seconds after which a retry makes sense, if known."""
 
 
 class InvalidArgument(BridgeError):
-    """What was asked for cannot be asked for like this."""
+    """The arguments of a request are invalid."""
 
     code = "invalid_argument"
 
 
 class NotFound(BridgeError):
-    """What was asked for is not there."""
+    """The requested thing does not exist."""
 
     code = "not_found"
 
 
 class Unavailable(BridgeError):
-    """The far side is not there right now."""
+    """The far side cannot be reached right now."""
 
     code = "unavailable"
     is_transient = True

@@ -1,8 +1,8 @@
-"""Events: what happens, for whoever wants to hear of it at once: a webhook, an operator, a dashboard.
+"""Events: a feed of what happens in the process, for webhooks, operators and the dashboard.
 
     events.publish("breaker.opened", bridge="mercury", provider="local")
 
-One feed for a process. While nobody listens, publishing is one look at an empty list, so hot paths may do it.
+One feed per process. Without listeners, publishing costs one look at an empty list, so hot paths may do it.
 Events carry no content of calls, unless the settings ask for it, and never a secret. Publish from the event
 loop's thread.
 """
@@ -20,7 +20,7 @@ from bridgehead.mcp.lazy_imports import asyncio
 
 from . import logs
 
-MOST_WAITING = 1000
+MAX_WAITING = 1000
 """Events that wait for one listener; the oldest make room."""
 _CALLS = ("call.ended", "call.failed")
 
@@ -44,7 +44,7 @@ class Event(Struct, frozen=True, omit_defaults=True):
 
 
 def matches(patterns: tuple[str, ...], kind: str) -> bool:
-    """Tell whether one of some patterns fits a type of event; no pattern at all fits every type."""
+    """Whether a pattern matches a type of event; without patterns every type matches."""
     if not patterns:
         return True
     from fnmatch import fnmatchcase
@@ -53,12 +53,12 @@ def matches(patterns: tuple[str, ...], kind: str) -> bool:
 
 
 class Listener:
-    """What waits for one who listens: bounded, so that a slow one costs its own events and nothing else."""
+    """A bounded queue for one listener; a slow listener loses its own oldest events and delays nobody."""
 
-    def __init__(self, patterns: tuple[str, ...] = (), most: int = MOST_WAITING) -> None:
+    def __init__(self, patterns: tuple[str, ...] = (), limit: int = MAX_WAITING) -> None:
         self.patterns = patterns
         self._waiting: deque[Event] = deque()
-        self._most = most
+        self._limit = limit
         self._woken = asyncio.Event()
         self.dropped = 0
         """Events that it did not take in time, since it began."""
@@ -67,21 +67,21 @@ class Listener:
         return len(self._waiting)
 
     def put(self, event: Event) -> None:
-        """Take an event in, if it is of a wanted type; the oldest is dropped where there is no room."""
+        """Queue an event of a wanted type; drop the oldest if the queue is full."""
         if not matches(self.patterns, event.type):
             return
-        if len(self._waiting) >= self._most:
+        if len(self._waiting) >= self._limit:
             self._waiting.popleft()
             self.dropped += 1
         self._waiting.append(event)
         self._woken.set()
 
-    async def take(self, most: int) -> list[Event]:
-        """Wait for events, and return some of them in their order."""
+    async def take(self, limit: int) -> list[Event]:
+        """Wait for events; return up to `limit` of them, oldest first."""
         while not self._waiting:
             self._woken.clear()
             await self._woken.wait()
-        return [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
+        return [self._waiting.popleft() for _ in range(min(limit, len(self._waiting)))]
 
 
 class Feed:
@@ -114,20 +114,17 @@ class Feed:
         )
 
     def publish(self, kind: str, **data: Any) -> None:
-        """Tell all listeners of something that has just happened."""
+        """Send an event to all listeners."""
         if not self._listeners:
             return
-        event = Event(self._next_id(), kind, round(time.time(), 3), data)
-        for listener in self._listeners:
-            listener.put(event)
-
-    def _next_id(self) -> str:
         if not self._process:
-            import secrets  # not before there is somebody to tell
+            import secrets  # not before there is a listener: it delays a server's first answer
 
             self._process = secrets.token_hex(6)
         self._count += 1
-        return f"evt_{self._process}_{self._count}"
+        event = Event(f"evt_{self._process}_{self._count}", kind, round(time.time(), 3), data)
+        for listener in self._listeners:
+            listener.put(event)
 
 
 feed = Feed()
@@ -135,5 +132,5 @@ feed = Feed()
 
 
 def publish(kind: str, **data: Any) -> None:
-    """Tell whoever listens in this process of something that has just happened."""
+    """Send an event to all listeners of this process."""
     feed.publish(kind, **data)

@@ -3,8 +3,12 @@
     log = logs.logger("bitburner.link")
     log.info("game connected", origin=origin, generation=3)
 
-Built on the standard library's logging, which is loaded with the first line that is logged. A value given to
-`hide` never appears in a line, wherever it came from. A line is one line, whatever is in it.
+Built on the standard library's logging, which is imported with the first line that is logged (a server's
+first answer does not wait for it). A value passed to `hide` never appears in a line, wherever it came from.
+A record is always one line of text.
+
+Logging never blocks for long. A client may start a server and never read its standard error: the pipe takes
+some lines and then no more. Lines are dropped while the pipe is full, and counted.
 """
 
 from __future__ import annotations
@@ -21,62 +25,70 @@ if TYPE_CHECKING:
 
 ROOT = "bridgehead"
 LEVELS = ("debug", "info", "warn", "error")
+DEFAULT_LEVEL = "info"
 _NUMBERS = {"debug": 10, "info": 20, "warn": 30, "error": 40}
 _LEVEL_NAMES = {"WARNING": "warn", "CRITICAL": "error"}
 FORMATS = ("json", "pretty")
 HIDDEN = "***"
+PATIENCE_SECONDS = 0.2
+"""How long a line, or the rest of a long one, may wait for room in the pipe."""
+CAN_POLL_PIPES = sys.platform != "win32"
+"""Whether `select` works on pipes. On Windows a thread writes instead."""
+_MAX_BYTES_PER_CHARACTER = 4  # UTF-8
 
 _hidden: set[str] = set()
+"""Secrets that are hidden wherever they occur."""
 _short: set[str] = set()
+"""Secrets that are also ordinary words; hidden only after a word such as `Bearer` or `token`."""
 _encoded: set[bytes] = set()
-"""All of both."""
-_further: list[Callable[[], dict[str, object]]] = []
-_others: list[logging.Handler] = []
-"""Who gets every line beside the stream."""
+"""Both of them, as UTF-8."""
+_context: list[Callable[[], dict[str, object]]] = []
+_handlers: list[logging.Handler] = []
+"""Handlers that get every line beside the stream."""
 
 
 class Logger:
-    """Writes lines with fields under one name."""
+    """Logs events with fields under one name."""
 
     def __init__(self, name: str) -> None:
         self._name = f"{ROOT}.{name}"
         self._logger: logging.Logger | None = None
 
     def debug(self, event: str, **fields: object) -> None:
-        """Log what only someone who searches for a fault wants to see."""
+        """Log details for debugging."""
         self._log(10, event, fields)
 
     def info(self, event: str, **fields: object) -> None:
-        """Log what happened."""
+        """Log normal operation."""
         self._log(20, event, fields)
 
     def warn(self, event: str, **fields: object) -> None:
-        """Log what somebody should look at."""
+        """Log something an operator should look at."""
         self._log(30, event, fields)
 
     def error(self, event: str, **fields: object) -> None:
-        """Log what failed."""
+        """Log a failure."""
         self._log(40, event, fields)
 
-    def tells(self, level: str) -> bool:
-        """Whether a line of this level is written at all; for hot paths that would make fields in vain."""
-        return self._found().isEnabledFor(_NUMBERS[level])
+    def is_enabled(self, level: str) -> bool:
+        """Whether a line of this level would be written; lets hot paths skip building its fields."""
+        return self._load().isEnabledFor(_NUMBERS[level])
 
     def info_each(self, event: str, lines: Iterable[dict[str, object]]) -> None:
-        """Log the same event several times, written at once. Further fields are the caller's business.
+        """Log the same event several times in one write, without context fields.
 
-        A field `time`, in seconds since the epoch, says when it happened, if that is not now.
+        A field `time`, in seconds since the epoch, replaces the time of logging.
         """
-        logger = self._found()
+        logger = self._load()
         if logger.isEnabledFor(20):
             logger.info(event, extra={"lines": list(lines)})
 
     def _log(self, level: int, event: str, fields: dict[str, object]) -> None:
-        logger = self._found()
+        logger = self._load()
         if logger.isEnabledFor(level):
             logger.log(level, event, extra={"fields": fields})
 
-    def _found(self) -> logging.Logger:
+    def _load(self) -> logging.Logger:
         if self._logger is None:
             import logging
 
@@ -89,6 +101,9 @@ def logger(name: str) -> Logger:
     return Logger(name)
 
 
+# --- secrets ------------------------------------------------------------------------------------------------
+
+
 def hide(secret: str) -> None:
     """Keep a value out of every line from now on."""
     if secret:
@@ -97,9 +112,9 @@ def hide(secret: str) -> None:
 
 
 def hide_credential(secret: str) -> None:
-    """Keep a short value out of every line where it stands as a credential: elsewhere it is just a word.
+    """Keep a short value out of every line in which it is used as a credential.
 
-    Servers that take any key are given `EMPTY` or `ollama`, for example.
+    Servers that take any key get `EMPTY` or `ollama`, for example; elsewhere those are just words.
     """
     if secret:
         _short.add(secret)
@@ -107,132 +122,39 @@ def hide_credential(secret: str) -> None:
 
 
 def secrets() -> set[str]:
-    """Return the values that are hidden wherever they stand."""
+    """Return the values that are hidden wherever they occur."""
     return _hidden
 
 
 def may_show_secret(data: bytes) -> bool:
-    """Tell whether a hidden value stands in some bytes, be it as a credential or not."""
+    """Whether any hidden value occurs in the bytes, as a credential or not."""
     return any(map(data.__contains__, _encoded))  # a generator would cost more than the search itself
 
 
 def scrubbed(text: str) -> str:
-    """Take every hidden value out of a text that leaves the process in another way than the log."""
+    """Return a text without hidden values; for texts that leave the process other than by the log."""
     if any(secret in text for secret in _hidden):
         for secret in sorted(_hidden, key=len, reverse=True):  # one may be the beginning of another
             text = text.replace(secret, HIDDEN)
     if any(secret in text for secret in _short):
-        text = _without_credentials(text)
+        import re
+
+        # Short secrets only where the words before them say what they are: `Bearer …`, `API key: …`.
+        words = r"(?i:bearer|basic|authorization|api.?key|key|token|credential|secret|password)s?"
+        for secret in _short:
+            pattern = rf"(\b{words}\b\W{{0,4}}(?:\w+\W{{1,3}}){{0,2}}?){re.escape(secret)}(?!\w)"
+            text = re.sub(pattern, rf"\g<1>{HIDDEN}", text)
     text = hide_credentials(text)
     if text.isascii():
         return text
-    return text.encode(errors="backslashreplace").decode()  # a file's name may hold what is no text
-
-
-def _without_credentials(text: str) -> str:
-    """Take short secrets out where the words before them say what they are: `Bearer …`, `API key: …`."""
-    import re
-
-    words = r"(?i:bearer|basic|authorization|api.?key|key|token|credential|secret|password)s?"
-    for secret in _short:
-        pattern = rf"(\b{words}\b\W{{0,4}}(?:\w+\W{{1,3}}){{0,2}}?){re.escape(secret)}(?!\w)"
-        text = re.sub(pattern, rf"\g<1>{HIDDEN}", text)
-    return text
-
-
-def also(read: Callable[[], dict[str, object]]) -> None:
-    """Put further fields into every line from now on, read when the line is written."""
-    if read not in _further:
-        _further.append(read)
-
-
-def configure(level: str = "info", form: str = "json", stream: TextIO | None = None) -> None:
-    """Send everything from a level on to a stream, in one of the formats; may be called again."""
-    import logging
-
-    from .log_handler import LogHandler
-
-    stream = stream or sys.stderr
-    _use_utf8(stream)
-    handler = LogHandler(stream)
-    handler.setFormatter(_formatter(form))
-    root = logging.getLogger(ROOT)
-    root.handlers[:] = [handler, *_others]
-    root.setLevel({"warn": "WARNING"}.get(level, level.upper()))
-    root.propagate = False
-
-
-def _use_utf8(stream: TextIO) -> None:
-    """Write UTF-8 to a file or a pipe, as JSON and MCP want it; Windows has another default."""
-    if not isinstance(stream, io.TextIOWrapper) or stream.isatty():
-        return
-    if stream.encoding.replace("-", "").lower() != "utf8":
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-
-
-def send_also(handler: logging.Handler) -> None:
-    """Hand every line to another handler too, from now on and however logging is configured later."""
-    import logging
-
-    _others.append(handler)
-    logging.getLogger(ROOT).addHandler(handler)
-
-
-def send_no_more(handler: logging.Handler) -> None:
-    """Hand no more lines to a handler."""
-    import logging
-
-    _others.remove(handler)
-    logging.getLogger(ROOT).removeHandler(handler)
-
-
-def adopt(library: str) -> None:
-    """Let a library's own logger write its lines as ours are, and not to the terminal as it likes."""
-    import logging
-
-    own, root = logging.getLogger(library), logging.getLogger(ROOT)
-    # Not to other handlers: they may send with this library, and would log its failures without end.
-    own.handlers[:] = [handler for handler in root.handlers if handler not in _others]
-    own.propagate = False
-
-
-def _formatter(form: str) -> logging.Formatter:
-    import logging
-
-    write = _json_line if form == "json" else _pretty_line
-
-    class Formatter(logging.Formatter):
-        def format(self, record: logging.LogRecord) -> str:
-            head = _head(record)
-            lines = getattr(record, "lines", None)
-            if lines is not None:
-                return "\n".join([write(*_dated(head, fields)) for fields in lines])
-            fields = further() | getattr(record, "fields", {})
-            if record.exc_info:
-                fields["traceback"] = self.formatException(record.exc_info)
-            return write(head, fields)
-
-    return Formatter()
-
-
-def further() -> dict[str, object]:
-    """Give the further fields that a line about what happens now has."""
-    fields: dict[str, object] = {}
-    for read in _further:
-        fields = read() | fields
-    return fields
-
-
-def _is_clean(text: str) -> bool:
-    """Tell by one look at an encoded line that there is nothing to take out, which is so nearly always."""
-    is_verbatim = text.isascii() and "\\" not in text  # so a secret in it would look like itself
-    if "@" in text and "://" in text:  # an address may have a password in it
-        return False
-    return is_verbatim and not any(secret in text for secret in (*_hidden, *_short))
+    return text.encode(errors="backslashreplace").decode()  # a file's name may contain lone surrogates
 
 
 def clean(fields: dict[str, Any]) -> dict[str, Any]:
-    """Give fields as plain data without secrets; done before a line is made, which might disguise them."""
+    """Return fields as plain data without secrets.
+
+    Call it before encoding: escapes in an encoded line could disguise a secret.
+    """
     import msgspec
 
     cleaned: dict[str, Any] = _clean(msgspec.to_builtins(fields, enc_hook=str))
@@ -245,24 +167,187 @@ def _clean(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_clean(item) for item in value]
     text = str(value)
-    clean = scrubbed(text)
-    return value if clean == text else clean
+    cleaned = scrubbed(text)
+    return value if cleaned == text else cleaned
 
 
-def _head(record: logging.LogRecord) -> dict[str, str]:
-    """Give what every line begins with."""
-    return {
-        "time": _stamp(record.created),
-        "level": _LEVEL_NAMES.get(record.levelname) or record.levelname.lower(),
-        "logger": record.name,
-        "event": scrubbed(record.getMessage()),
-    }
+# --- where lines go -----------------------------------------------------------------------------------------
 
 
-def _dated(head: dict[str, str], fields: dict[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
-    """Let a line that was kept for a while have the time of what it tells."""
-    happened = fields.pop("time", None)
-    return (head if happened is None else {**head, "time": _stamp(happened)}), fields
+def add_context(read: Callable[[], dict[str, object]]) -> None:
+    """Add fields to every line from now on; `read` is called when a line is written."""
+    if read not in _context:
+        _context.append(read)
+
+
+def context_fields() -> dict[str, object]:
+    """Return the fields that `add_context` adds to a line logged now."""
+    fields: dict[str, object] = {}
+    for read in _context:
+        fields = read() | fields
+    return fields
+
+
+def configure(level: str = "info", form: str = "json", stream: TextIO | None = None) -> None:
+    """Log to a stream from a level on, in one of the formats; replaces the previous configuration."""
+    import logging
+
+    stream = stream or sys.stderr
+    # JSON and MCP want UTF-8; files and pipes have another default on Windows.
+    if isinstance(stream, io.TextIOWrapper) and not stream.isatty():
+        is_utf8 = stream.encoding.replace("-", "").lower() == "utf8"
+        if not is_utf8:
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    root = logging.getLogger(ROOT)
+    root.handlers[:] = [_make_handler(stream, form), *_handlers]
+    root.setLevel({"warn": "WARNING"}.get(level, level.upper()))
+    root.propagate = False
+
+
+def add_handler(handler: logging.Handler) -> None:
+    """Send every line to another handler too, also after later calls of `configure`."""
+    import logging
+
+    _handlers.append(handler)
+    logging.getLogger(ROOT).addHandler(handler)
+
+
+def remove_handler(handler: logging.Handler) -> None:
+    """Undo `add_handler`."""
+    import logging
+
+    _handlers.remove(handler)
+    logging.getLogger(ROOT).removeHandler(handler)
+
+
+def adopt(library: str) -> None:
+    """Send a library's own log to our stream in our format, instead of wherever it would go."""
+    import logging
+
+    own, root = logging.getLogger(library), logging.getLogger(ROOT)
+    # Not to added handlers: they may send with this library, and would log its failures without end.
+    own.handlers[:] = [handler for handler in root.handlers if handler not in _handlers]
+    own.propagate = False
+
+
+def _make_handler(stream: TextIO, form: str) -> logging.Handler:
+    import logging
+    import select
+
+    write_line = _json_line if form == "json" else _pretty_line
+    thread = None if CAN_POLL_PIPES else _WriterThread(stream)
+
+    def has_room(seconds: float) -> bool:
+        try:
+            return bool(select.select([], [stream.fileno()], [], seconds)[1])
+        except (OSError, ValueError, AttributeError):
+            return True  # not something that select knows, such as a StringIO
+
+    # A class inside a function, because `logging` is imported late (see the module's docstring).
+    class LogHandler(logging.StreamHandler[TextIO]):
+        dropped = 0  # guarded by the lock that `Handler.handle` holds around `emit`
+
+        def format(self, record: logging.LogRecord) -> str:
+            head = {
+                "time": _timestamp(record.created),
+                "level": _LEVEL_NAMES.get(record.levelname) or record.levelname.lower(),
+                "logger": record.name,
+                "event": scrubbed(record.getMessage()),
+            }
+            lines = getattr(record, "lines", None)
+            if lines is not None:
+                texts = []
+                for fields in lines:
+                    happened = fields.pop("time", None)
+                    own = head if happened is None else {**head, "time": _timestamp(happened)}
+                    texts.append(write_line(own, fields))
+                return "\n".join(texts)
+            fields = context_fields() | getattr(record, "fields", {})
+            if record.exc_info:
+                fields["traceback"] = logging.Formatter().formatException(record.exc_info)
+            return write_line(head, fields)
+
+        def emit(self, record: logging.LogRecord) -> None:
+            # Before formatting, so that a log that nobody reads costs next to nothing.
+            if not (has_room(0) if thread is None else thread.is_idle):
+                self.dropped += 1
+                return
+            try:
+                text = self.format(record) + self.terminator
+                if self.dropped:
+                    text = self._dropped_notice() + text
+                if thread is None:
+                    self._write(text)
+                else:
+                    thread.write(text)
+            except RecursionError:
+                raise
+            except Exception:  # noqa: BLE001  (as every handler of the standard library does)
+                self.handleError(record)
+
+        def _write(self, text: str) -> None:
+            # A pipe that select calls writable takes PIPE_BUF bytes without blocking (POSIX; 512 on macOS).
+            room = select.PIPE_BUF
+            size = room if text.isascii() else room // _MAX_BYTES_PER_CHARACTER
+            for begin in range(0, len(text), size):
+                if begin and not has_room(PATIENCE_SECONDS):
+                    self.dropped += 1
+                    return
+                self.stream.write(text[begin : begin + size])
+                self.flush()
+
+        def _dropped_notice(self) -> str:
+            count, self.dropped = self.dropped, 0
+            values = {
+                "name": "bridgehead.log",
+                "levelno": logging.WARNING,
+                "levelname": "WARNING",
+                "msg": "log entries dropped, because nothing reads them",
+                "fields": {"count": count},
+            }
+            return self.format(logging.makeLogRecord(values)) + self.terminator
+
+    return LogHandler(stream)
+
+
+class _WriterThread:
+    """Writes one text at a time for systems that cannot tell whether a pipe has room."""
+
+    def __init__(self, stream: TextIO) -> None:
+        import queue
+        import threading
+
+        self._stream = stream
+        self._texts: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._is_written = threading.Event()
+        self._is_written.set()
+        self._thread = threading.Thread(target=self._run, name="log writer", daemon=True)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the last text has been written."""
+        return self._is_written.is_set()
+
+    def write(self, text: str) -> None:
+        """Hand a text over and wait up to `PATIENCE_SECONDS`, so that the last lines before exit arrive."""
+        if self._thread.ident is None:
+            self._thread.start()
+        self._is_written.clear()
+        self._texts.put(text)
+        self._is_written.wait(PATIENCE_SECONDS)
+
+    def _run(self) -> None:
+        while True:
+            text = self._texts.get()
+            try:
+                self._stream.write(text)
+                self._stream.flush()
+            except (OSError, ValueError):
+                return  # closed: `is_idle` stays False, so later lines are dropped
+            self._is_written.set()
+
+
+# --- formats ------------------------------------------------------------------------------------------------
 
 
 def _json_line(head: dict[str, str], fields: dict[str, Any]) -> str:
@@ -272,32 +357,33 @@ def _json_line(head: dict[str, str], fields: dict[str, Any]) -> str:
         fields = {f"{name}_" if name in head else name: value for name, value in fields.items()}
     try:
         line = msgspec.json.encode(head | fields, enc_hook=str).decode()
-    except UnicodeEncodeError:
+    except UnicodeEncodeError:  # lone surrogates, which `clean` escapes
         line = ""
-    if line and _is_clean(line):
+    # Nearly every line is clean, and one look at it tells: in ASCII without escapes a secret looks like
+    # itself, and only an address can contain a password that nobody passed to `hide`.
+    is_verbatim = line.isascii() and "\\" not in line and not ("@" in line and "://" in line)
+    if line and is_verbatim and not any(secret in line for secret in (*_hidden, *_short)):
         return line
     return msgspec.json.encode(head | clean(fields)).decode()
 
 
 def _pretty_line(head: dict[str, str], fields: dict[str, Any]) -> str:
+    def quote_if_needed(text: str) -> str:
+        return text if text and " " not in text and text.isprintable() else repr(text)
+
     event = head["event"]
     shown = event if event.isprintable() else repr(event)
-    others = "".join(f" {name}={_flat(value)}" for name, value in clean(fields).items())
+    others = "".join(f" {name}={quote_if_needed(str(value))}" for name, value in clean(fields).items())
     return f"{head['time'][11:23]} {head['level']:5} {shown}{others}"
 
 
-def _flat(value: object) -> str:
-    text = str(value)
-    return text if text and " " not in text and text.isprintable() else repr(text)
-
-
-def _stamp(seconds: float) -> str:
+def _timestamp(seconds: float) -> str:
     from datetime import UTC, datetime
 
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-DEFAULT_LEVEL = "info"
+# --- settings -----------------------------------------------------------------------------------------------
 
 
 class LogSettings(Settings):
@@ -321,13 +407,12 @@ class LogSettings(Settings):
     @property
     def level(self) -> str:
         """The lowest level that is logged."""
-        is_under_its_other_name = "LOG_LEVEL" not in self.given
-        return self.mcp_log_level if is_under_its_other_name else self.log_level
+        return self.log_level if "LOG_LEVEL" in self.given else self.mcp_log_level
 
     def configure_logs(self) -> None:
-        """Log as the settings say, and say so where they disagree."""
-        is_watched = "LOG_FORMAT" not in self.given and sys.stderr.isatty()
-        configure(self.level, "pretty" if is_watched else self.log_format)
+        """Apply the settings; warn if LOG_LEVEL and MCP_LOG_LEVEL differ."""
+        is_on_terminal = "LOG_FORMAT" not in self.given and sys.stderr.isatty()
+        configure(self.level, "pretty" if is_on_terminal else self.log_format)
         if {"LOG_LEVEL", "MCP_LOG_LEVEL"} <= self.given and self.log_level != self.mcp_log_level:
             logger("settings").warn(
                 "LOG_LEVEL and MCP_LOG_LEVEL differ; LOG_LEVEL counts",

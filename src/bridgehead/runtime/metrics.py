@@ -1,4 +1,4 @@
-"""Metrics: plain numbers that hot paths add to, and that are read only when somebody asks.
+"""Metrics: plain numbers that hot paths add to; read only when they are collected.
 
 A `Metrics` belongs to one running bridge. Exposition formats are not its business.
 """
@@ -12,11 +12,11 @@ from typing import TypeVar
 Labels = tuple[str, ...]
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-"""Bounds for how long something took."""
+"""Histogram bounds for durations."""
 
 
 class Counter:
-    """Something that only grows, by label."""
+    """A value per label that only grows."""
 
     kind = "counter"
 
@@ -27,12 +27,12 @@ class Counter:
         self.values: dict[Labels, float] = {}
 
     def add(self, *labels: str, by: float = 1) -> None:
-        """Count one more, or several."""
+        """Increase the value."""
         self.values[labels] = self.values.get(labels, 0) + by
 
 
 class Gauge:
-    """Something that is known elsewhere, and asked for its values when somebody looks."""
+    """A value that is read from elsewhere when metrics are collected."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Gauge:
 
 
 class Histogram:
-    """How often something was how large, by label."""
+    """A distribution of values per label."""
 
     kind = "histogram"
 
@@ -70,7 +70,7 @@ class Histogram:
         self.sums: dict[Labels, float] = {}
 
     def observe(self, value: float, *labels: str) -> None:
-        """Take one value in."""
+        """Record one value."""
         counts = self.counts.get(labels)
         if counts is None:
             counts = self.counts[labels] = [0] * (len(self.bounds) + 1)
@@ -90,19 +90,19 @@ class Metrics:
         self.all: list[Metric] = []
 
     def counter(self, name: str, about: str, *labels: str) -> Counter:
-        """Declare something to count."""
+        """Declare a counter."""
         return self._declared(Counter(name, about, labels))
 
     def gauge(self, name: str, about: str, read: Callable[[], dict[Labels, float]], *labels: str) -> Gauge:
-        """Declare something to look at."""
+        """Declare a gauge."""
         return self._declared(Gauge(name, about, read, labels))
 
     def total(self, name: str, about: str, read: Callable[[], dict[Labels, float]], *labels: str) -> Gauge:
-        """Declare something to look at that only grows."""
+        """Declare a counter whose value is read from elsewhere."""
         return self._declared(Gauge(name, about, read, labels, kind="counter"))
 
     def histogram(self, name: str, about: str, *labels: str) -> Histogram:
-        """Declare something to measure, in seconds."""
+        """Declare a histogram of seconds."""
         return self._declared(Histogram(name, about, labels))
 
     def _declared(self, metric: M) -> M:

@@ -163,29 +163,29 @@ def _text_of(value: object) -> str:
     return str(value)
 
 
-def whole(least: int = 0, most: int = 2**53) -> Kind[int]:
+def whole(minimum: int = 0, maximum: int = 2**53) -> Kind[int]:
     """Accept a whole number in a range; 1_000_000 may be written so."""
 
     def parse(text: str) -> int:
-        return _within(int(text), least, most)
+        return _within(int(text), minimum, maximum)
 
-    return Kind(parse, f"a whole number from {least} to {most}")
+    return Kind(parse, f"a whole number from {minimum} to {maximum}")
 
 
-def number(least: float, most: float) -> Kind[float]:
+def number(minimum: float, maximum: float) -> Kind[float]:
     """Accept a number in a range."""
 
     def parse(text: str) -> float:
-        return _within(float(text), least, most)
+        return _within(float(text), minimum, maximum)
 
-    return Kind(parse, f"a number from {least:g} to {most:g}")
+    return Kind(parse, f"a number from {minimum:g} to {maximum:g}")
 
 
 N = TypeVar("N", int, float)
 
 
-def _within(value: N, least: float, most: float) -> N:
-    if not least <= value <= most:
+def _within(value: N, minimum: float, maximum: float) -> N:
+    if not minimum <= value <= maximum:
         raise ValueError(value)
     return value
 

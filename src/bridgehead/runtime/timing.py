@@ -10,7 +10,7 @@ from msgspec import Struct
 
 
 class Clock(Protocol):
-    """Tells the time in two ways."""
+    """Wall-clock and monotonic time."""
 
     def now(self) -> float:
         """Return the seconds since 1970, which people and files understand."""
@@ -29,17 +29,17 @@ class SystemClock:
 
 
 class Backoff(Struct, frozen=True):
-    """Delays that grow from a base by a factor up to a most, each shaken by a share of itself."""
+    """Exponential backoff: base * factor**attempt seconds up to `limit`, give or take `jitter` (a share)."""
 
     base: float
-    most: float
+    limit: float
     factor: float = 2.0
     jitter: float = 0.2
 
     def delay(self, attempt: int, draw: Callable[[], float]) -> float:
         """Return the seconds to wait before a try, counted from 0; `draw` gives a number from 0 to 1."""
         try:
-            plain = min(self.most, self.base * self.factor**attempt)
-        except OverflowError:  # after very many tries, the most was reached long ago
-            plain = self.most
+            plain = min(self.limit, self.base * self.factor**attempt)
+        except OverflowError:  # after very many tries, the limit was reached long ago
+            plain = self.limit
         return plain * (1 + self.jitter * (2 * draw() - 1))

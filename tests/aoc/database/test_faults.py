@@ -21,7 +21,7 @@ from bridgehead.aoc.event import Event
 from bridgehead.aoc.files.recorder import NewRun
 from bridgehead.aoc.ranking.board import Filters
 from bridgehead.runtime.errors import BridgeError, StorageError, TimedOut, Unavailable
-from bridgehead.runtime.stores.connection import MOMENT_SECONDS
+from bridgehead.runtime.stores.postgres import RECONNECTING_SECONDS
 from tests.aoc.database_data import DatabaseData, faulty_replica, replica
 from tests.support.posix import is_root
 from tests.support.postgres_server import PostgresServer
@@ -150,7 +150,7 @@ async def test_a_database_that_is_gone_adds_a_moment_at_most_to_a_record(
             _, spent = await refused(event)
             took.append(spent)
 
-    assert median(took) < 2 * MOMENT_SECONDS  # twice, for a machine that is busy
+    assert median(took) < 2 * RECONNECTING_SECONDS  # twice, for a machine that is busy
 
 
 async def test_a_server_that_becomes_read_only_refuses_at_once_and_boards_are_still_read(

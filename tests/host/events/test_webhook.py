@@ -19,7 +19,7 @@ from tests.support.host_server import hosting
 from tests.support.waiting import PATIENCE, until
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"  # noqa: S105 - an example
-SOON = Backoff(base=0.01, most=0.02, jitter=0.0)
+SOON = Backoff(base=0.01, limit=0.02, jitter=0.0)
 DOCS = Path(__file__).parents[3] / "docs" / "operations.md"
 
 

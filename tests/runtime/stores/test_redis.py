@@ -1,8 +1,9 @@
 """The connection to Redis: joined commands, scripts, a bounded time, and going on after any fault."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from bridgehead.runtime.directories import ReplicaSettings
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.stores import Script, StoreError, StoreUnavailable, open_redis
-from bridgehead.runtime.stores.redis import MOST_WAITING, Redis
+from bridgehead.runtime.stores.redis import MAX_WAITING, Redis
 from tests.support.redis_server import RedisServer, faulty, running_redis
 from tests.support.waiting import PATIENCE, until
 
@@ -106,6 +107,31 @@ async def test_a_slow_answer_that_comes_in_time_is_taken(redis_server: RedisServ
         assert await redis.call("SET", "k", "v") == b"OK"
 
 
+@contextmanager
+def busy_loop(seconds: float) -> Iterator[None]:
+    """Make every turn of the loop take at least this long."""
+    loop = asyncio.get_running_loop()
+    is_over = False
+
+    def work() -> None:
+        time.sleep(seconds)
+        if not is_over:
+            loop.call_soon(work)
+
+    loop.call_soon(work)
+    try:
+        yield
+    finally:
+        is_over = True
+
+
+async def test_a_busy_loop_is_not_taken_for_a_slow_redis(redis_server: RedisServer) -> None:
+    with busy_loop(0.1):
+        async with connected(redis_server.url) as redis:
+            assert redis.is_up
+            assert not redis.failures
+
+
 async def test_a_connection_closed_in_between_is_opened_again_without_a_failure(
     redis_server: RedisServer,
 ) -> None:
@@ -180,7 +206,7 @@ async def test_a_wrong_password_is_named(tmp_path: Path) -> None:
 
 async def test_more_than_can_wait_is_refused(redis_server: RedisServer) -> None:
     async with connected(redis_server.url) as redis:
-        waiting = [redis.call("PING") for _ in range(MOST_WAITING)]
+        waiting = [redis.call("PING") for _ in range(MAX_WAITING)]
 
         with pytest.raises(StoreUnavailable, match="wait for it already"):
             await redis.call("PING")

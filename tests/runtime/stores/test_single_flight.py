@@ -106,7 +106,7 @@ async def test_work_that_gives_nothing_is_not_kept(redis_server: RedisServer) ->
 async def test_a_result_that_is_too_large_is_given_and_not_kept(
     redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(single_flight, "LARGEST", 3)
+    monkeypatch.setattr(single_flight, "MAX_RESULT_BYTES", 3)
     async with connected(redis_server.url) as here:
         for result, times in ((b"1234", 2), (b"123", 1)):
             work = Work(result)

@@ -235,7 +235,7 @@ class DayFile:
     def _append_durably(self, data: bytes, *, is_new: bool) -> None:
         """Append to the journal and flush; what fails half-way is taken back, so that no line is torn."""
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
-        descriptor = durable.insist(lambda: os.open(self._journal_path, flags, _READABLE))
+        descriptor = durable.retry_while_locked(lambda: os.open(self._journal_path, flags, _READABLE))
         try:
             before = os.fstat(descriptor).st_size
             try:
@@ -275,7 +275,7 @@ class DayFile:
         self._drop_journal()
 
     def _drop_journal(self) -> None:
-        durable.insist(lambda: Path(self._journal_path).unlink(missing_ok=True))
+        durable.retry_while_locked(lambda: Path(self._journal_path).unlink(missing_ok=True))
 
     def _write(self, data: bytes) -> None:
         self._check_room(len(data))

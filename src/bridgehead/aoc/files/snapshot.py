@@ -77,7 +77,7 @@ def read_snapshot(path: str, most: int) -> Snapshot | None:
 def _open(path: str) -> int:
     if sys.platform == "win32" and os.path.isdir(path):  # refused there like a file that somebody has open
         raise OSError(_NOT_A_FILE)
-    return durable.insist(lambda: os.open(path, _OPEN))
+    return durable.retry_while_locked(lambda: os.open(path, _OPEN))
 
 
 def _read(descriptor: int, most: int) -> Snapshot:

@@ -120,7 +120,7 @@ class Remote:
     def _log_exchange(self, method: str, outcome: str, seconds: float) -> None:
         if seconds >= _SLOW_SECONDS:
             log.info("slow exchange", method=method, outcome=outcome, ms=round(seconds * 1000, 2))
-        elif log.tells("debug"):
+        elif log.is_enabled("debug"):
             log.debug("exchange", method=method, outcome=outcome, ms=round(seconds * 1000, 2))
 
     async def _call_typed(self, method: str, kind: type[T], **params: Any) -> T:

@@ -114,7 +114,7 @@ class CallObserver:
             error = outcome.error
             if isinstance(error, BridgeError):  # the engine logs what is a bug
                 log.warn("tool failed", code=error.code, problem=error.message, **_describe(call, seconds))
-        elif outcome.status == "ok" and log.tells("info"):
+        elif outcome.status == "ok" and log.is_enabled("info"):
             log.info("tool called", **_describe(call, seconds))
 
 

@@ -29,7 +29,7 @@ REQUEST_SECONDS = 10.0
 CLOSE_SECONDS = 3.0
 """How long the end of the process waits for what was not taken yet."""
 MOST_TRIES = 10
-AGAIN = Backoff(base=1.0, most=60.0)
+AGAIN = Backoff(base=1.0, limit=60.0)
 _MOST_ANSWER = 65_536
 _TRANSIENT = frozenset({408, 425, 429})
 _OK, _SERVER_FAULT = range(200, 300), 500
@@ -170,6 +170,6 @@ class Webhook:
                 wait = response.header("retry-after") or ""
                 with suppress(BodyTooLarge):
                     await response.read_body(_MOST_ANSWER)
-                return response.status, min(float(wait), self._backoff.most) if wait.isdigit() else 0.0
+                return response.status, min(float(wait), self._backoff.limit) if wait.isdigit() else 0.0
         except (ConnectFailed, ConnectionBroken, TimeoutError):
             return 0, 0.0

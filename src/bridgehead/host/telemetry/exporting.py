@@ -160,8 +160,8 @@ class Telemetry:
         provider = LoggerProvider(resource=self._resource, shutdown_on_exit=False)
         provider.add_log_record_processor(BatchLogRecordProcessor(exporter))
         handler = ExportHandler(provider.get_logger("bridgehead", __version__))
-        logs.send_also(handler)
-        self._closing += [lambda: logs.send_no_more(handler), provider.shutdown]
+        logs.add_handler(handler)
+        self._closing += [lambda: logs.remove_handler(handler), provider.shutdown]
 
     # --- metrics -------------------------------------------------------------------------------------------
 

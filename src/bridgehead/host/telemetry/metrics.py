@@ -243,7 +243,7 @@ def _publish(bridge: str, call: Invocation, outcome: Outcome, seconds: float) ->
         "client": context.principal,
         "outcome": outcome.status,
         "seconds": round(seconds, 6),
-        **{name: value for name, value in logs.further().items() if name in {"request", "trace"}},
+        **{name: value for name, value in logs.context_fields().items() if name in {"request", "trace"}},
     }
     if outcome.status == "error":
         data["error"] = "tool_error" if error is None else getattr(error, "code", type(error).__name__)

@@ -51,7 +51,7 @@ class ExportHandler(logging.Handler):
         try:
             lines = getattr(record, "lines", None)
             if lines is None:
-                lines = [logs.further() | getattr(record, "fields", {})]
+                lines = [logs.context_fields() | getattr(record, "fields", {})]
             for fields in lines:
                 self._exported.emit(_make_log_record(record, dict(fields)))
         except Exception:  # noqa: BLE001  (as every handler of the standard library does)

@@ -28,7 +28,7 @@ from ..systemd import ALIVE, READY, STOPPING, ServiceManager
 
 ENDING = (signal.SIGTERM, signal.SIGINT, *((signal.SIGQUIT,) if hasattr(signal, "SIGQUIT") else ()))
 _HEARD = (*ENDING, signal.SIGHUP, signal.SIGCHLD) if hasattr(signal, "SIGHUP") else ENDING
-AGAIN = Backoff(base=0.5, most=30.0, jitter=0.0)
+AGAIN = Backoff(base=0.5, limit=30.0, jitter=0.0)
 BEAT_SECONDS = 1.0
 _STEADY_SECONDS = 60.0
 """A worker that lived this long did not fail at its start."""

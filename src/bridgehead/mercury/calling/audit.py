@@ -73,7 +73,7 @@ class Audit:
     def begin(self, context: Context[Any], tool: str, call: Call | None = None) -> Entry:
         """Return the entry of something that a tool call asks of the model."""
         client = identify_client(context) if call is None else call.client
-        entry = Entry(tool, client, call, fields=logs.further())
+        entry = Entry(tool, client, call, fields=logs.context_fields())
         self._open.setdefault(context, []).append(entry)
         return entry
 
@@ -82,7 +82,7 @@ class Audit:
         context = invocation.context
         entries = self._open.pop(context, None)
         if entries is None:
-            entry = Entry(invocation.name, identify_client(context), fields=logs.further())
+            entry = Entry(invocation.name, identify_client(context), fields=logs.context_fields())
             entry.end(_read_outcome(outcome), seconds)
             entries = [entry]
         self._waiting.extend(entries)

@@ -32,7 +32,7 @@ RECONNECT_SECONDS = 2.0
 MAX_UNBOOKED = 10_000
 """Ends that wait to be booked. Beyond that the oldest is dropped: its reservation becomes uncertain."""
 _MAX_BATCH = 500
-_RETRY_BACKOFF = Backoff(base=0.1, most=5.0)
+_RETRY_BACKOFF = Backoff(base=0.1, limit=5.0)
 _CLOSE_SECONDS = 5.0
 _PRUNE_SECONDS = 3600.0
 

@@ -31,7 +31,7 @@ class Retries(Struct, frozen=True):
             return None
         delay = error.retry_after
         if delay is None:
-            delay = min(self.backoff.delay(attempt, self.draw), self.backoff.most)
+            delay = min(self.backoff.delay(attempt, self.draw), self.backoff.limit)
         return delay if delay < seconds_left else None
 
 

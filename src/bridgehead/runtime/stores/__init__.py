@@ -1,7 +1,6 @@
-"""Stores: the servers that replicas share, and how each is opened where its setting names it.
+"""Stores: generic Redis, PostgreSQL and SQLite code. What is stored, and what it means, is in other packages.
 
-A client library is imported only then. Everything that is stored keeps its interface in its own room, with a
-version that needs no server as the default.
+A client library is imported only if a setting names its server.
 """
 
 from __future__ import annotations
@@ -30,17 +29,17 @@ __all__ = [
 
 
 def open_redis(settings: ReplicaSettings) -> Redis | None:
-    """Return this process's connection to Redis, not started; None where no setting names one."""
+    """Return the process's shared connection to Redis, not started; None if no URL is set."""
     if settings.redis_url is None:
         return None
-    found: Redis = _load().shared(settings.redis_url, settings.redis_seconds)
-    return found
+    redis: Redis = _load().shared(settings.redis_url, settings.redis_seconds)
+    return redis
 
 
 def open_own_redis(settings: ReplicaSettings) -> Redis:
-    """Return a connection to Redis for one's own loop, in a command or another thread; not started."""
-    made: Redis = _load().Redis(settings.redis_url or "", settings.redis_seconds)
-    return made
+    """Return a separate connection to Redis, for a command or another thread's loop; not started."""
+    redis: Redis = _load().Redis(settings.redis_url or "", settings.redis_seconds)
+    return redis
 
 
 def _load() -> ModuleType:

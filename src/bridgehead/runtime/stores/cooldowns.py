@@ -1,8 +1,7 @@
-"""Cool-downs: what one replica leaves alone for a while, and the others with it.
+"""Cool-downs: pauses in the use of something (a service that is down, a refused key), shared by replicas.
 
-A service that is down, a key that is refused: whoever finds out tells the others, and keeps a note in Redis
-for those who come later. It is a convenience: without Redis each replica finds out by itself, and what is
-heard late only costs a request.
+The replica that finds out publishes a notice, and keeps a key in Redis for replicas that start later. This
+saves requests and guarantees nothing: without Redis each replica finds out by itself.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _log = logs.logger("stores.cooldowns")
 
 
 class CooldownNotice(Struct, frozen=True, array_like=True):
-    """What is left alone, and for how long; for no time where it is over."""
+    """A cool-down that begins, or ends (0 milliseconds)."""
 
     node: str
     name: str
@@ -34,7 +33,7 @@ class CooldownNotice(Struct, frozen=True, array_like=True):
 
 
 class Cooldowns:
-    """What is left alone within one space of names."""
+    """The cool-downs of one namespace."""
 
     def __init__(self, redis: Redis, space: str) -> None:
         self._redis = redis
@@ -46,25 +45,25 @@ class Cooldowns:
         self._reading: asyncio.Task[None] | None = None
 
     def start(self, names: Callable[[], Iterable[str]], follow: Callable[[str, float], None]) -> None:
-        """Hear of others' cool-downs from now on; `names` are those whose notes are read after a gap."""
+        """Call `follow` for cool-downs of other replicas; after a gap, the keys of `names` are read."""
         self._names, self._follow = names, follow
         self._leave = self._redis.notices.subscribe(f"cooldown:{self._space}", self._hear, self._catch_up)
 
     def stop(self) -> None:
-        """Hear of nothing more."""
+        """Stop listening."""
         if self._leave is not None:
             self._leave()
         if self._reading is not None:
             self._reading.cancel()
 
     def begin(self, name: str, seconds: float) -> None:
-        """Tell that something is left alone for a while."""
+        """Announce a cool-down."""
         milliseconds = max(1, round(seconds * 1000))
         self._redis.tell("SET", self._key(name), "1", "PX", milliseconds)
         self._publish(name, milliseconds)
 
     def end(self, name: str) -> None:
-        """Tell that it is used again."""
+        """Announce the end of a cool-down."""
         self._redis.tell("DEL", self._key(name))
         self._publish(name, 0)
 
@@ -81,7 +80,7 @@ class Cooldowns:
             self._follow(notice.name, notice.milliseconds / 1000)
 
     def _catch_up(self) -> None:
-        """Read the notes: others may have told something that was not heard."""
+        """Read the keys: notices may have been missed."""
         self._reading = asyncio.get_running_loop().create_task(self._read())
 
     async def _read(self) -> None:
@@ -92,5 +91,5 @@ class Cooldowns:
             _log.debug("the cool-downs of other replicas are not known", problem=str(problem))
             return
         for name, milliseconds in zip(names, left, strict=True):
-            if milliseconds > 0:  # what is over is found out by itself
+            if milliseconds > 0:  # -2: no key, so no cool-down
                 self._follow(name, milliseconds / 1000)

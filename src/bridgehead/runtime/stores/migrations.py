@@ -20,7 +20,7 @@ from ..errors import BridgeError, StorageError, TimedOut, Unavailable
 from ..findings import Finding
 
 if TYPE_CHECKING:
-    from .connection import Connection
+    from .postgres import Connection
 
 LOCK = 0x6272696467656865
 """The advisory lock that whoever migrates holds: the first letters of the product's name."""
@@ -51,7 +51,7 @@ class Migration(Struct, frozen=True):
 
     @property
     def checksum(self) -> str:
-        """What tells whether the file has changed since it was applied."""
+        """Detects a file that was changed after it was applied; the same for both kinds of line end."""
         return sha256(self.sql.replace("\r\n", "\n").encode()).hexdigest()
 
 
@@ -84,53 +84,53 @@ class SchemaStatus(Struct, frozen=True):
 
 def read_schema(part: str, folder: Path) -> Schema:
     """Read the files of one part; their numbers have no gaps."""
-    found: list[Migration] = []
+    migrations: list[Migration] = []
     for path in sorted(folder.glob("*.sql")):
         named = _FILE.fullmatch(path.name)
-        if named is None or int(named[1]) != len(found) + 1:
-            raise MigrationError(f"{path.name} of {part} is not the migration {len(found) + 1:04}.")
-        found.append(Migration(int(named[1]), named[2], path.read_text(encoding="utf-8")))
-    return Schema(part, tuple(found))
+        if named is None or int(named[1]) != len(migrations) + 1:
+            raise MigrationError(f"{path.name} of {part} is not the migration {len(migrations) + 1:04}.")
+        migrations.append(Migration(int(named[1]), named[2], path.read_text(encoding="utf-8")))
+    return Schema(part, tuple(migrations))
 
 
 async def migrate(
     connection: Connection, schemas: Iterable[Schema], upto: int | None = None
 ) -> list[tuple[str, Migration]]:
-    """Apply what is missing, all of it or nothing, and return what that was.
+    """Apply all missing migrations in one transaction; return the applied ones.
 
     `upto` stops at a version, for tests that begin at an earlier one.
     """
+    import asyncpg
+
     applied: list[tuple[str, Migration]] = []
     async with connection.transaction():
+        # A migration may take longer than a call; `local` ends with the transaction.
         await connection.execute("set local statement_timeout = 0")
         await connection.execute("set local lock_timeout = 0")
+        # Replicas that start at once queue here; the lock is released with the transaction, also by a crash.
         await connection.execute("select pg_advisory_xact_lock($1)", LOCK)
         await connection.execute(_TABLE)
         for schema in schemas:
             done = await _read_applied(connection, schema)
             for migration in schema.migrations[len(done) : upto]:
-                await _apply(connection, schema.part, migration)
+                try:
+                    await connection.execute(migration.sql)
+                except asyncpg.PostgresError as failure:
+                    raise MigrationError(
+                        f"Migration {migration.version:04} of {schema.part} ({migration.name}) failed: "
+                        f"{failure}.",
+                        next_step="Nothing was changed. Fix the cause and run `bridgehead db migrate` again.",
+                    ) from failure
+                await connection.execute(
+                    "insert into bridgehead_migrations (part, version, name, checksum) "
+                    "values ($1, $2, $3, $4)",
+                    schema.part,
+                    migration.version,
+                    migration.name,
+                    migration.checksum,
+                )
                 applied.append((schema.part, migration))
     return applied
-
-
-async def _apply(connection: Connection, part: str, migration: Migration) -> None:
-    import asyncpg
-
-    try:
-        await connection.execute(migration.sql)
-    except asyncpg.PostgresError as failure:
-        raise MigrationError(
-            f"Migration {migration.version:04} of {part} ({migration.name}) failed: {failure}.",
-            next_step="Nothing was changed. Fix the cause and run `bridgehead db migrate` again.",
-        ) from failure
-    await connection.execute(
-        "insert into bridgehead_migrations (part, version, name, checksum) values ($1, $2, $3, $4)",
-        part,
-        migration.version,
-        migration.name,
-        migration.checksum,
-    )
 
 
 async def _read_applied(connection: Connection, schema: Schema) -> list[int]:
@@ -149,13 +149,13 @@ async def _read_applied(connection: Connection, schema: Schema) -> list[int]:
 
 
 async def read_status(connection: Connection, schemas: Iterable[Schema]) -> list[SchemaStatus]:
-    """Tell where a database stands, and change nothing."""
+    """Return the version of each part in the database; changes nothing."""
     has_table = await connection.fetchval("select to_regclass('bridgehead_migrations') is not null")
-    found = []
+    statuses = []
     for schema in schemas:
         done = await _read_applied(connection, schema) if has_table else []
-        found.append(SchemaStatus(schema.part, len(done), schema.version))
-    return found
+        statuses.append(SchemaStatus(schema.part, len(done), schema.version))
+    return statuses
 
 
 async def check_schema(connection: Connection, schema: Schema) -> None:

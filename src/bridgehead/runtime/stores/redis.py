@@ -1,13 +1,16 @@
 """Redis: the one connection of a process to Redis or Valkey, and what happens when it fails.
 
-Commands that wait in one turn of the loop go out as one pipeline; what comes meanwhile is the next one. The
-time of each is bounded. A command that fails takes the connection down: until a write succeeds again, tried
-in the background, every command fails at once, so that a lost Redis costs one call one wait. Writing is what
-is tried, because a server that is full, or a replica that cannot write, is of no use to anybody here.
+Commands that wait in one turn of the loop go out as one pipeline; those that come meanwhile form the next.
+Each pipeline has a time limit. A failure takes the connection down: until a write succeeds again, retried in
+the background, every command fails at once, so a lost Redis costs one call one wait. The retry is a write,
+because a full server, or a replica that cannot write, is of no use here.
 
 After a broken connection a pipeline is sent once more: a script that must not count twice carries an id.
 Time is Redis's own (`TIME` in a script), so the clocks of replicas need not agree. redis-py does the
-protocol, TLS, passwords and Sentinel. What is stored, and what it means, is the business of those who do.
+protocol, TLS, passwords and Sentinel. What the keys of others mean is not known here.
+
+A Sentinel address is `redis+sentinel://one:26379,two:26379/NAME/DATABASE`. Its password is that of the
+server; Sentinels are asked without one.
 """
 
 from __future__ import annotations
@@ -18,44 +21,160 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
+from redis.asyncio import BlockingConnectionPool, Sentinel
+from redis.asyncio import Redis as Client
+from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import SentinelConnectionPool
+from redis.backoff import NoBackoff
+from redis.exceptions import (
+    AuthenticationError,
+    BusyLoadingError,
+    MasterDownError,
+    NoPermissionError,
+    NoScriptError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    ResponseError,
+)
 from redis.exceptions import ConnectionError as Disconnected
-from redis.exceptions import NoScriptError, ResponseError
 
 from .. import logs
 from ..settings import hide_credentials
 from ..timing import Backoff
-from .connecting import (
-    CONNECT_SECONDS,
-    close_pool,
-    describe,
-    end_tasks,
-    is_unusable,
-    open_pool,
-    reason_of,
-    run_within,
-)
-from .pubsub import Notices
+from .deadlines import end_tasks, run_within
+from .notices import CONNECT_SECONDS, Notices
 from .scripts import Script, StoreError, StoreUnavailable
 
 if TYPE_CHECKING:
-    from redis.asyncio.connection import AbstractConnection
+    from redis.asyncio.connection import AbstractConnection, ConnectionPool
 
     from ..metrics import Metrics
 
 PREFIX = "bridgehead:"
-"""What every key and channel of ours begins with."""
+"""Prefix of all keys and channels."""
 IDLE_SECONDS = 1.0
-"""How long nothing is asked before a ping finds out whether the connection still lives."""
-AGAIN = Backoff(base=0.05, most=2.0)
-MOST_WAITING = 10_000
+"""How long nothing is sent before a ping checks the connection."""
+RECONNECT_BACKOFF = Backoff(base=0.05, limit=2.0)
+MAX_WAITING = 10_000
 """Commands that may wait for a pipeline."""
-MOST_AT_ONCE = 1000
+MAX_PIPELINE = 1000
 """Commands of one pipeline."""
 _PROBE = ("SET", f"{PREFIX}probe", "1", "PX", "10000")
+_SENTINEL_PORT = 26379
 
 log = logs.logger("stores.redis")
+
+
+# --- failures -----------------------------------------------------------------------------------------------
+
+UNUSABLE = {
+    "READONLY": "read_only",
+    "OOM": "full",
+    "MISCONF": "cannot_persist",
+    "LOADING": "loading",
+    "MASTERDOWN": "master_down",
+    "NOREPLICAS": "no_replicas",
+    "NOAUTH": "password",
+    "WRONGPASS": "password",
+    "NOPERM": "permission",
+    "BUSY": "busy",
+}
+"""Refusals that every other command would meet as well: their word on the wire, and ours for metrics."""
+_KINDS: dict[type[Exception], str] = {
+    TimeoutError: "slow",
+    AuthenticationError: "password",
+    BusyLoadingError: "loading",
+    ReadOnlyError: "read_only",
+    OutOfMemoryError: "full",
+    MasterDownError: "master_down",
+    NoPermissionError: "permission",
+}
+"""Refusals for which redis-py has a class; it strips the word from their text."""
+_WORDS = {
+    "read_only": "It is read-only, as a replica is while another server takes over.",
+    "full": "It is full: its maxmemory is used up.",
+    "cannot_persist": "It cannot write to its disk, and refuses changes.",
+    "loading": "It is loading its data after a start.",
+    "password": "It rejects the password, or needs one.",
+    "permission": "Its user lacks a permission that is needed.",
+}
+
+
+def reason_of(failure: BaseException) -> str:
+    """Return the `reason` of a failure in the metrics."""
+    for kind, reason in _KINDS.items():
+        if isinstance(failure, kind):
+            return reason
+    if isinstance(failure, ResponseError):
+        text = str(failure)
+        return next((reason for word, reason in UNUSABLE.items() if word in text), "refused")
+    return "gone"
+
+
+def is_unusable(failure: Exception) -> bool:
+    """Whether the server would refuse every other command as well."""
+    return reason_of(failure) in UNUSABLE.values()
+
+
+def describe(failure: BaseException, seconds: float) -> str:
+    """Explain a failure to the operator."""
+    reason = reason_of(failure)
+    if reason == "slow":
+        return f"It did not answer within {seconds * 1000:g} ms."
+    return _WORDS.get(reason) or f"It cannot be reached, or closed the connection ({failure})."
+
+
+# --- addresses ----------------------------------------------------------------------------------------------
+
+
+def open_pool(url: str) -> ConnectionPool:
+    """Make the pool that connections come from; opens nothing yet."""
+    scheme, _, rest = url.partition("://")
+    options: dict[str, Any] = {"retry": Retry(NoBackoff(), 0), "protocol": 2}
+    if not scheme.endswith("+sentinel"):
+        if scheme != "unix":
+            options["socket_keepalive"] = True
+        known = {"valkey": "redis", "valkeys": "rediss"}.get(scheme, scheme)
+        # No timeout of redis-py's own for connecting: it counts the time of a busy loop (see `deadlines`).
+        return BlockingConnectionPool.from_url(
+            f"{known}://{rest}",
+            max_connections=8,
+            timeout=CONNECT_SECONDS,
+            socket_connect_timeout=None,
+            **options,
+        )
+    parts = urlsplit(url)
+    name, _, database = parts.path.strip("/").partition("/")
+    addresses = []
+    for text in parts.netloc.rpartition("@")[2].split(","):
+        host, colon, port = text.rpartition(":")
+        addresses.append((host, int(port)) if colon else (text, _SENTINEL_PORT))
+    # With timeouts: redis-py asks one Sentinel after the other, and one that is silent must not be all.
+    sentinel = Sentinel(addresses, socket_timeout=CONNECT_SECONDS, socket_connect_timeout=CONNECT_SECONDS)
+    client: Client = sentinel.master_for(
+        name,
+        db=int(database or 0),
+        username=unquote(parts.username) if parts.username else None,
+        password=unquote(parts.password) if parts.password else None,
+        ssl=parts.scheme.startswith("rediss"),
+        socket_connect_timeout=None,
+        **options,
+    )
+    return client.connection_pool
+
+
+async def close_pool(pool: ConnectionPool) -> None:
+    """Close the connections of a pool, and those to Sentinels."""
+    await pool.disconnect()
+    if isinstance(pool, SentinelConnectionPool):
+        for sentinel in pool.sentinel_manager.sentinels:
+            await sentinel.aclose()
+
+
+# --- the connection -----------------------------------------------------------------------------------------
 
 
 class _Command(Struct, eq=False):
@@ -70,14 +189,14 @@ class Redis:
     def __init__(self, url: str, seconds: float = 0.05, draw: Callable[[], float] = random.random) -> None:
         self.url = url
         self.problem = "It has not been connected to yet."
-        """Why commands fail right now; nothing while they do not."""
+        """Why commands fail right now; empty while they do not."""
         self._up_since = 0.0
         self.failures: Counter[str] = Counter()
         """How often the connection was lost, by reason."""
         self.commands = 0
         self.pipelines = 0
         self._known: set[str] = set()
-        """Scripts that the server has seen over this connection, by their digest."""
+        """Digests of scripts that were sent over this connection."""
         self._pool = open_pool(url)
         self.notices = Notices(self._pool, PREFIX, draw)
         self._seconds = seconds
@@ -91,7 +210,7 @@ class Redis:
     # --- its life ------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Connect, and wait a moment for it; a failed connection is retried in the background."""
+        """Connect, and wait for the first attempt; a failed connection is retried in the background."""
         self._users += 1
         if self._users > 1:
             return
@@ -99,10 +218,11 @@ class Redis:
         first = loop.create_future()
         self._task = loop.create_task(self._run(first))
         self.notices.start()
-        await asyncio.wait([first], timeout=CONNECT_SECONDS)
+        # The attempt is bounded by `run_within`. The task too, because a `close` meanwhile cancels it.
+        await asyncio.wait([first, self._task], return_when=asyncio.FIRST_COMPLETED)
 
     async def close(self) -> None:
-        """Let go of the connection, where nobody else has it open."""
+        """Undo `start`; the last user closes the connection."""
         self._users -= 1
         if self._users > 0 or self._task is None:
             return
@@ -122,13 +242,13 @@ class Redis:
 
     @property
     def up_seconds(self) -> float:
-        """How long it has been there without a gap."""
+        """How long it has been up without interruption."""
         return monotonic() - self._up_since if self.is_up else 0.0
 
     # --- commands ------------------------------------------------------------------------------------------
 
     def call(self, *words: Any) -> asyncio.Future[Any]:
-        """Send a command with the next pipeline; what comes raises StoreUnavailable or StoreError."""
+        """Send a command with the next pipeline; the future raises StoreUnavailable or StoreError."""
         return self._enqueue(words, None)
 
     def run(self, script: Script, keys: Sequence[str], arguments: Sequence[Any] = ()) -> asyncio.Future[Any]:
@@ -136,15 +256,15 @@ class Redis:
         return self._enqueue(("EVALSHA", script.digest, len(keys), *keys, *arguments), script)
 
     def tell(self, *words: Any) -> None:
-        """Send a command whose answer nobody waits for, and whose failure nobody has to know."""
+        """Send a command and ignore its answer or failure."""
         self._enqueue(words, None).add_done_callback(_ignore)
 
     def tell_script(self, script: Script, keys: Sequence[str], arguments: Sequence[Any]) -> None:
-        """Run a script whose answer nobody waits for, and whose failure nobody has to know."""
+        """Run a script and ignore its answer or failure."""
         self.run(script, keys, arguments).add_done_callback(_ignore)
 
     def publish(self, channel: str, message: bytes, failed: Callable[[], None] | None = None) -> None:
-        """Tell everybody who listens to a channel, ourselves too; `failed` hears where that cannot be."""
+        """Publish a message to all replicas, this one too; `failed` is called if that is impossible."""
 
         def look(answer: asyncio.Future[Any]) -> None:
             if not answer.cancelled() and answer.exception() is not None and failed is not None:
@@ -155,8 +275,8 @@ class Redis:
     def _enqueue(self, words: Sequence[Any], script: Script | None) -> asyncio.Future[Any]:
         answer = asyncio.get_running_loop().create_future()
         problem = self.problem
-        if not problem and len(self._waiting) >= MOST_WAITING:
-            problem = f"{MOST_WAITING} commands wait for it already."
+        if not problem and len(self._waiting) >= MAX_WAITING:
+            problem = f"{MAX_WAITING} commands wait for it already."
         if problem:
             answer.set_exception(StoreUnavailable(f"Redis cannot be used: {problem}"))
             answer.exception()  # a caller that no longer waits needs no warning about it
@@ -169,36 +289,43 @@ class Redis:
     # --- the task that owns the connection -----------------------------------------------------------------
 
     async def _run(self, first: asyncio.Future[None]) -> None:
+        """Connect, serve, reconnect, for ever. `first` is settled after the first attempt to connect."""
         attempt = 0
         while True:
             try:
                 await run_within(CONNECT_SECONDS, self._reconnect())
-                self._say_up()
+                if self.problem:
+                    self._up_since = monotonic()
+                    log.info("redis is up", url=hide_credentials(self.url))
+                self.problem = ""
                 attempt = 0
                 _settle(first)
-                await self._serve()
+                while True:
+                    await self._wait_for_work()
+                    batch, self._waiting = self._waiting[:MAX_PIPELINE], self._waiting[MAX_PIPELINE:]
+                    try:
+                        await run_within(self._seconds, self._exchange(batch))
+                    except BaseException as failure:
+                        _fail(batch, f"Redis cannot be used: {describe(failure, self._seconds)}")
+                        raise
             except Exception as failure:  # noqa: BLE001 - whatever it is, the connection is of no more use
-                self._say_down(failure)
+                problem = describe(failure, self._seconds)
+                if problem != self.problem:
+                    log.error("redis cannot be used", url=hide_credentials(self.url), problem=problem)  # noqa: TRY400
+                self.failures[reason_of(failure)] += 1
+                self.problem = problem
+                self._fail_waiting(problem)
             _settle(first)
             await self._disconnect()
-            await asyncio.sleep(AGAIN.delay(attempt, self._draw))
+            await asyncio.sleep(RECONNECT_BACKOFF.delay(attempt, self._draw))
             attempt += 1
 
-    async def _serve(self) -> None:
-        """Send what waits, as long as the connection lasts."""
-        while True:
-            await self._wait_for_work()
-            batch, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]
-            try:
-                await run_within(self._seconds, self._exchange(batch))
-            except BaseException as failure:
-                _fail(batch, f"Redis cannot be used: {describe(failure, self._seconds)}")
-                raise
-
     async def _wait_for_work(self) -> None:
+        """Wait until a command is enqueued; ping now and then, so that a dead connection is noticed."""
+        loop = asyncio.get_running_loop()
         while not self._waiting:
-            self._woken = asyncio.get_running_loop().create_future()
-            nudge = asyncio.get_running_loop().call_later(IDLE_SECONDS, _settle, self._woken)
+            self._woken = loop.create_future()
+            nudge = loop.call_later(IDLE_SECONDS, _settle, self._woken)
             try:
                 await self._woken
             finally:
@@ -208,7 +335,7 @@ class Redis:
                 await run_within(CONNECT_SECONDS, self._send([("PING",)]))
 
     async def _exchange(self, batch: list[_Command]) -> None:
-        """Send a pipeline and hand out the answers; once more where the connection had been closed."""
+        """Send a pipeline and hand out the answers; once more if the connection had been closed."""
         try:
             answers = await self._send([self._spell_out(command) for command in batch])
         except (OSError, Disconnected):
@@ -216,35 +343,31 @@ class Redis:
             answers = await self._send([self._spell_out(command) for command in batch])
         self.pipelines += 1
         self.commands += len(batch)
-        faults = [self._hand_out(command, answer) for command, answer in zip(batch, answers, strict=True)]
-        for fault in faults:
-            if fault is not None:
-                raise fault
+        unusable: Exception | None = None
+        for command, answer in zip(batch, answers, strict=True):
+            if command.answer.done():  # the caller has gone
+                continue
+            if not isinstance(answer, Exception):
+                command.answer.set_result(answer)
+            elif command.script is not None and isinstance(answer, NoScriptError):
+                # SCRIPT FLUSH, or a failover to a server that never saw the script: send its text.
+                words = ("EVAL", command.script.text, *command.words[2:])
+                self._waiting.insert(0, _Command(words, command.answer))
+            elif is_unusable(answer):
+                _fail([command], f"Redis cannot be used: {describe(answer, self._seconds)}")
+                unusable = unusable or answer
+            else:
+                command.answer.set_exception(StoreError(f"Redis refused {command.words[0]}: {answer}"))
+        if unusable is not None:
+            raise unusable  # takes the connection down, but not before every other command has its answer
 
     def _spell_out(self, command: _Command) -> Sequence[Any]:
-        """Return the words of a command, with a script's text where this server may not know it yet."""
+        """Return the words of a command, with the script's text the first time on this connection."""
         script = command.script
         if script is None or script.digest in self._known:
             return command.words
         self._known.add(script.digest)
         return ("EVAL", script.text, *command.words[2:])
-
-    def _hand_out(self, command: _Command, answer: Any) -> Exception | None:
-        """Give a command its answer; return what takes the connection down."""
-        if command.answer.done():  # whoever asked has gone
-            return None
-        if not isinstance(answer, Exception):
-            command.answer.set_result(answer)
-            return None
-        if command.script is not None and isinstance(answer, NoScriptError):
-            words = ("EVAL", command.script.text, *command.words[2:])
-            self._waiting.insert(0, _Command(words, command.answer))
-            return None
-        if is_unusable(answer):
-            _fail([command], f"Redis cannot be used: {describe(answer, self._seconds)}")
-            return answer
-        command.answer.set_exception(StoreError(f"Redis refused {command.words[0]}: {answer}"))
-        return None
 
     async def _send(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
         connection = self._connection
@@ -275,26 +398,12 @@ class Redis:
         if connection is not None:
             await connection.disconnect(nowait=True)
 
-    def _say_up(self) -> None:
-        if self.problem:
-            self._up_since = monotonic()
-            log.info("redis is up", url=hide_credentials(self.url))
-        self.problem = ""
-
-    def _say_down(self, failure: Exception) -> None:
-        problem = describe(failure, self._seconds)
-        if problem != self.problem:
-            log.error("redis cannot be used", url=hide_credentials(self.url), problem=problem)
-        self.failures[reason_of(failure)] += 1
-        self.problem = problem
-        self._fail_waiting(problem)
-
     def _fail_waiting(self, problem: str) -> None:
         waiting, self._waiting = self._waiting, []
         _fail(waiting, f"Redis cannot be used: {problem}")
 
     def declare_metrics(self, metrics: Metrics) -> None:
-        """Show how it is."""
+        """Declare the metrics of the connection."""
         metrics.gauge("bridgehead_redis_up", "Whether Redis can be used.", lambda: {(): float(self.is_up)})
         metrics.total(
             "bridgehead_redis_failures_total",
@@ -313,11 +422,11 @@ class Redis:
 
 
 _shared: dict[str, Redis] = {}
-"""The connections of this process that are in use or about to be, by address."""
+"""The connections of this process by address."""
 
 
 def shared(url: str, seconds: float) -> Redis:
-    """Return the connection of this process to an address: host and bridges have the same."""
+    """Return the connection to an address that the host and its bridges share."""
     if url not in _shared:
         _shared[url] = Redis(url, seconds)
     return _shared[url]

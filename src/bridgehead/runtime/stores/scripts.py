@@ -1,4 +1,4 @@
-"""Scripts: what Redis runs as one step, and how a store fails. Declaring one needs no client library."""
+"""Scripts: Lua for Redis, and the errors of stores. Declaring a script needs no client library."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class StoreUnavailable(Unavailable):
 
 
 class Script:
-    """A Lua script, which Redis runs as one step.
+    """A Lua script; Redis runs it atomically.
 
     A pipeline is sent once more after a broken connection, so a script that must not count twice carries an
     id of its own.
@@ -31,7 +31,7 @@ class Script:
 
     @cached_property
     def digest(self) -> str:
-        """The name under which Redis has cached it."""
+        """SHA-1 of the text, for EVALSHA."""
         from hashlib import sha1
 
         return sha1(self.text.encode(), usedforsecurity=False).hexdigest()

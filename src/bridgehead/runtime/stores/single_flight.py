@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 LOCK_SECONDS = 3.0
 """How long a lock lasts that is not renewed, and so how long the death of its holder goes unnoticed."""
 LOOK_SECONDS = 0.5
-LARGEST = 1024 * 1024
-"""Bytes of a result that is kept."""
+"""How often a waiting process asks again, in case the notice was lost."""
+MAX_RESULT_BYTES = 1024 * 1024
+"""A larger result is not kept: those who wait do the work themselves."""
 _PREFIX = "bridgehead:flight:"
-_SOMEBODY_ELSES = 0
+_HELD_ELSEWHERE = 0
 
 # KEYS: the result, the lock. ARGV: our token, milliseconds of the lock. Returns {2, result} if there is one,
 # {1} if the work is ours (also when a pipeline was sent twice: the lock holds our token), {0} otherwise.
@@ -36,6 +37,7 @@ if kept then return {2, kept} end
 if redis.call('SET', KEYS[2], ARGV[1], 'NX', 'PX', ARGV[2]) then return {1} end
 return {redis.call('GET', KEYS[2]) == ARGV[1] and 1 or 0}
 """)
+# Only our own lock: after a pause of this process it may have expired and belong to another.
 RENEW = Script("if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end")
 # Only the holder removes the lock: ours may have expired, and be another's now.
 END = Script("""
@@ -48,7 +50,7 @@ log = logs.logger("stores.single_flight")
 
 
 class SingleFlight:
-    """The work under way, as one process sees it."""
+    """Runs equal work once over all replicas."""
 
     def __init__(self, redis: Redis, keep_seconds: float) -> None:
         self._redis = redis
@@ -77,7 +79,7 @@ class SingleFlight:
             return result, False
         finally:
             renewing.cancel()
-            kept = result if len(result) <= LARGEST else b""
+            kept = result if len(result) <= MAX_RESULT_BYTES else b""
             words = [token, kept, self._keep, f"bridgehead:flight:{name}"]
             self._redis.tell_script(END, _keys(name), words)
 
@@ -89,7 +91,7 @@ class SingleFlight:
             while True:
                 ended.clear()
                 state, *kept = await self._redis.run(BEGIN, _keys(name), [token, round(LOCK_SECONDS * 1000)])
-                if state != _SOMEBODY_ELSES:
+                if state != _HELD_ELSEWHERE:
                     return kept[0] if kept else None
                 if leave is None:
                     leave = self._redis.notices.subscribe(f"flight:{name}", lambda _: ended.set(), ended.set)

@@ -16,14 +16,16 @@ from pathlib import Path, PurePath
 from ..errors import StorageError
 
 BUSY_SECONDS = 10.0
-"""How long a process waits for others to be done with the file."""
+"""How long a statement waits for the lock of another process."""
 _MAX_WAL_BYTES = 4 * 1024 * 1024
 _RETRY_SECONDS = 0.02
 
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Do what follows in one transaction: committed at its end, or rolled back where something is raised."""
+    """Run the block in one transaction; roll back if it raises."""
+    # IMMEDIATE takes the write lock now. A deferred transaction that reads first and writes later fails with
+    # SQLITE_BUSY at once, without waiting, if another process wrote in between.
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -35,22 +37,42 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def create_private(path: Path) -> None:
-    """Make a file that only its user can read, where it does not exist; SQLite would let others read it."""
+    """Create a missing file readable by its user alone; SQLite would follow the umask."""
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
 def open_database(path: Path, schema: Sequence[str], version: int, *, what: str) -> sqlite3.Connection:
-    """Open a file, and make its tables where it is new. Transactions are the caller's to begin and end.
+    """Open a file, creating its tables if it is new; the caller begins and ends transactions.
 
     `what` names the file in the refusal of one that a newer version has written.
     """
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     try:
-        _use_wal(connection)
+        # Changing the mode ignores the busy timeout, unlike every other statement, and two processes may
+        # start at once: retry.
+        deadline = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode=WAL")
+                break
+            except sqlite3.OperationalError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_RETRY_SECONDS)
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA fullfsync=ON")  # for macOS, as `durable.flush` does; elsewhere it is FULL
         connection.execute(f"PRAGMA journal_size_limit={_MAX_WAL_BYTES}")
-        _make_tables(connection, path, schema, version, what)
+        existing = connection.execute("PRAGMA user_version").fetchone()[0]
+        if existing > version:
+            raise StorageError(  # noqa: TRY301 - closes the connection below
+                f"The {what} {path} was written by a newer version of Bridgehead.",
+                next_step="Use that version, or set BRIDGEHEAD_STATE_DIR to another folder.",
+            )
+        if existing < version:
+            with transaction(connection):
+                for statement in schema:
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {version}")
     except BaseException:
         connection.close()
         raise
@@ -58,7 +80,7 @@ def open_database(path: Path, schema: Sequence[str], version: int, *, what: str)
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """Open a file that is there for reading alone."""
+    """Open an existing file read-only."""
     return sqlite3.connect(make_uri(path), uri=True)
 
 
@@ -68,33 +90,3 @@ def make_uri(path: PurePath) -> str:
 
     text = path.as_posix()
     return f"file://{'' if text.startswith('/') else '/'}{quote(text, safe='/:')}?mode=ro"
-
-
-def _make_tables(
-    connection: sqlite3.Connection, path: Path, schema: Sequence[str], version: int, what: str
-) -> None:
-    found = connection.execute("PRAGMA user_version").fetchone()[0]
-    if found > version:
-        raise StorageError(
-            f"The {what} {path} was written by a newer version of Bridgehead.",
-            next_step="Use that version, or set BRIDGEHEAD_STATE_DIR to another folder.",
-        )
-    if found < version:
-        with transaction(connection):
-            for statement in schema:
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {version}")
-
-
-def _use_wal(connection: sqlite3.Connection) -> None:
-    # Changing the mode does not wait for others, as everything else does: two processes may begin at once.
-    deadline = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-        except sqlite3.OperationalError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(_RETRY_SECONDS)
-        else:
-            return

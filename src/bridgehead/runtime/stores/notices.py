@@ -1,7 +1,7 @@
-"""Pub/sub: what other processes tell this one, over a connection of its own.
+"""Notices: messages from other processes (Redis pub/sub), over a connection of its own.
 
-Redis forgets a message that nobody was there to hear. So whoever subscribes is told each time that the
-subscription begins, at first and after every reconnection: something may have been missed.
+Redis drops a message to a channel without subscribers. So `missed` is called each time that a subscription
+begins, at first and after every reconnection: something may have been missed.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from redis.asyncio import Redis as Client
@@ -18,30 +17,32 @@ from redis.exceptions import RedisError
 
 from .. import logs
 from ..timing import Backoff
-from .connecting import CONNECT_SECONDS, end_tasks, run_within
+from .deadlines import end_tasks, run_within
 
 if TYPE_CHECKING:
     from redis.asyncio.client import PubSub
     from redis.asyncio.connection import ConnectionPool
 
-AGAIN = Backoff(base=0.05, most=2.0)
+CONNECT_SECONDS = 1.0
+"""Limit of connecting, and of other steps that no call waits for."""
+RECONNECT_BACKOFF = Backoff(base=0.05, limit=2.0)
 PING_SECONDS = 1.0
-"""How long nothing arrives before a ping checks whether the connection still works."""
-SILENT_SECONDS = 3.0
-"""How long nothing arrives, with pings sent, before the connection is given up."""
+"""How long nothing arrives before a ping checks the connection."""
+MAX_UNANSWERED_PINGS = 3
+"""Pings without an answer before the connection is given up. Counted, not timed: our loop may be busy."""
 
 log = logs.logger("stores.redis")
 
 
 class Subscription(Struct, frozen=True, eq=False):
-    """Somebody who listens to one channel; both functions are called from the event loop."""
+    """A subscriber of one channel; both functions are called from the event loop."""
 
     hear: Callable[[bytes], None]
     missed: Callable[[], None]
 
 
 class Notices:
-    """The channels that this process listens to."""
+    """The subscriptions of this process."""
 
     def __init__(self, pool: ConnectionPool, prefix: str, draw: Callable[[], float]) -> None:
         self._pool = pool
@@ -51,21 +52,20 @@ class Notices:
         self._pubsub: PubSub | None = None
         self._task: asyncio.Task[None] | None = None
         self._changing: set[asyncio.Task[None]] = set()
-        self._last_heard = 0.0
 
     def start(self) -> None:
-        """Listen, from now on and as often as it takes."""
+        """Start to listen; a lost connection is reopened."""
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self) -> None:
-        """Listen no longer."""
+        """Stop listening."""
         tasks = [*self._changing, *([] if self._task is None else [self._task])]
         await end_tasks(tasks)
 
     def subscribe(
         self, channel: str, hear: Callable[[bytes], None], missed: Callable[[], None] = lambda: None
     ) -> Callable[[], None]:
-        """Listen to a channel; returns what ends that."""
+        """Listen to a channel; call the returned function to stop."""
         name, subscription = (self._prefix + channel).encode(), Subscription(hear, missed)
         self._channels.setdefault(name, []).append(subscription)
         self._change("subscribe", name)
@@ -80,7 +80,7 @@ class Notices:
         return leave
 
     def _change(self, verb: str, name: bytes) -> None:
-        """Tell Redis what is listened to, where it is there; where it is not, the next connection does."""
+        """Subscribe or unsubscribe on the open connection; without one, the next connection does."""
         pubsub = self._pubsub
         if pubsub is None:
             return
@@ -100,43 +100,37 @@ class Notices:
         while True:
             try:
                 async with Client(connection_pool=self._pool).pubsub() as pubsub:
-                    await self._subscribe_to_all(pubsub)
+                    asked = set(self._channels)
+                    await run_within(CONNECT_SECONDS, pubsub.subscribe(f"{self._prefix}all", *asked))
+                    self._pubsub = pubsub
+                    # Channels added while that was under way: `_change` found no connection to use.
+                    if late := self._channels.keys() - asked:
+                        await run_within(CONNECT_SECONDS, pubsub.subscribe(*late))
                     attempt = 0
                     await self._listen(pubsub)
             except (RedisError, OSError) as failure:
                 log.debug("not receiving the notices of other replicas", problem=repr(failure))
             finally:
                 self._pubsub = None
-            await asyncio.sleep(AGAIN.delay(attempt, self._draw))
+            await asyncio.sleep(RECONNECT_BACKOFF.delay(attempt, self._draw))
             attempt += 1
 
-    async def _subscribe_to_all(self, pubsub: PubSub) -> None:
-        asked = set(self._channels)
-        await run_within(CONNECT_SECONDS, pubsub.subscribe(f"{self._prefix}all", *asked))
-        self._pubsub = pubsub
-        if (
-            late := self._channels.keys() - asked
-        ):  # who came meanwhile left it to the next connection: this one
-            await run_within(CONNECT_SECONDS, pubsub.subscribe(*late))
-
     async def _listen(self, pubsub: PubSub) -> None:
-        self._last_heard = monotonic()
+        pings = 0
         while True:
             message = await pubsub.get_message(timeout=PING_SECONDS)
-            if message is not None:
-                self._last_heard = monotonic()
-                self._take(message)
-            elif monotonic() - self._last_heard > SILENT_SECONDS:
-                raise TimeoutError("It no longer answers.")
-            else:
+            if message is None:
+                if pings == MAX_UNANSWERED_PINGS:
+                    raise TimeoutError("It no longer answers.")
+                pings += 1
                 await run_within(CONNECT_SECONDS, pubsub.ping())
-
-    def _take(self, message: dict[str, Any]) -> None:
-        for subscription in tuple(self._channels.get(message["channel"] or b"", ())):
-            try:
-                if message["type"] == "message":
-                    subscription.hear(message["data"])
-                elif message["type"] == "subscribe":
-                    subscription.missed()
-            except Exception as failure:  # noqa: BLE001 - one listener must not make the others deaf
-                log.warn("a notice could not be handled", problem=repr(failure))
+                continue
+            pings = 0
+            for subscription in tuple(self._channels.get(message["channel"] or b"", ())):
+                try:
+                    if message["type"] == "message":
+                        subscription.hear(message["data"])
+                    elif message["type"] == "subscribe":
+                        subscription.missed()
+                except Exception as failure:  # noqa: BLE001 - one listener must not make the others deaf
+                    log.warn("a notice could not be handled", problem=repr(failure))

@@ -1,4 +1,4 @@
-"""From an address to a connection, and a time limit that knows a busy machine from a slow server."""
+"""A time limit that a busy loop does not use up; and addresses of Redis, from the settings to a failover."""
 
 import asyncio
 import time
@@ -10,8 +10,8 @@ import pytest
 
 from bridgehead.runtime.directories import ReplicaSettings
 from bridgehead.runtime.settings import SettingError
-from bridgehead.runtime.stores.connecting import run_within
-from tests.runtime.stores.test_redis import connected
+from bridgehead.runtime.stores.deadlines import run_within
+from tests.runtime.stores.test_redis import busy_loop, connected
 from tests.support.ports import free_port
 from tests.support.redis_server import RedisServer, running_redis, wait_until
 from tests.support.waiting import PATIENCE, until
@@ -94,6 +94,16 @@ async def test_a_pause_of_this_process_is_not_taken_for_one_of_the_server() -> N
         return "in time"
 
     assert await run_within(0.2, answer_during_a_pause()) == "in time"
+
+
+async def test_a_busy_loop_does_not_use_the_time_up() -> None:
+    async def answer_after_some_turns() -> str:
+        for _ in range(20):
+            await asyncio.sleep(0)
+        return "in time"
+
+    with busy_loop(0.01):
+        assert await run_within(0.1, answer_after_some_turns()) == "in time"
 
 
 async def test_what_takes_too_long_is_ended() -> None:

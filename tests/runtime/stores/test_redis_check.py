@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from bridgehead.runtime.directories import ReplicaSettings
-from bridgehead.runtime.stores.examining import examine_redis
+from bridgehead.runtime.stores.redis_check import examine_redis
 from tests.support.ports import free_port
 from tests.support.redis_server import RedisServer, running_redis
 

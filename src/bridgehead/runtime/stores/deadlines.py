@@ -1,0 +1,61 @@
+"""Deadlines: a time limit that a busy event loop does not use up, and tasks that end when cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Collection
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_TICKS = 40
+"""Turns of the loop that every limit leaves at least. With redis-py 8.1 connecting to Redis takes 18 of them
+(measured); a password, a database number and TLS add some."""
+_CANCEL_SECONDS = 0.1
+
+
+async def run_within(seconds: float, work: Awaitable[T]) -> T:
+    """Wait for work, but no longer than this; raises TimeoutError.
+
+    Unlike `asyncio.timeout`, it does not mistake a busy loop for a slow server. The limit is counted in ticks
+    of a timer, and a late tick counts no more than one in time. So however long each turn of the loop takes,
+    an answer that waits in the socket is read and delivered in the turns between the ticks.
+    """
+    loop = asyncio.get_running_loop()
+    task: Any = asyncio.current_task()
+    is_over = False
+    timer: asyncio.TimerHandle
+
+    def tick(left: int) -> None:
+        nonlocal is_over, timer
+        if left:
+            timer = loop.call_later(seconds / _TICKS, tick, left - 1)
+        else:
+            is_over = True
+            task.cancel()
+
+    tick(_TICKS)
+    try:
+        done = await work
+    except asyncio.CancelledError:
+        if not is_over or task.uncancel() > 0:  # somebody else cancelled the task, too
+            raise
+        raise TimeoutError from None
+    else:
+        if is_over:  # the answer came in the same turn, and `wait_for` preferred it
+            task.uncancel()
+        return done
+    finally:
+        timer.cancel()
+
+
+async def end_tasks(tasks: Collection[asyncio.Task[Any]]) -> None:
+    """Cancel tasks and wait for their end, repeatedly.
+
+    Up to Python 3.11, `asyncio.wait_for`, which redis-py uses, loses a cancellation that comes in the turn in
+    which the awaited thing is done.
+    """
+    while left := [task for task in tasks if not task.done()]:
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left, timeout=_CANCEL_SECONDS)
