@@ -132,10 +132,8 @@ class SignIn:
     async def _check(self, request: HostRequest, token: str) -> Grant:
         """Check a token as that of any caller is: counted, logged, and limited for each address."""
         headers = {b"authorization": b"Bearer " + token.encode("latin-1", "replace")}
-        found = self._authenticator.check(headers, request.address, lambda: "")
-        if found is not None:
-            return found
-        return await self._authenticator.check_later(headers, request.address, lambda: "")
+        grant = self._authenticator.check(headers, request.address, lambda: "")
+        return grant if isinstance(grant, Grant) else await grant
 
     # --- in and out ----------------------------------------------------------------------------------------
 
