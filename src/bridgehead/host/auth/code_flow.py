@@ -110,16 +110,16 @@ class CodeFlow:
         if answer.get("error"):
             raise self._explain_refusal(answer)
         if not answer.get("code"):
-            raise self._disbelieve("it sent neither a code nor an error")
+            raise self._reject_answer("it sent neither a code nor an error")
         told = await self._exchange(about, answer["code"], redirect_uri, verifier)
         access, identity = told.get("access_token"), told.get("id_token")
         if not isinstance(access, str) or str(told.get("token_type", "bearer")).lower() != "bearer":
-            raise self._disbelieve("it gave no access token")
+            raise self._reject_answer("it gave no access token")
         if isinstance(identity, str):
             try:
                 await self._verify_id_token(identity, self._client.id, nonce)
             except InvalidToken as problem:
-                raise self._disbelieve(str(problem).rstrip(".")) from None
+                raise self._reject_answer(str(problem).rstrip(".")) from None
         return access
 
     async def _exchange(self, about: Metadata, code: str, redirect_uri: str, verifier: str) -> dict[str, Any]:
@@ -141,7 +141,7 @@ class CodeFlow:
         try:
             answer = await self._post(about.token_endpoint, form, headers)
         except Unavailable as away:
-            raise self._be_away(away) from away
+            raise self._issuer_unreachable(away) from away
         return self._read_answer(answer)
 
     def _uses_basic(self, about: Metadata) -> bool:
@@ -157,7 +157,7 @@ class CodeFlow:
         if answer.status == _OK:
             return told
         if answer.status > _MOST_CLIENT_ERROR:
-            raise self._be_away(Unavailable(f"It answered with status {answer.status}."))
+            raise self._issuer_unreachable(Unavailable(f"It answered with status {answer.status}."))
         raise self._explain_exchange(str(told.get("error", f"status {answer.status}")))
 
     # --- what can go wrong ---------------------------------------------------------------------------------
@@ -171,9 +171,9 @@ class CodeFlow:
         except (BridgeError, msgspec.MsgspecError) as failure:
             if self._known is not None:
                 return self._known[1]
-            raise self._be_away(failure) from failure
+            raise self._issuer_unreachable(failure) from failure
         if not (is_secure(found.authorization_endpoint) and is_secure(found.token_endpoint)):
-            raise self._disbelieve("its endpoints are not https:// addresses")
+            raise self._reject_answer("its endpoints are not https:// addresses")
         self._known = (self._now() + FRESH_SECONDS, found)
         return found
 
@@ -181,16 +181,16 @@ class CodeFlow:
         """Refuse what another issuer sent, where this one names itself (RFC 9207)."""
         sender = answer.get("iss", "")
         if sender != self._issuer and (sender or about.authorization_response_iss_parameter_supported):
-            raise self._disbelieve("the answer came from another issuer")
+            raise self._reject_answer("the answer came from another issuer")
 
-    def _be_away(self, problem: Exception) -> HostRejection:
+    def _issuer_unreachable(self, problem: Exception) -> HostRejection:
         log.warn("the authorisation server did not answer", issuer=self._issuer, problem=str(problem))
         message = (
             f"{self.issuer_name} cannot be reached right now. Try again in a minute, or sign in with a token."
         )
         return HostRejection(503, message, AWAY, headers=((b"retry-after", b"30"),))
 
-    def _disbelieve(self, why: str) -> HostRejection:
+    def _reject_answer(self, why: str) -> HostRejection:
         log.warn("an answer of the authorisation server was refused", issuer=self._issuer, problem=why)
         message = (
             f"The answer of {self.issuer_name} cannot be accepted: {why}. "

@@ -32,8 +32,8 @@ from .history import History
 from .html import Html, link, tag
 from .layout import Page
 from .oauth_sign_in import OAuthSignIn, read_answer, write_landing
-from .sign_in import Form, SignIn, Visitor, is_led_here
-from .snapshot import Camera, Snapshot, merge
+from .sign_in import BrowserSession, Form, SignIn, is_cross_site
+from .snapshot import Snapshot, SnapshotCollector, merge
 
 if TYPE_CHECKING:
     from ..auth.tokens import Tokens, TokenStore
@@ -50,8 +50,8 @@ log = logs.logger("host.dashboard")
 
 CountCall = Callable[[HostRequest, Grant], Awaitable[None] | None]
 """Counts a call of a caller, and rejects it where there were too many; may have to be awaited."""
-Show = Callable[[HostRequest, Visitor, Grant], Awaitable[Page | Response]]
-Act = Callable[[HostRequest, Visitor, Grant, Form], Awaitable[Page | Response]]
+Show = Callable[[HostRequest, BrowserSession, Grant], Awaitable[Page | Response]]
+Act = Callable[[HostRequest, BrowserSession, Grant, Form], Awaitable[Page | Response]]
 
 
 class Dashboard:
@@ -62,7 +62,7 @@ class Dashboard:
         registry: Registry,
         views: Views,
         sign_in: SignIn,
-        camera: Camera,
+        collector: SnapshotCollector,
         history: History,
         clock: Clock,
         *,
@@ -76,7 +76,7 @@ class Dashboard:
         self._registry = registry
         self._views = views
         self._sign_in = sign_in
-        self._camera = camera
+        self._collector = collector
         self._history = history
         self._clock = clock
         self._count_rejection = count_rejection
@@ -118,10 +118,12 @@ class Dashboard:
         return {OWN_STATE: self._tell_state, PEER_END_SESSION: self._end_for_peer}
 
     def _tell_state(self, _request: Request) -> Response:
-        return Response(200, self._camera.take().encode())
+        return Response(200, self._collector.take().encode())
 
     def _end_for_peer(self, request: Request) -> Response:
-        return Response(200, b"ended" if self._camera.end_session(request.query.decode("latin-1")) else b"")
+        return Response(
+            200, b"ended" if self._collector.end_session(request.query.decode("latin-1")) else b""
+        )
 
     # --- requests ------------------------------------------------------------------------------------------
 
@@ -136,63 +138,63 @@ class Dashboard:
             return layout.serve_file(request.path)
         if request.path == layout.OAUTH_CALLBACK:
             return layout.render_forward(write_landing(read_query(request)))
-        if is_led_here(request):
+        if is_cross_site(request):
             onward = link(request.path, **read_query(request))
             return layout.render_forward(layout.write_forward("Bridgehead", onward))
         return self._answer_page(request)
 
     async def _answer_page(self, request: HostRequest) -> Response:
-        visitor = await self._sign_in.identify(request)
+        session = await self._sign_in.identify(request)
         try:
             made = await (
-                self._post(request, visitor) if request.method == "POST" else self._get(request, visitor)
+                self._post(request, session) if request.method == "POST" else self._get(request, session)
             )
         except Rejection as rejection:
-            made = self._explain(request, visitor, rejection)
+            made = self._explain(request, session, rejection)
         except BridgeError as failure:
             made = Page("Failed", _write_problem("That did not work", str(failure)), status=500)
         if isinstance(made, Response):
             return made
-        grant = visitor.grant
+        grant = session.grant
         return layout.render(
             made,
             who=grant.name if grant is not None else None,
-            proof=visitor.proof,
-            cookies=visitor.cookies,
+            proof=session.proof,
+            cookies=session.cookies,
             is_in=grant is not None,
         )
 
-    def _explain(self, request: HostRequest, visitor: Visitor, rejection: Rejection) -> Page:
+    def _explain(self, request: HostRequest, session: BrowserSession, rejection: Rejection) -> Page:
         """Show a rejection to a person, counted and logged as any other."""
         request.reason = getattr(rejection, "reason", "") or "request"
         self._count_rejection(request.reason)
         status, message = rejection.response.status, rejection.error.message
-        if visitor.grant is None:
-            return self._ask_to_sign_in(visitor, message, status)
+        if session.grant is None:
+            return self._ask_to_sign_in(session, message, status)
         return Page("Not possible", _write_problem("Not possible", message), status=status)
 
-    async def _get(self, request: HostRequest, visitor: Visitor) -> Page | Response:
+    async def _get(self, request: HostRequest, session: BrowserSession) -> Page | Response:
         if request.method not in {"GET", "HEAD"}:
             raise reject_method(request.method, b"GET, POST")
         if self._oauth is not None and request.path in layout.OAUTH_PAGES:
-            return await self._sign_in_elsewhere(self._oauth, request, visitor)
-        grant = visitor.grant
+            return await self._sign_in_elsewhere(self._oauth, request, session)
+        grant = session.grant
         if grant is None:
             if request.path != layout.OVERVIEW:
-                return layout.redirect(layout.OVERVIEW, visitor.cookies)
-            return self._ask_to_sign_in(visitor)
+                return layout.redirect(layout.OVERVIEW, session.cookies)
+            return self._ask_to_sign_in(session)
         request.grant = grant
         _check_look(grant)
         show = self._pages.get(request.path)
-        return await show(request, visitor, grant) if show else layout.redirect(layout.OVERVIEW)
+        return await show(request, session, grant) if show else layout.redirect(layout.OVERVIEW)
 
-    async def _post(self, request: HostRequest, visitor: Visitor) -> Page | Response:
+    async def _post(self, request: HostRequest, session: BrowserSession) -> Page | Response:
         form = await self._sign_in.read_form(request)
         if request.path == layout.SIGN_IN:
             return await self._enter(request, form.get("token", "").strip())
         if request.path == layout.SIGN_OUT:
-            return layout.redirect(layout.OVERVIEW, self._sign_in.leave(request))
-        grant = visitor.grant
+            return layout.redirect(layout.OVERVIEW, self._sign_in.sign_out(request))
+        grant = session.grant
         if grant is None:
             raise HostRejection(401, "Sign in first.", "token_missing")
         request.grant = grant
@@ -200,28 +202,28 @@ class Dashboard:
         act = self._actions.get(request.path)
         if act is None:
             raise reject_method("POST", b"GET")
-        return await act(request, visitor, grant, form)
+        return await act(request, session, grant, form)
 
-    def _ask_to_sign_in(self, visitor: Visitor, problem: str = "", status: int = 200) -> Page:
+    def _ask_to_sign_in(self, session: BrowserSession, problem: str = "", status: int = 200) -> Page:
         issuer = "" if self._oauth is None else self._oauth.issuer_name
-        return clients.write_sign_in(visitor.proof, problem, status, issuer=issuer)
+        return clients.write_sign_in(session.proof, problem, status, issuer=issuer)
 
     async def _sign_in_elsewhere(
-        self, oauth: OAuthSignIn, request: HostRequest, visitor: Visitor
+        self, oauth: OAuthSignIn, request: HostRequest, session: BrowserSession
     ) -> Response:
         """Send a browser to the authorisation server, or let in whom it sent back."""
         query = read_query(request)
         if request.path == layout.OAUTH_START:
-            there = await oauth.begin(request, visitor.page, acts=query.get("to") == "act")
-            return layout.redirect(there, visitor.cookies)
+            there = await oauth.begin(request, session.page, acts=query.get("to") == "act")
+            return layout.redirect(there, session.cookies)
         if request.method != "GET":
             raise reject_method(request.method, b"GET")
-        return await self._enter(request, await oauth.finish(request, visitor.page, read_answer(query)))
+        return await self._enter(request, await oauth.finish(request, session.page, read_answer(query)))
 
     async def _enter(self, request: HostRequest, token: str) -> Response:
         if not token:
             raise HostRejection(400, "Enter a token.", "token_missing")
-        request.grant, cookie = await self._sign_in.enter(request, token)
+        request.grant, cookie = await self._sign_in.sign_in(request, token)
         log.info("signed in", client=request.grant.name, address=request.address)
         return layout.redirect(layout.OVERVIEW, (cookie,))
 
@@ -229,7 +231,7 @@ class Dashboard:
 
     async def _gather(self) -> Snapshot:
         """Take a snapshot of all workers; one that does not answer is left out."""
-        found = [self._camera.take()]
+        found = [self._collector.take()]
         if self._workers is not None:
             told = await asyncio.gather(*(self._workers.ask(one, OWN_STATE) for one in self._workers.others))
             for text in told:
@@ -257,7 +259,7 @@ class Dashboard:
         self._reports[status.name] = (self._clock.monotonic() + KEEP_SECONDS, report)
         return report
 
-    async def _show_overview(self, _request: HostRequest, _visitor: Visitor, grant: Grant) -> Page:
+    async def _show_overview(self, _request: HostRequest, _session: BrowserSession, grant: Grant) -> Page:
         open_ = [status for name, status in self._registry.statuses.items() if grant.may_read(name)]
         told = await asyncio.gather(*map(self._report, open_))
         reports = {
@@ -265,7 +267,7 @@ class Dashboard:
         }
         return overview.write_overview(await self._gather(), reports, grant)
 
-    async def _show_bridge(self, request: HostRequest, _visitor: Visitor, grant: Grant) -> Page:
+    async def _show_bridge(self, request: HostRequest, _session: BrowserSession, grant: Grant) -> Page:
         name = read_query(request).get("name", "")
         status = self._registry.statuses.get(name)
         if status is None or not grant.may_read(name):
@@ -274,19 +276,19 @@ class Dashboard:
         state = next(one for one in snapshot.bridges if one.name == name)
         return overview.write_bridge(snapshot, state, await self._report(status))
 
-    async def _show_clients(self, _request: HostRequest, visitor: Visitor, grant: Grant) -> Page:
+    async def _show_clients(self, _request: HostRequest, session: BrowserSession, grant: Grant) -> Page:
         grants = None if self._tokens is None else self._tokens.grants
         may_ask = self._oauth is not None and self._sign_in.is_needed and not (grant.admin or grant.token_id)
         return clients.write_clients(
-            await self._gather(), grants, visitor.proof, may_act=grant.admin, may_ask=may_ask
+            await self._gather(), grants, session.proof, may_act=grant.admin, may_ask=may_ask
         )
 
-    async def _show_failures(self, _request: HostRequest, _visitor: Visitor, grant: Grant) -> Page:
+    async def _show_failures(self, _request: HostRequest, _session: BrowserSession, grant: Grant) -> Page:
         return clients.write_problems(await self._gather(), grant)
 
     # --- tools ---------------------------------------------------------------------------------------------
 
-    async def _show_tools(self, _request: HostRequest, _visitor: Visitor, grant: Grant) -> Page:
+    async def _show_tools(self, _request: HostRequest, _session: BrowserSession, grant: Grant) -> Page:
         found = {}
         for name, status in self._registry.statuses.items():
             if not status.problem and grant.may_read(name):
@@ -294,8 +296,8 @@ class Dashboard:
                 found[name] = (status.manifest.title, tools.list_tools(view.dispatcher.bridge))
         return tools.write_tools(found)
 
-    async def _show_tool(self, request: HostRequest, visitor: Visitor, grant: Grant) -> Page:
-        return tools.write_tool(self._choose(read_query(request), grant), visitor.proof, {})
+    async def _show_tool(self, request: HostRequest, session: BrowserSession, grant: Grant) -> Page:
+        return tools.write_tool(self._choose(read_query(request), grant), session.proof, {})
 
     def _choose(self, asked: Form, grant: Grant) -> tools.Choice:
         """Find a tool in the caller's own view of its bridge."""
@@ -309,27 +311,29 @@ class Dashboard:
                     return tools.Choice(status.name, status.manifest.title, dispatcher, tool)
         raise HostRejection(404, "There is no such tool, or your token does not open it.", "path")
 
-    async def _call(self, request: HostRequest, visitor: Visitor, grant: Grant, form: Form) -> Page:
+    async def _call(self, request: HostRequest, session: BrowserSession, grant: Grant, form: Form) -> Page:
         choice = self._choose(form, grant)
         try:
             arguments = read_arguments(read_fields(choice.tool.input_schema), form)
         except InvalidField as problem:
-            return tools.write_tool(choice, visitor.proof, form, problem)
+            return tools.write_tool(choice, session.proof, form, problem)
         if tools.needs_confirmation(choice.tool) and form.get("confirmed") != "yes":
-            return tools.ask_to_call(choice, arguments, form, visitor.proof)
+            return tools.ask_to_call(choice, arguments, form, session.proof)
         waiting = self._count_call(request, grant)
         if waiting is not None:
             await waiting
         answered = await tools.call_tool(choice, arguments, grant)
-        return tools.write_tool(choice, visitor.proof, form, answer=tools.write_answer(answered))
+        return tools.write_tool(choice, session.proof, form, answer=tools.write_answer(answered))
 
     # --- actions -------------------------------------------------------------------------------------------
 
-    async def _ask_to_revoke(self, request: HostRequest, visitor: Visitor, grant: Grant) -> Page:
+    async def _ask_to_revoke(self, request: HostRequest, session: BrowserSession, grant: Grant) -> Page:
         _check_act(grant)
-        return clients.ask_to_revoke(self._find_token(read_query(request).get("name", "")), visitor.proof)
+        return clients.ask_to_revoke(self._find_token(read_query(request).get("name", "")), session.proof)
 
-    async def _revoke(self, request: HostRequest, _visitor: Visitor, grant: Grant, form: Form) -> Response:
+    async def _revoke(
+        self, request: HostRequest, _session: BrowserSession, grant: Grant, form: Form
+    ) -> Response:
         _check_act(grant)
         name = self._find_token(form.get("name", ""))
         if self._token_store is not None and self._tokens is not None:
@@ -340,11 +344,11 @@ class Dashboard:
 
     def _find_token(self, name: str) -> str:
         if self._tokens is None or all(grant.name != name for grant in self._tokens.grants):
-            raise HostRejection(404, "There is no such token, or no longer.", "path")
+            raise HostRejection(404, "Token not found. It may have been revoked.", "path")
         return name
 
     async def _end_session(
-        self, request: HostRequest, _visitor: Visitor, grant: Grant, form: Form
+        self, request: HostRequest, _session: BrowserSession, grant: Grant, form: Form
     ) -> Response:
         _check_act(grant)
         handle, worker = form.get("handle", ""), form.get("worker", "")
@@ -354,7 +358,7 @@ class Dashboard:
         return layout.redirect(layout.CLIENTS)
 
     async def _end(self, handle: str, worker: str) -> bool:
-        if self._camera.end_session(handle):
+        if self._collector.end_session(handle):
             return True
         if self._workers is None or not worker.isdigit() or int(worker) not in self._workers.others:
             return False

@@ -47,7 +47,7 @@ _STATE_PARTS = 3
 _OWN_SITES = (b"same-origin", b"none")
 
 
-class UsedOnce(Protocol):
+class NonceStore(Protocol):
     """Remembers what was used, over all processes that could see it again."""
 
     def use(self, nonce: str, expires: float) -> bool | Awaitable[bool]:
@@ -58,7 +58,7 @@ class OAuthSignIn:
     """The way to the issuer and back."""
 
     def __init__(
-        self, flow: CodeFlow, keys: tuple[bytes, ...], clock: Clock, public_url: str | None, used: UsedOnce
+        self, flow: CodeFlow, keys: tuple[bytes, ...], clock: Clock, public_url: str | None, used: NonceStore
     ) -> None:
         self._flow = flow
         self._keys = keys
@@ -164,7 +164,7 @@ def make_oauth_sign_in(
     environment: Mapping[str, str],
     clock: Clock,
     keys: tuple[bytes, ...],
-    used: UsedOnce,
+    used: NonceStore,
     verify_id_token: VerifyIdToken,
 ) -> OAuthSignIn:
     """Make the way to the issuer that is set, where it knows this host as a client."""

@@ -48,7 +48,7 @@ _SEAL_PARTS, _GRANT_PARTS = 4, 3
 Form = dict[str, str]
 
 
-class Visitor(Struct):
+class BrowserSession(Struct):
     """Somebody who looks."""
 
     grant: Grant | None
@@ -88,22 +88,22 @@ class SignIn:
 
     # --- who it is -----------------------------------------------------------------------------------------
 
-    async def identify(self, request: HostRequest) -> Visitor:
+    async def identify(self, request: HostRequest) -> BrowserSession:
         """Find out who looks. Raises HostRejection where a token is no longer accepted."""
         cookies = read_cookies(request)
         page, shown = cookies.get(_PAGE, ""), cookies.get(_TOKEN, "")
-        visitor = Visitor(None, "", [], page)
+        session = BrowserSession(None, "", [], page)
         if not page:
             page = secrets.token_urlsafe(16)
-            visitor.cookies.append(make_cookie(request, _PAGE, page))
-        visitor.proof = self._prove(self._keys[0], page, shown)
+            session.cookies.append(make_cookie(request, _PAGE, page))
+        session.proof = self._prove(self._keys[0], page, shown)
         if not self.is_needed:
-            visitor.grant = await self._check(request, "")
+            session.grant = await self._check(request, "")
         elif shown:
-            visitor.grant = self._open(shown)
-            if visitor.grant is None:
-                visitor.cookies.append(make_cookie(request, _TOKEN, ""))
-        return visitor
+            session.grant = self._open(shown)
+            if session.grant is None:
+                session.cookies.append(make_cookie(request, _TOKEN, ""))
+        return session
 
     def _open(self, shown: str) -> Grant | None:
         """Return what a cookie opens, if it still does."""
@@ -137,7 +137,7 @@ class SignIn:
 
     # --- in and out ----------------------------------------------------------------------------------------
 
-    async def enter(self, request: HostRequest, token: str) -> tuple[Grant, tuple[bytes, bytes]]:
+    async def sign_in(self, request: HostRequest, token: str) -> tuple[Grant, tuple[bytes, bytes]]:
         """Check a token that somebody shows; return what it opens and the cookie. Raises HostRejection."""
         grant = await self._check(request, token.strip())
         if not grant.may_look:
@@ -160,7 +160,7 @@ class SignIn:
         seal = self._seal(self._keys[0], grant.token_id, until, found[0])
         return f"{_SEAL}.{grant.token_id}.{until}.{seal}"
 
-    def leave(self, request: HostRequest) -> list[tuple[bytes, bytes]]:
+    def sign_out(self, request: HostRequest) -> list[tuple[bytes, bytes]]:
         """Return the headers that make a browser forget."""
         return [make_cookie(request, name, "") for name in (_TOKEN, _PAGE)]
 
@@ -235,7 +235,7 @@ def read_cookies(request: HostRequest) -> dict[str, str]:
     return found
 
 
-def is_led_here(request: HostRequest) -> bool:
+def is_cross_site(request: HostRequest) -> bool:
     """Tell whether a link on another site led to a page, so that the browser keeps its cookies back.
 
     Not where a sign-in begins, which is for our own page to do.

@@ -103,7 +103,7 @@ class Snapshot(Struct):
         return msgspec.json.encode(self)
 
 
-class Camera:
+class SnapshotCollector:
     """Takes the snapshots of one process."""
 
     def __init__(
