@@ -229,7 +229,7 @@ class ApplicationFactory:
             tracer=self._tracer,
             nonces=self._nonces,
             # Late, because the metrics show the callers of the views and so are built after them.
-            on_error=lambda method, code: self._metrics.count_error(method, code),
+            on_error=lambda method, code: self._metrics.count_error(method, code),  # noqa: PLW0108
         )
 
     @cached_property

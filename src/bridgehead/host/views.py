@@ -1,6 +1,6 @@
 """Views: the part of the bridges that one grant opens, as an MCP application of its own.
 
-A view has one bridge or all of them, with all tools or only those that read. Callers with equal rights share a
+A view has one bridge or all of them, with all tools or only those that read. Callers of equal rights share a
 view; a tool that is not in a caller's view does not exist for it. All views share the bridges' lifespans, so
 each far side has one connection.
 """

@@ -1,4 +1,4 @@
-"""Token stores: which store the settings choose, for the server, `bridgehead token` and `bridgehead doctor`."""
+"""Token stores: the store that the settings choose, for `serve`, `token` and `doctor`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Dashboard: answers browsers. Finds out who looks, gathers what all workers know, and does the few actions.
+"""Dashboard: answers browsers. Identifies the visitor, collects the state of all workers, runs actions.
 
-Nothing is gathered while nobody looks, but for a look at the counters every few seconds. What a page shows is
-made in `overview`, `clients` and `tools`.
+State is collected only for a page that is requested; the history reads the counters every few seconds. The
+pages themselves are written in `overview`, `clients` and `tools`.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ if TYPE_CHECKING:
     from ..workers.forwarding import Workers
 
 REPORT_SECONDS = 3.0
-"""How long a bridge may take to tell of its far side."""
+"""Longest wait for a bridge's report on its far side."""
 KEEP_SECONDS = 4.0
-"""How long a report is shown before the bridge is asked again."""
+"""How long a report is cached."""
 
 log = logs.logger("host.dashboard")
 
 CountCall = Callable[[HostRequest, Grant], Awaitable[None] | None]
-"""Counts a call of a caller, and rejects it where there were too many; may have to be awaited."""
+"""Counts a call against the caller's rate limit (`Admission.count`); awaited if Redis decides."""
 Show = Callable[[HostRequest, BrowserSession, Grant], Awaitable[Page | Response]]
 Act = Callable[[HostRequest, BrowserSession, Grant, Form], Awaitable[Page | Response]]
 
 
 class Dashboard:
-    """The pages of one process."""
+    """The dashboard of one process."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Dashboard:
         self._token_store = token_store
         self._workers = workers
         self._oauth = oauth
-        """How people sign in at the authorisation server; None where they cannot."""
+        """None if people cannot sign in at an authorisation server."""
         self._reports: dict[str, tuple[float, Report]] = {}
         self._pages: dict[str, Show] = {
             layout.OVERVIEW: self._show_overview,
@@ -102,10 +102,10 @@ class Dashboard:
             layout.END_SESSION: self._end_session,
         }
 
-    # --- its life ------------------------------------------------------------------------------------------
+    # --- background and other workers ----------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Follow what happens, as long as the host lives."""
+        """Record calls and notices in the history until cancelled."""
         events.feed.join(self._history.notices)
         try:
             await self._history.run({name: one.metrics for name, one in self._registry.statuses.items()})
@@ -114,21 +114,21 @@ class Dashboard:
 
     @property
     def own_answers(self) -> dict[str, Handler]:
-        """What this process tells other workers, by path."""
-        return {OWN_STATE: self._tell_state, PEER_END_SESSION: self._end_for_peer}
+        """Handlers of the paths that only other workers may call."""
 
-    def _tell_state(self, _request: Request) -> Response:
-        return Response(200, self._collector.take().encode())
+        def end_session(request: Request) -> Response:
+            has_ended = self._collector.end_session(request.query.decode("latin-1"))
+            return Response(200, b"ended" if has_ended else b"")
 
-    def _end_for_peer(self, request: Request) -> Response:
-        return Response(
-            200, b"ended" if self._collector.end_session(request.query.decode("latin-1")) else b""
-        )
+        return {
+            OWN_STATE: lambda _request: Response(200, self._collector.collect().encode()),
+            PEER_END_SESSION: end_session,
+        }
 
     # --- requests ------------------------------------------------------------------------------------------
 
     def answer(self, request: HostRequest) -> Handled:
-        """Answer a browser. Whoever does not want HTML finds nothing at `/`, as before there was a page."""
+        """Answer a browser. A client that does not accept HTML gets 404 at `/`."""
         if request.path == layout.OVERVIEW and b"text/html" not in request.headers.get(b"accept", b""):
             request.route = "other"
             raise reject_path(request.path)
@@ -138,6 +138,8 @@ class Dashboard:
             return layout.serve_file(request.path)
         if request.path == layout.OAUTH_CALLBACK:
             return layout.render_forward(write_landing(read_query(request)))
+        # A link on another site led here, so the browser kept our strict cookies back. A page of ours that
+        # forwards to the same address gets them; without it everybody would have to sign in again.
         if is_cross_site(request):
             onward = link(request.path, **read_query(request))
             return layout.render_forward(layout.write_forward("Bridgehead", onward))
@@ -150,7 +152,13 @@ class Dashboard:
                 self._post(request, session) if request.method == "POST" else self._get(request, session)
             )
         except Rejection as rejection:
-            made = self._explain(request, session, rejection)
+            request.reason = getattr(rejection, "reason", "") or "request"
+            self._count_rejection(request.reason)
+            status, message = rejection.response.status, rejection.error.message
+            if session.grant is None:
+                made = self._ask_to_sign_in(session, message, status)
+            else:
+                made = Page("Not possible", _write_problem("Not possible", message), status=status)
         except BridgeError as failure:
             made = Page("Failed", _write_problem("That did not work", str(failure)), status=500)
         if isinstance(made, Response):
@@ -163,15 +171,6 @@ class Dashboard:
             cookies=session.cookies,
             is_in=grant is not None,
         )
-
-    def _explain(self, request: HostRequest, session: BrowserSession, rejection: Rejection) -> Page:
-        """Show a rejection to a person, counted and logged as any other."""
-        request.reason = getattr(rejection, "reason", "") or "request"
-        self._count_rejection(request.reason)
-        status, message = rejection.response.status, rejection.error.message
-        if session.grant is None:
-            return self._ask_to_sign_in(session, message, status)
-        return Page("Not possible", _write_problem("Not possible", message), status=status)
 
     async def _get(self, request: HostRequest, session: BrowserSession) -> Page | Response:
         if request.method not in {"GET", "HEAD"}:
@@ -191,7 +190,7 @@ class Dashboard:
     async def _post(self, request: HostRequest, session: BrowserSession) -> Page | Response:
         form = await self._sign_in.read_form(request)
         if request.path == layout.SIGN_IN:
-            return await self._enter(request, form.get("token", "").strip())
+            return await self._open_session(request, form.get("token", "").strip())
         if request.path == layout.SIGN_OUT:
             return layout.redirect(layout.OVERVIEW, self._sign_in.sign_out(request))
         grant = session.grant
@@ -211,36 +210,37 @@ class Dashboard:
     async def _sign_in_elsewhere(
         self, oauth: OAuthSignIn, request: HostRequest, session: BrowserSession
     ) -> Response:
-        """Send a browser to the authorisation server, or let in whom it sent back."""
+        """Send a browser to the authorisation server, or sign in the one that it sent back."""
         query = read_query(request)
         if request.path == layout.OAUTH_START:
             there = await oauth.begin(request, session.page, acts=query.get("to") == "act")
             return layout.redirect(there, session.cookies)
         if request.method != "GET":
             raise reject_method(request.method, b"GET")
-        return await self._enter(request, await oauth.finish(request, session.page, read_answer(query)))
+        token = await oauth.finish(request, session.page, read_answer(query))
+        return await self._open_session(request, token)
 
-    async def _enter(self, request: HostRequest, token: str) -> Response:
+    async def _open_session(self, request: HostRequest, token: str) -> Response:
         if not token:
             raise HostRejection(400, "Enter a token.", "token_missing")
         request.grant, cookie = await self._sign_in.sign_in(request, token)
         log.info("signed in", client=request.grant.name, address=request.address)
         return layout.redirect(layout.OVERVIEW, (cookie,))
 
-    # --- looking -------------------------------------------------------------------------------------------
+    # --- pages ---------------------------------------------------------------------------------------------
 
-    async def _gather(self) -> Snapshot:
-        """Take a snapshot of all workers; one that does not answer is left out."""
-        found = [self._collector.take()]
+    async def _collect(self) -> Snapshot:
+        """Collect the state of all workers; one that does not answer is left out."""
+        snapshots = [self._collector.collect()]
         if self._workers is not None:
-            told = await asyncio.gather(*(self._workers.ask(one, OWN_STATE) for one in self._workers.others))
-            for text in told:
-                with suppress(msgspec.MsgspecError):  # it has gone, or is of another version
-                    found.append(msgspec.json.decode(text, type=Snapshot))
-        return merge(found)
+            answers = await asyncio.gather(*(self._workers.ask(n, OWN_STATE) for n in self._workers.others))
+            for answer in answers:
+                with suppress(msgspec.MsgspecError):  # the worker has ended (an empty answer)
+                    snapshots.append(msgspec.json.decode(answer, type=Snapshot))
+        return merge(snapshots)
 
     async def _report(self, status: BridgeStatus) -> Report | None:
-        """Ask a bridge to tell of its far side, unless it did a moment ago."""
+        """Return a bridge's report on its far side, cached for `KEEP_SECONDS`; None if it has none."""
         tell, bridge = status.manifest.report, status.bridge
         if tell is None or bridge is None or status.problem:
             return None
@@ -265,14 +265,14 @@ class Dashboard:
         reports = {
             status.name: report for status, report in zip(open_, told, strict=True) if report is not None
         }
-        return overview.write_overview(await self._gather(), reports, grant)
+        return overview.write_overview(await self._collect(), reports, grant)
 
     async def _show_bridge(self, request: HostRequest, _session: BrowserSession, grant: Grant) -> Page:
         name = read_query(request).get("name", "")
         status = self._registry.statuses.get(name)
         if status is None or not grant.may_read(name):
             raise HostRejection(404, "There is no such bridge, or your token does not open it.", "path")
-        snapshot = await self._gather()
+        snapshot = await self._collect()
         state = next(one for one in snapshot.bridges if one.name == name)
         return overview.write_bridge(snapshot, state, await self._report(status))
 
@@ -280,11 +280,11 @@ class Dashboard:
         grants = None if self._tokens is None else self._tokens.grants
         may_ask = self._oauth is not None and self._sign_in.is_needed and not (grant.admin or grant.token_id)
         return clients.write_clients(
-            await self._gather(), grants, session.proof, may_act=grant.admin, may_ask=may_ask
+            await self._collect(), grants, session.proof, may_act=grant.admin, may_ask=may_ask
         )
 
     async def _show_failures(self, _request: HostRequest, _session: BrowserSession, grant: Grant) -> Page:
-        return clients.write_problems(await self._gather(), grant)
+        return clients.write_problems(await self._collect(), grant)
 
     # --- tools ---------------------------------------------------------------------------------------------
 
@@ -352,21 +352,20 @@ class Dashboard:
     ) -> Response:
         _check_act(grant)
         handle, worker = form.get("handle", ""), form.get("worker", "")
-        if not handle.isalnum() or not await self._end(handle, worker):
+        has_ended = handle.isalnum() and self._collector.end_session(handle)
+        others = () if self._workers is None else self._workers.others
+        if self._workers is not None and not has_ended and handle.isalnum():
+            for other in (number for number in others if str(number) == worker):
+                path = f"{PEER_END_SESSION}?{quote(handle)}"
+                has_ended = bool(await self._workers.ask(other, path))
+        if not has_ended:
             raise HostRejection(404, "There is no such session any more.", "session")
         log.info("a session was ended", session=handle, client=grant.name, address=request.address)
         return layout.redirect(layout.CLIENTS)
 
-    async def _end(self, handle: str, worker: str) -> bool:
-        if self._collector.end_session(handle):
-            return True
-        if self._workers is None or not worker.isdigit() or int(worker) not in self._workers.others:
-            return False
-        return bool(await self._workers.ask(int(worker), f"{PEER_END_SESSION}?{quote(handle)}"))
-
 
 def read_query(request: HostRequest) -> dict[str, str]:
-    """Return what stands behind the question mark."""
+    """Return the parameters of the address."""
     try:
         return dict(parse_qsl(request.http.query.decode("latin-1"), max_num_fields=20))
     except ValueError:
