@@ -1,11 +1,11 @@
-"""OAuth sign-in: sends a browser to the authorisation server, and accepts its return once, in the same browser.
+"""OAuth sign-in: sends a browser to the authorisation server; it may return once, in the same browser.
 
 Our cookies are SameSite=Strict, so a browser does not send them when another site redirects to us. Therefore
 the redirect URI answers with a page that forwards to another address of ours, and that request has them.
 
 No state is stored in between. `state` is sealed with a key of ours over the browser's cookie; PKCE's verifier
-and the nonce are derived from the same, so they never leave the server, and any worker or replica can finish a
-sign-in that another began. Each state is used once.
+and the nonce are derived from the same, so they never leave the server, and any worker or replica can finish
+a sign-in that another began. Each state is used once.
 """
 
 from __future__ import annotations

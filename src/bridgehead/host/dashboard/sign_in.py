@@ -1,6 +1,6 @@
 """Sign-in: browser sessions of the dashboard. Owns their cookies and the CSRF proof of forms.
 
-A token is shown once, in a form or through the authorisation server. The cookie never contains it. For a token
+A token is shown once, in a form or through the authorisation server. The cookie never contains it. For one
 of ours the cookie has its id and a seal (HMAC) that ends after some hours, or with the token. For an access
 token it has the grant and its expiry, sealed as well.
 
