@@ -1,29 +1,22 @@
-"""App: the host's application. Every request comes in here, and its response goes out marked and counted.
+"""App: the host's application. Every request comes in here; its response is counted and logged.
 
-Finding out who asks and where to takes no waiting, unless an issuer has to be asked for its keys; so a call
-of a plain tool is answered without a task here as well.
+A request whose caller is known and whose tool needs no waiting is answered without a task: `__call__` returns
+the response itself. Everything else is one coroutine.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bridgehead.mcp import OVERLOADED, ProtocolError, jsonrpc
 from bridgehead.mcp.http.message import ClientGone, Handled, Handler, Request, Response, ResponseStream
 from bridgehead.mcp.http.rejection import Rejection
 from bridgehead.runtime import events
-from bridgehead.runtime.timing import Clock
 
-from .auth.admission import Admission
 from .auth.grants import Grant
 from .auth.rejection import HostRejection
-from .auth.revocation import TokenWatch
-from .pages import Pages
-from .proxies import Proxies
-from .registry import Registry
-from .reloading import Reloader
 from .request import (
     HostRequest,
     RequestIds,
@@ -32,20 +25,30 @@ from .request import (
     is_preflight,
 )
 from .routes import Route
-from .telemetry.access_log import AccessLog
-from .telemetry.metrics import HostMetrics
-from .views import Views
 from .workers.forwarding import OWN_EVENTS, OWN_METRICS
 
 if TYPE_CHECKING:
+    from bridgehead.runtime.timing import Clock
+
+    from .auth.admission import Admission
+    from .auth.revocation import TokenWatch
     from .dashboard.dashboard import Dashboard
     from .database import HostDatabase
     from .events.webhook import Webhook
+    from .pages import Pages
+    from .proxies import Proxies
+    from .registry import Registry
+    from .reloading import Reloader
     from .replicas.replica import Replica
+    from .telemetry.access_log import AccessLog
     from .telemetry.exporting import Telemetry
+    from .telemetry.metrics import HostMetrics
+    from .views import Views
+
+T = TypeVar("T")
 
 CLIENT_GONE = 499
-"""The status, for logs and metrics only, of a request whose client left before its response began."""
+"""Logged and counted if the client left before its response began (nginx's status)."""
 UNAUTHORIZED = 401
 REASONS = {
     403: "origin",
@@ -56,7 +59,7 @@ REASONS = {
     421: "host",
     429: "too_many",
 }
-"""Why the engine rejects a request, by its status."""
+"""The engine's reasons for a rejection, by status."""
 _RETRY = ((b"retry-after", b"5"),)
 
 
@@ -97,10 +100,10 @@ class HostApplication:
         self._telemetry = telemetry
         self._webhook = webhook
         self.replica = replica
-        """This process as one of several; None where it is alone."""
+        """This process as one of several replicas; None without Redis."""
         self._database = database
         self.dashboard = dashboard
-        """The page for people; None where it is switched off."""
+        """None if it is switched off."""
         self._ids = RequestIds()
         self._running: set[HostRequest] = set()
         self._tasks: list[asyncio.Task[None]] = []
@@ -118,44 +121,40 @@ class HostApplication:
         if isinstance(handled, Response):
             self._record(request, handled.status)
             return handled
-        return self._wait(request, handled)
+        return self._finish(request, handled)
 
     def _describe(self, http: Request) -> HostRequest:
         address, scheme = self.proxies.origin(http.address, http.scheme, http.headers)
         http.address = address
         return HostRequest(http, self._ids.find(http.headers), self._now(), address, scheme)
 
-    # --- what answers --------------------------------------------------------------------------------------
+    # --- the way of a request ------------------------------------------------------------------------------
 
     def _answer(self, request: HostRequest) -> Handled:
         route = self._admission.route(request)
-        if route.access == "probe":
-            return self._answer_probe(request, route)
         if route.access == "page" and self.dashboard is not None:
             return self.dashboard.answer(request)
-        if is_preflight(request):
+        if route.access == "probe" and self._admission.is_anonymous(request):
+            return self.pages.answer(request, route)
+        if route.access != "probe" and is_preflight(request):
             return answer_preflight(request)
         if route.access == "public":
             return self.pages.answer(request, route)
-        grant = self._admission.authenticate(request)
-        if grant is None:
-            return self._answer_later(request, route)
-        return self._answer_caller(request, route, grant)
+        grant = self._admission.authenticate(request)  # a probe need not show a token, but not a wrong one
+        if isinstance(grant, Grant):
+            return self._serve(request, route, grant)
+        return _continue_after(grant, lambda known: self._serve(request, route, known))
 
-    def _answer_caller(self, request: HostRequest, route: Route, grant: Grant) -> Handled:
+    def _serve(self, request: HostRequest, route: Route, grant: Grant) -> Handled:
+        if route.access == "probe":
+            request.grant = grant
+            return self.pages.answer(request, route)
         counting = self._admission.count(request, grant)
         if counting is None:
-            return self._answer_counted(request, route, grant)
-        return self._answer_when_counted(counting, request, route, grant)
+            return self._dispatch(request, route, grant)
+        return _continue_after(counting, lambda _: self._dispatch(request, route, grant))
 
-    async def _answer_when_counted(
-        self, counting: Coroutine[Any, Any, None], request: HostRequest, route: Route, grant: Grant
-    ) -> Response | ResponseStream:
-        await counting
-        handled = self._answer_counted(request, route, grant)
-        return handled if isinstance(handled, Response) else await handled
-
-    def _answer_counted(self, request: HostRequest, route: Route, grant: Grant) -> Handled:
+    def _dispatch(self, request: HostRequest, route: Route, grant: Grant) -> Handled:
         self._admission.authorize(request, route, grant)
         if not route.is_mcp:
             return self.pages.answer(request, route)
@@ -165,30 +164,10 @@ class HostApplication:
                 raise HostRejection(503, problem, "bridge", headers=_RETRY, code=OVERLOADED)
         return self._views.find(route.bridge, grant)(request.http)
 
-    async def _answer_later(self, request: HostRequest, route: Route) -> Response | ResponseStream:
-        """Do the same for a caller whose token takes waiting to be checked."""
-        grant = await self._admission.authenticate_later(request)
-        handled = self._answer_caller(request, route, grant)
-        return handled if isinstance(handled, Response) else await handled
-
-    def _answer_probe(self, request: HostRequest, route: Route) -> Handled:
-        """Answer whoever asks for health: it need not say who it is, but what it says must be true."""
-        if self._admission.is_anonymous(request):
-            return self.pages.answer(request, route)
-        request.grant = self._admission.authenticate(request)
-        if request.grant is None:
-            return self._answer_probe_later(request, route)
-        return self.pages.answer(request, route)
-
-    async def _answer_probe_later(self, request: HostRequest, route: Route) -> Response | ResponseStream:
-        request.grant = await self._admission.authenticate_later(request)
-        handled = self.pages.answer(request, route)
-        return handled if isinstance(handled, Response) else await handled
-
-    async def _wait(
+    async def _finish(
         self, request: HostRequest, work: Coroutine[Any, Any, Response | ResponseStream]
     ) -> Response | ResponseStream:
-        """Do the work towards a response, for as long as its caller may have it."""
+        """Await the response; `revoke_where` may cut it off."""
         current_request.set(request)
         request.task = asyncio.current_task()
         self._running.add(request)
@@ -203,14 +182,19 @@ class HostApplication:
         except asyncio.CancelledError:
             if not request.is_revoked:
                 raise
-            response = self._cut_off(request)
+            # `revoke` cancelled this task, not the server: take that back, or the next await would raise.
+            if request.task is not None:
+                request.task.uncancel()
+            ended = HostRejection(401, "The token has been revoked or has expired.", "token_ended")
+            rejected = self._reject(request, ended)
+            response = request.http.stream or rejected  # the status line of a stream has been sent
         finally:
             self.metrics.in_flight -= 1
             self._running.discard(request)
         self._record(request, UNAUTHORIZED if request.is_revoked else response.status)
         return response
 
-    # --- how it ends ---------------------------------------------------------------------------------------
+    # --- rejections and records ----------------------------------------------------------------------------
 
     def _reject(self, request: HostRequest, rejection: Rejection) -> Response:
         error, response = rejection.error, rejection.response
@@ -220,7 +204,7 @@ class HostApplication:
         return response._replace(body=body)
 
     def _record(self, request: HostRequest, status: int) -> None:
-        """Count and log a request that is over."""
+        """Count and log a finished request."""
         seconds = self._now() - request.started
         if status in REASONS and not request.reason:
             request.reason = REASONS[status]
@@ -234,16 +218,8 @@ class HostApplication:
         )
         self._access_log.write(request, status, seconds)
 
-    def _cut_off(self, request: HostRequest) -> Response | ResponseStream:
-        """End the response to a caller whose token was revoked, or has expired."""
-        if request.task is not None:
-            request.task.uncancel()
-        rejection = HostRejection(401, "The token has been revoked or has expired.", "token_ended")
-        response = self._reject(request, rejection)
-        return request.http.stream or response
-
     def revoke_where(self, has_ended: Callable[[Grant], bool]) -> None:
-        """End the responses under way to callers whose grant has ended, and their tasks."""
+        """Cut off the unfinished responses and the tasks of callers whose grant has ended."""
         for request in tuple(self._running):
             if request.grant is not None and request.grant.name is not None and has_ended(request.grant):
                 request.revoke()
@@ -252,73 +228,75 @@ class HostApplication:
             "The token that made the task has been revoked or has expired.",
         )
 
-    # --- what never becomes a response of ours -----------------------------------------------------------
+    # --- requests that the server or another worker asks about ---------------------------------------------
 
     async def reject_by_head(self, http: Request) -> Response | None:
-        """Tell whether a request is rejected by its head alone, so that its body need not be read."""
+        """Return the rejection of a request by its head alone, so that its body need not be read."""
         request = self._describe(http)
         try:
             route = self._admission.route(request)
-            if route.access == "token" and self._admission.authenticate(request) is None:
-                await self._admission.authenticate_later(request)
+            if route.access == "token":
+                grant = self._admission.authenticate(request)
+                if not isinstance(grant, Grant):
+                    await grant
         except Rejection as rejection:
-            return self._rejected(request, rejection)
+            return self._reject_and_record(request, rejection)
         return None
 
     def reject(self, http: Request, rejection: Rejection) -> Response:
-        """Reject a request that could not be forwarded to where it belongs."""
+        """Reject a request that could not be forwarded to the owner of its session."""
         request = self._describe(http)
         try:
             self._admission.route(request)
         except Rejection as earlier:
             rejection = earlier
-        return self._rejected(request, rejection)
+        return self._reject_and_record(request, rejection)
 
-    def _rejected(self, request: HostRequest, rejection: Rejection) -> Response:
+    def _reject_and_record(self, request: HostRequest, rejection: Rejection) -> Response:
         response = self._reject(request, rejection)
         self._record(request, response.status)
         return response
 
     def record_early_rejection(self, reason: str, address: str, status: int) -> None:
-        """Hear of what the server rejected before it was a request."""
+        """Count and log what the server rejected before there was a whole request."""
         self.metrics.rejections.add(reason)
         self._access_log.write_early(reason, address, status)
 
     @property
     def own_answers(self) -> dict[str, Handler]:
-        """What this process tells other workers of itself, by path."""
+        """Handlers of the paths that only other workers may call."""
         own: dict[str, Handler] = {
             OWN_METRICS: lambda _request: Response(200, self.pages.own_metrics()),
             OWN_EVENTS: self.pages.events.serve_own,
         }
         return own if self.dashboard is None else own | self.dashboard.own_answers
 
-    # --- the process's life --------------------------------------------------------------------------------
+    # --- start and stop ------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Let every bridge begin, and watch over the tokens."""
+        """Open the stores, start every bridge, then the background tasks."""
         if self.replica is not None:
             await self.replica.start(self._registry.bridges)
         if self._database is not None:
             await self._database.start()
         await self._registry.start()
-        begin = asyncio.get_running_loop().create_task
-        self._tasks = [begin(self._watch.run(self.revoke_where)), begin(self._access_log.run())]
+        create_task = asyncio.get_running_loop().create_task
+        self._tasks = [create_task(self._watch.run(self.revoke_where)), create_task(self._access_log.run())]
         if self.dashboard is not None:
-            self._tasks.append(begin(self.dashboard.run()))
+            self._tasks.append(create_task(self.dashboard.run()))
         if self._webhook is not None:
             self._webhook.start(events.feed)
         if self._telemetry is not None:
-            self._tasks.append(begin(self._telemetry.send_metrics(self.pages.own_sources)))
+            self._tasks.append(create_task(self._telemetry.send_metrics(self.pages.own_sources)))
 
     def end_streams(self) -> None:
-        """Fail readiness, and end what would never end by itself; calls are still answered."""
+        """Fail readiness and end open streams, which have no end of their own; calls are still answered."""
         self.pages.is_ending = True
         self._views.end_streams()
         self.pages.events.end()
 
     async def stop(self) -> None:
-        """End every session, and let every bridge end."""
+        """Stop in the reverse order: background tasks, sessions and tasks, bridges, stores."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -332,3 +310,10 @@ class HostApplication:
             await self.replica.stop()
         if self._database is not None:
             await self._database.stop()
+
+
+async def _continue_after(
+    waiting: Awaitable[T], proceed: Callable[[T], Handled]
+) -> Response | ResponseStream:
+    handled = proceed(await waiting)
+    return handled if isinstance(handled, Response) else await handled

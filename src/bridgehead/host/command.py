@@ -16,7 +16,7 @@ from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest
 
 from . import tls
-from .factory import open_tokens
+from .auth.token_stores import open_tokens
 from .registry import installed
 from .replicas.directory import open_door, within_machine
 from .settings import HostSettings

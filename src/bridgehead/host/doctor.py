@@ -12,8 +12,8 @@ from bridgehead.runtime.findings import Finding, settings_finding
 from bridgehead.runtime.settings import hide_credentials
 
 from . import tls
+from .auth.token_stores import open_tokens, token_store
 from .dashboard.layout import OAUTH_CALLBACK
-from .factory import open_tokens, token_store
 from .registry import installed
 from .settings import HostSettings
 from .telemetry.exporting import find_endpoint, wanted_signals

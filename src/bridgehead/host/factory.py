@@ -1,32 +1,31 @@
-"""Factory: puts the host's application together from settings, and says what is missing."""
+"""Factory: builds the host's application from settings."""
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from bridgehead.mcp import Limits, Tasks, UsedStates
 from bridgehead.mcp.http.guard import Guard
 from bridgehead.runtime import directories, events, logs
-from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest
-from bridgehead.runtime.stores import open_own_redis
 from bridgehead.runtime.tasks import open_task_store
 from bridgehead.runtime.timing import Clock
 
 from .app import HostApplication
 from .auth.admission import Admission
 from .auth.authenticator import Authenticator, FileIssuer, Issuer
-from .auth.revocation import AnnouncedTokens, TokenWatch
+from .auth.revocation import TokenWatch
 from .auth.throttle import Throttle
-from .auth.tokens import FileTokens, TokenFile, Tokens, TokenStore
+from .auth.token_stores import announced_tokens, open_tokens
+from .auth.tokens import Tokens
 from .dashboard import layout
 from .dashboard.dashboard import Dashboard
 from .dashboard.history import History
 from .dashboard.sign_in import SignIn
-from .dashboard.snapshot import Camera
+from .dashboard.snapshot import SnapshotCollector
 from .pages import Pages
 from .proxies import Proxies
 from .registry import Registry
@@ -42,8 +41,6 @@ from .views import Views
 from .workers.consent import SharedConsent
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from .auth.oauth import OAuthIssuer
     from .dashboard.oauth_sign_in import OAuthSignIn
     from .database import HostDatabase
@@ -53,54 +50,8 @@ if TYPE_CHECKING:
     from .workers.forwarding import Workers
 
 
-def tokens_path(settings: HostSettings) -> Path:
-    """Return where the file of tokens is."""
-    return settings.tokens_file or directories.open_state(settings, "host") / "tokens.json"
-
-
-def token_store(settings: HostSettings) -> TokenStore:
-    """Return where tokens are: in the database where there is one, unless a file is named, else in a file."""
-    if settings.database_url is None or settings.tokens_file is not None:
-        return TokenFile(tokens_path(settings))
-    from .auth.token_database import TokenDatabase
-
-    return TokenDatabase(settings.database_url)
-
-
-def announced_tokens(settings: HostSettings) -> TokenStore:
-    """Return where tokens are, for whoever changes them: other hosts hear of it where there is Redis."""
-    store = token_store(settings)
-    if settings.redis_url is None:
-        return store
-    return AnnouncedTokens(store, partial(open_own_redis, settings))
-
-
-def open_tokens(settings: HostSettings) -> Tokens | None:
-    """Read the tokens that let callers in; None where nobody is asked. Raises BridgeError where none is."""
-    if not settings.needs_auth:
-        return None
-    tokens = _hold_tokens(token_store(settings))
-    tokens.read()
-    if not tokens and not tokens.problem and not settings.oauth_issuer:
-        raise BridgeError(
-            f"Callers of this server (MCP_SERVER_HOST is {settings.host!r}) need a token, and there is none.",
-            next_step="Make one with bridgehead token add NAME, or set BRIDGEHEAD_OAUTH_ISSUER. Without "
-            "either, the server can only listen on localhost.",
-        )
-    return tokens
-
-
-def _hold_tokens(store: TokenStore) -> Tokens:
-    if isinstance(store, TokenFile):
-        store.read()  # what is wrong with the file is said at the start
-        return FileTokens(store)
-    from .auth.token_database import SharedTokens
-
-    return SharedTokens(store)
-
-
 def limits_of(settings: HostSettings) -> Limits:
-    """Return the engine's limits as the settings have them."""
+    """Return the engine's limits from the settings."""
     return Limits(
         message_bytes=settings.body_limit,
         body_seconds=settings.body_seconds,
@@ -117,22 +68,10 @@ def limits_of(settings: HostSettings) -> Limits:
     )
 
 
-def _limits_for_all(settings: HostSettings, limits: Limits) -> dict[tuple[str, ...], float]:
-    """Return what may be open in this process, as it is shown beside what is."""
-    return {
-        ("client", "connections"): float(settings.connections_per_client),
-        ("all", "connections"): float(settings.connections),
-        ("all", "sessions"): float(limits.sessions),
-        ("all", "streams"): float(limits.listen_streams),
-        ("all", "requests"): float(limits.http_requests_in_flight),
-    }
-
-
 class ApplicationFactory:
-    """Makes the application of one process.
+    """Builds the application of one process.
 
-    Each part is made when the first other part names it, so the order in which they are made follows from
-    what needs what.
+    Each part is a cached property, built when another part first needs it, so no order has to be kept.
     """
 
     def __init__(
@@ -163,29 +102,42 @@ class ApplicationFactory:
         self._history = History(clock)
 
     def make(self) -> HostApplication:
-        """Put everything together. Raises BridgeError where callers need a token and there is none."""
+        """Build everything. Raises BridgeError if callers need a token and none exists."""
         logs.add_context(log_fields)
-        settings, tokens = self._settings, self._tokens  # a missing token is said before anything is opened
+        settings, tokens = self._settings, self._tokens  # first: a missing token stops before anything opens
         return HostApplication(
             self._registry,
             self._views,
             self._admission,
-            self._make_pages(),
+            Pages(
+                self._registry,
+                self._metrics,
+                None if self._oauth is None else self._oauth.describe_resource,
+                self._workers,
+                self._replica,
+                self._database,
+            ),
             proxies=Proxies(settings.trusted_proxies),
             metrics=self._metrics,
             access_log=self._access_log,
-            reloader=self._make_reloader(),
+            reloader=Reloader(
+                settings,
+                self._environment,
+                tokens=tokens,
+                certificate=self._certificate,
+                access_log=self._access_log,
+            ),
             clock=self._clock,
             watch=TokenWatch(tokens, self._clock),
             shutdown_seconds=settings.shutdown_seconds,
             telemetry=self._telemetry,
-            webhook=_make_webhook(settings, self._environment, self._clock, self._metrics),
+            webhook=self._make_webhook(),
             replica=self._replica,
             database=self._database,
             dashboard=self._make_dashboard() if settings.dashboard else None,
         )
 
-    # --- who may come in -----------------------------------------------------------------------------------
+    # --- auth ----------------------------------------------------------------------------------------------
 
     @cached_property
     def _tokens(self) -> Tokens | None:
@@ -196,7 +148,23 @@ class ApplicationFactory:
 
     @cached_property
     def _oauth(self) -> OAuthIssuer | None:
-        return _oauth_issuer(self._settings, self._manifests, self._environment, self._clock)
+        settings = self._settings
+        if not settings.oauth_issuer or not settings.oauth_audience:
+            return None
+        from bridgehead.runtime.http import Proxies
+
+        from .auth.discovery import fetch
+        from .auth.oauth import OAuthIssuer
+
+        return OAuthIssuer(
+            settings.oauth_issuer,
+            settings.oauth_audience,
+            settings.oauth_jwks_url,
+            bridges=self._manifests,
+            public_url=settings.public_url,
+            clock=self._clock,
+            fetch=partial(fetch, proxies=Proxies.from_environment(self._environment)),
+        )
 
     @cached_property
     def _authenticator(self) -> Authenticator:
@@ -219,11 +187,19 @@ class ApplicationFactory:
             shared=None if replica is None else replica.make_throttle(monotonic),
         )
 
-    # --- what is served ------------------------------------------------------------------------------------
+    # --- bridges -------------------------------------------------------------------------------------------
 
     @cached_property
     def _database(self) -> HostDatabase | None:
-        return _open_database(self._settings, self._tokens)
+        if self._settings.database_url is None:
+            return None
+        from .auth.token_database import SharedTokens
+        from .database import open_host_database
+
+        database = open_host_database(self._settings)
+        if database is not None and isinstance(self._tokens, SharedTokens):
+            database.tokens = self._tokens
+        return database
 
     @cached_property
     def _registry(self) -> Registry:
@@ -238,6 +214,10 @@ class ApplicationFactory:
 
     @cached_property
     def _views(self) -> Views:
+        # The id of a session begins with its owner, so that other workers and replicas can forward to it.
+        session_prefix = "" if self._replica is None else self._replica.session_prefix
+        if not session_prefix and self._workers is not None:
+            session_prefix = self._workers.session_prefix
         return Views(
             self._registry,
             self._settings.tool_filter,
@@ -245,21 +225,23 @@ class ApplicationFactory:
             self._limits,
             Tasks(self._limits, partial(open_task_store, self._settings, "host")),
             state_keys=self._state_keys,
-            session_prefix=_session_prefix(self._workers, self._replica),
+            session_prefix=session_prefix,
             tracer=self._tracer,
-            used_states=self._consent,
-            on_error=self._count_error,
+            nonces=self._nonces,
+            # Late, because the metrics show the callers of the views and so are built after them.
+            on_error=lambda method, code: self._metrics.count_error(method, code),  # noqa: PLW0108
         )
 
     @cached_property
-    def _consent(self) -> ReplicatedConsent | SharedConsent | UsedStates:
-        return _open_consent(self._settings, self._workers, self._replica, self._clock)
+    def _nonces(self) -> ReplicatedConsent | SharedConsent | UsedStates:
+        """The nonce store that all processes of this host share: Redis, a file of all workers, or memory."""
+        if self._replica is not None:
+            return ReplicatedConsent(self._replica.redis, self._clock.now)
+        if self._workers is None:
+            return UsedStates()
+        return SharedConsent(directories.open_state(self._settings, "host"), self._clock.now)
 
-    def _count_error(self, method: str, code: int) -> None:
-        """Count an error of the views in the metrics, which are made later: they show the views' callers."""
-        self._metrics.count_error(method, code)
-
-    # --- what operators see --------------------------------------------------------------------------------
+    # --- metrics, logs, events, dashboard ------------------------------------------------------------------
 
     @cached_property
     def _access_log(self) -> AccessLog:
@@ -268,31 +250,41 @@ class ApplicationFactory:
     @cached_property
     def _metrics(self) -> HostMetrics:
         metrics = HostMetrics(self._views.callers)
-        metrics.limits |= _limits_for_all(self._settings, self._limits)
+        metrics.limits |= {
+            ("client", "connections"): float(self._settings.connections_per_client),
+            ("all", "connections"): float(self._settings.connections),
+            ("all", "sessions"): float(self._limits.sessions),
+            ("all", "streams"): float(self._limits.listen_streams),
+            ("all", "requests"): float(self._limits.http_requests_in_flight),
+        }
         metrics.show_tasks(self._views.tasks)
         certificate = self._certificate
         if certificate is not None:
             metrics.show_certificate(lambda: certificate.expires)
         return metrics
 
-    def _make_pages(self) -> Pages:
-        describe_resource = None if self._oauth is None else self._oauth.describe_resource
-        return Pages(
-            self._registry, self._metrics, describe_resource, self._workers, self._replica, self._database
-        )
+    def _make_webhook(self) -> Webhook | None:
+        settings = self._settings
+        events.feed.with_content = settings.event_content
+        if not settings.webhook_url:
+            return None
+        from .events.webhook import Webhook
 
-    def _make_reloader(self) -> Reloader:
-        return Reloader(
-            self._settings,
-            self._environment,
-            tokens=self._tokens,
-            certificate=self._certificate,
-            access_log=self._access_log,
+        logs.hide(settings.webhook_secret)
+        webhook = Webhook(
+            settings.webhook_url,
+            settings.webhook_secret,
+            self._clock,
+            patterns=settings.webhook_events,
+            environment=self._environment,
         )
+        webhook.declare_metrics(self._metrics.metrics)
+        return webhook
 
     @cached_property
     def _page_keys(self) -> tuple[bytes, ...]:
-        return _derive(self._state_keys, b"dashboard")
+        # Keys for this purpose alone, equal in all processes that have the same state keys.
+        return tuple(hmac.digest(key, b"dashboard", "sha256") for key in self._state_keys)
 
     @cached_property
     def _oauth_sign_in(self) -> OAuthSignIn | None:
@@ -300,8 +292,8 @@ class ApplicationFactory:
             return None
         from .dashboard.oauth_sign_in import make_oauth_sign_in
 
-        keys, used, verify = self._page_keys, self._consent, self._oauth.verify_id_token
-        return make_oauth_sign_in(self._settings, self._environment, self._clock, keys, used, verify)
+        keys, nonces, verify = self._page_keys, self._nonces, self._oauth.verify_id_token
+        return make_oauth_sign_in(self._settings, self._environment, self._clock, keys, nonces, verify)
 
     def _make_dashboard(self) -> Dashboard:
         public_url = self._settings.public_url
@@ -311,7 +303,7 @@ class ApplicationFactory:
             self._registry,
             self._views,
             SignIn(self._authenticator, self._tokens, self._page_keys, self._clock, public_url, issuer),
-            Camera(self._registry, self._metrics, self._views, self._history, self._clock, worker),
+            SnapshotCollector(self._registry, self._metrics, self._views, self._history, self._clock, worker),
             self._history,
             self._clock,
             count_rejection=self._metrics.rejections.add,
@@ -321,79 +313,3 @@ class ApplicationFactory:
             workers=self._workers,
             oauth=self._oauth_sign_in,
         )
-
-
-def _derive(keys: tuple[bytes, ...], purpose: bytes) -> tuple[bytes, ...]:
-    """Make the keys for one purpose, the same in all processes that have the same keys."""
-    return tuple(hmac.digest(key, purpose, "sha256") for key in keys)
-
-
-def _open_database(settings: HostSettings, tokens: Tokens | None) -> HostDatabase | None:
-    if settings.database_url is None:
-        return None
-    from .auth.token_database import SharedTokens
-    from .database import open_host_database
-
-    database = open_host_database(settings)
-    if database is not None and isinstance(tokens, SharedTokens):
-        database.tokens = tokens
-    return database
-
-
-def _session_prefix(workers: Workers | None, replica: Replica | None) -> str:
-    """Return what the ids of sessions begin with, so that other processes know whose they are."""
-    if replica is not None and replica.session_prefix:
-        return replica.session_prefix
-    return "" if workers is None else workers.session_prefix
-
-
-def _open_consent(
-    settings: HostSettings, workers: Workers | None, replica: Replica | None, clock: Clock
-) -> ReplicatedConsent | SharedConsent | UsedStates:
-    """Remember which confirmations were used: in this process, in a file of all workers, or in Redis."""
-    if replica is not None:
-        return ReplicatedConsent(replica.redis, clock.now)
-    if workers is None:
-        return UsedStates()
-    return SharedConsent(directories.open_state(settings, "host"), clock.now)
-
-
-def _make_webhook(
-    settings: HostSettings, environment: Mapping[str, str], clock: Clock, metrics: HostMetrics
-) -> Webhook | None:
-    events.feed.with_content = settings.event_content
-    if not settings.webhook_url:
-        return None
-    from .events.webhook import Webhook
-
-    logs.hide(settings.webhook_secret)
-    made = Webhook(
-        settings.webhook_url,
-        settings.webhook_secret,
-        clock,
-        patterns=settings.webhook_events,
-        environment=environment,
-    )
-    made.declare_metrics(metrics.metrics)
-    return made
-
-
-def _oauth_issuer(
-    settings: HostSettings, bridges: Iterable[str], environment: Mapping[str, str], clock: Clock
-) -> OAuthIssuer | None:
-    if not settings.oauth_issuer or not settings.oauth_audience:
-        return None
-    from bridgehead.runtime.http import Proxies
-
-    from .auth.discovery import fetch
-    from .auth.oauth import OAuthIssuer
-
-    return OAuthIssuer(
-        settings.oauth_issuer,
-        settings.oauth_audience,
-        settings.oauth_jwks_url,
-        bridges=bridges,
-        public_url=settings.public_url,
-        clock=clock,
-        fetch=partial(fetch, proxies=Proxies.from_environment(environment)),
-    )

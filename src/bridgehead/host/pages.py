@@ -1,7 +1,7 @@
-"""Pages: what the host answers itself, beside the bridges: health, metrics, and where a client gets a token.
+"""Pages: the endpoints of the host itself: health, metrics, events, and OAuth resource metadata.
 
-A probe shows no token, so where auth is on it learns which bridges are ready and nothing more; what a far
-side says is for callers who may use that bridge.
+Without a token a probe learns which bridges are ready and nothing more; the details of a far side are for
+callers who may use that bridge.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Pages:
         self._replica = replica
         self._database = database
         self.is_ending = False
-        """Whether the process is about to end: whoever routes requests here should stop doing so."""
+        """Whether the process is stopping: readiness fails, so that load balancers stop routing here."""
         self._pages: dict[str, Callable[[HostRequest, Route], Handled]] = {
             ALIVE: lambda _request, _route: _ALIVE,
             READY: self._ready,
@@ -84,11 +84,14 @@ class Pages:
     # --- health --------------------------------------------------------------------------------------------
 
     def _ready(self, request: HostRequest, route: Route) -> Response:
-        return self._all_ready(request.grant) if route.bridge is None else self._bridge_ready(request, route)
-
-    def _all_ready(self, grant: Grant | None) -> Response:
-        """Say which bridges can serve; 503 only where none can, or nobody could be let in."""
-        statuses = self._registry.statuses
+        """Report one bridge (503 unless it serves and its far side is up) or all (503 if none serves)."""
+        grant, statuses = request.grant, self._registry.statuses
+        if route.bridge is not None:
+            report = self._describe(statuses[route.bridge], grant)
+            is_ready = (
+                report["serves"] and report["far_side"] and self._lets_callers_in and not self.is_ending
+            )
+            return _page({"bridge": route.bridge, **report}, 200 if is_ready else 503)
         bridges = {name: self._describe(status, grant) for name, status in statuses.items()}
         serving = [status for status in statuses.values() if not status.problem and self._lets_callers_in]
         stores = self._stores(grant)
@@ -105,39 +108,32 @@ class Pages:
         return self._database is None or self._database.lets_callers_in
 
     def _stores(self, grant: Grant | None) -> dict[str, Any]:
-        """Tell which shared stores are there; why one is not is for callers who have shown who they are."""
-        given = (("postgresql", self._database), ("redis", self._replica))
-        stores = {name: store.describe() for name, store in given if store is not None}
+        """Report the shared stores; the reason why one is down only to callers with a token."""
+        named = (("postgresql", self._database), ("redis", self._replica))
+        stores = {name: store.describe() for name, store in named if store is not None}
         if grant is None:
-            stores = {name: {"up": told["up"]} for name, told in stores.items()}
+            stores = {name: {"up": report["up"]} for name, report in stores.items()}
         return {"stores": stores} if stores else {}
-
-    def _bridge_ready(self, request: HostRequest, route: Route) -> Response:
-        """Say whether one bridge can serve and has its far side."""
-        name = route.bridge or ""
-        told = self._describe(self._registry.statuses[name], request.grant)
-        is_ready = told["serves"] and told["far_side"] and self._lets_callers_in and not self.is_ending
-        return _page({"bridge": name, **told}, 200 if is_ready else 503)
 
     def _describe(self, status: BridgeStatus, grant: Grant | None) -> dict[str, Any]:
         far_side = self._registry.far_side(status)
-        told: dict[str, Any] = {"serves": not status.problem, "far_side": far_side.is_up}
+        report: dict[str, Any] = {"serves": not status.problem, "far_side": far_side.is_up}
         if grant is not None and grant.may_read(status.name):
-            told["says"] = far_side.detail
-        return told
+            report["says"] = far_side.detail
+        return report
 
     # --- metrics -------------------------------------------------------------------------------------------
 
     def own_metrics(self) -> bytes:
-        """Write what this process counts."""
+        """Render the metrics of this process."""
         return write_metrics(self.own_sources())
 
     def own_sources(self) -> Iterator[tuple[Given, Metrics]]:
-        """Give everything that is counted here, with this worker's number where there are several."""
+        """Yield `sources`, labelled with this worker's number if there are several."""
         return self.sources(() if self._workers is None else (("worker", str(self._workers.index)),))
 
     def sources(self, given: Given = ()) -> Iterator[tuple[Given, Metrics]]:
-        """Give everything that is counted here: the host's own, and each bridge's under its name."""
+        """Yield every metric set with its labels: the host's, the stores', and each bridge's."""
         yield given, self._metrics.metrics
         yield given, self._registry.metrics
         if self._replica is not None:

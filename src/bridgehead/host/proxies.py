@@ -1,7 +1,7 @@
-"""Proxies: who the client is behind them, and how it came to the first of them.
+"""Proxies: the address and scheme of a client behind trusted proxies.
 
-The headers of a proxy are believed only where the proxy itself is trusted. Of a chain of addresses, the last
-one that no trusted proxy has is the client's: everything before it the client may have made up.
+X-Forwarded headers count only if the peer is a trusted proxy. The client is the last address of the chain
+that is not a trusted proxy: everything before it may be forged.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _MOST_HOPS = 32
 
 
 class Origin(NamedTuple):
-    """Where a request comes from."""
+    """The client's address and the scheme it used."""
 
     address: str
     scheme: str
 
 
 class Proxies:
-    """The proxies that are trusted."""
+    """The trusted proxies."""
 
     def __init__(self, trusted: tuple[Network, ...]) -> None:
         self._trusted = trusted
@@ -35,24 +35,21 @@ class Proxies:
         return isinstance(address, str) and bool(self._trusted) and self._is_trusted(address)
 
     def origin(self, peer: str, scheme: str, headers: dict[bytes, bytes]) -> Origin:
-        """Tell where a request comes from."""
+        """Return the origin of a request from `peer`."""
         address = peer or UNKNOWN
         if not self._trusted or not self._is_trusted(address):
             return Origin(address, scheme)
         proto = headers.get(b"x-forwarded-proto", b"").split(b",")[-1].strip().lower()
         scheme = proto.decode() if proto in {b"http", b"https"} else scheme
-        return Origin(self._client(address, headers), scheme)
-
-    def _client(self, address: str, headers: dict[bytes, bytes]) -> str:
         hops = headers.get(b"x-forwarded-for", b"").decode("latin-1").split(",")
         for hop in reversed(hops[-_MOST_HOPS:]):
-            found = _address(hop)
-            if found is None:
-                return address  # what is before this is no more worth than this
-            address = found
+            parsed = _parse_hop(hop)
+            if parsed is None:
+                break  # a trusted proxy would not write that, so nothing before it counts either
+            address = parsed
             if not self._is_trusted(address):
-                return address
-        return address
+                break
+        return Origin(address, scheme)
 
     def _is_in(self, address: str) -> bool:
         try:
@@ -63,8 +60,8 @@ class Proxies:
         return any((mapped or found) in network for network in self._trusted)
 
 
-def _address(hop: str) -> str | None:
-    """Read one hop: an address, in brackets or not, with a port or not."""
+def _parse_hop(hop: str) -> str | None:
+    """Parse an address with or without brackets and port."""
     text = hop.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]

@@ -1,8 +1,7 @@
 """Registry: the bridges of this process, and the status of each.
 
-A bridge that cannot be made (its settings are wrong) or cannot begin (its lifespan fails) does not serve,
-says why, and leaves the others alone. One that could not begin is tried again, because a port or a disk may
-come free; one with wrong settings waits for whoever fixes them.
+A bridge whose settings are wrong or whose lifespan fails does not serve and reports why; the others do. A
+lifespan that failed is retried, because a port or a disk may come free; wrong settings need a restart.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from bridgehead.runtime.timing import Backoff
 from .telemetry.audit import StoreAudit, audit_changes
 from .telemetry.metrics import CallMetrics, NoteFailure
 
-AGAIN = Backoff(base=1.0, limit=60.0)
+RETRY_BACKOFF = Backoff(base=1.0, limit=60.0)
 _BEGIN_SECONDS = 5.0
-"""How long the host waits for its bridges to begin before it takes requests all the same."""
+"""How long the host waits for its bridges to start before it accepts requests anyway."""
 PROBE_LIMIT_SECONDS = 15.0
-"""How long a look at a far side may take."""
+"""Longest probe of a far side."""
 _LOOK_SECONDS = 5.0
-"""How often a far side is looked at that its bridge knows without asking."""
+"""How often the state of a far side is read if its bridge knows it without a probe."""
 _JITTER = 0.2
 
 log = logs.logger("host.bridges")
@@ -44,12 +43,12 @@ class BridgeStatus:
         self.name = manifest.name
         self.manifest = manifest
         self.bridge = bridge
-        """None where it could not be made."""
+        """None if its settings are wrong."""
         self.metrics = metrics
         self.problem = problem
-        """Why it does not serve; nothing where it does."""
+        """Why it does not serve; empty if it does."""
         self.probe_problem = ""
-        """Why the far side could not be looked at; nothing where it could."""
+        """Why the last probe failed; empty if it did not."""
 
 
 class Registry:
@@ -76,23 +75,19 @@ class Registry:
             audit = audit_changes(name, bridge, store_audit)
             calls = CallMetrics(name, counted, audit, is_traced=is_traced, note_failure=note_failure)
             bridge.around_calls(calls.hook())
-        self.metrics = self._make_metrics()
-
-    def _make_metrics(self) -> Metrics:
-        metrics, statuses = Metrics(), self.statuses
-        metrics.gauge(
+        self.metrics, statuses = Metrics(), self.statuses
+        self.metrics.gauge(
             "bridgehead_bridge_up",
             "Whether a bridge can serve.",
             lambda: {(name,): float(not status.problem) for name, status in statuses.items()},
             "bridge",
         )
-        metrics.gauge(
+        self.metrics.gauge(
             "bridgehead_far_side_up",
             "Whether a bridge's far side is up.",
             lambda: {(name,): float(self.far_side(status).is_up) for name, status in statuses.items()},
             "bridge",
         )
-        return metrics
 
     @property
     def bridges(self) -> dict[str, Bridge[Any]]:
@@ -100,7 +95,7 @@ class Registry:
         return {s.name: s.bridge for s in self.statuses.values() if s.bridge is not None}
 
     async def start(self) -> None:
-        """Start every bridge, and wait a moment for them."""
+        """Start every bridge; return once all have tried, or after `_BEGIN_SECONDS`."""
         loop = asyncio.get_running_loop()
         begun = []
         for name, bridge in self.bridges.items():
@@ -111,7 +106,7 @@ class Registry:
             await asyncio.wait(begun, timeout=_BEGIN_SECONDS)
 
     async def _keep(self, status: BridgeStatus, bridge: Bridge[Any], first: asyncio.Future[None]) -> None:
-        """Begin a bridge, as often as it takes."""
+        """Start a bridge, retrying until it does, then watch its far side."""
         attempt = 0
         while True:
             try:
@@ -126,12 +121,12 @@ class Registry:
                 await self._watch_far_side(status, bridge)
                 return
             log.error("a bridge could not start", bridge=status.name, problem=status.problem)
-            await asyncio.sleep(AGAIN.delay(attempt, self._draw))
+            await asyncio.sleep(RETRY_BACKOFF.delay(attempt, self._draw))
             attempt += 1
             del self.lifespans[bridge]  # a lifespan is entered once; the next one is a new one
 
     async def _watch_far_side(self, status: BridgeStatus, bridge: Bridge[Any]) -> None:
-        """Look at a far side now and then, so that it is known to be down before somebody needs it."""
+        """Probe a far side regularly, so that an outage is known before a call meets it."""
         if not self._probe_seconds:
             return
         probe = status.manifest.probe
@@ -140,20 +135,24 @@ class Registry:
         while True:
             if probe is not None:
                 status.probe_problem = await _try_probe(status.name, probe(self.lifespans[bridge].value))
-            found = self.far_side(status)
-            if found.is_up != was_up:
-                _tell_change(status.name, found, is_first=was_up is None)
-            was_up = found.is_up
+            state = self.far_side(status)
+            # Announce every change, but not a far side that is up from the start.
+            if state.is_up != was_up and not (state.is_up and was_up is None):
+                log_line, words = (log.info, "up") if state.is_up else (log.warn, "down")
+                log_line(f"the far side is {words}", bridge=status.name, says=state.detail)
+                event = "far_side.returned" if state.is_up else "far_side.lost"
+                events.publish(event, bridge=status.name, says=state.detail)
+            was_up = state.is_up
             await asyncio.sleep(pause.delay(0, self._draw))
 
     async def stop(self, within: float) -> None:
-        """Let every bridge end."""
+        """Stop every bridge, waiting at most `within` seconds for each."""
         for keeper in self._keepers:
             keeper.cancel()
         await asyncio.gather(*(lifespan.stop(within) for lifespan in self.lifespans.values()))
 
     def far_side(self, status: BridgeStatus) -> FarSide:
-        """Ask a bridge how its far side is."""
+        """Return the state of a bridge's far side. Never raises."""
         if status.problem or status.bridge is None:
             return FarSide(is_up=False, detail=status.problem)
         lifespan = self.lifespans[status.bridge]
@@ -167,7 +166,7 @@ class Registry:
 
 
 async def _try_probe(name: str, probing: Awaitable[None]) -> str:
-    """Let a bridge look at its far side; returns why it could not."""
+    """Run a bridge's probe; return why it failed, or nothing."""
     try:
         async with asyncio.timeout(PROBE_LIMIT_SECONDS):
             await probing
@@ -179,20 +178,10 @@ async def _try_probe(name: str, probing: Awaitable[None]) -> str:
     return ""
 
 
-def _tell_change(name: str, found: FarSide, *, is_first: bool) -> None:
-    """Say that a far side has gone or has come, but not that it is there from the start."""
-    if found.is_up and is_first:
-        return
-    event = "far_side.returned" if found.is_up else "far_side.lost"
-    log_line = log.info if found.is_up else log.warn
-    log_line("the far side is up" if found.is_up else "the far side is down", bridge=name, says=found.detail)
-    events.publish(event, bridge=name, says=found.detail)
-
-
 def installed(names: Collection[str] = ()) -> dict[str, Manifest]:
-    """Return the manifest of each bridge that is wanted; the built-in ones where none is named.
+    """Return the manifests of the named bridges; without names, of the built-in ones.
 
-    What somebody has installed beside them is opened to a team only where it is named.
+    A third-party bridge is served to a team only if it is named.
     """
     known = plugins.names()
     for name in names:
@@ -213,7 +202,7 @@ def _make_status(manifest: Manifest, environment: Mapping[str, str]) -> BridgeSt
 
 
 def _reason(failure: Exception) -> str:
-    """Word a failure for whoever asks; what is not meant for them stays in the log."""
+    """Word a failure for callers; unexpected details go only to the log."""
     if isinstance(failure, BridgeError):
         return str(failure)
     if isinstance(failure, OSError) and failure.strerror:

@@ -1,7 +1,6 @@
-"""Reloading: what a running host reads again on SIGHUP, without ending anything.
+"""Reloading: what SIGHUP changes in a running host: tokens, the certificate, and the settings of the log.
 
-Tokens, the certificate, and of the settings those that nothing has been built on: how much is logged and how.
-Everything is read before it is used: a file that cannot be read changes nothing, and the log says so.
+Other settings need a restart, which the log says. A file that cannot be read changes nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ log = logs.logger("host.reload")
 
 
 class Reloader:
-    """Takes over what has changed."""
+    """Applies changes to a running host."""
 
     def __init__(
         self,
@@ -41,31 +40,22 @@ class Reloader:
         self._access_log = access_log
 
     def reload(self) -> None:
-        """Read everything again, and use what is good."""
+        """Read everything again, and apply what is valid."""
         if self._tokens is not None:
             self._tokens.refresh()
         if self._certificate is not None:
             self._certificate.renew()
-        problem = self._read_settings()
-        if problem:
-            log.error("the settings were not reloaded; the old ones stay", problem=problem)
-        else:
-            log.info("reloaded")
-
-    def _read_settings(self) -> str:
-        """Read the settings again; gives what is wrong with them."""
         try:
-            self._take(HostSettings.of(reread(self._environment), **self._settings.options))
+            settings = HostSettings.of(reread(self._environment), **self._settings.options)
         except BridgeError as error:
-            return str(error)
-        return ""
-
-    def _take(self, found: HostSettings) -> None:
-        changed = {name for name, value in found.values.items() if value != self._settings.values[name]}
+            log.error("the settings were not reloaded; the old ones stay", problem=str(error))  # noqa: TRY400
+            return
+        changed = {name for name, value in settings.values.items() if value != self._settings.values[name]}
         fixed = sorted(changed - CHANGEABLE)
         if fixed:
             log.warn("some settings take effect only after a restart", settings=fixed)
         if changed & CHANGEABLE:
-            found.configure_logs()
-            self._access_log.set_level(found.access_log)
-        self._settings = found
+            settings.configure_logs()
+            self._access_log.set_level(settings.access_log)
+        self._settings = settings
+        log.info("reloaded")

@@ -1,8 +1,8 @@
-"""Views: what of the bridges one caller sees, as an application of its own.
+"""Views: the part of the bridges that one grant opens, as an MCP application of its own.
 
-One bridge or all of them, with all tools or only those that read. Callers who may use the same see the same
-view; what is in no view of a caller does not exist for it. All views run on the same lifespans: one
-connection to each far side, however many views there are.
+A view has one bridge or all of them, with all tools or only those that read. Callers of equal rights share a
+view; a tool that is not in a caller's view does not exist for it. All views share the bridges' lifespans, so
+each far side has one connection.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from bridgehead import __version__
 from bridgehead.mcp import Bridge, Dispatcher, Limits, Tasks, combine, restrict
-from bridgehead.mcp.http import Application
+from bridgehead.mcp.http.application import Application
 from bridgehead.mcp.http.callers import Callers
 from bridgehead.mcp.http.guard import Guard
 from bridgehead.mcp.http.sessions import Session
@@ -24,7 +24,7 @@ from .telemetry.tracing import TracedDispatcher, Tracer
 
 NAME = "bridgehead"
 Key = tuple[str | None, tuple[tuple[str, bool], ...], bool]
-"""Which bridge, or all; which parts, each with whether it may be written to; whether money may be spent."""
+"""The bridge (None: all), the open bridges each with `may_write`, and `may_spend`."""
 NO_SPENDING = (
     "This token is read-only and may not call tools that cost money. "
     "Ask who runs the server for one with --may-spend."
@@ -32,7 +32,7 @@ NO_SPENDING = (
 
 
 class Views:
-    """The views that have been asked for so far."""
+    """Makes views when a grant first needs them, and keeps them."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Views:
         state_keys: tuple[bytes, ...],
         session_prefix: str = "",
         tracer: Tracer | None = None,
-        used_states: Any = None,
+        nonces: Any = None,
         on_error: Callable[[str, int], None] | None = None,
     ) -> None:
         self._registry = registry
@@ -53,12 +53,12 @@ class Views:
         self._guard = guard
         self._limits = limits
         self.tasks = tasks
-        """The tasks of all views, each known only in its own."""
+        """The tasks of all views; a task is visible only in the view that created it."""
         self._state_keys = state_keys
         self._session_prefix = session_prefix
         self._tracer = tracer
-        self._used_states = used_states
-        """Remembers which confirmations were used, for all views: another one must not take them again."""
+        self._nonces = nonces
+        """The NonceStore of all views: a confirmation that one view has used is used up in every other."""
         self._on_error = on_error
         self._views: dict[Key, Application] = {}
         self.callers = Callers(limits)
@@ -67,34 +67,23 @@ class Views:
 
     def find(self, bridge: str | None, grant: Grant) -> Application:
         """Return the view of one bridge, or of all, that a grant opens."""
-        asked = (bridge, grant.full, grant.reading, grant.may_spend)
-        found = self._by_grant.get(asked)
-        if found is None:
-            found = self._by_grant[asked] = self._open(bridge, grant)
-        return found
-
-    def _open(self, bridge: str | None, grant: Grant) -> Application:
-        names = self._registry.bridges if bridge is None else (bridge,)
-        open_ = tuple((name, grant.may_write(name)) for name in names if grant.may_read(name))
-        key = (bridge, open_, grant.may_spend)
-        if key not in self._views:
-            self._views[key] = self._make(key)
-        return self._views[key]
+        # Two steps, because this is on the way of every request: a look by the grant as it is, and only the
+        # first time the computation of the rights, which several grants have in common.
+        rights = (bridge, grant.full, grant.reading, grant.may_spend)
+        view = self._by_grant.get(rights)
+        if view is None:
+            names = self._registry.bridges if bridge is None else (bridge,)
+            open_ = tuple((name, grant.may_write(name)) for name in names if grant.may_read(name))
+            key = (bridge, open_, grant.may_spend)
+            if key not in self._views:
+                self._views[key] = self._make(key)
+            view = self._by_grant[rights] = self._views[key]
+        return view
 
     def _make(self, key: Key) -> Application:
         bridge, open_, may_spend = key
-        parts = [self._part(name, may_write=may_write, may_spend=may_spend) for name, may_write in open_]
+        parts = [self._restrict(name, may_write=may_write, may_spend=may_spend) for name, may_write in open_]
         whole = parts[0] if bridge else combine(NAME, __version__, parts, title="Bridgehead")
-        dispatcher = self._make_dispatcher(whole, repr(key))
-        return Application(
-            dispatcher,
-            self._guard,
-            prefix=f"/{bridge}" if bridge else "",
-            session_prefix=self._session_prefix,
-            callers=self.callers,
-        )
-
-    def _make_dispatcher(self, whole: Bridge[Any], scope: str) -> Dispatcher:
         kind = Dispatcher if self._tracer is None else TracedDispatcher
         dispatcher = kind(
             whole,
@@ -103,14 +92,21 @@ class Views:
             lifespans=self._registry.lifespans,
             on_error=self._on_error,
             tasks=self.tasks,
-            scope=scope,  # the same in every process; who may use less than before sees another view
+            # Tasks are found by it: equal in every process, another one once a caller has fewer rights.
+            scope=repr(key),
         )
-        dispatcher.multi_round.used_states = self._used_states
+        dispatcher.multi_round.used_states = self._nonces
         if isinstance(dispatcher, TracedDispatcher) and self._tracer is not None:
             dispatcher.tracer = self._tracer
-        return dispatcher
+        return Application(
+            dispatcher,
+            self._guard,
+            prefix=f"/{bridge}" if bridge else "",
+            session_prefix=self._session_prefix,
+            callers=self.callers,
+        )
 
-    def _part(self, name: str, *, may_write: bool, may_spend: bool) -> Bridge[Any]:
+    def _restrict(self, name: str, *, may_write: bool, may_spend: bool) -> Bridge[Any]:
         bridge, rule = self._registry.bridges[name], self._offering
         if not may_write:
             rule = ToolFilter(read_only=True, allow=rule.allow, deny=rule.deny)
@@ -122,13 +118,13 @@ class Views:
         return part
 
     def sessions(self) -> Iterator[tuple[str | None, Session]]:
-        """Give every session, each with the bridge that it is of; None is all of them."""
+        """Yield every session with its bridge; None for the view of all bridges."""
         for (bridge, *_), view in self._views.items():
             for session in view.endpoint.sessions:
                 yield bridge, session
 
     def end_session(self, session: Session) -> bool:
-        """End a session of one of the views; tells whether there was one."""
+        """End a session; return whether a view had it."""
         for view in self._views.values():
             if session in tuple(view.endpoint.sessions):
                 view.endpoint.sessions.close(session)
@@ -136,7 +132,7 @@ class Views:
         return False
 
     def end_streams(self) -> None:
-        """End what would never end by itself, because the server is going."""
+        """End the open streams, because the server stops."""
         for view in self._views.values():
             view.end_streams()
 

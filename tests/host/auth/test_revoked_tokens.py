@@ -47,9 +47,9 @@ async def test_the_same_tokens_are_no_change(tmp_path: Path) -> None:
     added(file, "alice")
     tokens = FileTokens(file)
 
-    assert tokens._take(file.read())  # noqa: SLF001
-    assert not tokens._take(file.read())  # noqa: SLF001
-    assert tokens._take(TokenList())  # noqa: SLF001
+    assert tokens._replace(file.read())
+    assert not tokens._replace(file.read())
+    assert tokens._replace(TokenList())
 
 
 async def test_a_token_has_ended_when_it_was_revoked_or_has_expired(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from time import monotonic
 
 import pytest
 
-from bridgehead.host.auth.shared_throttle import AHEAD_SECONDS, MOST_AHEAD, SharedThrottle
+from bridgehead.host.auth.shared_throttle import SharedThrottle
 from bridgehead.host.auth.throttle import Throttle
 from bridgehead.runtime.stores.redis import Redis
 from tests.runtime.stores.test_redis import connected
@@ -80,7 +80,7 @@ async def test_two_replicas_let_through_what_one_would(redis_server: RedisServer
             passed += await replicas[turn % 2].take("ada", limit) == 0.0
         refilled = (monotonic() - started) * limit / 60
 
-    assert limit - len(replicas) <= passed <= limit + len(replicas) + refilled
+    assert limit <= passed <= limit + refilled + 1
 
 
 async def test_many_who_ask_at_once_are_one_round_trip(redis_server: RedisServer) -> None:
@@ -92,86 +92,6 @@ async def test_many_who_ask_at_once_are_one_round_trip(redis_server: RedisServer
         assert waits.count(0.0) == 40
         assert all(0 < wait <= 1.5 for wait in waits if wait)
         assert redis.pipelines <= 2  # the second where Redis did not know the script
-
-
-async def test_far_from_the_limit_most_requests_need_no_round_trip(redis_server: RedisServer) -> None:
-    async with connected(redis_server.url) as redis:
-        throttle = shared(redis)
-        for _ in range(MOST_AHEAD * 10):
-            assert await throttle.take("ada", 100_000) == 0.0
-
-        assert redis.commands <= 2 * 10 + 2
-
-
-async def test_the_first_request_at_a_replica_does_not_wait_for_redis(redis_server: RedisServer) -> None:
-    async with faulty(redis_server) as proxy, connected(proxy.url) as redis:
-        throttle = shared(redis)
-        proxy.fault = "silent"
-
-        assert throttle.take_now("ada", 10)
-        assert not throttle.take_now("ada", 10), "Redis has not answered yet"
-
-
-async def test_no_request_waits_for_redis_down_to_the_last_one(redis_server: RedisServer) -> None:
-    async with connected(redis_server.url) as redis:
-        throttle = shared(redis)
-        for _ in range(5):
-            assert throttle.take_now("ada", 5)
-            await redis.call("PING")  # answered after what the throttle has told
-
-        assert not throttle.take_now("ada", 5)
-        assert await throttle.take("ada", 5) > 0
-
-
-async def test_a_request_does_not_wait_once_the_bucket_must_have_been_refilled(
-    redis_server: RedisServer,
-) -> None:
-    async with connected(redis_server.url) as redis:
-        throttle = shared(redis)
-        await asyncio.gather(*(throttle.take("ada", 600) for _ in range(600)))
-        await asyncio.sleep(await throttle.take("ada", 600))
-
-        assert throttle.take_now("ada", 600)
-
-
-async def test_one_more_than_there_is_passes_at_most_in_each_replica(redis_server: RedisServer) -> None:
-    async with connected(redis_server.url) as one, connected(redis_server.url) as other:
-        late, busy = shared(one), shared(other)
-        assert await late.take("ada", 10) == 0.0
-        await one.call("PING")
-        started = monotonic()
-        while await busy.take("ada", 10) == 0.0:
-            pass
-        passed = [late.take_now("ada", 10) or await late.take("ada", 10) == 0.0 for _ in range(10)]
-        refilled = (monotonic() - started) * 10 / 60
-
-    assert passed[0]
-    assert sum(passed) <= 1 + refilled + 1
-
-
-async def test_what_passed_on_trust_beyond_the_limit_is_made_up_for(redis_server: RedisServer) -> None:
-    async with connected(redis_server.url) as one, connected(redis_server.url) as other:
-        busy, late = shared(one), shared(other)
-        assert [await busy.take("ada", 2) for _ in range(2)] == [0.0, 0.0]
-        assert late.take_now("ada", 2)
-
-        assert 30 < await late.take("ada", 2) <= 60, "one takes 30 seconds, and one is owed"
-
-
-async def test_what_was_taken_ahead_and_not_used_is_given_back(redis_server: RedisServer) -> None:
-    async with connected(redis_server.url) as one, connected(redis_server.url) as other:
-        busy, idle = shared(one), shared(other)
-        assert await idle.take("ada", 600) == 0.0
-        await other.call("PING")
-        assert idle.take_now("ada", 600)
-        commands = other.commands
-        await until(lambda: other.commands > commands)
-
-        passed = 0
-        while await busy.take("ada", 600) == 0.0:
-            passed += 1
-
-        assert passed >= 600 - 2 - 1
 
 
 async def test_callers_do_not_share_a_bucket(redis_server: RedisServer) -> None:
@@ -205,7 +125,7 @@ async def test_without_redis_each_replica_counts_for_itself(tmp_path: Path) -> N
             waits = [await throttle.take("ada", 3) for _ in range(5)]
 
     assert [wait == 0.0 for wait in waits] == [True, True, True, False, False]
-    assert throttle.without_redis == 5, "the first passed on trust and counts too"
+    assert throttle.without_redis == 5
 
 
 async def test_without_redis_nothing_passes_where_that_is_set(tmp_path: Path) -> None:
@@ -213,10 +133,7 @@ async def test_without_redis_nothing_passes_where_that_is_set(tmp_path: Path) ->
         async with connected(server.url) as redis:
             throttle = shared(redis, fails_closed=True)
             assert await throttle.take("ada", 1000) == 0.0
-            await asyncio.sleep(AHEAD_SECONDS)
             server.kill()
-            await until(lambda: not redis.is_up)
-            await until(lambda: not throttle.take_now("ada", 1000))
 
             assert await throttle.take("ada", 1000) > 0
 

@@ -47,7 +47,7 @@ def test_never_more_than_a_minutes_worth_and_what_was_refilled(pauses: list[floa
 
 
 def test_the_names_that_are_remembered_are_bounded() -> None:
-    throttle = Throttle(Time(), most_names=2)
+    throttle = Throttle(Time(), max_names=2)
     assert [throttle.take(name, 1) > 0 for name in ("a", "b", "a", "b")] == [False, False, True, True]
     for name in ("a", "b", "c"):
         throttle.take(name, 1)

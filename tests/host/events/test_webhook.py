@@ -147,7 +147,7 @@ async def test_a_receiver_that_hangs_bounds_what_waits_and_not_the_end(
 
 
 async def test_nobody_there_is_tried_again_and_given_up_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_TRIES", 3)
+    monkeypatch.setattr(module, "MAX_ATTEMPTS", 3)
     hook, feed = make("http://127.0.0.1:9/hook")
     feed.publish("call.ended")
     await until(lambda: hook.dropped == 1)

@@ -1,14 +1,13 @@
-"""Authenticator: who a caller is. Tokens from a file, from an authorisation server, or nobody is asked.
+"""Authenticator: who a caller is, by a token of ours, by one of an authorisation server, or without any.
 
-An issuer gives a grant at once where it can. Where it has to ask somebody first (an authorisation server for
-its keys), `check` gives None, and `check_later` does the same with waiting. Failures of one address are
-limited.
+A check returns the grant at once if it can, so that the request needs no task; it returns a coroutine if the
+keys of an authorisation server have to be fetched first. Failures of one address are limited.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Protocol
 
 from bridgehead.mcp import OVERLOADED
 from bridgehead.runtime.timing import Clock
@@ -21,8 +20,8 @@ from .tokens import PREFIX, Tokens
 FAILURES_PER_MINUTE = 20
 """Failures of one address that are answered with 401; further ones get 429."""
 
-ChallengeDetails = Callable[[], str]
-"""What the challenge for a caller without a valid token adds."""
+PendingGrant = Grant | Coroutine[Any, Any, Grant]
+"""The grant, or the coroutine that returns it after a request to the authorisation server."""
 
 MISSING = "token_missing"
 EXPIRED = "token_expired"
@@ -30,7 +29,7 @@ UNKNOWN = "token_unknown"
 
 
 class InvalidToken(Exception):
-    """A token that opens nothing, and why; the words are for the caller."""
+    """A token that is not accepted. The message is for the caller, `reason` for metrics and the log."""
 
     def __init__(self, message: str, reason: str) -> None:
         super().__init__(message)
@@ -38,33 +37,30 @@ class InvalidToken(Exception):
 
 
 class Issuer(Protocol):
-    """Somebody whose tokens are accepted."""
+    """A source of tokens: ours, or an authorisation server."""
 
     def recognizes(self, token: str) -> bool:
-        """Tell whether a token looks like one of this issuer's."""
+        """Tell by its form whether a token is one of this issuer's."""
 
-    def check(self, token: str) -> Grant | None:
-        """Give what a token opens; None where that takes waiting. Raises InvalidToken."""
-
-    async def check_later(self, token: str) -> Grant:
-        """Give what a token opens, with waiting; raises InvalidToken."""
+    def check(self, token: str) -> PendingGrant:
+        """Return what a token opens. Raises InvalidToken, at once or when awaited."""
 
 
 class FileIssuer:
-    """The tokens of the file."""
+    """The tokens that `bridgehead token` made, in a file or in a database."""
 
     def __init__(self, tokens: Tokens, clock: Clock) -> None:
         self._tokens = tokens
         self._clock = clock
 
     def recognizes(self, token: str) -> bool:
-        """All tokens that begin as ours do."""
+        """Recognize the prefix of our tokens."""
         return token.startswith(f"{PREFIX}_")
 
     def check(self, token: str) -> Grant:
         """Look the token up."""
         grant = self._tokens.grant_of(token)
-        if grant is None:  # it may have been added a moment ago
+        if grant is None:  # it may have been added since the last look at the file
             self._tokens.refresh()
             grant = self._tokens.grant_of(token)
         if grant is None and not self._tokens.is_known:
@@ -76,13 +72,9 @@ class FileIssuer:
             raise InvalidToken("The token has expired. Ask who runs the server for a new one.", EXPIRED)
         return grant
 
-    async def check_later(self, token: str) -> Grant:
-        """Look the token up: there is nobody to wait for."""
-        return self.check(token)
-
 
 class Authenticator:
-    """Finds out who a caller is, or says why it cannot."""
+    """Identifies callers by their bearer token."""
 
     def __init__(self, issuers: Sequence[Issuer], clock: Clock, count_failure: Callable[[str], None]) -> None:
         self._issuers = issuers
@@ -94,46 +86,46 @@ class Authenticator:
         """Whether callers need a token."""
         return bool(self._issuers)
 
-    def check(self, headers: dict[bytes, bytes], address: str, details: ChallengeDetails) -> Grant | None:
-        """Give what the caller may use; None where that takes waiting. Raises HostRejection."""
+    def check(self, headers: dict[bytes, bytes], address: str, details: Callable[[], str]) -> PendingGrant:
+        """Return what the caller may use. Raises HostRejection, at once or when awaited.
+
+        `details` makes what the challenge of a rejection adds, such as where to get a token.
+        """
         if not self._issuers:
             return ANYONE
-        try:
-            token = _bearer(headers)
-            return self._issuer_of(token).check(token)
-        except InvalidToken as failure:
-            raise self._reject(address, details, failure) from None
-
-    async def check_later(
-        self, headers: dict[bytes, bytes], address: str, details: ChallengeDetails
-    ) -> Grant:
-        """Do the same, with waiting."""
-        try:
-            token = _bearer(headers)
-            return await self._issuer_of(token).check_later(token)
-        except InvalidToken as failure:
-            raise self._reject(address, details, failure) from None
-
-    def _issuer_of(self, token: str) -> Issuer:
+        kind, _, rest = headers.get(b"authorization", b"").partition(b" ")
+        token = rest.strip().decode("latin-1")
+        if kind.lower() != b"bearer" or not token:
+            missing = InvalidToken("A token is needed: send the header Authorization: Bearer TOKEN.", MISSING)
+            raise self._reject(address, details, missing)
         for issuer in self._issuers:
             if issuer.recognizes(token):
-                return issuer
-        raise InvalidToken("The token is not one that is accepted here.", UNKNOWN)
+                break
+        else:
+            unknown = InvalidToken("The token is not one that is accepted here.", UNKNOWN)
+            raise self._reject(address, details, unknown)
+        try:
+            checked = issuer.check(token)
+        except InvalidToken as failure:
+            raise self._reject(address, details, failure) from None
+        return checked if isinstance(checked, Grant) else self._wait(checked, address, details)
 
-    def _reject(self, address: str, details: ChallengeDetails, failure: InvalidToken) -> HostRejection:
+    async def _wait(
+        self, checking: Coroutine[Any, Any, Grant], address: str, details: Callable[[], str]
+    ) -> Grant:
+        try:
+            return await checking
+        except InvalidToken as failure:
+            raise self._reject(address, details, failure) from None
+
+    def _reject(self, address: str, details: Callable[[], str], failure: InvalidToken) -> HostRejection:
         self._count_failure(failure.reason)
-        if failure.reason == MISSING:  # which guesses at nothing, and is how every OAuth client begins
+        # A missing token is not limited: it guesses at nothing, and every OAuth client begins with it.
+        if failure.reason == MISSING:
             return HostRejection(401, str(failure), MISSING, headers=(challenge(details()),))
         wait = self._failures.take(address, FAILURES_PER_MINUTE)
         if wait:
             message = "Too many requests from your address had no valid token."
             return reject_rate(message, wait, "auth_failures")
-        told = ', error="invalid_token"' + details()
-        return HostRejection(401, str(failure), failure.reason, headers=(challenge(told),))
-
-
-def _bearer(headers: dict[bytes, bytes]) -> str:
-    kind, _, token = headers.get(b"authorization", b"").partition(b" ")
-    if kind.lower() != b"bearer" or not token.strip():
-        raise InvalidToken("A token is needed: send the header Authorization: Bearer TOKEN.", MISSING)
-    return token.strip().decode("latin-1")
+        header = challenge(', error="invalid_token"' + details())
+        return HostRejection(401, str(failure), failure.reason, headers=(header,))

@@ -1,7 +1,7 @@
 """Code flow: the host as a client of its authorisation server (authorization code with PKCE).
 
-Knows what is asked of the issuer and what is believed of its answers (RFC 6749, 7636, 8707 and 9207). Whose
-browser is sent there, and what becomes of the access token, is for others to know.
+Builds the requests to the issuer and validates its answers (RFC 6749, 7636, 8707 and 9207). Cookies, browser
+sessions and the use of the access token are the dashboard's.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote_plus, urlencode, urlsplit
 
 import msgspec
@@ -23,13 +23,10 @@ from .authenticator import InvalidToken
 from .discovery import Fetch, Metadata, Post, discover, is_secure, read_object
 from .rejection import HostRejection
 
-if TYPE_CHECKING:
-    from bridgehead.runtime.http import Fetched
-
 FRESH_SECONDS = 600.0
-"""How long metadata are used before they are fetched again."""
+"""How long the issuer's metadata are cached."""
 AWAY, DENIED, MISMATCH = "oauth", "oauth_denied", "oauth_mismatch"
-"""Reasons: the issuer does not answer; it refuses; it says what cannot be believed."""
+"""Reasons: the issuer does not answer; it refuses; its answer is invalid."""
 OPENID = "openid"
 _OK = 200
 _MOST_CLIENT_ERROR = 499
@@ -40,18 +37,18 @@ _BASIC, _POST = "client_secret_basic", "client_secret_post"
 log = logs.logger("host.oauth")
 
 VerifyIdToken = Callable[[str, str, str], Awaitable[None]]
-"""Checks an id token for a client id and a nonce; raises InvalidToken."""
+"""Called with an id token, a client id and a nonce; raises InvalidToken."""
 
 
 class Client(Struct, frozen=True):
-    """How the issuer knows this host."""
+    """This host as registered at the issuer."""
 
     id: str
     secret: str = ""
 
 
 class CodeFlow:
-    """Sends browsers to one issuer, and gets access tokens for the codes that they bring back."""
+    """Builds authorisation requests to one issuer and exchanges its codes for access tokens."""
 
     def __init__(
         self,
@@ -67,7 +64,7 @@ class CodeFlow:
         self._issuer = issuer
         self._client = client
         self._resource = {"resource": audience} if "://" in audience else {}
-        """What the access token is to be for (RFC 8707): issuers know several services."""
+        """Resource indicator (RFC 8707): an issuer may serve several resource servers."""
         self._now = clock.monotonic
         self._fetch = fetch
         self._post = post
@@ -76,15 +73,13 @@ class CodeFlow:
 
     @property
     def issuer_name(self) -> str:
-        """The issuer, for a person."""
+        """The issuer's host name, for people."""
         return urlsplit(self._issuer).netloc
-
-    # --- there ---------------------------------------------------------------------------------------------
 
     async def make_url(
         self, redirect_uri: str, scopes: Iterable[str], *, state: str, nonce: str, verifier: str
     ) -> str:
-        """Return the address at which somebody is asked for their consent. Raises HostRejection."""
+        """Return the URL of the authorisation request. Raises HostRejection."""
         about = await self._describe()
         has_openid = OPENID in about.scopes_supported
         query = {
@@ -101,25 +96,26 @@ class CodeFlow:
         joint = "&" if "?" in about.authorization_endpoint else "?"
         return f"{about.authorization_endpoint}{joint}{urlencode(query)}"
 
-    # --- and back ------------------------------------------------------------------------------------------
-
     async def redeem(self, answer: Mapping[str, str], redirect_uri: str, *, nonce: str, verifier: str) -> str:
-        """Return the access token for what the issuer sent along with a browser. Raises HostRejection."""
+        """Exchange the code of an authorisation response for an access token. Raises HostRejection."""
         about = await self._describe()
-        self._check_sender(answer, about)
+        # RFC 9207: an answer of another issuer (mix-up attack) is refused if either side supports `iss`.
+        sender = answer.get("iss", "")
+        if sender != self._issuer and (sender or about.authorization_response_iss_parameter_supported):
+            raise self._reject_answer("the answer came from another issuer")
         if answer.get("error"):
             raise self._explain_refusal(answer)
         if not answer.get("code"):
-            raise self._disbelieve("it sent neither a code nor an error")
-        told = await self._exchange(about, answer["code"], redirect_uri, verifier)
-        access, identity = told.get("access_token"), told.get("id_token")
-        if not isinstance(access, str) or str(told.get("token_type", "bearer")).lower() != "bearer":
-            raise self._disbelieve("it gave no access token")
+            raise self._reject_answer("it sent neither a code nor an error")
+        tokens = await self._exchange(about, answer["code"], redirect_uri, verifier)
+        access, identity = tokens.get("access_token"), tokens.get("id_token")
+        if not isinstance(access, str) or str(tokens.get("token_type", "bearer")).lower() != "bearer":
+            raise self._reject_answer("it gave no access token")
         if isinstance(identity, str):
             try:
                 await self._verify_id_token(identity, self._client.id, nonce)
             except InvalidToken as problem:
-                raise self._disbelieve(str(problem).rstrip(".")) from None
+                raise self._reject_answer(str(problem).rstrip(".")) from None
         return access
 
     async def _exchange(self, about: Metadata, code: str, redirect_uri: str, verifier: str) -> dict[str, Any]:
@@ -131,7 +127,9 @@ class CodeFlow:
             **self._resource,
         }
         headers: dict[str, str] = {}
-        if self._uses_basic(about):
+        # In a header, which is RFC 8414's default, unless the issuer only knows `client_secret_post`.
+        known = about.token_endpoint_auth_methods_supported
+        if self._client.secret and (_BASIC in known or _POST not in known):
             pair = f"{quote_plus(self._client.id)}:{quote_plus(self._client.secret)}"
             headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
         else:
@@ -140,30 +138,20 @@ class CodeFlow:
                 form["client_secret"] = self._client.secret
         try:
             answer = await self._post(about.token_endpoint, form, headers)
-        except Unavailable as away:
-            raise self._be_away(away) from away
-        return self._read_answer(answer)
-
-    def _uses_basic(self, about: Metadata) -> bool:
-        """Tell whether the secret goes into a header, which is the default of RFC 8414."""
-        known = about.token_endpoint_auth_methods_supported
-        return bool(self._client.secret) and (_BASIC in known or _POST not in known)
-
-    def _read_answer(self, answer: Fetched) -> dict[str, Any]:
+        except Unavailable as failure:
+            raise self._issuer_unreachable(failure) from failure
         try:
-            told = read_object(answer.body)
+            tokens = read_object(answer.body)
         except msgspec.MsgspecError:
-            told = {}
+            tokens = {}
         if answer.status == _OK:
-            return told
+            return tokens
         if answer.status > _MOST_CLIENT_ERROR:
-            raise self._be_away(Unavailable(f"It answered with status {answer.status}."))
-        raise self._explain_exchange(str(told.get("error", f"status {answer.status}")))
-
-    # --- what can go wrong ---------------------------------------------------------------------------------
+            raise self._issuer_unreachable(Unavailable(f"It answered with status {answer.status}."))
+        raise self._explain_exchange(str(tokens.get("error", f"status {answer.status}")))
 
     async def _describe(self) -> Metadata:
-        """Return the issuer's metadata, those of earlier where it is away."""
+        """Return the issuer's metadata; stale ones if it cannot be reached."""
         if self._known is not None and self._now() < self._known[0]:
             return self._known[1]
         try:
@@ -171,26 +159,22 @@ class CodeFlow:
         except (BridgeError, msgspec.MsgspecError) as failure:
             if self._known is not None:
                 return self._known[1]
-            raise self._be_away(failure) from failure
+            raise self._issuer_unreachable(failure) from failure
         if not (is_secure(found.authorization_endpoint) and is_secure(found.token_endpoint)):
-            raise self._disbelieve("its endpoints are not https:// addresses")
+            raise self._reject_answer("its endpoints are not https:// addresses")
         self._known = (self._now() + FRESH_SECONDS, found)
         return found
 
-    def _check_sender(self, answer: Mapping[str, str], about: Metadata) -> None:
-        """Refuse what another issuer sent, where this one names itself (RFC 9207)."""
-        sender = answer.get("iss", "")
-        if sender != self._issuer and (sender or about.authorization_response_iss_parameter_supported):
-            raise self._disbelieve("the answer came from another issuer")
+    # --- failures ------------------------------------------------------------------------------------------
 
-    def _be_away(self, problem: Exception) -> HostRejection:
+    def _issuer_unreachable(self, problem: Exception) -> HostRejection:
         log.warn("the authorisation server did not answer", issuer=self._issuer, problem=str(problem))
         message = (
             f"{self.issuer_name} cannot be reached right now. Try again in a minute, or sign in with a token."
         )
         return HostRejection(503, message, AWAY, headers=((b"retry-after", b"30"),))
 
-    def _disbelieve(self, why: str) -> HostRejection:
+    def _reject_answer(self, why: str) -> HostRejection:
         log.warn("an answer of the authorisation server was refused", issuer=self._issuer, problem=why)
         message = (
             f"The answer of {self.issuer_name} cannot be accepted: {why}. "
@@ -199,7 +183,7 @@ class CodeFlow:
         return HostRejection(502, message, MISMATCH)
 
     def _explain_refusal(self, answer: Mapping[str, str]) -> HostRejection:
-        """Say why somebody came back without a code."""
+        """Word an authorisation response that carries an error."""
         error, details = (answer.get(name, "")[:_MOST_WORDS] for name in ("error", "error_description"))
         if error == "access_denied":
             message = (
@@ -207,12 +191,12 @@ class CodeFlow:
                 "to it. Sign in again and agree, or ask whoever runs the authorisation server."
             )
             return HostRejection(403, message, DENIED)
-        said = f"{error} ({details})" if details else error
-        message = f"{self.issuer_name} refused the sign-in: {said}. Tell whoever runs this server."
+        cause = f"{error} ({details})" if details else error
+        message = f"{self.issuer_name} refused the sign-in: {cause}. Tell whoever runs this server."
         return HostRejection(403, message, DENIED)
 
     def _explain_exchange(self, error: str) -> HostRejection:
-        """Say why a code gave no token."""
+        """Word a failed exchange by its OAuth error code."""
         log.warn("the authorisation server refused a code", issuer=self._issuer, problem=error[:_MOST_WORDS])
         if error == "invalid_grant":
             message = "This sign-in was used already, or took too long. Sign in again."
@@ -228,6 +212,6 @@ class CodeFlow:
 
 
 def make_challenge(verifier: str) -> str:
-    """Make what is shown of a verifier before it is (RFC 7636, S256)."""
+    """Return the S256 code challenge of a verifier (RFC 7636)."""
     digest = hashlib.sha256(verifier.encode()).digest()
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")

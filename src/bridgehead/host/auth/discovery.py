@@ -1,7 +1,7 @@
-"""Discovery: what an authorisation server publishes of itself, and how it is asked for that.
+"""Discovery: the metadata of an authorisation server, and the HTTP requests to it.
 
-Its metadata are looked for in the two places where issuers put them (RFC 8414 and OpenID Connect Discovery),
-and believed only where they name the issuer that is set. Nothing here follows a redirect.
+Tries both well-known addresses (RFC 8414 and OpenID Connect Discovery), and accepts only metadata that name
+the configured issuer. Follows no redirect.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PLAIN = re.compile(r"[\x21-\x7e]{1,2000}")
 
 
 class Metadata(Struct, frozen=True):
-    """What we use of an issuer's metadata, under the names of RFC 8414."""
+    """The metadata that we use, under their names in RFC 8414."""
 
     jwks_uri: str
     authorization_endpoint: str
@@ -43,7 +43,7 @@ class Metadata(Struct, frozen=True):
 
 
 async def discover(issuer: str, fetch: Fetch, needed: Sequence[str]) -> Metadata:
-    """Find an issuer's metadata with the addresses that are needed. Raises Unavailable."""
+    """Fetch an issuer's metadata; the fields in `needed` must be there. Raises Unavailable."""
     parts = urlsplit(issuer)
     base, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
     failure: Exception = Unavailable("The issuer publishes no metadata.")
@@ -57,20 +57,16 @@ async def discover(issuer: str, fetch: Fetch, needed: Sequence[str]) -> Metadata
             failure = problem
             continue
         if found.get("issuer") == issuer and all(isinstance(found.get(name), str) for name in needed):
-            return _read(found)
+            return Metadata(
+                str(found.get("jwks_uri", "")),
+                str(found.get("authorization_endpoint", "")),
+                str(found.get("token_endpoint", "")),
+                _read_words(found.get("scopes_supported")),
+                _read_words(found.get("token_endpoint_auth_methods_supported")),
+                found.get("authorization_response_iss_parameter_supported") is True,
+            )
         failure = Unavailable(f"{url} is not about {issuer}, or names no {' and '.join(needed)}.")
     raise failure
-
-
-def _read(found: dict[str, Any]) -> Metadata:
-    return Metadata(
-        str(found.get("jwks_uri", "")),
-        str(found.get("authorization_endpoint", "")),
-        str(found.get("token_endpoint", "")),
-        _read_words(found.get("scopes_supported")),
-        _read_words(found.get("token_endpoint_auth_methods_supported")),
-        found.get("authorization_response_iss_parameter_supported") is True,
-    )
 
 
 def _read_words(value: Any) -> frozenset[str]:
@@ -85,7 +81,7 @@ def read_object(data: bytes) -> dict[str, Any]:
 
 
 def is_secure(url: str) -> bool:
-    """Tell whether a browser may be sent to an address, or a secret: https, or a server on this machine."""
+    """Tell whether a browser or a secret may be sent to an address: https, or a server on this machine."""
     try:
         SECURE_URL.parse(url)
     except ValueError:
@@ -95,7 +91,7 @@ def is_secure(url: str) -> bool:
 
 async def fetch(url: str, proxies: Proxies) -> bytes:
     """Fetch a small document, through the proxy of the environment where there is one. Raises Unavailable."""
-    if not url.startswith(("https://", "http://")):  # what an issuer publishes might name a file here
+    if not url.startswith(("https://", "http://")):  # the address comes from the issuer: never file://
         raise Unavailable(f"{url} is not a web address.")
     found = await _ask(url, proxies, {})
     if found.status != _OK:

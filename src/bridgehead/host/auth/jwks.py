@@ -1,8 +1,8 @@
-"""JWKS: the public keys of an authorisation server, fetched when needed, kept, and renewed with care.
+"""JWKS: the public keys of an authorisation server: fetched, cached and refreshed.
 
-An unknown key may be a new one, so the keys are fetched again for it, but not more often than every half
-minute, whoever asks. Keys that are not fresh any more are used on for a day while they are fetched anew in
-the background: an issuer that hangs or is away delays nobody whose key is known, and locks nobody out.
+An unknown key id causes a fetch, because the issuer may have rotated its keys, but at most one every
+`AGAIN_SECONDS`. Stale keys stay in use for a day while they are refreshed in the background: an issuer that
+hangs delays no caller whose key is known.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class SigningKeys:
         self._parsed: dict[tuple[str, str], PyJWK | None] = {}
         self._fetched_at = float("-inf")
         self._tried_at = float("-inf")
+        # One fetch at a time: callers with the same unknown key wait here, and find it when they get in.
         self._fetching = asyncio.Lock()
         self._refreshing: asyncio.Task[None] | None = None
 
     def known(self, key_id: str, algorithm: str) -> PyJWK | None:
-        """Return a key without waiting; None where it is not known, or was fetched too long ago.
+        """Return a cached key at once; None if it is unknown or older than a day.
 
-        One that is not fresh any more is returned all the same, and refreshed beside: an issuer that hangs
-        must not delay callers whose keys are known.
+        A stale key is returned too, and refreshed in the background.
         """
         age = self._now() - self._fetched_at
         if age > USABLE_SECONDS:
@@ -61,7 +61,7 @@ class SigningKeys:
         return self._pick(key_id, algorithm)
 
     async def find(self, key_id: str, algorithm: str) -> PyJWK | None:
-        """Return a key, asking for it if need be; None where there is none. Raises Unavailable."""
+        """Return a key, fetching it if it is unknown; None if the issuer has none. Raises Unavailable."""
         async with self._fetching:
             if self.known(key_id, algorithm) is None and self._may_try():
                 await self._renew()
@@ -73,13 +73,19 @@ class SigningKeys:
         return self._now() - self._tried_at >= AGAIN_SECONDS
 
     def _pick(self, key_id: str, algorithm: str) -> PyJWK | None:
-        """Return the key that fits; None where none does, or several: nobody is to choose among them."""
+        """Return the one key that fits; None if none does, or several: guessing among keys is not safe."""
         wanted = (key_id, algorithm)
         if wanted not in self._parsed:
             fitting = [key for key in self._keys if _fits(key, key_id, algorithm)]
             if len(fitting) != 1:
-                return None  # not remembered: key ids come from callers, and are without number
-            self._parsed[wanted] = _parse(fitting[0], algorithm)
+                return None  # not cached: callers choose key ids, so the cache would grow without limit
+            from jwt import PyJWK
+            from jwt.exceptions import PyJWTError
+
+            try:
+                self._parsed[wanted] = PyJWK(fitting[0], algorithm)
+            except (PyJWTError, ValueError, TypeError):
+                self._parsed[wanted] = None
         return self._parsed[wanted]
 
     async def _refresh(self) -> None:
@@ -94,7 +100,7 @@ class SigningKeys:
         self._tried_at = self._now()
         try:
             async with asyncio.timeout(3 * FETCH_SECONDS):
-                self._url = self._url or await self._find_url()
+                self._url = self._url or (await discover(self._issuer, self._fetch, ("jwks_uri",))).jwks_uri
                 keys = read_object(await self._fetch(self._url)).get("keys")
         except (BridgeError, msgspec.MsgspecError, TimeoutError, ValueError) as failure:
             log.warn("the keys could not be fetched", issuer=self._issuer, problem=str(failure))
@@ -105,24 +111,11 @@ class SigningKeys:
         self._fetched_at = self._now()
         log.info("the keys were fetched", issuer=self._issuer, keys=len(self._keys))
 
-    async def _find_url(self) -> str:
-        return (await discover(self._issuer, self._fetch, ("jwks_uri",))).jwks_uri
-
 
 def _fits(key: dict[str, Any], key_id: str, algorithm: str) -> bool:
-    """Tell whether a key may have signed a token whose header names a key id, or none, and an algorithm."""
+    """Tell whether a key may have signed a token with this header; `key_id` is empty if it names none."""
     if key_id and key.get("kid") != key_id:
         return False
     if key.get("alg", algorithm) != algorithm or key.get("kty") != _KEY_TYPES.get(algorithm[:2]):
         return False
     return algorithm not in _CURVES or key.get("crv") == _CURVES[algorithm]
-
-
-def _parse(key: dict[str, Any], algorithm: str) -> PyJWK | None:
-    from jwt import PyJWK
-    from jwt.exceptions import PyJWTError
-
-    try:
-        return PyJWK(key, algorithm)
-    except (PyJWTError, ValueError, TypeError):
-        return None

@@ -1,7 +1,7 @@
 """OAuth: the host as a resource server. Accepts the access tokens (JWT) of one authorisation server.
 
-Checks signature, issuer, audience and expiry; scopes say what is open. Says, as RFC 9728 has it, where a
-client gets a token. Needs the extra `oauth` (PyJWT with cryptography), which nothing else imports.
+Checks signature, issuer, audience and expiry; scopes decide what is open. Publishes where a client gets a
+token (RFC 9728). Needs the extra `oauth` (PyJWT with cryptography), which nothing else imports.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bridgehead.runtime.errors import BridgeError, Unavailable
 from bridgehead.runtime.timing import Clock
 
 from ..routes import RESOURCE
-from .authenticator import EXPIRED, InvalidToken
+from .authenticator import EXPIRED, InvalidToken, PendingGrant
 from .discovery import Fetch
 from .grants import EVERYTHING, Grant, read_scopes, supported_scopes
 from .jwks import SigningKeys
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 ALGORITHMS = frozenset(
     {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 )
-"""What a signature may be made with: never a shared secret, never nothing."""
+"""Asymmetric algorithms only: `none` and shared secrets (HS256) let anyone forge a token."""
 _TYPES = ("jwt", "at+jwt")
-"""What the header of an access token may call itself; others are for other uses, such as a logout."""
+"""Accepted `typ` headers. Others mark tokens for other uses, such as logout tokens."""
 _ODD = (TypeError, ValueError, OverflowError, RecursionError, AttributeError)
-"""What claims raise that no issuer should make, such as an expiry of 400 digits."""
+"""Raised by claims that no issuer should make, such as an expiry of 400 digits."""
 INVALID = "token_invalid"
 LEEWAY_SECONDS = 30.0
 REMEMBER_SECONDS = 60.0
@@ -76,32 +76,33 @@ class OAuthIssuer:
         self._issuer = issuer
         self._audience = audience
         self._bridges = tuple(bridges)
-        self._audiences = _accepted_audiences(audience, public_url, self._bridges)
-        """What a token may be issued for, each with the bridge that it is limited to, if any."""
+        self._audiences = accepted_audiences(audience, public_url, self._bridges)
+        """Accepted `aud` claims, each with the bridge that it limits the token to; None for all bridges."""
         self._public_url = public_url
         self._clock = clock
         self._keys = SigningKeys(issuer, jwks_url, clock, fetch)
         self._remembered: OrderedDict[bytes, tuple[Grant, float]] = OrderedDict()
-        """Tokens that were checked a moment ago: a signature takes longer than a call."""
+        """Grants by token digest, until when: verifying a signature takes longer than a call."""
 
     # --- tokens --------------------------------------------------------------------------------------------
 
     def recognizes(self, token: str) -> bool:
-        """Everything that has the form of a JWT."""
+        """Recognize the form of a JWT."""
         return token.count(".") == 2  # noqa: PLR2004 - header, claims, signature
 
-    def check(self, token: str) -> Grant | None:
-        """Check a token, if its key is known."""
+    def check(self, token: str) -> PendingGrant:
+        """Check a token; wait only if its key has to be fetched."""
         digest = sha256(token.encode()).digest()
         remembered = self._remembered.get(digest)
         if remembered is not None and self._clock.monotonic() < remembered[1]:
-            self._reject_expired(remembered[0])
-            return remembered[0]
+            grant = remembered[0]
+            if grant.expires is not None and grant.expires <= self._clock.now():
+                raise InvalidToken(_EXPIRED, EXPIRED)
+            return grant
         key = self._keys.known(*self._read_header(token))
-        return None if key is None else self._verify(token, key, digest)
+        return self._fetch_key_and_verify(token) if key is None else self._verify(token, key, digest)
 
-    async def check_later(self, token: str) -> Grant:
-        """Check a token, with its key asked for."""
+    async def _fetch_key_and_verify(self, token: str) -> Grant:
         try:
             key = await self._keys.find(*self._read_header(token))
         except Unavailable as away:
@@ -136,12 +137,12 @@ class OAuthIssuer:
                 leeway=LEEWAY_SECONDS,
                 options={"require": ["exp", "iss", "aud", "sub"]},
             )
-            grant = self._grant(claims)
+            grant = self._make_grant(claims)
         except self._expired:
             raise InvalidToken(_EXPIRED, EXPIRED) from None
         except self._wrong as problem:
             raise InvalidToken(f"The token is not accepted: {problem}.", INVALID) from None
-        except _ODD:  # a claim of a type or size that nobody expects
+        except _ODD:
             raise InvalidToken("The token has claims that cannot be read.", INVALID) from None
         self._remembered[digest] = (grant, self._clock.monotonic() + REMEMBER_SECONDS)
         if len(self._remembered) > _MOST_REMEMBERED:
@@ -168,52 +169,44 @@ class OAuthIssuer:
         except (self._wrong, Unavailable, *_ODD) as problem:
             raise InvalidToken(f"The id token is not accepted: {problem}.", INVALID) from None
         is_ours = claims.get("azp", client_id) == client_id
-        said = str(claims.get("nonce", "")).encode(errors="replace")  # JSON can hold what UTF-8 cannot
-        if not is_ours or not hmac.compare_digest(said, nonce.encode()):
+        claimed = str(claims.get("nonce", "")).encode(errors="replace")  # JSON may hold lone surrogates
+        if not is_ours or not hmac.compare_digest(claimed, nonce.encode()):
             raise InvalidToken("The id token is for another sign-in.", INVALID)
 
-    def _grant(self, claims: dict[str, Any]) -> Grant:
-        said = claims.get("scope", claims.get("scp", ""))
-        given = said.split() if isinstance(said, str) else [str(scope) for scope in said]
-        opened = read_scopes(given, self._bridges)
+    def _make_grant(self, claims: dict[str, Any]) -> Grant:
+        scope = claims.get("scope", claims.get("scp", ""))  # RFC 9068; Okta and Entra write `scp`
+        scopes = scope.split() if isinstance(scope, str) else [str(word) for word in scope]
+        opened = read_scopes(scopes, self._bridges)
         full, reading = opened.full, opened.reading
-        only = self._bridges_of(claims["aud"])
-        if only is not None:  # issued for the address of one bridge, whatever its scopes say
+        audience = [claims["aud"]] if isinstance(claims["aud"], str) else claims["aud"]
+        bridges = {self._audiences[name] for name in audience if name in self._audiences}
+        # Metrics, events and the dashboard are about all bridges, so they need a token for the whole host.
+        is_for_all = None in bridges
+        if not is_for_all:  # issued for the address of one bridge, whatever its scopes open
+            only = frozenset(bridge for bridge in bridges if bridge is not None)
             full = only if EVERYTHING in full else full & only
             reading = only if EVERYTHING in reading else reading & only
-        expires = float(claims["exp"]) + LEEWAY_SECONDS
-        is_for_all = only is None  # metrics, events and the dashboard are about all bridges
         return Grant(
-            _name(str(claims["sub"])),
+            name_caller(str(claims["sub"])),
             full,
             reading,
             opened.metrics and is_for_all,
             opened.may_spend,
-            expires=expires,
+            expires=float(claims["exp"]) + LEEWAY_SECONDS,
             events=opened.events and is_for_all,
             dashboard=opened.dashboard and is_for_all,
             admin=opened.admin and is_for_all,
         )
 
-    def _bridges_of(self, audience: str | list[str]) -> frozenset[str] | None:
-        """Return the bridges that a token was issued for; None where it was issued for the whole host."""
-        named = [audience] if isinstance(audience, str) else audience
-        found = [self._audiences[one] for one in named if one in self._audiences]
-        return None if None in found else frozenset(bridge for bridge in found if bridge is not None)
-
-    def _reject_expired(self, grant: Grant) -> None:
-        if grant.expires is not None and grant.expires <= self._clock.now():
-            raise InvalidToken(_EXPIRED, EXPIRED)
-
     # --- where a client gets one ---------------------------------------------------------------------------
 
     def challenge_details(self, request: HostRequest) -> str:
-        """Give what a refusal says beyond that a token is needed: where to read on."""
+        """Return the challenge parameter that names our metadata, where a client finds the issuer."""
         base = self._base(request)
         return f', resource_metadata="{base}{RESOURCE}{request.path}"' if base and request.path else ""
 
     def describe_resource(self, request: HostRequest, bridge: str | None) -> Response:
-        """Say what the resource of a path is and who issues tokens for it (RFC 9728, section 3.3)."""
+        """Return the metadata of the resource at a path: who issues tokens for it (RFC 9728, section 3.3)."""
         path = request.path.removeprefix(RESOURCE)
         base = self._base(request)
         is_whole = not path and "://" in self._audience
@@ -233,10 +226,10 @@ class OAuthIssuer:
         return f"{request.scheme}://{host}" if _HOST.fullmatch(host) else ""
 
 
-def _accepted_audiences(
+def accepted_audiences(
     audience: str, public_url: str | None, bridges: tuple[str, ...]
 ) -> dict[str, str | None]:
-    """List the audience that is set, and the addresses of ours that the metadata name as resources."""
+    """Return the configured audience and the addresses that our metadata name as resources."""
     accepted: dict[str, str | None] = {}
     for url in (public_url, audience):
         parts = urlsplit(url or "")
@@ -247,8 +240,8 @@ def _accepted_audiences(
     return {**accepted, audience: None}
 
 
-def _name(subject: str) -> str:
-    """Name a caller so that it cannot be taken for one of the file of tokens, nor break a line of a log."""
+def name_caller(subject: str) -> str:
+    """Name a caller for limits and logs: never the name of a token of ours, never with a line break."""
     if _PLAIN.fullmatch(subject):
         return f"oauth:{subject}"
     return f"oauth:{sha256(subject.encode(errors='replace')).hexdigest()[:32]}"

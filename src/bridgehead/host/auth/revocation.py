@@ -1,7 +1,7 @@
-"""Revocation: what is under way ends with its token, and every host that shares a Redis hears of it at once.
+"""Revocation: ends unfinished responses with their token, and announces revocations through Redis.
 
-Where tokens are, in a file or in a database, they stay; this only says when to look, and whose token is over.
-Without Redis a host finds out by itself, within a second.
+The announcement only tells hosts when to look: the file or the database decides. Without Redis a host notices
+by itself, within a second.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CHANNEL = "revoked"
 
 
 class AnnouncedTokens:
-    """Tokens as commands change them; what is revoked is told to every host. Blocks."""
+    """A token store that announces revocations to every host. Blocks."""
 
     def __init__(self, store: TokenStore, open_redis: Callable[[], Redis]) -> None:
         self._store = store
@@ -39,51 +39,53 @@ class AnnouncedTokens:
         self._store.add(token)
 
     def revoke(self, name: str) -> Token:
-        """Take an entry out, tell every host, and return it."""
+        """Remove an entry, announce it, and return it."""
         revoked = self._store.revoke(name)
+
+        async def announce() -> None:
+            redis = self._open_redis()
+            await redis.start()
+            try:
+                await redis.call("PUBLISH", f"bridgehead:{CHANNEL}", revoked.id.encode())
+            finally:
+                await redis.close()
+
         try:
-            asyncio.run(self._tell(revoked.id))
+            asyncio.run(announce())
         except BridgeError as problem:
             log.warn("hosts could not be told; they find out within a second", problem=str(problem))
         return revoked
 
-    async def _tell(self, token_id: str) -> None:
-        redis = self._open_redis()
-        await redis.start()
-        try:
-            await redis.call("PUBLISH", f"bridgehead:{CHANNEL}", token_id.encode())
-        finally:
-            await redis.close()
-
 
 def follow_revocations(redis: Redis, tokens: Tokens) -> Callable[[], None]:
-    """End tokens that are revoked anywhere; returns what stops that."""
+    """End tokens that any host revokes; return the function that unsubscribes."""
     return redis.notices.subscribe(
         CHANNEL, lambda message: tokens.end(message.decode(errors="replace")), tokens.look_soon
     )
 
 
 class TokenWatch:
-    """Ends what is being answered to callers whose tokens were revoked or have expired meanwhile."""
+    """Cuts off unfinished responses to callers whose token was revoked or has expired."""
 
     def __init__(self, tokens: Tokens | None, clock: Clock) -> None:
         self._tokens = tokens
         self._clock = clock
 
     async def run(self, revoke_where: Callable[[Callable[[Grant], bool]], None]) -> None:
-        """Look, as long as the host lives."""
+        """Check after every change of the tokens, and at least every `WATCH_SECONDS`."""
         while True:
             if self._tokens is None:
                 await asyncio.sleep(WATCH_SECONDS)
             else:
                 await self._tokens.wait()
-            revoke_where(self._has_ended)
+            revoke_where(self.has_ended)
 
     def is_token_over(self, token_id: str) -> bool:
-        """Tell whether what was begun with a token must stop."""
+        """Tell whether the tasks that a token created must stop."""
         return self._tokens is not None and self._tokens.has_ended(token_id, self._clock.now())
 
-    def _has_ended(self, grant: Grant) -> bool:
+    def has_ended(self, grant: Grant) -> bool:
+        """Tell whether a grant has expired, or its token was revoked or changed."""
         if grant.expires is not None and grant.expires <= self._clock.now():
             return True
         return bool(grant.token_id) and self._tokens is not None and not self._tokens.has(grant)

@@ -1,8 +1,7 @@
-"""Throttle: how often something may happen, by name, refilled as time goes by.
+"""Throttle: token buckets by name, in memory: N per minute, all of which may come at once.
 
-A bucket for each name, emptied by one each time and filled evenly; as many as a minute allows may come at
-once. Small and without locks, because it is asked on every request. Bounded: of very many names, those that
-have been quiet longest are forgotten, which are the full ones.
+Called on every limited request, from one event loop, so it needs no lock. The number of names is bounded; the
+name that was idle longest is dropped first, because its bucket is the most likely to be full anyway.
 """
 
 from __future__ import annotations
@@ -11,25 +10,25 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 _MINUTE = 60.0
-_MOST_NAMES = 10_000
+_MAX_NAMES = 10_000
 
 
 class Throttle:
     """Buckets by name."""
 
-    def __init__(self, monotonic: Callable[[], float], most_names: int = _MOST_NAMES) -> None:
+    def __init__(self, monotonic: Callable[[], float], max_names: int = _MAX_NAMES) -> None:
         self._now = monotonic
-        self._most_names = most_names
+        self._max_names = max_names
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """What is left in each bucket, and when that was so; the one that was used last is last."""
+        """Tokens left and when that was measured, by name; the last used is last."""
 
     def take(self, name: str, per_minute: int) -> float:
-        """Take one, and return 0; or, where none is left, the seconds until there is one again."""
+        """Take one and return 0; or, if none is left, return the seconds until there is one."""
         now = self._now()
         left, since = self._buckets.pop(name, (float(per_minute), now))
         left = min(float(per_minute), left + (now - since) * per_minute / _MINUTE)
         wait = 0.0 if left >= 1 else (1 - left) * _MINUTE / per_minute
         self._buckets[name] = (left if wait else left - 1, now)
-        if len(self._buckets) > self._most_names:
+        if len(self._buckets) > self._max_names:
             self._buckets.popitem(last=False)
         return wait

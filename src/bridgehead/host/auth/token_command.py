@@ -12,8 +12,8 @@ from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
 from bridgehead.runtime.timing import Clock, SystemClock
 
-from ..factory import announced_tokens, token_store
 from ..settings import HostSettings
+from .token_stores import announced_tokens, token_store
 from .tokens import NO_BRIDGE, Token, TokenStore, create_token
 
 if TYPE_CHECKING:

@@ -90,7 +90,7 @@ class SharedTokens(Tokens):
     def read(self) -> None:
         """Read them for the first time. Blocks. A database that is down is waited for while serving."""
         try:
-            self._take(self._source.read())
+            self._replace(self._source.read())
         except (Unavailable, TimedOut) as failure:
             self.problem = str(failure)
             log.error("the tokens cannot be read yet, so nobody is let in", problem=self.problem)
@@ -127,5 +127,5 @@ class SharedTokens(Tokens):
             self.problem = str(failure)
             await asyncio.sleep(WATCH_SECONDS)
             return
-        if self._take(found):
+        if self._replace(found):
             log.info("the tokens were read again", tokens=len(self))

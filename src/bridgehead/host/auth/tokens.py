@@ -1,7 +1,7 @@
 """Tokens: the file that says who may use the host. Owns its format, its changes, and the check of a token.
 
-A token is `bh_ID_SECRET`. The id finds the entry; of the secret, which is random and long, the file holds a
-hash only. Whoever changes the file locks it, and replaces it as a whole, so that a host may read it any time.
+A token is `bh_ID_SECRET`. The id finds the entry; the file has only a hash of the secret, which is long and
+random. A change locks the file and replaces it as a whole, so that a host may read it at any time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 WATCH_SECONDS = 0.5
 _LOCK_SECONDS = 10.0
 _NOBODY = sha256(b"nobody").hexdigest()
-"""What a token without an entry is compared with, so that it takes as long."""
+"""Compared with the secret of an unknown id, so that unknown and wrong tokens take equally long."""
 
 log = logs.logger("host.auth")
 
@@ -224,6 +224,8 @@ class TokenFile:
 
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Protects read, change and write against other commands and the dashboard. Readers need no lock:
+            # the file is replaced as a whole.
             with FileLock(f"{self.path}.lock", timeout=_LOCK_SECONDS, mode=0o600):
                 found = self.read()
                 tokens = list(found.tokens)
@@ -249,17 +251,17 @@ class Tokens(ABC):
     def __init__(self) -> None:
         self._by_id: dict[str, tuple[str, Grant]] = {}
         self._ended: set[str] = set()
-        """The ids of tokens that are known to be revoked, wherever we read them again."""
+        """Ids that a notice has revoked; a stale read of the file must not bring them back."""
         self._due = asyncio.Event()
-        """Set when something may have changed."""
+        """Set when the tokens may have changed."""
         self.is_known = False
-        """Whether they were ever read: until then nobody can be told from anybody."""
+        """Whether they were ever read; until then every token is answered with 503, not 401."""
         self.problem = ""
-        """Why they cannot be read any more; what they were before stays valid."""
+        """Why the last read failed; the tokens read before stay valid."""
 
     @abstractmethod
     def read(self) -> None:
-        """Read them where they have changed."""
+        """Read the tokens if they have changed."""
 
     @abstractmethod
     def refresh(self) -> None:
@@ -267,29 +269,29 @@ class Tokens(ABC):
 
     @abstractmethod
     async def wait(self) -> None:
-        """Wait until it is time to look for changes, and look."""
+        """Wait for the next look at the store, and look."""
 
-    def _take(self, found: TokenList) -> bool:
-        """Use these from now on; tell whether they are others than before."""
+    def _replace(self, found: TokenList) -> bool:
+        """Use these tokens from now on; return whether they differ from before."""
         self.problem, self.is_known = "", True
-        self._ended &= {token.id for token in found.tokens}  # the others are not read again
+        self._ended &= {token.id for token in found.tokens}  # the store has forgotten the others
         tokens = [token for token in found.tokens if token.id not in self._ended]
         before, self._by_id = self._by_id, {token.id: (token.hash, token.grant()) for token in tokens}
         return before != self._by_id
 
     def end(self, token_id: str) -> None:
-        """End a token that was revoked elsewhere, at once: a file may be read as it was a moment ago."""
+        """End a token that another host revoked, before the file or database shows it."""
         if self._by_id.pop(token_id, None) is not None:
             self._ended.add(token_id)
             log.info("a token was revoked", tokens=len(self))
         self.look_soon()
 
     def look_soon(self) -> None:
-        """Look for changes with the next turn of the watch, which is now."""
+        """Wake `wait`, so that it looks for changes now."""
         self._due.set()
 
     async def _wait_until_due(self, seconds: float) -> bool:
-        """Wait for a while, or until something may have changed; tell whether that is so."""
+        """Wait at most `seconds` for `look_soon`; return whether it was called."""
         try:
             async with asyncio.timeout(seconds):
                 await self._due.wait()
@@ -302,7 +304,7 @@ class Tokens(ABC):
         return len(self._by_id)
 
     def grant_of(self, token: str) -> Grant | None:
-        """Return what a token opens; nothing where it is not one. It may have expired."""
+        """Return the grant of a token, also an expired one; None if it is unknown or wrong."""
         prefix, _, rest = token.partition("_")
         own_id, _, secret = rest.partition("_")
         expected, grant = self._by_id.get(own_id, (_NOBODY, None))
@@ -315,11 +317,11 @@ class Tokens(ABC):
 
     @property
     def grants(self) -> list[Grant]:
-        """What all tokens open, by the name of the caller."""
+        """The grants of all tokens, sorted by name."""
         return sorted((grant for _, grant in self._by_id.values()), key=lambda grant: grant.name or "")
 
     def has(self, grant: Grant) -> bool:
-        """Tell whether a grant that was given is still there as it was."""
+        """Tell whether a grant is still valid, unchanged."""
         return self._by_id.get(grant.token_id, ("", None))[1] == grant
 
     def has_ended(self, token_id: str, now: float) -> bool:
@@ -349,7 +351,7 @@ class FileTokens(Tokens):
         except StorageError as failure:
             self.problem = str(failure)
             return
-        self._take(found)
+        self._replace(found)
 
     def refresh(self) -> None:
         """Do the same while serving, and say so."""

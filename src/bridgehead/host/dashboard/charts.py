@@ -59,15 +59,13 @@ def draw_lines(
     )
     ends = tag("div", tag("span", since), tag("span", "now"), class_="axis", aria_hidden="true")
     plot = tag("div", picture, tag("span", written(top), class_="top", aria_hidden="true"), class_="plot")
-    return tag("figure", tag("figcaption", title), _write_legend(series, written), plot, ends, class_="chart")
-
-
-def _write_legend(series: Sequence[Series], written: Format) -> Html:
-    entries = [
+    legend = [
         tag("li", tag("span", class_=f"key s{number}"), one.name, " ", tag("b", _last(one, written)))
         for number, one in enumerate(series, start=1)
     ]
-    return tag("ul", entries, class_="legend")
+    return tag(
+        "figure", tag("figcaption", title), tag("ul", legend, class_="legend"), plot, ends, class_="chart"
+    )
 
 
 def _last(one: Series, written: Format) -> str:
@@ -131,7 +129,19 @@ def draw_bars(title: str, bars: Sequence[ChartBar]) -> Html:
         tag(
             "li",
             tag("span", bar.label, class_="label"),
-            _draw_bar(bar.value / top if top > 0 else 0.0),
+            tag(
+                "svg",
+                tag(
+                    "rect",
+                    # A sliver for the smallest values, so that something is seen.
+                    width=f"{100 * min(1.0, max(0.004, bar.value / top if top > 0 else 0.0)):.4g}%",
+                    height="100%",
+                    rx="2",
+                    class_="bar",
+                ),
+                class_="track",
+                aria_hidden="true",
+            ),
             tag("b", bar.shown, class_="number"),
         )
         for bar in bars
@@ -139,14 +149,9 @@ def draw_bars(title: str, bars: Sequence[ChartBar]) -> Html:
     return tag("figure", tag("figcaption", title), tag("ol", rows, class_="bars"), class_="chart")
 
 
-def _draw_bar(share: float) -> Html:
-    bar = tag("rect", width=f"{100 * min(1.0, max(0.004, share)):.4g}%", height="100%", rx="2", class_="bar")
-    return tag("svg", bar, class_="track", aria_hidden="true")
-
-
-def draw_meter(label: str, value: float, most: float, shown: str) -> Html:
-    """Draw how much of something is used up."""
-    share = value / most if most > 0 else 0.0
+def draw_meter(label: str, value: float, limit: float, shown: str) -> Html:
+    """Draw the share of a limit that is used."""
+    share = value / limit if limit > 0 else 0.0
     level = "high" if share >= 0.9 else "middle" if share >= 0.7 else "low"  # noqa: PLR2004 - as alerts have it
     bar = tag("rect", width=f"{100 * min(1.0, max(0.0, share)):.4g}%", height="100%", rx="2", class_=level)
     picture = tag("svg", bar, class_="track", role="img", aria_label=f"{label}: {shown}")

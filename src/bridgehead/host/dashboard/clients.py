@@ -1,4 +1,4 @@
-"""Clients: the pages about who uses the host: tokens, limits, sessions; and about what was refused. Pure."""
+"""Clients: the pages of tokens, limits and sessions, of failures, and the sign-in page. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .charts import draw_meter
 from .html import NOTHING, Child, Html, join, link, table, tag
 from .layout import Page, badge, duration, empty, form, hidden, number, section
 from .overview import write_failures, write_notices
-from .snapshot import SessionState, Snapshot
+from .snapshot import Snapshot
 
 _WHATS = ("sessions", "streams", "requests", "connections")
 _MOST_CALLERS = 50
@@ -20,9 +20,9 @@ _MOST_CALLERS = 50
 def write_clients(
     snapshot: Snapshot, tokens: Sequence[Grant] | None, proof: str, *, may_act: bool, may_ask: bool = False
 ) -> Page:
-    """Make the page of those who use the host. Without tokens, nobody needs one.
+    """Make the page of tokens, limits and sessions. `tokens` is None if callers need none.
 
-    Whoever may not act but may ask the authorisation server to is shown how.
+    `may_ask` shows how to sign in again with the right to act.
     """
     ask = tag("a", "Sign in again to act", href=link(layout.OAUTH_START, to="act"), class_="button")
     lead = tag("p", "You may look here. ", ask, class_="lead") if may_ask else NOTHING
@@ -52,40 +52,37 @@ def _write_tokens(snapshot: Snapshot, tokens: Sequence[Grant] | None, *, may_act
         ("Expires", False),
         *([("Action", False)] if may_act else []),
     ]
-    rows = [_write_token(snapshot, one, may_act=may_act) for one in tokens]
+    rows: list[list[Child]] = []
+    for grant in tokens:
+        name = grant.name or ""
+        bridges = sorted((grant.full | grant.reading) - {EVERYTHING})
+        is_whole = EVERYTHING in grant.full | grant.reading
+        rights = {
+            "everything": bool(grant.full),
+            "read": bool(grant.reading) and not grant.full,
+            "spend": grant.may_spend,
+            "metrics": grant.metrics,
+            "events": grant.events,
+            "look": grant.dashboard,
+            "act": grant.admin,
+        }
+        ends = "never" if grant.expires is None else f"{datetime.fromtimestamp(grant.expires, UTC):%Y-%m-%d}"
+        has_ended = grant.expires is not None and grant.expires <= snapshot.taken
+        action = tag(
+            "a", "Revoke", href=link(layout.REVOKE, name=name), class_="danger", aria_label=f"Revoke {name}"
+        )
+        rows.append(
+            [
+                name,
+                "all" if is_whole else ", ".join(bridges) or "none",
+                ", ".join(right for right, has_it in rights.items() if has_it),
+                number(grant.per_minute) if grant.per_minute else "no limit",
+                number(snapshot.clients.get(name, {}).get("made", 0)),
+                [ends, " ", badge("expired", "bad")] if has_ended else ends,
+                *([action] if may_act else []),
+            ]
+        )
     return table(heads, rows, caption="Tokens and what they open")
-
-
-def _write_token(snapshot: Snapshot, one: Grant, *, may_act: bool) -> list[Child]:
-    name = one.name or ""
-    bridges = sorted((one.full | one.reading) - {EVERYTHING})
-    is_whole = EVERYTHING in one.full | one.reading
-    ends = "never" if one.expires is None else f"{datetime.fromtimestamp(one.expires, UTC):%Y-%m-%d}"
-    has_ended = one.expires is not None and one.expires <= snapshot.taken
-    action = tag(
-        "a", "Revoke", href=link(layout.REVOKE, name=name), class_="danger", aria_label=f"Revoke {name}"
-    )
-    return [
-        name,
-        "all" if is_whole else ", ".join(bridges) or "none",
-        ", ".join(_list_rights(one)),
-        number(one.per_minute) if one.per_minute else "no limit",
-        number(snapshot.clients.get(name, {}).get("made", 0)),
-        [ends, " ", badge("expired", "bad")] if has_ended else ends,
-        *([action] if may_act else []),
-    ]
-
-
-def _list_rights(one: Grant) -> list[str]:
-    using = ["everything"] if one.full else ["read"] if one.reading else []
-    further = {
-        "spend": one.may_spend,
-        "metrics": one.metrics,
-        "events": one.events,
-        "look": one.dashboard,
-        "act": one.admin,
-    }
-    return using + [name for name, is_so in further.items() if is_so]
 
 
 def _write_limits(snapshot: Snapshot) -> Html:
@@ -96,25 +93,26 @@ def _write_limits(snapshot: Snapshot) -> Html:
         return empty(
             "Nobody has anything open. Sessions, streams and connections appear here beside their limits."
         )
-    ranked = sorted(callers.items(), key=lambda one: (-_fullest(one[1], snapshot.limits), one[0]))
+    limits = snapshot.limits
+
+    def rank(caller: tuple[str, dict[str, int]]) -> tuple[float, str]:
+        """Order callers by how close they are to one of their limits, the closest first."""
+        name, counts = caller
+        shares = (counts.get(what, 0) / limits[what] for what in _WHATS if limits.get(what))
+        return -max(shares, default=0.0), name
+
+    def write_meter(what: str, count: int) -> Html:
+        limit = limits.get(what, 0)
+        if not limit:
+            return tag("span", number(count))
+        return draw_meter(what, count, limit, f"{number(count)} of {number(limit)}")
+
     rows = [
-        [name, *(_write_meter(what, counts.get(what, 0), snapshot.limits.get(what, 0)) for what in _WHATS)]
-        for name, counts in ranked[:_MOST_CALLERS]
+        [name, *(write_meter(what, counts.get(what, 0)) for what in _WHATS)]
+        for name, counts in sorted(callers.items(), key=rank)[:_MOST_CALLERS]
     ]
     heads = [("Caller", False), *((what.capitalize(), True) for what in _WHATS)]
     return table(heads, rows, caption="What each caller has open, and its limit in each process")
-
-
-def _fullest(counts: dict[str, int], limits: dict[str, int]) -> float:
-    return max((counts.get(what, 0) / limits[what] for what in _WHATS if limits.get(what)), default=0.0)
-
-
-def _write_meter(what: str, count: int, most: int) -> Html:
-    return (
-        draw_meter(what, count, most, f"{number(count)} of {number(most)}")
-        if most
-        else tag("span", number(count))
-    )
 
 
 def _write_sessions(snapshot: Snapshot, proof: str, *, may_act: bool) -> Html:
@@ -132,28 +130,30 @@ def _write_sessions(snapshot: Snapshot, proof: str, *, may_act: bool) -> Html:
         *([("Worker", True)] if has_workers else []),
         *([("Action", False)] if may_act else []),
     ]
-    rows = [_write_session(one, proof, has_workers=has_workers, may_act=may_act) for one in snapshot.sessions]
+    rows: list[list[Child]] = []
+    for session in snapshot.sessions:
+        client = session.client or "unnamed"
+        action = form(
+            layout.END_SESSION,
+            proof,
+            hidden("handle", session.handle),
+            hidden("worker", session.worker),
+            tag(
+                "button", "End", class_="danger", aria_label=f"End the session of {client}, {session.caller}"
+            ),
+        )
+        rows.append(
+            [
+                client,
+                session.caller,
+                session.bridge or "all",
+                session.revision,
+                "busy" if session.is_busy else duration(session.idle_seconds),
+                *([str(session.worker)] if has_workers else []),
+                *([action] if may_act else []),
+            ]
+        )
     return table(heads, rows, caption="Sessions that are open")
-
-
-def _write_session(one: SessionState, proof: str, *, has_workers: bool, may_act: bool) -> list[Child]:
-    client = one.client or "unnamed"
-    action = form(
-        layout.END_SESSION,
-        proof,
-        hidden("handle", one.handle),
-        hidden("worker", one.worker),
-        tag("button", "End", class_="danger", aria_label=f"End the session of {client}, {one.caller}"),
-    )
-    return [
-        client,
-        one.caller,
-        one.bridge or "all",
-        one.revision,
-        "busy" if one.is_busy else duration(one.idle_seconds),
-        *([str(one.worker)] if has_workers else []),
-        *([action] if may_act else []),
-    ]
 
 
 def ask_to_revoke(name: str, proof: str) -> Page:
@@ -234,7 +234,10 @@ def write_sign_in(proof: str, problem: str = "", status: int = 200, *, issuer: s
         "div",
         tag("h1", "Bridgehead"),
         told,
-        _write_issuer(issuer) if issuer else NOTHING,
+        # A link and not a form: `form-action` of our CSP keeps forms on this server, redirects included.
+        tag("a", f"Sign in with {issuer}", href=layout.OAUTH_START, class_="button primary", autofocus=True)
+        if issuer
+        else NOTHING,
         tag("p", "Or sign in" if issuer else "Sign in", " with a token that may look at this server."),
         form(
             layout.SIGN_IN,
@@ -263,13 +266,3 @@ def write_sign_in(proof: str, problem: str = "", status: int = 200, *, issuer: s
         class_="sign-in",
     )
     return Page("Sign in", body, status=status)
-
-
-def _write_issuer(issuer: str) -> Html:
-    """Make the link to the authorisation server.
-
-    A link and not a form: the policy keeps forms on this server, also where they are sent on.
-    """
-    return tag(
-        "a", f"Sign in with {issuer}", href=layout.OAUTH_START, class_="button primary", autofocus=True
-    )

@@ -1,7 +1,7 @@
-"""Dashboard: answers browsers. Finds out who looks, gathers what all workers know, and does the few actions.
+"""Dashboard: answers browsers. Identifies the visitor, collects the state of all workers, runs actions.
 
-Nothing is gathered while nobody looks, but for a look at the counters every few seconds. What a page shows is
-made in `overview`, `clients` and `tools`.
+State is collected only for a page that is requested; the history reads the counters every few seconds. The
+pages themselves are written in `overview`, `clients` and `tools`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from .history import History
 from .html import Html, link, tag
 from .layout import Page
 from .oauth_sign_in import OAuthSignIn, read_answer, write_landing
-from .sign_in import Form, SignIn, Visitor, is_led_here
-from .snapshot import Camera, Snapshot, merge
+from .sign_in import BrowserSession, Form, SignIn, is_cross_site
+from .snapshot import Snapshot, SnapshotCollector, merge
 
 if TYPE_CHECKING:
     from ..auth.tokens import Tokens, TokenStore
@@ -42,27 +42,27 @@ if TYPE_CHECKING:
     from ..workers.forwarding import Workers
 
 REPORT_SECONDS = 3.0
-"""How long a bridge may take to tell of its far side."""
+"""Longest wait for a bridge's report on its far side."""
 KEEP_SECONDS = 4.0
-"""How long a report is shown before the bridge is asked again."""
+"""How long a report is cached."""
 
 log = logs.logger("host.dashboard")
 
 CountCall = Callable[[HostRequest, Grant], Awaitable[None] | None]
-"""Counts a call of a caller, and rejects it where there were too many; may have to be awaited."""
-Show = Callable[[HostRequest, Visitor, Grant], Awaitable[Page | Response]]
-Act = Callable[[HostRequest, Visitor, Grant, Form], Awaitable[Page | Response]]
+"""Counts a call against the caller's rate limit (`Admission.count`); awaited if Redis decides."""
+Show = Callable[[HostRequest, BrowserSession, Grant], Awaitable[Page | Response]]
+Act = Callable[[HostRequest, BrowserSession, Grant, Form], Awaitable[Page | Response]]
 
 
 class Dashboard:
-    """The pages of one process."""
+    """The dashboard of one process."""
 
     def __init__(
         self,
         registry: Registry,
         views: Views,
         sign_in: SignIn,
-        camera: Camera,
+        collector: SnapshotCollector,
         history: History,
         clock: Clock,
         *,
@@ -76,7 +76,7 @@ class Dashboard:
         self._registry = registry
         self._views = views
         self._sign_in = sign_in
-        self._camera = camera
+        self._collector = collector
         self._history = history
         self._clock = clock
         self._count_rejection = count_rejection
@@ -85,7 +85,7 @@ class Dashboard:
         self._token_store = token_store
         self._workers = workers
         self._oauth = oauth
-        """How people sign in at the authorisation server; None where they cannot."""
+        """None if people cannot sign in at an authorisation server."""
         self._reports: dict[str, tuple[float, Report]] = {}
         self._pages: dict[str, Show] = {
             layout.OVERVIEW: self._show_overview,
@@ -102,10 +102,10 @@ class Dashboard:
             layout.END_SESSION: self._end_session,
         }
 
-    # --- its life ------------------------------------------------------------------------------------------
+    # --- background and other workers ----------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Follow what happens, as long as the host lives."""
+        """Record calls and notices in the history until cancelled."""
         events.feed.join(self._history.notices)
         try:
             await self._history.run({name: one.metrics for name, one in self._registry.statuses.items()})
@@ -114,19 +114,21 @@ class Dashboard:
 
     @property
     def own_answers(self) -> dict[str, Handler]:
-        """What this process tells other workers, by path."""
-        return {OWN_STATE: self._tell_state, PEER_END_SESSION: self._end_for_peer}
+        """Handlers of the paths that only other workers may call."""
 
-    def _tell_state(self, _request: Request) -> Response:
-        return Response(200, self._camera.take().encode())
+        def end_session(request: Request) -> Response:
+            has_ended = self._collector.end_session(request.query.decode("latin-1"))
+            return Response(200, b"ended" if has_ended else b"")
 
-    def _end_for_peer(self, request: Request) -> Response:
-        return Response(200, b"ended" if self._camera.end_session(request.query.decode("latin-1")) else b"")
+        return {
+            OWN_STATE: lambda _request: Response(200, self._collector.collect().encode()),
+            PEER_END_SESSION: end_session,
+        }
 
     # --- requests ------------------------------------------------------------------------------------------
 
     def answer(self, request: HostRequest) -> Handled:
-        """Answer a browser. Whoever does not want HTML finds nothing at `/`, as before there was a page."""
+        """Answer a browser. A client that does not accept HTML gets 404 at `/`."""
         if request.path == layout.OVERVIEW and b"text/html" not in request.headers.get(b"accept", b""):
             request.route = "other"
             raise reject_path(request.path)
@@ -136,63 +138,62 @@ class Dashboard:
             return layout.serve_file(request.path)
         if request.path == layout.OAUTH_CALLBACK:
             return layout.render_forward(write_landing(read_query(request)))
-        if is_led_here(request):
+        # A link on another site led here, so the browser kept our strict cookies back. A page of ours that
+        # forwards to the same address gets them; without it everybody would have to sign in again.
+        if is_cross_site(request):
             onward = link(request.path, **read_query(request))
             return layout.render_forward(layout.write_forward("Bridgehead", onward))
         return self._answer_page(request)
 
     async def _answer_page(self, request: HostRequest) -> Response:
-        visitor = await self._sign_in.identify(request)
+        session = await self._sign_in.identify(request)
         try:
             made = await (
-                self._post(request, visitor) if request.method == "POST" else self._get(request, visitor)
+                self._post(request, session) if request.method == "POST" else self._get(request, session)
             )
         except Rejection as rejection:
-            made = self._explain(request, visitor, rejection)
+            request.reason = getattr(rejection, "reason", "") or "request"
+            self._count_rejection(request.reason)
+            status, message = rejection.response.status, rejection.error.message
+            if session.grant is None:
+                made = self._ask_to_sign_in(session, message, status)
+            else:
+                made = Page("Not possible", _write_problem("Not possible", message), status=status)
         except BridgeError as failure:
             made = Page("Failed", _write_problem("That did not work", str(failure)), status=500)
         if isinstance(made, Response):
             return made
-        grant = visitor.grant
+        grant = session.grant
         return layout.render(
             made,
             who=grant.name if grant is not None else None,
-            proof=visitor.proof,
-            cookies=visitor.cookies,
+            proof=session.proof,
+            cookies=session.cookies,
             is_in=grant is not None,
         )
 
-    def _explain(self, request: HostRequest, visitor: Visitor, rejection: Rejection) -> Page:
-        """Show a rejection to a person, counted and logged as any other."""
-        request.reason = getattr(rejection, "reason", "") or "request"
-        self._count_rejection(request.reason)
-        status, message = rejection.response.status, rejection.error.message
-        if visitor.grant is None:
-            return self._ask_to_sign_in(visitor, message, status)
-        return Page("Not possible", _write_problem("Not possible", message), status=status)
-
-    async def _get(self, request: HostRequest, visitor: Visitor) -> Page | Response:
+    async def _get(self, request: HostRequest, session: BrowserSession) -> Page | Response:
         if request.method not in {"GET", "HEAD"}:
             raise reject_method(request.method, b"GET, POST")
         if self._oauth is not None and request.path in layout.OAUTH_PAGES:
-            return await self._sign_in_elsewhere(self._oauth, request, visitor)
-        grant = visitor.grant
+            return await self._sign_in_elsewhere(self._oauth, request, session)
+        grant = session.grant
         if grant is None:
             if request.path != layout.OVERVIEW:
-                return layout.redirect(layout.OVERVIEW, visitor.cookies)
-            return self._ask_to_sign_in(visitor)
+                return layout.redirect(layout.OVERVIEW, session.cookies)
+            return self._ask_to_sign_in(session)
         request.grant = grant
         _check_look(grant)
         show = self._pages.get(request.path)
-        return await show(request, visitor, grant) if show else layout.redirect(layout.OVERVIEW)
+        return await show(request, session, grant) if show else layout.redirect(layout.OVERVIEW)
 
-    async def _post(self, request: HostRequest, visitor: Visitor) -> Page | Response:
+    async def _post(self, request: HostRequest, session: BrowserSession) -> Page | Response:
         form = await self._sign_in.read_form(request)
         if request.path == layout.SIGN_IN:
-            return await self._enter(request, form.get("token", "").strip())
+            return await self._open_session(request, form.get("token", "").strip())
         if request.path == layout.SIGN_OUT:
-            return layout.redirect(layout.OVERVIEW, self._sign_in.leave(request))
-        grant = visitor.grant
+            return layout.redirect(layout.OVERVIEW, self._sign_in.sign_out(request))
+        grant = session.grant
         if grant is None:
             raise HostRejection(401, "Sign in first.", "token_missing")
         request.grant = grant
@@ -200,45 +201,46 @@ class Dashboard:
         act = self._actions.get(request.path)
         if act is None:
             raise reject_method("POST", b"GET")
-        return await act(request, visitor, grant, form)
+        return await act(request, session, grant, form)
 
-    def _ask_to_sign_in(self, visitor: Visitor, problem: str = "", status: int = 200) -> Page:
+    def _ask_to_sign_in(self, session: BrowserSession, problem: str = "", status: int = 200) -> Page:
         issuer = "" if self._oauth is None else self._oauth.issuer_name
-        return clients.write_sign_in(visitor.proof, problem, status, issuer=issuer)
+        return clients.write_sign_in(session.proof, problem, status, issuer=issuer)
 
     async def _sign_in_elsewhere(
-        self, oauth: OAuthSignIn, request: HostRequest, visitor: Visitor
+        self, oauth: OAuthSignIn, request: HostRequest, session: BrowserSession
     ) -> Response:
-        """Send a browser to the authorisation server, or let in whom it sent back."""
+        """Send a browser to the authorisation server, or sign in the one that it sent back."""
         query = read_query(request)
         if request.path == layout.OAUTH_START:
-            there = await oauth.begin(request, visitor.page, acts=query.get("to") == "act")
-            return layout.redirect(there, visitor.cookies)
+            there = await oauth.begin(request, session.page, acts=query.get("to") == "act")
+            return layout.redirect(there, session.cookies)
         if request.method != "GET":
             raise reject_method(request.method, b"GET")
-        return await self._enter(request, await oauth.finish(request, visitor.page, read_answer(query)))
+        token = await oauth.finish(request, session.page, read_answer(query))
+        return await self._open_session(request, token)
 
-    async def _enter(self, request: HostRequest, token: str) -> Response:
+    async def _open_session(self, request: HostRequest, token: str) -> Response:
         if not token:
             raise HostRejection(400, "Enter a token.", "token_missing")
-        request.grant, cookie = await self._sign_in.enter(request, token)
+        request.grant, cookie = await self._sign_in.sign_in(request, token)
         log.info("signed in", client=request.grant.name, address=request.address)
         return layout.redirect(layout.OVERVIEW, (cookie,))
 
-    # --- looking -------------------------------------------------------------------------------------------
+    # --- pages ---------------------------------------------------------------------------------------------
 
-    async def _gather(self) -> Snapshot:
-        """Take a snapshot of all workers; one that does not answer is left out."""
-        found = [self._camera.take()]
+    async def _collect(self) -> Snapshot:
+        """Collect the state of all workers; one that does not answer is left out."""
+        snapshots = [self._collector.collect()]
         if self._workers is not None:
-            told = await asyncio.gather(*(self._workers.ask(one, OWN_STATE) for one in self._workers.others))
-            for text in told:
-                with suppress(msgspec.MsgspecError):  # it has gone, or is of another version
-                    found.append(msgspec.json.decode(text, type=Snapshot))
-        return merge(found)
+            answers = await asyncio.gather(*(self._workers.ask(n, OWN_STATE) for n in self._workers.others))
+            for answer in answers:
+                with suppress(msgspec.MsgspecError):  # the worker has ended (an empty answer)
+                    snapshots.append(msgspec.json.decode(answer, type=Snapshot))
+        return merge(snapshots)
 
     async def _report(self, status: BridgeStatus) -> Report | None:
-        """Ask a bridge to tell of its far side, unless it did a moment ago."""
+        """Return a bridge's report on its far side, cached for `KEEP_SECONDS`; None if it has none."""
         tell, bridge = status.manifest.report, status.bridge
         if tell is None or bridge is None or status.problem:
             return None
@@ -257,36 +259,36 @@ class Dashboard:
         self._reports[status.name] = (self._clock.monotonic() + KEEP_SECONDS, report)
         return report
 
-    async def _show_overview(self, _request: HostRequest, _visitor: Visitor, grant: Grant) -> Page:
+    async def _show_overview(self, _request: HostRequest, _session: BrowserSession, grant: Grant) -> Page:
         open_ = [status for name, status in self._registry.statuses.items() if grant.may_read(name)]
         told = await asyncio.gather(*map(self._report, open_))
         reports = {
             status.name: report for status, report in zip(open_, told, strict=True) if report is not None
         }
-        return overview.write_overview(await self._gather(), reports, grant)
+        return overview.write_overview(await self._collect(), reports, grant)
 
-    async def _show_bridge(self, request: HostRequest, _visitor: Visitor, grant: Grant) -> Page:
+    async def _show_bridge(self, request: HostRequest, _session: BrowserSession, grant: Grant) -> Page:
         name = read_query(request).get("name", "")
         status = self._registry.statuses.get(name)
         if status is None or not grant.may_read(name):
             raise HostRejection(404, "There is no such bridge, or your token does not open it.", "path")
-        snapshot = await self._gather()
+        snapshot = await self._collect()
         state = next(one for one in snapshot.bridges if one.name == name)
         return overview.write_bridge(snapshot, state, await self._report(status))
 
-    async def _show_clients(self, _request: HostRequest, visitor: Visitor, grant: Grant) -> Page:
+    async def _show_clients(self, _request: HostRequest, session: BrowserSession, grant: Grant) -> Page:
         grants = None if self._tokens is None else self._tokens.grants
         may_ask = self._oauth is not None and self._sign_in.is_needed and not (grant.admin or grant.token_id)
         return clients.write_clients(
-            await self._gather(), grants, visitor.proof, may_act=grant.admin, may_ask=may_ask
+            await self._collect(), grants, session.proof, may_act=grant.admin, may_ask=may_ask
         )
 
-    async def _show_failures(self, _request: HostRequest, _visitor: Visitor, grant: Grant) -> Page:
-        return clients.write_problems(await self._gather(), grant)
+    async def _show_failures(self, _request: HostRequest, _session: BrowserSession, grant: Grant) -> Page:
+        return clients.write_problems(await self._collect(), grant)
 
     # --- tools ---------------------------------------------------------------------------------------------
 
-    async def _show_tools(self, _request: HostRequest, _visitor: Visitor, grant: Grant) -> Page:
+    async def _show_tools(self, _request: HostRequest, _session: BrowserSession, grant: Grant) -> Page:
         found = {}
         for name, status in self._registry.statuses.items():
             if not status.problem and grant.may_read(name):
@@ -294,8 +296,8 @@ class Dashboard:
                 found[name] = (status.manifest.title, tools.list_tools(view.dispatcher.bridge))
         return tools.write_tools(found)
 
-    async def _show_tool(self, request: HostRequest, visitor: Visitor, grant: Grant) -> Page:
-        return tools.write_tool(self._choose(read_query(request), grant), visitor.proof, {})
+    async def _show_tool(self, request: HostRequest, session: BrowserSession, grant: Grant) -> Page:
+        return tools.write_tool(self._choose(read_query(request), grant), session.proof, {})
 
     def _choose(self, asked: Form, grant: Grant) -> tools.Choice:
         """Find a tool in the caller's own view of its bridge."""
@@ -309,27 +311,29 @@ class Dashboard:
                     return tools.Choice(status.name, status.manifest.title, dispatcher, tool)
         raise HostRejection(404, "There is no such tool, or your token does not open it.", "path")
 
-    async def _call(self, request: HostRequest, visitor: Visitor, grant: Grant, form: Form) -> Page:
+    async def _call(self, request: HostRequest, session: BrowserSession, grant: Grant, form: Form) -> Page:
         choice = self._choose(form, grant)
         try:
             arguments = read_arguments(read_fields(choice.tool.input_schema), form)
         except InvalidField as problem:
-            return tools.write_tool(choice, visitor.proof, form, problem)
+            return tools.write_tool(choice, session.proof, form, problem)
         if tools.needs_confirmation(choice.tool) and form.get("confirmed") != "yes":
-            return tools.ask_to_call(choice, arguments, form, visitor.proof)
+            return tools.ask_to_call(choice, arguments, form, session.proof)
         waiting = self._count_call(request, grant)
         if waiting is not None:
             await waiting
         answered = await tools.call_tool(choice, arguments, grant)
-        return tools.write_tool(choice, visitor.proof, form, answer=tools.write_answer(answered))
+        return tools.write_tool(choice, session.proof, form, answer=tools.write_answer(answered))
 
     # --- actions -------------------------------------------------------------------------------------------
 
-    async def _ask_to_revoke(self, request: HostRequest, visitor: Visitor, grant: Grant) -> Page:
+    async def _ask_to_revoke(self, request: HostRequest, session: BrowserSession, grant: Grant) -> Page:
         _check_act(grant)
-        return clients.ask_to_revoke(self._find_token(read_query(request).get("name", "")), visitor.proof)
+        return clients.ask_to_revoke(self._find_token(read_query(request).get("name", "")), session.proof)
 
-    async def _revoke(self, request: HostRequest, _visitor: Visitor, grant: Grant, form: Form) -> Response:
+    async def _revoke(
+        self, request: HostRequest, _session: BrowserSession, grant: Grant, form: Form
+    ) -> Response:
         _check_act(grant)
         name = self._find_token(form.get("name", ""))
         if self._token_store is not None and self._tokens is not None:
@@ -340,29 +344,28 @@ class Dashboard:
 
     def _find_token(self, name: str) -> str:
         if self._tokens is None or all(grant.name != name for grant in self._tokens.grants):
-            raise HostRejection(404, "There is no such token, or no longer.", "path")
+            raise HostRejection(404, "Token not found. It may have been revoked.", "path")
         return name
 
     async def _end_session(
-        self, request: HostRequest, _visitor: Visitor, grant: Grant, form: Form
+        self, request: HostRequest, _session: BrowserSession, grant: Grant, form: Form
     ) -> Response:
         _check_act(grant)
         handle, worker = form.get("handle", ""), form.get("worker", "")
-        if not handle.isalnum() or not await self._end(handle, worker):
+        has_ended = handle.isalnum() and self._collector.end_session(handle)
+        others = () if self._workers is None else self._workers.others
+        if self._workers is not None and not has_ended and handle.isalnum():
+            for other in (number for number in others if str(number) == worker):
+                path = f"{PEER_END_SESSION}?{quote(handle)}"
+                has_ended = bool(await self._workers.ask(other, path))
+        if not has_ended:
             raise HostRejection(404, "There is no such session any more.", "session")
         log.info("a session was ended", session=handle, client=grant.name, address=request.address)
         return layout.redirect(layout.CLIENTS)
 
-    async def _end(self, handle: str, worker: str) -> bool:
-        if self._camera.end_session(handle):
-            return True
-        if self._workers is None or not worker.isdigit() or int(worker) not in self._workers.others:
-            return False
-        return bool(await self._workers.ask(int(worker), f"{PEER_END_SESSION}?{quote(handle)}"))
-
 
 def read_query(request: HostRequest) -> dict[str, str]:
-    """Return what stands behind the question mark."""
+    """Return the parameters of the address."""
     try:
         return dict(parse_qsl(request.http.query.decode("latin-1"), max_num_fields=20))
     except ValueError:

@@ -121,12 +121,13 @@ def _write_control(field: Field, value: str, common: dict[str, Any]) -> Html:
     if field.kind in {"integer", "number"}:
         step = "1" if field.kind == "integer" else "any"
         return tag("input", type="number", step=step, min=field.least, max=field.most, value=value, **common)
-    if field.kind == "json" or _is_long(field, value):
+    is_long = len(value) > _LONG_TEXT or any(word in field.name.lower() for word in _LONG_NAMES)
+    if field.kind == "json" or "\n" in value or is_long:
         rows = 3 if field.kind == "json" else 6
         hint = "JSON" if field.kind == "json" else None
         return tag(
             "textarea",
-            "\n" if value.startswith("\n") else NOTHING,
+            "\n" if value.startswith("\n") else NOTHING,  # browsers drop the first line break of a textarea
             value,
             rows=rows,
             placeholder=hint,
@@ -136,30 +137,22 @@ def _write_control(field: Field, value: str, common: dict[str, Any]) -> Html:
     return tag("input", type="text", value=value, autocomplete="off", spellcheck="false", **common)
 
 
-def _is_long(field: Field, value: str) -> bool:
-    return "\n" in value or len(value) > _LONG_TEXT or any(word in field.name.lower() for word in _LONG_NAMES)
-
-
-def read_arguments(fields: list[Field], given: Mapping[str, str]) -> dict[str, Any]:
-    """Make arguments of what was typed. Raises InvalidField."""
-    found: dict[str, Any] = {}
+def read_arguments(fields: list[Field], form: Mapping[str, str]) -> dict[str, Any]:
+    """Return the arguments of a filled-in form; an empty field is left out. Raises InvalidField."""
+    arguments: dict[str, Any] = {}
     for field in fields:
-        text = given.get(ARGUMENT + field.name, "")
+        text = form.get(ARGUMENT + field.name, "")
         if text == "" and not (field.is_required and field.kind == "string"):
             if field.is_required:
                 raise InvalidField(field.name, "This is needed.")
             continue
-        found[field.name] = _read_value(field, text)
-    return found
-
-
-def _read_value(field: Field, text: str) -> Any:
-    if field.kind in {"string", "choice"}:
-        return text.replace("\r\n", "\n")
-    try:
-        value = msgspec.json.decode(text.strip().encode())
-    except (msgspec.DecodeError, RecursionError) as error:
-        expected = {"integer": "a whole number", "number": "a number", "boolean": "true or false"}
-        wanted = expected.get(field.kind, f"JSON ({error})")
-        raise InvalidField(field.name, f"Expected {wanted}.") from None
-    return value
+        if field.kind in {"string", "choice"}:
+            arguments[field.name] = text.replace("\r\n", "\n")  # forms send CRLF, whatever was typed
+            continue
+        try:
+            arguments[field.name] = msgspec.json.decode(text.strip().encode())
+        except (msgspec.DecodeError, RecursionError) as error:
+            expected = {"integer": "a whole number", "number": "a number", "boolean": "true or false"}
+            wanted = expected.get(field.kind, f"JSON ({error})")
+            raise InvalidField(field.name, f"Expected {wanted}.") from None
+    return arguments

@@ -19,7 +19,7 @@ MOST_SHOWN = 5
 """Failures and notices on the first page."""
 _MINUTE_SLOTS = 12
 _LEAST_SLOTS = 24
-"""Of a chart that has just begun: two minutes."""
+"""Shortest time that a chart shows: two minutes."""
 _MOST_FACTS = 4
 _MANY_FAILED = 0.05
 
@@ -28,10 +28,17 @@ def write_overview(snapshot: Snapshot, reports: Mapping[str, Report], grant: Gra
     """Make the first page."""
     failures = [one for one in snapshot.failures if grant.may_read(one.bridge)]
     seen = tag("a", "All failures", href=layout.FAILURES) if failures else NOTHING
+    processes = snapshot.processes
+    up = snapshot.taken - min(process.started for process in processes)
+    memory = sum(process.memory_bytes for process in processes)
+    workers = "1 process" if len(processes) == 1 else f"{len(processes)} workers"
+    about = [f"Bridgehead {snapshot.version}", f"up for {duration(up)}", workers]
+    if memory:  # not known on every platform
+        about.append(f"{size(memory)} of memory")
     body = join(
         [
             tag("h1", "Overview"),
-            tag("p", _describe_host(snapshot), class_="lead", id="about"),
+            tag("p", " · ".join(about), class_="lead", id="about"),
             section("Right now", _write_numbers(snapshot), name="now"),
             section("Traffic", _write_charts(snapshot), name="traffic"),
             section("Bridges", _write_cards(snapshot, reports, grant), name="bridges"),
@@ -45,15 +52,6 @@ def write_overview(snapshot: Snapshot, reports: Mapping[str, Report], grant: Gra
         ]
     )
     return Page("Overview", body, layout.OVERVIEW, is_live=True)
-
-
-def _describe_host(snapshot: Snapshot) -> str:
-    processes = snapshot.processes
-    up = snapshot.taken - min(one.started for one in processes)
-    workers = "1 process" if len(processes) == 1 else f"{len(processes)} workers"
-    memory = sum(one.memory_bytes for one in processes)
-    words = [f"Bridgehead {snapshot.version}", f"up for {duration(up)}", workers]
-    return " · ".join([*words, f"{size(memory)} of memory"] if memory else words)
 
 
 def _write_numbers(snapshot: Snapshot) -> Html:
@@ -99,7 +97,11 @@ def _write_charts(snapshot: Snapshot, bridge: str | None = None) -> Html:
     """Draw calls, latency and failures, of all bridges or of one."""
     names = [one.name for one in snapshot.bridges if bridge in {None, one.name}]
     titles = {one.name: one.title for one in snapshot.bridges}
-    slots = _list_slots(snapshot)
+    # A quarter of an hour, or the time since the start. The interval that has just begun is left out: it
+    # would look like a drop.
+    now = current_slot(snapshot.taken)
+    up = now - current_slot(min(process.started for process in snapshot.processes))
+    slots = range(now - min(SLOTS, max(_LEAST_SLOTS, up)), now)
     since = f"{duration(len(slots) * INTERVAL)} ago"
     calls = [
         Series(titles[name], [_of(snapshot, slot, name).calls / INTERVAL for slot in slots]) for name in names
@@ -107,9 +109,14 @@ def _write_charts(snapshot: Snapshot, bridge: str | None = None) -> Html:
     errors = [
         Series(titles[name], [float(_of(snapshot, slot, name).errors) for slot in slots]) for name in names
     ]
-    every = [_add_up(snapshot, slot, names) for slot in slots]
+    sums = []
+    for slot in slots:
+        total = Counts()
+        for name in names:
+            total.add(_of(snapshot, slot, name))
+        sums.append(total)
     times = [
-        Series(label, [counts.quantile(share) for counts in every])
+        Series(label, [counts.quantile(share) for counts in sums])
         for label, share in (("Median", 0.5), ("95th percentile", 0.95))
     ]
     return tag(
@@ -121,23 +128,8 @@ def _write_charts(snapshot: Snapshot, bridge: str | None = None) -> Html:
     )
 
 
-def _list_slots(snapshot: Snapshot) -> list[int]:
-    """List the intervals that a chart shows: a quarter of an hour, or what there is of it since the start."""
-    now = current_slot(snapshot.taken)
-    up = now - current_slot(min(one.started for one in snapshot.processes))
-    shown = min(SLOTS, max(_LEAST_SLOTS, up))
-    return list(range(now - shown, now))  # the interval that has just begun would look like a drop
-
-
 def _of(snapshot: Snapshot, slot: int, bridge: str) -> Counts:
     return snapshot.slots.get(slot, {}).get(bridge, _NONE)
-
-
-def _add_up(snapshot: Snapshot, slot: int, names: list[str]) -> Counts:
-    total = Counts()
-    for name in names:
-        total.add(_of(snapshot, slot, name))
-    return total
 
 
 _NONE = Counts()
@@ -147,32 +139,31 @@ _NONE = Counts()
 
 
 def _write_cards(snapshot: Snapshot, reports: Mapping[str, Report], grant: Grant) -> Html:
-    cards = [
-        _write_card(snapshot, one, reports.get(one.name), is_open=grant.may_read(one.name))
-        for one in snapshot.bridges
-    ]
+    cards = []
+    for bridge in snapshot.bridges:
+        quarter, report = _recent(snapshot, SLOTS, bridge.name), reports.get(bridge.name)
+        is_open = grant.may_read(bridge.name)
+        title = (
+            tag("a", bridge.title, href=link(layout.BRIDGE, name=bridge.name)) if is_open else bridge.title
+        )
+        facts = (
+            [(fact.label, fact.value) for fact in report.facts[:_MOST_FACTS]] if report is not None else []
+        )
+        facts += [("Calls in 15 min", number(quarter.calls)), ("Median", latency(quarter.quantile(0.5)))]
+        cards.append(
+            tag(
+                "article",
+                tag("h3", title, write_status(bridge)),
+                tag("p", bridge.says if is_open else "This token does not open the bridge.", class_="says"),
+                tag(
+                    "dl",
+                    [tag("div", tag("dt", label), tag("dd", value)) for label, value in facts],
+                    class_="facts",
+                ),
+                class_="card",
+            )
+        )
     return tag("div", cards, class_="cards")
-
-
-def _write_card(snapshot: Snapshot, bridge: BridgeState, report: Report | None, *, is_open: bool) -> Html:
-    quarter = _recent(snapshot, SLOTS, bridge.name)
-    facts = report.facts[:_MOST_FACTS] if report is not None else ()
-    known = [tag("div", tag("dt", fact.label), tag("dd", fact.value)) for fact in facts]
-    counted = [
-        tag("div", tag("dt", "Calls in 15 min"), tag("dd", number(quarter.calls))),
-        tag("div", tag("dt", "Median"), tag("dd", latency(quarter.quantile(0.5)))),
-    ]
-    return tag(
-        "article",
-        tag(
-            "h3",
-            tag("a", bridge.title, href=link(layout.BRIDGE, name=bridge.name)) if is_open else bridge.title,
-            write_status(bridge),
-        ),
-        tag("p", bridge.says if is_open else "This token does not open the bridge.", class_="says"),
-        tag("dl", known, counted, class_="facts"),
-        class_="card",
-    )
 
 
 def write_status(bridge: BridgeState) -> Html:

@@ -1,11 +1,11 @@
-"""Sign-in: who looks at the dashboard. Owns its cookies, and the proof that a form was filled in on our page.
+"""Sign-in: browser sessions of the dashboard. Owns their cookies and the CSRF proof of forms.
 
-Somebody shows a token once, as a form or by way of the authorisation server. The cookie never has the token
-in it. One of ours it names by its id, with a seal that holds for some hours and only as long as the token
-does. Of an access token it has what that opens and until when, sealed as well.
+A token is shown once, in a form or through the authorisation server. The cookie never contains it. For one
+of ours the cookie has its id and a seal (HMAC) that ends after some hours, or with the token. For an access
+token it has the grant and its expiry, sealed as well.
 
-A form carries a proof made from two cookies and a key of ours. No other page can read it or make one, so no
-other page can act for whoever is signed in; the cookies stay home anyway (SameSite=Strict).
+A form carries a proof made from two cookies and a key of ours. No other site can read or make one, and the
+cookies are SameSite=Strict, so no other site can act for a person who is signed in.
 """
 
 from __future__ import annotations
@@ -33,36 +33,36 @@ from ..request import HostRequest
 SESSION_SECONDS = 12 * 3600.0
 FORM_TYPE = b"application/x-www-form-urlencoded"
 OAUTH = "/dashboard/oauth/"
-"""What the paths of a sign-in at an authorisation server begin with."""
+"""Path prefix of the sign-in at an authorisation server."""
 PROOF = "csrf"
-"""The field of a form that carries the proof."""
+"""The form field of the CSRF proof."""
 _FORM_LIMITS = Limits(message_bytes=256 * 1024, body_seconds=10.0)
 _MOST_FIELDS = 200
 _PAGE, _TOKEN = "bridgehead_page", "bridgehead_token"
 _PORT = re.compile(rb":([0-9]{1,5})$")
 _GOOD = re.compile(r"[A-Za-z0-9._~-]{1,4000}")
 _SEAL, _GRANT = "s1", "g1"
-"""What the cookie of a token of ours begins with, and that of an access token."""
+"""Cookie formats: a token of ours, and the grant of an access token."""
 _SEAL_PARTS, _GRANT_PARTS = 4, 3
 
 Form = dict[str, str]
 
 
-class Visitor(Struct):
-    """Somebody who looks."""
+class BrowserSession(Struct):
+    """One request of a browser: who it is, and what its page needs."""
 
     grant: Grant | None
-    """What is open; None where they have not signed in."""
+    """None before signing in."""
     proof: str
-    """What their forms carry."""
+    """The CSRF proof for the forms of the page."""
     cookies: list[tuple[bytes, bytes]]
-    """Headers that set what they have to bring along."""
+    """Set-Cookie headers for the response."""
     page: str = ""
-    """What tells their browser from others; empty where it has not brought it along yet."""
+    """The random cookie of this browser; empty on its first request."""
 
 
 class SignIn:
-    """Tells who looks, and lets people in and out."""
+    """Identifies browsers, and signs people in and out."""
 
     def __init__(
         self,
@@ -78,69 +78,66 @@ class SignIn:
         self._keys = keys
         self._clock = clock
         self._issuer = issuer
-        """Whose access tokens are accepted; empty where nobody's are."""
+        """The issuer of accepted access tokens, with its audience; empty without OAuth."""
         self._public_host = urlsplit(public_url or "").netloc.lower()
 
     @property
     def is_needed(self) -> bool:
-        """Whether somebody has to show who they are."""
+        """Whether the dashboard needs a token."""
         return self._authenticator.needs_token
 
-    # --- who it is -----------------------------------------------------------------------------------------
+    # --- cookies -------------------------------------------------------------------------------------------
 
-    async def identify(self, request: HostRequest) -> Visitor:
-        """Find out who looks. Raises HostRejection where a token is no longer accepted."""
+    async def identify(self, request: HostRequest) -> BrowserSession:
+        """Return the session of a browser. Raises HostRejection."""
         cookies = read_cookies(request)
         page, shown = cookies.get(_PAGE, ""), cookies.get(_TOKEN, "")
-        visitor = Visitor(None, "", [], page)
+        session = BrowserSession(None, "", [], page)
         if not page:
             page = secrets.token_urlsafe(16)
-            visitor.cookies.append(make_cookie(request, _PAGE, page))
-        visitor.proof = self._prove(self._keys[0], page, shown)
+            session.cookies.append(make_cookie(request, _PAGE, page))
+        session.proof = self._prove(self._keys[0], page, shown)
         if not self.is_needed:
-            visitor.grant = await self._check(request, "")
+            session.grant = await self._check(request, "")
         elif shown:
-            visitor.grant = self._open(shown)
-            if visitor.grant is None:
-                visitor.cookies.append(make_cookie(request, _TOKEN, ""))
-        return visitor
+            parts = shown.split(".")
+            grant = self._read_grant(parts) if parts[0] == _GRANT else self._read_token(parts)
+            has_ended = grant is not None and grant.expires is not None and grant.expires <= self._clock.now()
+            session.grant = None if has_ended else grant
+            if session.grant is None:
+                session.cookies.append(make_cookie(request, _TOKEN, ""))
+        return session
 
-    def _open(self, shown: str) -> Grant | None:
-        """Return what a cookie opens, if it still does."""
-        parts = shown.split(".")
-        grant = self._open_grant(parts) if parts[0] == _GRANT else self._open_token(parts)
-        has_ended = grant is None or (grant.expires is not None and grant.expires <= self._clock.now())
-        return None if has_ended else grant
-
-    def _open_grant(self, parts: list[str]) -> Grant | None:
+    def _read_grant(self, parts: list[str]) -> Grant | None:
         if len(parts) != _GRANT_PARTS or not self._issuer:
             return None
+        # The issuer is part of the seal: with another issuer or audience the cookies of before are void.
         seals = (make_digest(key, "grant", self._issuer, parts[1]) for key in self._keys)
-        if not any(hmac.compare_digest(one, parts[2]) for one in seals):
+        if not any(hmac.compare_digest(seal, parts[2]) for seal in seals):
             return None
-        return msgspec.json.decode(_decode(parts[1]), type=Grant)
+        padding = "=" * (-len(parts[1]) % 4)
+        return msgspec.json.decode(base64.urlsafe_b64decode(parts[1] + padding), type=Grant)
 
-    def _open_token(self, parts: list[str]) -> Grant | None:
+    def _read_token(self, parts: list[str]) -> Grant | None:
         found = None if self._tokens is None or len(parts) != _SEAL_PARTS else self._tokens.find(parts[1])
         if found is None or parts[0] != _SEAL or not parts[2].isdigit() or int(parts[2]) <= self._clock.now():
             return None
-        sealed = (self._seal(key, parts[1], parts[2], found[0]) for key in self._keys)
-        if not any(hmac.compare_digest(one, parts[3]) for one in sealed):
+        # The hash of the secret is part of the seal: a token that is made anew under the same id is another.
+        seals = (self._seal(key, parts[1], parts[2], found[0]) for key in self._keys)
+        if not any(hmac.compare_digest(seal, parts[3]) for seal in seals):
             return None
         return found[1]
 
     async def _check(self, request: HostRequest, token: str) -> Grant:
-        """Check a token as that of any caller is: counted, logged, and limited for each address."""
+        """Check a token like that of an MCP caller: failures are counted, logged and limited by address."""
         headers = {b"authorization": b"Bearer " + token.encode("latin-1", "replace")}
-        found = self._authenticator.check(headers, request.address, lambda: "")
-        if found is not None:
-            return found
-        return await self._authenticator.check_later(headers, request.address, lambda: "")
+        grant = self._authenticator.check(headers, request.address, lambda: "")
+        return grant if isinstance(grant, Grant) else await grant
 
-    # --- in and out ----------------------------------------------------------------------------------------
+    # --- signing in and out --------------------------------------------------------------------------------
 
-    async def enter(self, request: HostRequest, token: str) -> tuple[Grant, tuple[bytes, bytes]]:
-        """Check a token that somebody shows; return what it opens and the cookie. Raises HostRejection."""
+    async def sign_in(self, request: HostRequest, token: str) -> tuple[Grant, tuple[bytes, bytes]]:
+        """Check a token; return its grant and the session cookie. Raises HostRejection."""
         grant = await self._check(request, token.strip())
         if not grant.may_look:
             remedy = (
@@ -149,28 +146,35 @@ class SignIn:
                 else f"Ask whoever runs the authorisation server for the scope {DASHBOARD_SCOPE}."
             )
             raise HostRejection(403, f"This token does not open the dashboard. {remedy}", "grant")
-        return grant, make_cookie(request, _TOKEN, self._make_session(grant))
 
-    def _make_session(self, grant: Grant) -> str:
         found = None if self._tokens is None or not grant.token_id else self._tokens.find(grant.token_id)
         end = self._clock.now() + SESSION_SECONDS
         if found is None:
             kept = replace(grant, expires=min(end, grant.expires or end))
             encoded = _encode(msgspec.json.encode(kept))
-            return f"{_GRANT}.{encoded}.{make_digest(self._keys[0], 'grant', self._issuer, encoded)}"
-        until = str(int(end))
-        seal = self._seal(self._keys[0], grant.token_id, until, found[0])
-        return f"{_SEAL}.{grant.token_id}.{until}.{seal}"
+            value = f"{_GRANT}.{encoded}.{make_digest(self._keys[0], 'grant', self._issuer, encoded)}"
+        else:
+            until = str(int(end))
+            seal = self._seal(self._keys[0], grant.token_id, until, found[0])
+            value = f"{_SEAL}.{grant.token_id}.{until}.{seal}"
+        return grant, make_cookie(request, _TOKEN, value)
 
-    def leave(self, request: HostRequest) -> list[tuple[bytes, bytes]]:
-        """Return the headers that make a browser forget."""
+    def sign_out(self, request: HostRequest) -> list[tuple[bytes, bytes]]:
+        """Return the headers that delete our cookies."""
         return [make_cookie(request, name, "") for name in (_TOKEN, _PAGE)]
 
     # --- forms ---------------------------------------------------------------------------------------------
 
     async def read_form(self, request: HostRequest) -> Form:
-        """Read a form that was filled in on our page. Raises HostRejection."""
-        self._check_origin(request)
+        """Read a form that was sent from our page. Raises HostRejection."""
+        # Also refuses pages of another port of this machine, which the cookies alone would let through:
+        # browsers keep cookies by host, not by port.
+        own = {request.headers.get(b"host", b"").decode("latin-1").lower(), self._public_host} - {""}
+        origin = request.headers.get(b"origin")
+        site = request.headers.get(b"sec-fetch-site", b"same-origin")
+        is_ours = origin is None or urlsplit(origin.decode("latin-1")).netloc.lower() in own
+        if not is_ours or site not in {b"same-origin", b"none"}:
+            raise HostRejection(403, "The form was sent by another page.", "csrf")
         http = request.http
         if http.headers.get(b"content-type", b"").split(b";")[0].strip().lower() != FORM_TYPE:
             raise HostRejection(415, "Send a form.", "content_type")
@@ -183,28 +187,16 @@ class SignIn:
             pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
         except ValueError:
             raise HostRejection(400, "The form cannot be read.", "form") from None
-        form = dict(pairs)
-        self._check_proof(request, form.pop(PROOF, ""))
-        return form
-
-    def _check_origin(self, request: HostRequest) -> None:
-        """Refuse what another page sends, also one that is on this machine or a neighbour's port."""
-        own = {request.headers.get(b"host", b"").decode("latin-1").lower(), self._public_host} - {""}
-        origin = request.headers.get(b"origin")
-        site = request.headers.get(b"sec-fetch-site", b"same-origin")
-        is_ours = origin is None or urlsplit(origin.decode("latin-1")).netloc.lower() in own
-        if not is_ours or site not in {b"same-origin", b"none"}:
-            raise HostRejection(403, "The form was sent by another page.", "csrf")
-
-    def _check_proof(self, request: HostRequest, given: str) -> None:
-        cookies = read_cookies(request)
+        form, cookies = dict(pairs), read_cookies(request)
+        proof = form.pop(PROOF, "").encode()
         page, shown = cookies.get(_PAGE, ""), cookies.get(_TOKEN, "")
-        proofs = (self._prove(key, page, shown).encode() for key in self._keys)
-        if not page or not any(hmac.compare_digest(one, given.encode()) for one in proofs):
+        valid = (self._prove(key, page, shown).encode() for key in self._keys)
+        if not page or not any(hmac.compare_digest(expected, proof) for expected in valid):
             message = (
                 "The page is too old, or cookies are switched off. Load it again and repeat what you did."
             )
             raise HostRejection(403, message, "csrf")
+        return form
 
     def _prove(self, key: bytes, page: str, shown: str) -> str:
         return make_digest(key, "form", page, shown)
@@ -214,7 +206,7 @@ class SignIn:
 
 
 def make_digest(key: bytes, *parts: str) -> str:
-    """Make what only whoever has the key can make of the same parts; the first says what it is for."""
+    """Return the HMAC of the parts; the first names the purpose, so that no digest serves another."""
     return _encode(hmac.digest(key, "\0".join(parts).encode(errors="replace"), "sha256"))
 
 
@@ -222,12 +214,8 @@ def _encode(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
-def _decode(text: str) -> bytes:
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-
-
 def read_cookies(request: HostRequest) -> dict[str, str]:
-    """Return the cookies that are ours, by their short names; what could not be ours is not there."""
+    """Return our cookies by their short names, without values that we never set."""
     found: dict[str, str] = {}
     names = {_full_name(request, name): name for name in (_PAGE, _TOKEN)}
     for pair in request.headers.get(b"cookie", b"").decode("latin-1").split(";"):
@@ -237,10 +225,10 @@ def read_cookies(request: HostRequest) -> dict[str, str]:
     return found
 
 
-def is_led_here(request: HostRequest) -> bool:
-    """Tell whether a link on another site led to a page, so that the browser keeps its cookies back.
+def is_cross_site(request: HostRequest) -> bool:
+    """Tell whether a link on another site led here, so that the browser kept its strict cookies back.
 
-    Not where a sign-in begins, which is for our own page to do.
+    False for the OAuth paths: a sign-in may only begin on our own page.
     """
     headers = request.headers
     return (
@@ -252,7 +240,7 @@ def is_led_here(request: HostRequest) -> bool:
 
 
 def make_cookie(request: HostRequest, name: str, value: str) -> tuple[bytes, bytes]:
-    """Make the header that sets a cookie until the browser ends; an empty value takes it back."""
+    """Return the header that sets a cookie until the browser closes; an empty value deletes it."""
     words = [f"{_full_name(request, name)}={value}", "Path=/", "HttpOnly", "SameSite=Strict"]
     if request.scheme == "https":
         words.append("Secure")

@@ -1,6 +1,6 @@
-"""Snapshot: how one process is right now, as plain data that other workers are told; all workers added up.
+"""Snapshot: the state of one process as plain data, and the sum over all workers.
 
-Taken only when somebody looks. Numbers come from the metrics, which are counted anyway.
+Collected only while a dashboard page is open. The numbers come from the metrics, which are counted anyway.
 """
 
 from __future__ import annotations
@@ -21,25 +21,23 @@ from bridgehead.runtime.timing import Clock
 from .history import Counts, Failure, History, Notice, Slots, add_slots, count_tools
 
 if TYPE_CHECKING:
-    from bridgehead.mcp.http.sessions import Session
-
-    from ..registry import BridgeStatus, Registry
+    from ..registry import Registry
     from ..telemetry.metrics import HostMetrics
     from ..views import Views
 
 MOST_SESSIONS = 200
-"""Sessions that one process tells of, those that were used last."""
+"""Most sessions of one process in a snapshot, the last used first."""
 _MOST_NAME = 80
 
 
 class BridgeState(Struct):
-    """One bridge: whether it serves, and what was called."""
+    """One bridge: whether it serves, and the calls of its tools."""
 
     name: str
     title: str
     serves: bool
     is_there: bool
-    """Whether its far side is."""
+    """Whether its far side is up."""
     says: str
     in_flight: int
     tools: dict[str, Counts]
@@ -49,11 +47,11 @@ class SessionState(Struct):
     """One session of a client."""
 
     handle: str
-    """Names it here; its id is a secret of its client."""
+    """Stands for the session id, which is a secret of the client."""
     worker: int
     caller: str
     client: str
-    """What the client calls itself."""
+    """Name and version from the client's `clientInfo`."""
     revision: str
     bridge: str
     idle_seconds: float
@@ -61,7 +59,7 @@ class SessionState(Struct):
 
 
 class ProcessState(Struct):
-    """One process: since when it runs, and what it takes of the machine."""
+    """One process: its start (seconds since 1970), CPU time and memory."""
 
     worker: int
     started: float
@@ -70,7 +68,7 @@ class ProcessState(Struct):
 
 
 class Snapshot(Struct):
-    """How things are, in one process or in all of them."""
+    """The state of one process, or of all of them."""
 
     taken: float
     version: str
@@ -83,9 +81,9 @@ class Snapshot(Struct):
     open: dict[str, int]
     """How many sessions, streams, connections and requests are open."""
     clients: dict[str, dict[str, int]]
-    """What each caller has open, and how many requests it has made."""
+    """Per caller: what it has open, and under `made` its requests since the start."""
     limits: dict[str, int]
-    """What one caller may have open, by the same names."""
+    """Limits of one caller, by the same names."""
     tasks: dict[str, int]
     rejections: dict[str, int]
 
@@ -99,12 +97,12 @@ class Snapshot(Struct):
         return total
 
     def encode(self) -> bytes:
-        """Write it for another worker."""
+        """Encode it for another worker."""
         return msgspec.json.encode(self)
 
 
-class Camera:
-    """Takes the snapshots of one process."""
+class SnapshotCollector:
+    """Collects the snapshots of one process."""
 
     def __init__(
         self,
@@ -122,14 +120,25 @@ class Camera:
         self._clock = clock
         self._worker = worker
 
-    def take(self) -> Snapshot:
-        """Take one now."""
+    def collect(self) -> Snapshot:
+        """Return the state of this process now."""
         host = self._metrics.metrics
+        clients: dict[str, dict[str, int]] = {}
+        for (client,), count in read(host, "bridgehead_client_requests_total").items():
+            clients.setdefault(client, {})["made"] = int(count)
+        for (client, what), count in read(host, "bridgehead_client_open").items():
+            clients.setdefault(client, {})[what] = int(count)
+        process = ProcessState(
+            self._worker,
+            total(host, "process_start_time_seconds"),
+            total(host, "process_cpu_seconds_total"),
+            total(host, "process_resident_memory_bytes"),
+        )
         return Snapshot(
             taken=self._clock.now(),
             version=__version__,
-            processes=[self._process(host)],
-            bridges=[self._bridge(status) for status in self._registry.statuses.values()],
+            processes=[process],
+            bridges=self._bridges(),
             slots=self._history.slots,
             failures=self._history.failures,
             notices=self._history.notices.last,
@@ -143,67 +152,55 @@ class Camera:
                     ("requests", "bridgehead_http_in_flight"),
                 )
             },
-            clients=self._clients(host),
+            clients=clients,
             limits={
-                what: int(most) for (scope, what), most in self._metrics.limits.items() if scope == "client"
+                what: int(limit) for (scope, what), limit in self._metrics.limits.items() if scope == "client"
             },
             tasks={status: int(count) for (status,), count in read(host, "bridgehead_tasks").items()},
             rejections={why: int(count) for (why,), count in read(host, "bridgehead_refusals_total").items()},
         )
 
-    def _process(self, host: Metrics) -> ProcessState:
-        return ProcessState(
-            self._worker,
-            total(host, "process_start_time_seconds"),
-            total(host, "process_cpu_seconds_total"),
-            total(host, "process_resident_memory_bytes"),
-        )
-
-    def _bridge(self, status: BridgeStatus) -> BridgeState:
-        far_side = self._registry.far_side(status)
-        return BridgeState(
-            status.name,
-            status.manifest.title,
-            not status.problem,
-            far_side.is_up,
-            far_side.detail,
-            int(total(status.metrics, "bridgehead_tool_calls_in_flight")),
-            count_tools(status.metrics),
-        )
-
-    def _clients(self, host: Metrics) -> dict[str, dict[str, int]]:
-        found: dict[str, dict[str, int]] = {}
-        for (client,), count in read(host, "bridgehead_client_requests_total").items():
-            found.setdefault(client, {})["made"] = int(count)
-        for (client, what), count in read(host, "bridgehead_client_open").items():
-            found.setdefault(client, {})[what] = int(count)
-        return found
-
-    # --- sessions ------------------------------------------------------------------------------------------
+    def _bridges(self) -> list[BridgeState]:
+        bridges = []
+        for status in self._registry.statuses.values():
+            far_side = self._registry.far_side(status)
+            bridges.append(
+                BridgeState(
+                    status.name,
+                    status.manifest.title,
+                    not status.problem,
+                    far_side.is_up,
+                    far_side.detail,
+                    int(total(status.metrics, "bridgehead_tool_calls_in_flight")),
+                    count_tools(status.metrics),
+                )
+            )
+        return bridges
 
     def sessions(self) -> list[SessionState]:
-        """Tell of the sessions that are open, those that were used last first."""
+        """Return the open sessions, the last used first."""
         now = time.monotonic()
-        found = [self._session(bridge, session, now) for bridge, session in self._views.sessions()]
-        return sorted(found, key=lambda one: (not one.is_busy, one.idle_seconds))[:MOST_SESSIONS]
-
-    def _session(self, bridge: str | None, session: Session, now: float) -> SessionState:
-        client = session.connection.client
-        info: Mapping[str, object] = {} if client is None else client.info
-        words = (str(info.get(key) or "")[:_MOST_NAME] for key in ("name", "version"))
-        return SessionState(
-            make_handle(session.id),
-            self._worker,
-            session.caller,
-            " ".join(word for word in words if word),
-            "" if client is None else client.revision.name,
-            bridge or "",
-            0.0 if session.in_use else now - session.idle_since,
-            bool(session.in_use),
-        )
+        states = []
+        for bridge, session in self._views.sessions():
+            client = session.connection.client
+            info: Mapping[str, object] = {} if client is None else client.info
+            words = (str(info.get(key) or "")[:_MOST_NAME] for key in ("name", "version"))
+            states.append(
+                SessionState(
+                    make_handle(session.id),
+                    self._worker,
+                    session.caller,
+                    " ".join(word for word in words if word),
+                    "" if client is None else client.revision.name,
+                    bridge or "",
+                    0.0 if session.in_use else now - session.idle_since,
+                    bool(session.in_use),
+                )
+            )
+        return sorted(states, key=lambda state: (not state.is_busy, state.idle_seconds))[:MOST_SESSIONS]
 
     def end_session(self, handle: str) -> bool:
-        """End a session of this process; False where it has none of that handle."""
+        """End a session of this process; return False if it has none with that handle."""
         for _, session in self._views.sessions():
             if make_handle(session.id) == handle:
                 return self._views.end_session(session)
@@ -211,7 +208,7 @@ class Camera:
 
 
 def make_handle(session_id: str) -> str:
-    """Name a session without giving away its id."""
+    """Name a session without revealing its id."""
     return hashlib.sha256(session_id.encode()).hexdigest()[:16]
 
 
@@ -229,7 +226,7 @@ def total(metrics: Metrics, name: str) -> float:
 
 
 def merge(snapshots: Iterable[Snapshot]) -> Snapshot:
-    """Add up the snapshots of all workers; the first one is of whoever was asked."""
+    """Add up the snapshots of all workers; the first is the one that serves the page."""
     every = list(snapshots)
     first = every[0]
     if len(every) == 1:
@@ -240,7 +237,7 @@ def merge(snapshots: Iterable[Snapshot]) -> Snapshot:
         processes=sorted((one for each in every for one in each.processes), key=lambda one: one.worker),
         bridges=[_merge_bridge(bridge, every) for bridge in first.bridges],
         slots=add_slots(each.slots for each in every),
-        failures=_newest([one for each in every for one in each.failures]),
+        failures=sorted((one for each in every for one in each.failures), key=lambda one: -one.at),
         notices=sorted((one for each in every for one in each.notices), key=lambda one: -one.at),
         sessions=[one for each in every for one in each.sessions],
         open=_add(each.open for each in every),
@@ -254,12 +251,8 @@ def merge(snapshots: Iterable[Snapshot]) -> Snapshot:
     )
 
 
-def _newest(failures: list[Failure]) -> list[Failure]:
-    return sorted(failures, key=lambda one: -one.at)
-
-
 def _merge_bridge(first: BridgeState, every: list[Snapshot]) -> BridgeState:
-    """Add up one bridge; it serves where every worker's does, and the first that does not says why."""
+    """Add up one bridge: it serves if every worker's does; the first that does not says why."""
     own = [bridge for each in every for bridge in each.bridges if bridge.name == first.name]
     worst = next((one for one in own if not (one.serves and one.is_there)), first)
     tools: dict[str, Counts] = {}

@@ -1,7 +1,7 @@
-"""Stream: events for an operator, as server-sent events at `/events`, of all workers of a host.
+"""Stream: `/events`, the events of all workers as server-sent events for operators.
 
-A reader that does not keep up loses the oldest events and is told how many; one that reads nothing is ended
-by the server as any other. There is room for a few readers.
+A slow reader loses the oldest events and gets an `event: dropped` with their number; one that reads nothing
+is ended by the server like any stream. The number of readers is limited.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _HEADERS = (
 )
 
 Follow = Callable[[Callable[[Event], None]], Awaitable[None]]
-"""Hands over the events of other workers until it is cancelled."""
+"""Calls back with the events of other workers until it is cancelled."""
 
 
 class EventStreams:
@@ -37,7 +37,7 @@ class EventStreams:
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
         self.follow: Follow | None = None
-        """How the events of other workers come here; None where there are none."""
+        """Delivers the events of other workers; None if there are none."""
         self._readers: set[Listener] = set()
         self._sending: set[asyncio.Future[None]] = set()
 
@@ -83,7 +83,7 @@ class EventStreams:
         return stream
 
     def end(self) -> None:
-        """End every stream, because the server is going."""
+        """End every stream, because the server stops."""
         for sending in tuple(self._sending):
             sending.cancel()
 
@@ -93,8 +93,8 @@ def _cancel(sending: asyncio.Future[None]) -> None:
 
 
 async def _send(listener: Listener, stream: ResponseStream) -> None:
-    """Send events as they come, and a comment while there are none."""
-    told = 0
+    """Send events as they come, and a comment every `KEEP_ALIVE_SECONDS` without any."""
+    reported = 0
     await stream.write(b": the events from now on\n\n")
     while True:
         try:
@@ -103,7 +103,7 @@ async def _send(listener: Listener, stream: ResponseStream) -> None:
         except TimeoutError:
             await stream.write(b": nothing new\n\n")
             continue
-        lost, told = listener.dropped - told, listener.dropped
+        lost, reported = listener.dropped - reported, listener.dropped
         if lost:
             await stream.write(b'event: dropped\ndata: {"events":%d}\n\n' % lost)
         await stream.write(b"".join(map(_encode, events)))

@@ -1,8 +1,7 @@
-"""Webhook: events posted to a URL, signed, in their order, and sent again until they are taken.
+"""Webhook: posts events to a URL in order, signed, and retries with backoff until they are accepted.
 
-Signed as Standard Webhooks has it: `webhook-signature` is `v1,` and the base64 of an HMAC-SHA256 over
-`ID.TIMESTAMP.BODY`. What waits is bounded, a receiver that fails is given more and more time, and the end of
-the process waits a moment for what is left.
+Signed as in Standard Webhooks: `webhook-signature` is `v1,` and the base64 of an HMAC-SHA256 over
+`ID.TIMESTAMP.BODY`. The queue is bounded; a stopping process waits `CLOSE_SECONDS` for the rest of it.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ BATCH = 100
 """Events in one request."""
 REQUEST_SECONDS = 10.0
 CLOSE_SECONDS = 3.0
-"""How long the end of the process waits for what was not taken yet."""
-MOST_TRIES = 10
-AGAIN = Backoff(base=1.0, limit=60.0)
-_MOST_ANSWER = 65_536
+"""How long a stopping process waits for undelivered events."""
+MAX_ATTEMPTS = 10
+RETRY_BACKOFF = Backoff(base=1.0, limit=60.0)
+_MAX_ANSWER = 65_536
 _TRANSIENT = frozenset({408, 425, 429})
 _OK, _SERVER_FAULT = range(200, 300), 500
 _SECRET = "whsec_"  # noqa: S105 - what a secret begins with
@@ -39,7 +38,7 @@ log = logs.logger("host.webhook")
 
 
 def read_secret(text: str) -> bytes:
-    """Return the key in a secret: what follows `whsec_` is base64, anything else is taken as it is."""
+    """Return the key of a secret: base64 after `whsec_`, otherwise the text itself."""
     if text.startswith(_SECRET):
         with suppress(binascii.Error, ValueError):
             return base64.b64decode(text.removeprefix(_SECRET), validate=True)
@@ -53,7 +52,7 @@ def sign(secret: bytes, message_id: str, timestamp: int, body: bytes) -> str:
 
 
 class Webhook:
-    """One URL, and what waits for it."""
+    """One URL and its queue."""
 
     def __init__(
         self,
@@ -63,7 +62,7 @@ class Webhook:
         *,
         patterns: tuple[str, ...] = (),
         environment: Mapping[str, str] | None = None,
-        backoff: Backoff = AGAIN,
+        backoff: Backoff = RETRY_BACKOFF,
         request_seconds: float = REQUEST_SECONDS,
         draw: Callable[[], float] = random.random,
     ) -> None:
@@ -83,7 +82,7 @@ class Webhook:
         self._task: asyncio.Task[None] | None = None
 
     def declare_metrics(self, metrics: Metrics) -> None:
-        """Show how many events were taken, how many were dropped, and how many wait."""
+        """Count delivered, dropped and waiting events."""
         metrics.total(
             "bridgehead_webhook_events_total",
             "Events for the webhook that were delivered, and those that were dropped.",
@@ -98,16 +97,16 @@ class Webhook:
 
     @property
     def dropped(self) -> int:
-        """Events that nobody took: too many waited, or the receiver would not have them."""
+        """Events lost because the queue was full or the receiver refused them."""
         return self.listener.dropped + self._refused
 
     def start(self, feed: Feed) -> None:
-        """Post what happens from now on."""
+        """Post events from now on."""
         feed.join(self.listener)
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self, feed: Feed, within: float = CLOSE_SECONDS) -> None:
-        """Post what waits, if the receiver takes it in time."""
+        """Post the rest of the queue within `within` seconds."""
         feed.leave(self.listener)
         if self._task is None:
             return
@@ -137,9 +136,9 @@ class Webhook:
             await pool.close()
 
     async def _deliver(self, pool: Pool, events: list[Event]) -> bool:
-        """Post a batch until it is taken; tells whether it was."""
+        """Post a batch until it is accepted; return whether it was."""
         body = b'{"events":[%b]}' % b",".join(event.encode() for event in events)
-        for attempt in range(MOST_TRIES):
+        for attempt in range(MAX_ATTEMPTS):
             status, wait = await self._post(pool, events[0].id, body)
             if status in _OK:
                 return True
@@ -152,7 +151,7 @@ class Webhook:
         return False
 
     async def _post(self, pool: Pool, message_id: str, body: bytes) -> tuple[int, float]:
-        """Post once; returns the status, 0 where there is none, and how long the receiver asks to wait."""
+        """Post once; return the status (0 without an answer) and the receiver's Retry-After in seconds."""
         timestamp = int(self._clock.now())
         headers = [
             ("Content-Type", "application/json"),
@@ -169,7 +168,7 @@ class Webhook:
             ):
                 wait = response.header("retry-after") or ""
                 with suppress(BodyTooLarge):
-                    await response.read_body(_MOST_ANSWER)
+                    await response.read_body(_MAX_ANSWER)
                 return response.status, min(float(wait), self._backoff.limit) if wait.isdigit() else 0.0
         except (ConnectFailed, ConnectionBroken, TimeoutError):
             return 0, 0.0

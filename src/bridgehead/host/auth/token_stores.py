@@ -1,0 +1,56 @@
+"""Token stores: the store that the settings choose, for `serve`, `token` and `doctor`."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from bridgehead.runtime import directories
+from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.stores import open_own_redis
+
+from ..settings import HostSettings
+from .revocation import AnnouncedTokens
+from .tokens import FileTokens, TokenFile, Tokens, TokenStore
+
+
+def token_store(settings: HostSettings) -> TokenStore:
+    """Choose the database if there is one and no file is named, otherwise the file."""
+    if settings.database_url is None or settings.tokens_file is not None:
+        return TokenFile(settings.tokens_file or directories.open_state(settings, "host") / "tokens.json")
+    from .token_database import TokenDatabase
+
+    return TokenDatabase(settings.database_url)
+
+
+def announced_tokens(settings: HostSettings) -> TokenStore:
+    """Choose the store for changes: with Redis, every host learns of a revocation at once."""
+    store = token_store(settings)
+    if settings.redis_url is None:
+        return store
+    return AnnouncedTokens(store, partial(open_own_redis, settings))
+
+
+def open_tokens(settings: HostSettings) -> Tokens | None:
+    """Read the tokens that let callers in; None if callers need none.
+
+    Raises BridgeError if callers need a token and none exists.
+    """
+    if not settings.needs_auth:
+        return None
+    store = token_store(settings)
+    tokens: Tokens
+    if isinstance(store, TokenFile):
+        store.read()  # raises for a broken file: at the start that is an error, later the old tokens stay
+        tokens = FileTokens(store)
+    else:
+        from .token_database import SharedTokens
+
+        tokens = SharedTokens(store)
+    tokens.read()
+    if not tokens and not tokens.problem and not settings.oauth_issuer:
+        raise BridgeError(
+            f"Callers of this server (MCP_SERVER_HOST is {settings.host!r}) need a token, and there is none.",
+            next_step="Make one with bridgehead token add NAME, or set BRIDGEHEAD_OAUTH_ISSUER. Without "
+            "either, the server can only listen on localhost.",
+        )
+    return tokens
