@@ -27,6 +27,7 @@ from .errors import (
     ToolError,
 )
 from .features.apps import UI_EXTENSION, shows_apps
+from .features.bridge_base import Implementation
 from .features.content import (
     Annotations,
     Audio,
@@ -40,7 +41,6 @@ from .features.content import (
     Text,
     TextResource,
 )
-from .features.home import Implementation
 from .features.prompts import Prompt
 from .features.resources import ResourceItem, TemplateItem
 from .features.tools import (

@@ -21,9 +21,9 @@ from .features.apps import (
     Visibility,
     describe_ui,
 )
+from .features.bridge_base import BridgeBase, Extension, Implementation, OutputSchemas
 from .features.content import Icon
 from .features.handlers import run_in_thread
-from .features.home import Extension, Home, Implementation, OutputSchemas
 from .features.prompts import Prompt
 from .features.resources import Resource, ResourceItem, Template, TemplateItem
 from .features.tools import GRACE_SECONDS, Recall, TaskSupport, Tool, ToolHints
@@ -38,7 +38,7 @@ ResourceLister = Callable[[Context[Any]], "list[ResourceItem] | Awaitable[list[R
 Changing = Literal["tools", "prompts", "resources"]
 
 
-class Bridge(Home, Generic[State]):
+class Bridge(BridgeBase, Generic[State]):
     """One MCP server, declared."""
 
     def __init__(
@@ -76,14 +76,14 @@ class Bridge(Home, Generic[State]):
         self.read_ttl_ms = read_ttl_ms
         self.cache_scope = cache_scope
         self.changed = Changes()
-        self.homes: tuple[Bridge[Any], ...] = (self,)
+        self.bridges: tuple[Bridge[Any], ...] = (self,)
         """The bridges whose parts are offered here: this one, or those that were combined."""
         self.tools: dict[str, Tool] = {}
         self.resources: dict[str, Resource] = {}
         self.templates: dict[str, Template] = {}
         self.prompts: dict[str, Prompt] = {}
         self.completers: dict[tuple[str, str], Completer] = {}
-        self.listers: dict[Home, ResourceLister] = {}
+        self.listers: dict[BridgeBase, ResourceLister] = {}
         """What lists resources beside the declared ones, by the bridge that declared it."""
         self.extensions: dict[str, Extension] = {}
         self.task_store: Callable[[], TaskStore] | None = None
@@ -164,7 +164,7 @@ class Bridge(Home, Generic[State]):
             tool = Tool(
                 run_in_thread(handler) if in_thread else handler,
                 description,
-                home=self,
+                bridge=self,
                 name=name,
                 title=title,
                 hints=hints,
@@ -267,7 +267,7 @@ class Bridge(Home, Generic[State]):
         """Declare a prompt; the handler returns its text or its messages."""
 
         def declare(handler: Function) -> Function:
-            prompt = Prompt(handler, description, home=self, name=name, title=title, icons=icons)
+            prompt = Prompt(handler, description, bridge=self, name=name, title=title, icons=icons)
             self.add(self.prompts, prompt.name, prompt)
             return handler
 

@@ -1,6 +1,6 @@
 """Combined: several bridges served as one, and a bridge served with fewer of its tools.
 
-Each part keeps its home: it runs with the state of the bridge that declared it and fails in that bridge's
+Each part keeps its bridge: it runs with the state of the bridge that declared it and fails in that bridge's
 dialect. Bridges are taken as they are when they are combined; what they declare later is not seen.
 """
 
@@ -72,7 +72,7 @@ def restrict(bridge: Bridge[Any], offers: Offers) -> Bridge[Any]:
 
 
 def _fill(whole: Bridge[Any], parts: tuple[Bridge[Any], ...], offers: Offers) -> Bridge[Any]:
-    whole.homes = tuple(home for part in parts for home in part.homes)
+    whole.bridges = tuple(bridge for part in parts for bridge in part.bridges)
     whole.changed = _JoinedChanges([part.changed for part in parts])
     for part in parts:
         for tool in filter(offers, part.tools.values()):

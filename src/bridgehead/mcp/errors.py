@@ -23,7 +23,7 @@ MISSING_CAPABILITY = -32021
 UNSUPPORTED_VERSION = -32022
 
 
-MOST_QUOTED = 200
+MAX_QUOTED = 200
 """Characters of a client's own words in a message."""
 
 
@@ -45,7 +45,7 @@ def missing_capability(what: str, required: dict[str, Any]) -> ProtocolError:
 
 def quote(words: str) -> str:
     """Return a client's own words as a message can hold them: on one line, and not all of a megabyte."""
-    shown = words if len(words) <= MOST_QUOTED else f"{words[:MOST_QUOTED]}…"
+    shown = words if len(words) <= MAX_QUOTED else f"{words[:MAX_QUOTED]}…"
     return shown if shown.isprintable() else repr(shown)[1:-1]
 
 

@@ -78,7 +78,7 @@ class InMemoryClient:
 
     async def raw(self, data: bytes) -> Any:
         """Send bytes as they are; return the decoded answer, or None where there is none."""
-        reply = self.dispatcher.receive(data, self.connection, self)
+        reply = self.dispatcher.handle_bytes(data, self.connection, self)
         if reply is not None and not isinstance(reply, bytes):
             reply = await reply
         for message in self.connection.take_changes():  # before the answer, as on stdio

@@ -53,14 +53,14 @@ class Batch(Struct, frozen=True):
     items: list[Message | Malformed]
 
 
-MOST_BATCH_ITEMS = 1024
+MAX_BATCH_ITEMS = 1024
 """Messages in one batch; an array with more is not read to its end."""
-MOST_VALUES = 50_000
+MAX_VALUES = 50_000
 """Values that are built, beside the arguments of a tool; counted by commas. Six million take seconds."""
-_MOST_BUILT_BYTES = 64 * 1024
+_MAX_BUILT_BYTES = 64 * 1024
 """What is explained by building its values; the rest is only skimmed: 16 MB of `{},` are 6 million values."""
-_MOST_BUILT_OF_ITEM = 1024
-_MOST_ID_BYTES = 1024
+_MAX_BUILT_OF_ITEM = 1024
+_MAX_ID_BYTES = 1024
 _WHITE_SPACE = b" \t\r\n"
 """That of JSON, which has less of it than Python."""
 
@@ -81,18 +81,18 @@ _decode_anything = msgspec.json.Decoder().decode
 
 
 def decode(
-    data: bytes | bytearray | memoryview | Raw, most_built: int = _MOST_BUILT_BYTES
+    data: bytes | bytearray | memoryview | Raw, max_built: int = _MAX_BUILT_BYTES
 ) -> Message | Batch | Malformed:
     """Read one line or body. Never raises, and takes no more time than its bytes do."""
     # One typed pass for what is right; only what is wrong is read again, to say what is wrong with it.
     try:
-        if data.__class__ is bytes and len(data) <= most_built and data.isascii():
+        if data.__class__ is bytes and len(data) <= max_built and data.isascii():
             message = _decode_message(data)
         else:
             message = _decode_unweighed(data)
             str(data, "utf-8")  # what the decoder skips it does not look at, and it would be kept as it is
     except UNDECODABLE as error:
-        return _explain(bytes(data), error, most_built)
+        return _explain(bytes(data), error, max_built)
     if message.method is UNSET and message.result is UNSET and message.error is UNSET:
         return Malformed(_not_a_message("it has no method, result or error"), _id_of(message.id))
     return message
@@ -105,7 +105,7 @@ def is_request(message: Message | Batch | Malformed) -> TypeGuard[Message | Batc
     return isinstance(message, Batch)
 
 
-def _explain(data: bytes, problem: Exception, most_built: int) -> Message | Batch | Malformed:
+def _explain(data: bytes, problem: Exception, max_built: int) -> Message | Batch | Malformed:
     """Find out, on the slow path, why bytes are not a message."""
     data = data.strip(_WHITE_SPACE)  # megabytes of it are gone over once
     is_batch = data[:1] == b"["
@@ -113,7 +113,7 @@ def _explain(data: bytes, problem: Exception, most_built: int) -> Message | Batc
         str(data, "utf-8")  # which the decoder looks at only where it builds a text
         if is_batch:
             return _explain_batch(data)
-        value = _decode_anything(data) if len(data) <= most_built else _skim(data)
+        value = _decode_anything(data) if len(data) <= max_built else _skim(data)
     except msgspec.ValidationError as error:  # a number that fits no type; what comes behind it is unread
         failure = _not_a_message(str(error))
     except RecursionError:
@@ -124,7 +124,7 @@ def _explain(data: bytes, problem: Exception, most_built: int) -> Message | Batc
         if isinstance(value, dict):
             return _explain_object(value, _not_a_message(_reword(problem)))
         return Malformed(_not_a_message("it is not an object"))
-    return Malformed(failure) if is_batch or len(data) > most_built else _explain_unreadable(data, failure)
+    return Malformed(failure) if is_batch or len(data) > max_built else _explain_unreadable(data, failure)
 
 
 def _skim(data: bytes) -> dict[str, Any] | None:
@@ -135,7 +135,7 @@ def _skim(data: bytes) -> dict[str, Any] | None:
     outline = _decode_outline(data)
     found = {name: True for name in ("method", "result", "error") if getattr(outline, name) is not UNSET}
     given = b"" if isinstance(outline.id, UnsetType) else bytes(outline.id)
-    return found | ({"id": _decode_anything(given)} if 0 < len(given) <= _MOST_ID_BYTES else {})
+    return found | ({"id": _decode_anything(given)} if 0 < len(given) <= _MAX_ID_BYTES else {})
 
 
 def _explain_unreadable(data: Any, failure: ProtocolError) -> Message | Malformed:
@@ -163,7 +163,7 @@ def _explain_batch(data: bytes) -> Batch | Malformed:
     try:
         items = _split(data)
     except msgspec.ValidationError:
-        return Malformed(_not_a_message(f"a batch may have {MOST_BATCH_ITEMS} messages"))
+        return Malformed(_not_a_message(f"a batch may have {MAX_BATCH_ITEMS} messages"))
     if not items:
         return Malformed(_not_a_message("the batch is empty"))
     return Batch([_decode_item(item) for item in items])
@@ -177,14 +177,14 @@ def _split(data: bytes) -> list[Raw]:
 
 @cache
 def _items_type() -> type[Struct]:
-    fields = [(f"item{n}", Raw | UnsetType, UNSET) for n in range(MOST_BATCH_ITEMS)]
+    fields = [(f"item{n}", Raw | UnsetType, UNSET) for n in range(MAX_BATCH_ITEMS)]
     return msgspec.defstruct("Items", fields, array_like=True, forbid_unknown_fields=True)
 
 
 def _decode_item(item: Raw) -> Message | Malformed:
     if bytes(item)[:1] == b"[":  # not looked into: each level would be read as often as it is deep
         return Malformed(_not_a_message("a batch inside a batch"))
-    found = decode(item, _MOST_BUILT_OF_ITEM)
+    found = decode(item, _MAX_BUILT_OF_ITEM)
     return Malformed(_not_a_message("a batch inside a batch")) if isinstance(found, Batch) else found
 
 
@@ -259,6 +259,6 @@ def decode_value(raw: Raw | UnsetType) -> Any:
     """Decode a part of a message as plain values; raises one of `UNDECODABLE`."""
     if isinstance(raw, UnsetType):
         return None
-    if len(memoryview(raw)) > MOST_VALUES and bytes(raw).count(b",") > MOST_VALUES:
-        raise msgspec.ValidationError(f"More than {MOST_VALUES} values")
+    if len(memoryview(raw)) > MAX_VALUES and bytes(raw).count(b",") > MAX_VALUES:
+        raise msgspec.ValidationError(f"More than {MAX_VALUES} values")
     return _decode_anything(raw)

@@ -1,7 +1,7 @@
-"""Server: one bridge being served, to any number of connections. What the methods of the protocol work on.
+"""Server: one bridge being served to any number of connections, as the methods of the protocol see it.
 
-Owns what outlives a request: what the bridge holds open, who listens for changes, the lists that are encoded
-already. The dispatcher, which routes messages to methods, is built on it.
+Owns what outlives a request: lifespans, open streams, encoded lists, tasks. Routing is in `dispatch`, whose
+`Dispatcher` extends this class; two modules, because the methods need this one and the dispatcher needs them.
 """
 
 from __future__ import annotations
@@ -10,22 +10,25 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from . import changes
-from .bridge import Bridge
-from .calls.context import Context
-from .calls.multi_round import Keys, MultiRound
+from . import changes, jsonrpc
+from .calls.multi_round import MultiRound
+from .calls.params import META_PREFIX
 from .changes import Listener
-from .connection import Client, Connection, Outlet
-from .features.home import Home
 from .lazy_imports import asyncio
 from .lifespan import Lifespan, Lifespans
 from .limits import Limits
+from .revisions import V2026_07_28
 
 if TYPE_CHECKING:
+    from .bridge import Bridge
+    from .calls.context import Context
+    from .calls.multi_round import Keys
+    from .connection import Client, Connection, Outlet
+    from .features.bridge_base import BridgeBase
     from .tasks.manager import Tasks
 
 Body = tuple[bytes, dict[str, Any] | None]
-"""An encoded result object, and the `_meta` that is to go into it."""
+"""An encoded result object, and the `_meta` to put into it."""
 EventualBody = Body | Coroutine[Any, Any, Body]
 EMPTY_BODY: Body = (b"{}", None)
 
@@ -40,18 +43,24 @@ class Server:
         limits: Limits | None = None,
         state_key: Keys | None = None,
         lifespans: Lifespans | None = None,
+        on_error: Callable[[str, int], None] | None = None,
         tasks: Tasks | None = None,
         scope: str | None = None,
     ) -> None:
         self.bridge = bridge
         self.limits = limits or Limits()
         self.lifespans = Lifespans() if lifespans is None else lifespans
-        """What its bridges hold open; shared with other servers of the same bridges."""
+        """Shared by the servers of one process that offer the same bridges."""
+        self.on_error = on_error
+        """Called with the method and the code of each protocol error that answers a request."""
         self.streams: set[Listener] = set()
         """The open `subscriptions/listen` streams."""
         self.multi_round = MultiRound(state_key, self.limits.request_state_seconds)
         self.scope = bridge.info.name if scope is None else scope
-        """What tells the tasks made here from those of other servers that keep theirs in the same place."""
+        """Separates this server's tasks from those of other servers in the same task store."""
+        # Every result of the stateless era begins with the same bytes, so they are encoded once.
+        self.info_meta = {META_PREFIX + "serverInfo": bridge.info.fit(V2026_07_28)}
+        self.complete_head = b'{"resultType":"complete","_meta":%b' % jsonrpc.encode(self.info_meta)
         self._shared_tasks = tasks
         self._own_tasks: Tasks | None = None
         self._bodies: dict[Any, Body] = {}
@@ -72,21 +81,21 @@ class Server:
 
     def start(self) -> None:
         """Begin to hold open what the bridge needs, without waiting for it."""
-        for home in self.bridge.homes:
-            self.lifespans[home].start()
+        for bridge in self.bridge.bridges:
+            self.lifespans[bridge].start()
 
     async def stop(self) -> None:
         """Let go of it, within the limit."""
         if self._own_tasks is not None:
             await self._own_tasks.stop()
         within = self.limits.shutdown_seconds
-        await asyncio.gather(*(self.lifespans[home].stop(within) for home in self.bridge.homes))
+        await asyncio.gather(*(self.lifespans[bridge].stop(within) for bridge in self.bridge.bridges))
 
-    def enter_home(self, context: Context[Any], home: Home) -> Lifespan:
+    def switch_bridge(self, context: Context[Any], bridge: BridgeBase) -> Lifespan:
         """Give a request the state and the dialect of the bridge whose part serves it."""
-        lifespan = self.lifespans[home]
-        if home is not self.bridge:
-            context.enter_home(lifespan, home.dialect)
+        lifespan = self.lifespans[bridge]
+        if bridge is not self.bridge:
+            context.switch_bridge(lifespan, bridge.dialect)
         return lifespan
 
     def reuse_body(self, key: Any, make: Callable[[], Body]) -> Body:

@@ -161,7 +161,7 @@ class Context(Generic[State]):
         value: State = self.lifespan.value
         return value
 
-    def enter_home(self, lifespan: Lifespan, dialect: Dialect) -> None:
+    def switch_bridge(self, lifespan: Lifespan, dialect: Dialect) -> None:
         """Go on as a request to another bridge, whose part serves it."""
         self.lifespan = lifespan
         self.dialect = dialect

@@ -24,7 +24,7 @@ from msgspec import Raw, Struct
 from ..errors import INVALID_PARAMS, ProtocolError
 
 _DIGEST_BYTES = 32
-_MOST_USED = 100_000
+_MAX_USED = 100_000
 """Answered states that are remembered in one process."""
 
 
@@ -87,7 +87,7 @@ class UsedStates:
         if nonce in self._used:  # before any is forgotten, which could be this one
             return False
         now = self._clock()
-        while self._used and (len(self._used) >= _MOST_USED or next(iter(self._used.values())) < now):
+        while self._used and (len(self._used) >= _MAX_USED or next(iter(self._used.values())) < now):
             self._used.popitem(last=False)
         self._used[nonce] = expires
         return True

@@ -14,9 +14,9 @@ from ..calls.context import Context
 from ..calls.params import EMPTY, NULL
 from ..errors import INVALID_PARAMS, ProtocolError
 from ..revisions import Revision
+from .bridge_base import BridgeBase
 from .content import Content, Icon, PromptMessage, Text, Wire, fit, fit_block
 from .handlers import input_type, settle
-from .home import Home
 from .schema import describe_fields, flat_schema
 
 Messages = str | list[PromptMessage]
@@ -56,13 +56,13 @@ class Prompt:
         handler: Callable[[Any, Context[Any]], Messages | Awaitable[Messages]],
         description: str,
         *,
-        home: Home,
+        bridge: BridgeBase,
         name: str | None = None,
         title: str | None = None,
         icons: tuple[Icon, ...] = (),
     ) -> None:
         self.handler = handler
-        self.home = home
+        self.bridge = bridge
         self.name = name or handler.__name__
         self.description = description
         self.title = title

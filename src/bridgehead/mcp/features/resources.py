@@ -9,9 +9,9 @@ from msgspec import field
 
 from ..calls.context import Context
 from .apps import UI_MIME_TYPE
+from .bridge_base import BridgeBase
 from .content import Annotations, BlobResource, Icon, TextResource, Wire
 from .handlers import settle
-from .home import Home
 from .uri_template import UriTemplate
 
 Contents = str | bytes | list[TextResource | BlobResource]
@@ -51,11 +51,11 @@ class Resource:
         self,
         item: ResourceItem,
         read: Callable[[Context[Any]], Contents | Awaitable[Contents]],
-        home: Home,
+        bridge: BridgeBase,
         ttl_ms: int | None = None,
     ) -> None:
         self.item = item
-        self.home = home
+        self.bridge = bridge
         self.ttl_ms = ttl_ms
         """How long a client may keep what it read; None where the bridge says that for all."""
         self._read = read
@@ -77,10 +77,10 @@ class Template:
         self,
         item: TemplateItem,
         read: Callable[[dict[str, str], Context[Any]], Contents | Awaitable[Contents]],
-        home: Home,
+        bridge: BridgeBase,
     ) -> None:
         self.item = item
-        self.home = home
+        self.bridge = bridge
         self.uri = UriTemplate(item.uri_template)
         self._read = read
 

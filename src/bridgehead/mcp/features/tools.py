@@ -20,9 +20,9 @@ from ..calls.params import EMPTY, NULL
 from ..errors import INVALID_PARAMS, ProtocolError, ToolError, quote
 from ..revisions import Revision
 from .apps import Visibility
+from .bridge_base import BridgeBase
 from .content import Content, Icon, Text, Wire, fit, fit_block, json_text
 from .handlers import input_type, is_async
-from .home import Home
 from .schema import flat_schema, input_schema, mirrored_headers, output_outline, output_schema
 
 TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
@@ -105,7 +105,7 @@ class Tool:
         handler: Handler,
         description: str,
         *,
-        home: Home,
+        bridge: BridgeBase,
         name: str | None = None,
         title: str | None = None,
         hints: ToolHints,
@@ -125,7 +125,7 @@ class Tool:
         """Whether a call may become a task, or cannot be made without."""
         self.task_grace_seconds = task_grace_seconds
         self.recall = recall
-        self.home = home
+        self.bridge = bridge
         """The bridge that declared it, whose state and dialect are its own wherever it is offered."""
         self.name = name or handler.__name__
         self.description = description
@@ -189,7 +189,7 @@ class Tool:
         return schema
 
     def _input_schema_for(self, revision: Revision) -> dict[str, Any]:
-        if self._contract_schema is not None and revision.name == self.home.contract_revision:
+        if self._contract_schema is not None and revision.name == self.bridge.contract_revision:
             return self._contract_schema
         return self.input_schema
 
@@ -213,7 +213,7 @@ class Tool:
         """The JSON Schema of the structured output, as much of it as is listed."""
         if self.visible_to == "app":
             return None  # a page knows what it gets
-        if self.output_type is None or self.home.output_schemas == "full":
+        if self.output_type is None or self.bridge.output_schemas == "full":
             return self.output_schema
         return output_outline(self.output_type)
 

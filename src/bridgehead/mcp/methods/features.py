@@ -12,16 +12,16 @@ from ..calls.call_hook import Invocation
 from ..calls.context import Context
 from ..calls.params import CallToolParams, CompleteParams, GetPromptParams, ReadResourceParams
 from ..errors import INVALID_PARAMS, ProtocolError, quote
+from ..features.bridge_base import BridgeBase
 from ..features.content import BlobResource, TextResource, fit
 from ..features.handlers import settle
-from ..features.home import Home
 from ..features.prompts import PromptResult
 from ..features.tools import TASKS_EXTENSION, Encoded, Returned, Tool, encode_result, unknown_tool
 from ..revisions import Revision
 from ..server import Body, EventualBody, Server
 from .listing import cache_hints
 
-MOST_COMPLETIONS = 100
+MAX_COMPLETIONS = 100
 
 
 def call_tool(server: Server, context: Context[Any], params: CallToolParams) -> EventualBody:
@@ -30,12 +30,12 @@ def call_tool(server: Server, context: Context[Any], params: CallToolParams) -> 
     if tool is None:
         known = [name for name, one in server.bridge.tools.items() if one.visible_to == "everyone"]
         raise unknown_tool(params.name, known)
-    home = tool.home
-    if home is not server.bridge:
-        server.enter_home(context, home)
+    bridge = tool.bridge
+    if bridge is not server.bridge:
+        server.switch_bridge(context, bridge)
     context.arguments = params.arguments
     may_be_task = tool.task is not None and _may_become_task(context, tool)
-    hook = home.call_hook
+    hook = bridge.call_hook
     if hook is None:  # nothing is made for a hook where there is none: each step here counts on every call
         returned = _run_tool(server, context, tool, params)
     else:
@@ -101,8 +101,8 @@ async def _encode_later(context: Context[Any], work: Coroutine[Any, Any, Returne
 
 async def read_resource(server: Server, context: Context[Any], params: ReadResourceParams) -> Body:
     """Read a resource by its URI: a declared one, or the first template that fits."""
-    home, read = _find_reader(server, context, params.uri)
-    lifespan = server.enter_home(context, home)
+    bridge, read = _find_reader(server, context, params.uri)
+    lifespan = server.switch_bridge(context, bridge)
 
     async def run() -> list[TextResource | BlobResource]:
         checking = server.multi_round.resume(context, params, params.uri)
@@ -112,7 +112,7 @@ async def read_resource(server: Server, context: Context[Any], params: ReadResou
         return await read(context)
 
     call = Invocation("resource", params.uri, context)
-    contents = await (run() if home.call_hook is None else settle(home.call_hook(call, run)))
+    contents = await (run() if bridge.call_hook is None else settle(bridge.call_hook(call, run)))
     fitting = [fit(item, context.revision) for item in contents]
     hints = cache_hints(server, _find_ttl(server, params.uri)) if context.revision.stateless else {}
     return jsonrpc.encode({"contents": fitting, **hints}), None
@@ -127,14 +127,14 @@ def _find_ttl(server: Server, uri: str) -> int:
 
 def _find_reader(
     server: Server, context: Context[Any], uri: str
-) -> tuple[Home, Callable[[Context[Any]], Awaitable[list[TextResource | BlobResource]]]]:
+) -> tuple[BridgeBase, Callable[[Context[Any]], Awaitable[list[TextResource | BlobResource]]]]:
     resource = server.bridge.resources.get(uri)
     if resource is not None:
-        return resource.home, resource.read
+        return resource.bridge, resource.read
     for template in server.bridge.templates.values():
         variables = template.uri.match(uri)
         if variables is not None:
-            return template.home, partial(template.read, uri, variables)
+            return template.bridge, partial(template.read, uri, variables)
     raise resource_not_found(uri, context.revision)
 
 
@@ -149,7 +149,7 @@ async def get_prompt(server: Server, context: Context[Any], params: GetPromptPar
     if prompt is None:
         known = list(server.bridge.prompts)
         raise ProtocolError(INVALID_PARAMS, f"Unknown prompt: {quote(params.name)}", {"prompts": known})
-    lifespan = server.enter_home(context, prompt.home)
+    lifespan = server.switch_bridge(context, prompt.bridge)
     call = Invocation("prompt", prompt.name, context)
 
     async def run() -> PromptResult:
@@ -160,7 +160,7 @@ async def get_prompt(server: Server, context: Context[Any], params: GetPromptPar
         await lifespan.wait_until_entered()
         return await prompt.messages(call.arguments, context)
 
-    hook = prompt.home.call_hook
+    hook = prompt.bridge.call_hook
     return jsonrpc.encode(await (run() if hook is None else settle(hook(call, run)))), None
 
 
@@ -170,13 +170,13 @@ async def complete(server: Server, context: Context[Any], params: CompleteParams
     completer = server.bridge.completers.get((subject, params.argument.name))
     values: list[str] = []
     if completer is not None:
-        home = (server.bridge.prompts.get(subject) or server.bridge.templates[subject]).home
-        await server.enter_home(context, home).wait_until_entered()
+        bridge = (server.bridge.prompts.get(subject) or server.bridge.templates[subject]).bridge
+        await server.switch_bridge(context, bridge).wait_until_entered()
         values = await settle(completer(params.argument.value, params.context.arguments, context))
     completion = {
-        "values": values[:MOST_COMPLETIONS],
+        "values": values[:MAX_COMPLETIONS],
         "total": len(values),
-        "hasMore": len(values) > MOST_COMPLETIONS,
+        "hasMore": len(values) > MAX_COMPLETIONS,
     }
     return jsonrpc.encode({"completion": completion}), None
 

@@ -74,15 +74,15 @@ async def list_resources(server: Server, context: Context[Any], params: PagePara
     items = [
         one.item
         for one in server.bridge.resources.values()
-        if context.revision.name != one.home.contract_revision and (has_apps or not one.is_app)
+        if context.revision.name != one.bridge.contract_revision and (has_apps or not one.is_app)
     ]
-    for home, lister in server.bridge.listers.items():
+    for bridge, lister in server.bridge.listers.items():
         try:
-            await server.enter_home(context, home).wait_until_entered()
+            await server.switch_bridge(context, bridge).wait_until_entered()
             items += await settle(lister(context))
         except Exception as failure:
-            if len(server.bridge.homes) == 1:
+            if len(server.bridge.bridges) == 1:
                 raise
             log = logging.getLogger("bridgehead.mcp")
-            log.warning("the resources of %s are left out of the list: %s", home.info.name, failure)
+            log.warning("the resources of %s are left out of the list: %s", bridge.info.name, failure)
     return page(server, context, "resources", [fit(item, context.revision) for item in items], params.cursor)

@@ -1,4 +1,4 @@
-"""Home: what every part of a bridge has from the bridge that declared it, wherever the part is offered.
+"""BridgeBase: what every part of a bridge has from the bridge that declared it, wherever the part is offered.
 
 `Bridge` is the only one of its kind; this is as much of it as tools, resources and prompts need to know.
 """
@@ -53,7 +53,7 @@ class Extension(Struct, frozen=True):
         return Extension({**self.settings, **other.settings}, self.handshake and other.handshake)
 
 
-class Home:
+class BridgeBase:
     """A bridge, as its parts know it: whose state they run with, and in whose dialect they fail."""
 
     def __init__(
