@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
 from . import jsonrpc
-from .changes import Listener
 from .errors import INVALID_REQUEST, OVERLOADED, ProtocolError, ToolError
 from .lazy_imports import asyncio
-from .limits import Limits
 from .revisions import Revision
+
+if TYPE_CHECKING:
+    from .changes import Listener
+    from .limits import Limits
 
 Reply = bytes | Coroutine[Any, Any, bytes | None] | None
 """An answer, work that will give one (or none, if it is cancelled), or nothing to say."""

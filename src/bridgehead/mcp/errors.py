@@ -7,9 +7,10 @@ they are worded, is the bridge's `Dialect`; swap it by passing another one to `B
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .revisions import Revision
+if TYPE_CHECKING:
+    from .revisions import Revision
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600

@@ -68,38 +68,36 @@ class Server:
 
     @property
     def tasks(self) -> Tasks:
-        """The tasks of this process: those it shares with other servers, or its own."""
+        """The tasks shared with other servers of this process, or this server's own."""
         if self._shared_tasks is not None:
             return self._shared_tasks
         if self._own_tasks is None:
-            from .tasks.manager import Tasks  # which nothing needs before there is a task
+            from .tasks.manager import Tasks  # late: most servers have no tasks
 
             self._own_tasks = Tasks(self.limits, self.bridge.task_store)
         return self._own_tasks
 
-    # --- the bridge's life ---------------------------------------------------------------------------------
-
     def start(self) -> None:
-        """Begin to hold open what the bridge needs, without waiting for it."""
+        """Begin to enter the lifespans of the bridges, without waiting."""
         for bridge in self.bridge.bridges:
             self.lifespans[bridge].start()
 
     async def stop(self) -> None:
-        """Let go of it, within the limit."""
+        """Stop this server's own tasks and leave the lifespans, within `shutdown_seconds`."""
         if self._own_tasks is not None:
             await self._own_tasks.stop()
         within = self.limits.shutdown_seconds
         await asyncio.gather(*(self.lifespans[bridge].stop(within) for bridge in self.bridge.bridges))
 
     def switch_bridge(self, context: Context[Any], bridge: BridgeBase) -> Lifespan:
-        """Give a request the state and the dialect of the bridge whose part serves it."""
+        """Let a request continue with the state and dialect of one of the combined bridges."""
         lifespan = self.lifespans[bridge]
         if bridge is not self.bridge:
-            context.switch_bridge(lifespan, bridge.dialect)
+            context.lifespan, context.dialect = lifespan, bridge.dialect
         return lifespan
 
     def reuse_body(self, key: Any, make: Callable[[], Body]) -> Body:
-        """Return the body that was made under this key, unless the bridge's lists have changed since."""
+        """Return the body cached under this key; the cache is emptied when the bridge's lists change."""
         generation = self.bridge.changed.generation
         if self._bodies_generation != generation:
             self._bodies.clear()
@@ -109,27 +107,25 @@ class Server:
             body = self._bodies[key] = make()
         return body
 
-    # --- clients -------------------------------------------------------------------------------------------
-
     def adopt(self, connection: Connection, client: Client) -> None:
-        """Make a client of the handshake era known on its connection, and let it hear of changes."""
+        """Record the client of a handshake on its connection, and send it list changes from now on."""
         connection.client = client
-        if connection.listener is None:
+        if connection.listener is None:  # a second `initialize` keeps the listener with its subscriptions
             names = {"tools": changes.TOOLS, "prompts": changes.PROMPTS, "resources": changes.RESOURCES}
-            connection.listener = Listener({names[what] for what in self.bridge.changing}, set())
+            connection.listener = Listener({names[kind] for kind in self.bridge.changing}, set())
             self.bridge.changed.listen(connection.listener)
             connection.listeners.append(connection.listener)
 
     @staticmethod
     async def announce(listener: Listener, outlet: Outlet) -> None:
-        """Tell a client of the handshake era what changes, for as long as its connection lasts."""
+        """Send changes to a client of the handshake era until its connection ends."""
         while await listener.wait():
             for message in listener.take():
                 await outlet.send(message)
 
     @contextmanager
     def open_stream(self, connection: Connection, listener: Listener) -> Iterator[None]:
-        """Count an open listen stream, and let its listener hear of changes while it is open."""
+        """Count a listen stream and let its listener receive changes while it is open."""
         self.streams.add(listener)
         self.bridge.changed.listen(listener)
         connection.listeners.append(listener)
@@ -142,7 +138,7 @@ class Server:
             self.streams.discard(listener)
 
     def disconnect(self, connection: Connection) -> None:
-        """Stop everything that was done for a client that is gone."""
+        """Stop all work for a client that is gone."""
         if connection.listener is not None:
             self.bridge.changed.leave(connection.listener)
             connection.listener.close()
@@ -150,6 +146,6 @@ class Server:
         connection.cancel_all()
 
     def end_streams(self) -> None:
-        """End every listen stream in good order, because the server is going."""
+        """End every listen stream with its result, because the server stops."""
         for listener in tuple(self.streams):
             listener.close()

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from ..connection import Client
+if TYPE_CHECKING:
+    from ..connection import Client
 
 UI_EXTENSION = "io.modelcontextprotocol/ui"
 UI_MIME_TYPE = "text/html;profile=mcp-app"
