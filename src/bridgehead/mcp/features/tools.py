@@ -254,21 +254,21 @@ class Tool:
         """Decode a call's arguments; raises `InvalidArguments`, which says what is wrong with them."""
         try:
             return self.decode(raw)
-        except jsonrpc.UNDECODABLE as error:
-            refusal = error
-        # Slow path: decode once more, leniently, or find the words for the refusal.
-        from .argument_errors import describe, reword  # late: only a refused call needs them
-        from .leniency import normalize
+        except jsonrpc.UNDECODABLE as refusal:
+            # Slow path: decode once more, leniently, or find the words for the refusal.
+            from .argument_errors import describe, reword  # late: only a refused call needs them
+            from .leniency import normalize
 
-        try:
-            value = jsonrpc.decode_value(EMPTY if bytes(raw) == NULL else raw)
-        except jsonrpc.UNDECODABLE as error:
-            raise InvalidArguments(self.name, reword(str(error))) from refusal
-        value = normalize(value, self._argument_schema)
-        try:
-            return msgspec.convert(value, self.input_type)
-        except msgspec.ValidationError as error:
-            raise InvalidArguments(self.name, describe(value, self._argument_schema, str(error))) from error
+            try:
+                value = jsonrpc.decode_value(EMPTY if bytes(raw) == NULL else raw)
+            except jsonrpc.UNDECODABLE as error:
+                raise InvalidArguments(self.name, reword(str(error))) from refusal
+            value = normalize(value, self._argument_schema)
+            try:
+                return msgspec.convert(value, self.input_type)
+            except msgspec.ValidationError as error:
+                problem = describe(value, self._argument_schema, str(error))
+                raise InvalidArguments(self.name, problem) from error
 
     @cached_property
     def _argument_schema(self) -> dict[str, Any]:
