@@ -123,7 +123,8 @@ class Dispatcher(Server):
             raise self._counted(request, unknown)
         if request.problem is not None:
             raise self._counted(request, request.problem)
-        if not self.bridge.logging:
+        bridge = self.bridge
+        if not bridge.logging:
             client.log_level = None  # a capability that is not offered is not used
         context: Context[Any] = Context(
             request.id,
@@ -131,8 +132,8 @@ class Dispatcher(Server):
             client,
             connection,
             outlet,
-            lifespan=self.lifespans[self.bridge],
-            dialect=self.bridge.dialect,
+            lifespan=self.lifespans[bridge],
+            dialect=bridge.dialect,
             meta=request.params.meta,
         )
         connection.enter(context)

@@ -28,12 +28,13 @@ MAX_COMPLETIONS = 100
 
 def call_tool(server: Server, context: Context[Any], params: CallToolParams) -> EventualBody:
     """Call a tool. A plain `def` handler is answered at once, without a coroutine."""
-    tool = server.bridge.tools.get(params.name)
+    served = server.bridge
+    tool = served.tools.get(params.name)
     if tool is None:
-        known = [name for name, other in server.bridge.tools.items() if other.visible_to == "everyone"]
+        known = [name for name, other in served.tools.items() if other.visible_to == "everyone"]
         raise unknown_tool(params.name, known)
     bridge = tool.bridge
-    if bridge is not server.bridge:
+    if bridge is not served:
         server.switch_bridge(context, bridge)
     context.arguments = params.arguments
     may_be_task = False
