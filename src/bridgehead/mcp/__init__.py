@@ -4,8 +4,8 @@ Declare a `Bridge` with its tools, resources and prompts; serve it with `stdio.r
 `bridgehead.mcp.http`; put several together with `combine`; test them with `in_memory.connect`. This package
 imports nothing else of the project but how msgspec is loaded, and could be lifted out of it.
 
-The names below and `lazy_imports` are public. Names that a stdio server does not need for its first answer are
-imported on first use.
+The names below and `lazy_imports` are public. Names that a stdio server does not need for its first answer
+are imported on first use.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,8 +1,8 @@
 """Lazy imports: standard modules that are loaded on first use.
 
 A stdio server answers `initialize` before it has an event loop. asyncio takes longer to import than all the
-rest together, and the client need not wait for it. Import these modules from here if the first answer does not
-need them; import everything else the usual way.
+rest together, and the client need not wait for it. Import these modules from here if the first answer does
+not need them; import everything else the usual way.
 """
 
 from __future__ import annotations
