@@ -142,6 +142,6 @@ def test_a_whole_float_is_an_integer_in_every_bridge() -> None:
                 whole = msgspec.json.encode({**required, name: example(inner)})
                 floating = msgspec.json.encode({**required, name: float(example(inner))})
                 assert tool.arguments(msgspec.Raw(floating)) == tool.arguments(msgspec.Raw(whole))
-                taken.add(tool.home.info.name)
+                taken.add(tool.bridge.info.name)
 
     assert len(taken) == len(plugins.built_in_names())

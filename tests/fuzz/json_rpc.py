@@ -14,7 +14,7 @@ from msgspec import UNSET, Raw
 
 from bridgehead.mcp import dispatch, jsonrpc
 from bridgehead.mcp.errors import INVALID_REQUEST, PARSE_ERROR
-from bridgehead.mcp.jsonrpc import MOST_BATCH_ITEMS, Batch, Malformed, Message
+from bridgehead.mcp.jsonrpc import MAX_BATCH_ITEMS, Batch, Malformed, Message
 from bridgehead.mcp.methods import request
 from tests.support.any_bytes import ERAS, META, METHODS, VALID, Session, is_answer
 
@@ -75,7 +75,7 @@ def _is_refused_unread(decoded: Message | Batch | Malformed) -> bool:
     """Tell whether these bytes are no JSON for us; a batch that is too long is not read to its end."""
     if not isinstance(decoded, Malformed):
         return False
-    return decoded.error.code == PARSE_ERROR or f"may have {MOST_BATCH_ITEMS}" in decoded.error.message
+    return decoded.error.code == PARSE_ERROR or f"may have {MAX_BATCH_ITEMS}" in decoded.error.message
 
 
 def _is_broken_answer(decoded: Message | Batch | Malformed) -> bool:

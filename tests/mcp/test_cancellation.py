@@ -92,7 +92,7 @@ async def test_a_request_that_is_cancelled_before_it_begins_never_begins(revisio
     workshop = Workshop()
     async with connect(workshop.bridge, revision=revision) as client:
         request_id, task = client.start("tools/call", {"name": "work"})
-        reply = client.dispatcher.receive(
+        reply = client.dispatcher.handle_bytes(
             b'{"jsonrpc":"2.0","id":"early","method":"resources/read","params":{"uri":"w://work",'
             b'"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",'
             b'"io.modelcontextprotocol/clientCapabilities":{}}}}',

@@ -27,7 +27,7 @@ async def echo(args: Said, ctx: Context[None]) -> str:
 @pytest.mark.parametrize("method", ["ping", "tools/list", "nonsense"])
 async def test_an_id_comes_back_exactly_as_it_was_sent(sent: str, method: str) -> None:
     async with connect(bridge) as client:
-        reply = client.dispatcher.receive(
+        reply = client.dispatcher.handle_bytes(
             f'{{"jsonrpc":"2.0","id":{sent},"method":"{method}"}}'.encode(), client.connection, client
         )
 
@@ -293,7 +293,7 @@ def test_a_part_of_a_message_is_decoded_as_a_type_or_as_values() -> None:
 @pytest.mark.parametrize("item", [b"1", b"[]", b"{}", b'{"jsonrpc":"2.0","id":1,"method":"ping"}'])
 def test_an_array_of_more_than_a_batch_may_have_is_refused_without_reading_it(item: bytes) -> None:
     jsonrpc._items_type.cache_clear()  # noqa: SLF001 - made anew, as by a process that has just begun
-    most = jsonrpc.MOST_BATCH_ITEMS
+    most = jsonrpc.MAX_BATCH_ITEMS
     full = jsonrpc.decode(b"[%b]" % b",".join([item] * most))
     over = jsonrpc.decode(b"[%b nonsense" % ((item + b",") * (most + 1)))
 
@@ -359,22 +359,22 @@ def test_what_is_large_and_not_json_is_a_parse_error(large: bytes) -> None:
 def test_whose_a_small_message_is_is_found_though_only_a_lax_reader_can_read_it() -> None:
     half = b'{"jsonrpc":"1.0","id":7,"method":"ping","params":["\\ud800","%b"]}'
     data = half % (b"x" * 2000)
-    for most_built, request_id in (((len(data),), 7), ((len(data) - 1,), None), ((), 7)):
-        found = jsonrpc.decode(data, *most_built)
+    for max_built, request_id in (((len(data),), 7), ((len(data) - 1,), None), ((), 7)):
+        found = jsonrpc.decode(data, *max_built)
         assert isinstance(found, jsonrpc.Malformed)
         assert found.id == request_id
 
 
 def test_as_many_values_as_are_built_are_decoded_and_a_long_text_is_one() -> None:
-    most = msgspec.Raw(b"[%b0]" % (b"0," * jsonrpc.MOST_VALUES))
-    text = msgspec.Raw(b'"%b"' % (b"x" * (jsonrpc.MOST_VALUES + 1)))
+    most = msgspec.Raw(b"[%b0]" % (b"0," * jsonrpc.MAX_VALUES))
+    text = msgspec.Raw(b'"%b"' % (b"x" * (jsonrpc.MAX_VALUES + 1)))
 
-    assert len(jsonrpc.decode_value(most)) == jsonrpc.MOST_VALUES + 1
-    assert len(jsonrpc.decode_value(text)) == jsonrpc.MOST_VALUES + 1
+    assert len(jsonrpc.decode_value(most)) == jsonrpc.MAX_VALUES + 1
+    assert len(jsonrpc.decode_value(text)) == jsonrpc.MAX_VALUES + 1
 
 
 def test_more_values_than_are_built_are_not_decoded() -> None:
-    many = msgspec.Raw(b"[%b0]" % (b"0," * (jsonrpc.MOST_VALUES + 1)))
+    many = msgspec.Raw(b"[%b0]" % (b"0," * (jsonrpc.MAX_VALUES + 1)))
 
     with pytest.raises(msgspec.ValidationError, match="More than 50000 values"):
         jsonrpc.decode_value(many)

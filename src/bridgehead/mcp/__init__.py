@@ -4,8 +4,8 @@ Declare a `Bridge` with its tools, resources and prompts; serve it with `stdio.r
 `bridgehead.mcp.http`; put several together with `combine`; test them with `in_memory.connect`. This package
 imports nothing else of the project but how msgspec is loaded, and could be lifted out of it.
 
-What bridges and hosts may use is what is named here, and `lazy_imports`. Names that a stdio server does not
-need for its first answer are imported when they are first asked for.
+The names below and `lazy_imports` are public. Names that a stdio server does not need for its first answer
+are imported on first use.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from .errors import (
     ToolError,
 )
 from .features.apps import UI_EXTENSION, shows_apps
+from .features.bridge_base import Implementation
 from .features.content import (
     Annotations,
     Audio,
@@ -40,7 +41,6 @@ from .features.content import (
     Text,
     TextResource,
 )
-from .features.home import Implementation
 from .features.prompts import Prompt
 from .features.resources import ResourceItem, TemplateItem
 from .features.tools import (
@@ -106,12 +106,12 @@ _LAZY = {
     "shutdown_signals": ".process",
     "UsedStates": ".calls.request_state",
 }
-"""Names that are imported on first use, with their module; the others are modules themselves."""
+"""Names that are imported on first use, with their module; an empty one means that it is a module."""
 
-if not TYPE_CHECKING:  # a checker that sees it would take any name for one of ours
+if not TYPE_CHECKING:  # a type checker that sees `__getattr__` accepts any name
 
     def __getattr__(name: str) -> Any:
-        """Import what is asked for now (PEP 562)."""
+        """Import a lazy name (PEP 562)."""
         module = _LAZY.get(name)
         if module is None:
             message = f"module {__name__!r} has no attribute {name!r}"

@@ -1,4 +1,4 @@
-"""Bridge: the declaration of one MCP server. What it is called, what it offers, how its failures look.
+"""Bridge: the declaration of one MCP server: its name, its parts, its error dialect.
 
 A bridge is written once, at import, with decorators; nothing runs until a transport serves it.
 """
@@ -21,9 +21,9 @@ from .features.apps import (
     Visibility,
     describe_ui,
 )
+from .features.bridge_base import BridgeBase, Extension, Implementation, OutputSchemas
 from .features.content import Icon
 from .features.handlers import run_in_thread
-from .features.home import Extension, Home, Implementation, OutputSchemas
 from .features.prompts import Prompt
 from .features.resources import Resource, ResourceItem, Template, TemplateItem
 from .features.tools import GRACE_SECONDS, Recall, TaskSupport, Tool, ToolHints
@@ -38,7 +38,7 @@ ResourceLister = Callable[[Context[Any]], "list[ResourceItem] | Awaitable[list[R
 Changing = Literal["tools", "prompts", "resources"]
 
 
-class Bridge(Home, Generic[State]):
+class Bridge(BridgeBase, Generic[State]):
     """One MCP server, declared."""
 
     def __init__(
@@ -76,31 +76,31 @@ class Bridge(Home, Generic[State]):
         self.read_ttl_ms = read_ttl_ms
         self.cache_scope = cache_scope
         self.changed = Changes()
-        self.homes: tuple[Bridge[Any], ...] = (self,)
-        """The bridges whose parts are offered here: this one, or those that were combined."""
+        self.bridges: tuple[Bridge[Any], ...] = (self,)
+        """The bridges whose parts are offered here: this one, or the combined ones."""
         self.tools: dict[str, Tool] = {}
         self.resources: dict[str, Resource] = {}
         self.templates: dict[str, Template] = {}
         self.prompts: dict[str, Prompt] = {}
         self.completers: dict[tuple[str, str], Completer] = {}
-        self.listers: dict[Home, ResourceLister] = {}
-        """What lists resources beside the declared ones, by the bridge that declared it."""
+        self.listers: dict[BridgeBase, ResourceLister] = {}
+        """Functions that list further resources, by the bridge that declared them."""
         self.extensions: dict[str, Extension] = {}
         self.task_store: Callable[[], TaskStore] | None = None
-        """Makes what keeps this bridge's tasks where it is served alone; None is in memory."""
+        """Makes the task store when this bridge is served alone; None keeps tasks in memory."""
 
     def instructions_for(self, revision: Revision) -> str | None:
-        """Return what a client of a revision is told of the whole bridge."""
+        """Return the instructions for clients of a revision."""
         return None if revision.name == self.contract_revision else self.instructions
 
     @property
     def has_tasks(self) -> bool:
-        """Tell whether any call can become a task."""
+        """Whether any call can become a task."""
         return any(tool.task is not None for tool in self.tools.values())
 
     @property
     def has_resources(self) -> bool:
-        """Tell whether there is anything to read."""
+        """Whether any resource is declared or may be listed."""
         return bool(self.resources or self.templates or self.listers)
 
     def extension(
@@ -108,7 +108,7 @@ class Bridge(Home, Generic[State]):
     ) -> None:
         """Declare an extension of the protocol, such as `io.modelcontextprotocol/ui`, with its settings.
 
-        Clients read it in the capabilities. What a client declared itself is `ctx.client.extensions`.
+        It is listed in the capabilities. The client's own extensions are `ctx.client.extensions`.
         """
         prefix, slash, name = identifier.partition("/")
         if not (slash and prefix and name):
@@ -139,32 +139,34 @@ class Bridge(Home, Generic[State]):
         task: TaskSupport | None = None,
         task_grace_seconds: float = GRACE_SECONDS,
     ) -> Callable[[Function], Function]:
-        """Declare a tool. A plain `def` must not block; what waits is `async def`.
+        """Declare a tool. A plain `def` must not block; use `async def` to wait.
 
-        A plain `def` that cannot help blocking, or that computes for long, is declared `in_thread`; it must
-        not send progress or questions through its context, which belongs to the event loop.
+        Declare a plain `def` that blocks or computes for long with `in_thread`; it must not send progress or
+        questions through its context, which belongs to the event loop.
 
-        Clients of the bridge's `contract_revision` see `contract_schema` instead of `input_schema`. The
-        schema has `defaults` of arguments that are known only when the bridge is made.
+        Clients of the bridge's `contract_revision` see `contract_schema` instead of `input_schema`.
+        `defaults` are put into the schema: defaults known only when the bridge is made.
 
-        `recall` is asked first, and may know the answer without the arguments being read. A tool whose calls
-        cost money is `paid`, also where it changes nothing.
+        `recall` runs first and may return the answer before the arguments are decoded. A tool whose calls
+        cost money is `paid`, even if it changes nothing.
 
-        With `task`, a call that is not answered within the grace time becomes a task, for clients that can
-        take one; where it is `required`, others cannot call the tool. Without a grace time it is a task from
-        its start.
+        With `task`, a call that takes longer than the grace time becomes a task, for clients that support
+        tasks; with "required", other clients cannot call the tool. A grace time of 0 makes it a task at once.
 
         `app` is the URI of an app that shows the answers. A tool that only makes sense beside an app is
         `visible_to` hosts that show apps ("app_hosts"), or to the page alone ("app").
         """
-        meta = {**(meta or {}), **self._describe_app(app, visible_to)} or None
+        if app is not None and app not in self.resources:
+            message = f"There is no app {app!r}: declare it before its tools"
+            raise ValueError(message)
+        meta = {**(meta or {}), **describe_ui(app, visible_to)} or None
         hints = ToolHints(None, read_only, destructive, idempotent, open_world)
 
         def declare(handler: Function) -> Function:
             tool = Tool(
                 run_in_thread(handler) if in_thread else handler,
                 description,
-                home=self,
+                bridge=self,
                 name=name,
                 title=title,
                 hints=hints,
@@ -183,12 +185,6 @@ class Bridge(Home, Generic[State]):
             return handler
 
         return declare
-
-    def _describe_app(self, app: str | None, visible_to: Visibility) -> dict[str, Any]:
-        if app is not None and app not in self.resources:
-            message = f"There is no app {app!r}: declare it before its tools"
-            raise ValueError(message)
-        return describe_ui(app, visible_to)
 
     def resource(
         self,
@@ -252,7 +248,7 @@ class Bridge(Home, Generic[State]):
         return declare
 
     def resource_list(self, lister: ResourceLister) -> ResourceLister:
-        """Declare a function that lists resources beside the declared ones; a template reads them."""
+        """Declare a function that lists further resources; a template reads them."""
         self.listers[self] = lister
         return lister
 
@@ -267,7 +263,7 @@ class Bridge(Home, Generic[State]):
         """Declare a prompt; the handler returns its text or its messages."""
 
         def declare(handler: Function) -> Function:
-            prompt = Prompt(handler, description, home=self, name=name, title=title, icons=icons)
+            prompt = Prompt(handler, description, bridge=self, name=name, title=title, icons=icons)
             self.add(self.prompts, prompt.name, prompt)
             return handler
 
@@ -290,7 +286,7 @@ class Bridge(Home, Generic[State]):
 
     @staticmethod
     def add(table: dict[Any, Any], key: Any, value: Any) -> None:
-        """Put a part into one of the tables, under a key that is not taken."""
+        """Put a part into a table; raise if the key is taken."""
         if key in table:
             message = f"{key!r} is declared twice"
             raise ValueError(message)

@@ -1,8 +1,8 @@
-"""Changes: how a bridge says that something changed, and how each client hears of it.
+"""Changes: notifications from a bridge to its clients that a list or a resource changed.
 
-`Changes` is the bridge's side: say what changed. A `Listener` is one client's side: what it wants to hear and
-what it has not heard yet. What waits is coalesced, so that a client that does not read costs no more memory
-than the number of things it listens to. Call only from the event loop's thread. No I/O here.
+A bridge calls `Changes`; a `Listener` holds one client's filter and its pending notifications. Equal pending
+changes are merged, so that a client that does not read costs no more memory than its subscriptions. Call only
+from the event loop's thread. No I/O here.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ UPDATED = "notifications/resources/updated"
 TASKS = "notifications/tasks"
 
 Change = tuple[str, str | None]
-"""A notification's method, and the resource's URI or the task's id where it is about one of these."""
+"""A notification's method, and the URI or task id that it is about; None for a list."""
 
 
 def encode_change(change: Change) -> bytes:
-    """Encode a change as a client of the handshake era hears of it."""
+    """Encode a change for a client of the handshake era."""
     method, uri = change
     return jsonrpc.notification(method, None if uri is None else {"uri": uri})
 
 
 class Listener:
-    """What one client listens to, and the changes that wait for it."""
+    """One client's filter, and the changes not sent to it yet."""
 
     def __init__(
         self, lists: set[str], uris: set[str], encode: Callable[[Change], bytes] = encode_change
@@ -42,23 +42,23 @@ class Listener:
         self.uris = uris
         self.encode = encode
         self.waiting: dict[Change, None] = {}
-        """What there is to tell, in the order in which it happened."""
+        """Pending changes in order; a dict, so that an equal change is pending once."""
         self._wake: Event | None = None
         self._closed = False
 
     def close(self) -> None:
-        """End: whoever waits hears nothing more."""
+        """End: `wait` returns at once from now on."""
         self._closed = True
         self._rouse()
 
     def offer(self, change: Change) -> None:
-        """Keep a change for the client if it wants to hear of it."""
+        """Queue a change if it passes the client's filter."""
         method, uri = change
         if (uri in self.uris) if uri is not None else (method in self.lists):
             self.push(change)
 
     def push(self, change: Change) -> None:
-        """Keep a change for the client, who wants to hear of it."""
+        """Queue a change without filtering."""
         self.waiting[change] = None
         self._rouse()
 
@@ -67,13 +67,13 @@ class Listener:
             self._wake.set()
 
     def take(self) -> list[bytes]:
-        """Take what there is to tell now, encoded."""
+        """Return the pending changes, encoded, and forget them."""
         messages = [self.encode(change) for change in self.waiting]
         self.waiting.clear()
         return messages
 
     async def wait(self) -> bool:
-        """Wait until there is something to take; False means that it is over."""
+        """Wait for a pending change; False means that the listener is closed and empty."""
         while not (self.waiting or self._closed):
             self._wake = asyncio.Event()
             await self._wake.wait()
@@ -81,41 +81,41 @@ class Listener:
 
 
 class Changes:
-    """Where a bridge announces that its lists or resources changed."""
+    """Announces that lists or resources of a bridge changed."""
 
     def __init__(self) -> None:
         self._listeners: set[Listener] = set()
         self._generation = 0
         self.relay: Callable[[Change], None] | None = None
-        """Is told of each change that begins in this process, where others serve the same bridge."""
+        """Called with each change made in this process, to pass it to other processes of the same bridge."""
 
     @property
     def generation(self) -> int:
-        """Grows with every change of a list, so that what was made from the lists can be made again."""
+        """Grows with every change of a list; tells caches of encoded lists that they are stale."""
         return self._generation
 
     def listen(self, listener: Listener) -> None:
-        """Start telling a listener."""
+        """Add a listener."""
         self._listeners.add(listener)
 
     def leave(self, listener: Listener) -> None:
-        """Stop telling a listener."""
+        """Remove a listener."""
         self._listeners.discard(listener)
 
     def tools(self) -> None:
-        """Say that the list of tools changed."""
+        """Announce a changed list of tools."""
         self._announce((TOOLS, None))
 
     def prompts(self) -> None:
-        """Say that the list of prompts changed."""
+        """Announce a changed list of prompts."""
         self._announce((PROMPTS, None))
 
     def resources(self) -> None:
-        """Say that the list of resources or templates changed."""
+        """Announce a changed list of resources or templates."""
         self._announce((RESOURCES, None))
 
     def resource(self, uri: str) -> None:
-        """Say that the contents of one resource changed."""
+        """Announce changed contents of one resource."""
         self._announce((UPDATED, uri))
 
     def _announce(self, change: Change) -> None:
@@ -124,14 +124,14 @@ class Changes:
             self.relay(change)
 
     def hear(self, change: Change) -> None:
-        """Take in a change that began in another process: tell the clients of this one."""
+        """Notify the clients of this process of a change made in another one."""
         if change[1] is None:
             self._generation += 1
         for listener in tuple(self._listeners):
             listener.offer(change)
 
     def hear_everything(self) -> None:
-        """Take in that anything may have changed elsewhere: tell each client so of what it listens to."""
+        """Notify every client of everything it listens to, because changes of other processes may be lost."""
         self._generation += 1
         for listener in tuple(self._listeners):
             for method in tuple(listener.lists):

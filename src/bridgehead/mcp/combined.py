@@ -1,7 +1,7 @@
 """Combined: several bridges served as one, and a bridge served with fewer of its tools.
 
-Each part keeps its home: it runs with the state of the bridge that declared it and fails in that bridge's
-dialect. Bridges are taken as they are when they are combined; what they declare later is not seen.
+Each part keeps its bridge: it runs with the state of the bridge that declared it and fails in that bridge's
+dialect. Parts that a bridge declares after it was combined are not offered.
 """
 
 from __future__ import annotations
@@ -13,12 +13,6 @@ from .bridge import Bridge
 from .changes import Changes, Listener
 from .features.tools import Tool
 
-Offers = Callable[[Tool], bool]
-
-
-def _everything(_tool: Tool) -> bool:
-    return True
-
 
 def combine(
     name: str,
@@ -27,15 +21,18 @@ def combine(
     *,
     title: str | None = None,
     instructions: str | None = None,
-    offers: Offers = _everything,
+    offers: Callable[[Tool], bool] = lambda _tool: True,
 ) -> Bridge[None]:
     """Make one bridge of several. Names of tools and prompts, and URIs, must differ between them."""
     parts = tuple(bridges)
+    if instructions is None:
+        own = [f"{part.info.name}: {part.instructions}" for part in parts if part.instructions]
+        instructions = "\n\n".join(own) or None
     whole: Bridge[None] = Bridge(
         name,
         version,
         title=title,
-        instructions=instructions if instructions is not None else _join_instructions(parts),
+        instructions=instructions,
         changing=frozenset().union(*(part.changing for part in parts)),
         subscribable=any(part.subscribable for part in parts),
         logging=any(part.logging for part in parts),
@@ -46,8 +43,8 @@ def combine(
     return _fill(whole, parts, offers)
 
 
-def restrict(bridge: Bridge[Any], offers: Offers) -> Bridge[Any]:
-    """Make a bridge that is the same, with only those of its tools that are offered."""
+def restrict(bridge: Bridge[Any], offers: Callable[[Tool], bool]) -> Bridge[Any]:
+    """Return the same bridge with only those tools for which `offers` is true."""
     info = bridge.info
     view: Bridge[Any] = Bridge(
         info.name,
@@ -71,8 +68,8 @@ def restrict(bridge: Bridge[Any], offers: Offers) -> Bridge[Any]:
     return _fill(view, (bridge,), offers)
 
 
-def _fill(whole: Bridge[Any], parts: tuple[Bridge[Any], ...], offers: Offers) -> Bridge[Any]:
-    whole.homes = tuple(home for part in parts for home in part.homes)
+def _fill(whole: Bridge[Any], parts: tuple[Bridge[Any], ...], offers: Callable[[Tool], bool]) -> Bridge[Any]:
+    whole.bridges = tuple(bridge for part in parts for bridge in part.bridges)
     whole.changed = _JoinedChanges([part.changed for part in parts])
     for part in parts:
         for tool in filter(offers, part.tools.values()):
@@ -93,13 +90,8 @@ def _fill(whole: Bridge[Any], parts: tuple[Bridge[Any], ...], offers: Offers) ->
     return whole
 
 
-def _join_instructions(parts: tuple[Bridge[Any], ...]) -> str | None:
-    said = [f"{part.info.name}: {part.instructions}" for part in parts if part.instructions]
-    return "\n\n".join(said) or None
-
-
 class _JoinedChanges(Changes):
-    """The changes of several bridges, heard as those of one."""
+    """Forwards the changes of several bridges as those of one."""
 
     def __init__(self, parts: list[Changes]) -> None:
         super().__init__()
@@ -111,13 +103,13 @@ class _JoinedChanges(Changes):
         return super().generation + sum(part.generation for part in self._parts)
 
     def listen(self, listener: Listener) -> None:
-        """Start telling a listener of what changes anywhere."""
+        """Add a listener to every part."""
         super().listen(listener)
         for part in self._parts:
             part.listen(listener)
 
     def leave(self, listener: Listener) -> None:
-        """Stop telling it."""
+        """Remove it from every part."""
         super().leave(listener)
         for part in self._parts:
             part.leave(listener)

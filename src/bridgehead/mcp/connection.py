@@ -1,7 +1,7 @@
 """Connection: one client's channel, its requests in flight and our requests to it.
 
 A stdio process has one for its whole life, an HTTP session of the handshake era has one, and a stateless HTTP
-request has one of its own. No I/O here: what is to be sent goes to an `Outlet` that the transport supplies.
+request has one of its own. No I/O here: messages go to an `Outlet` that the transport supplies.
 """
 
 from __future__ import annotations
@@ -9,33 +9,35 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
 from . import jsonrpc
-from .changes import Listener
 from .errors import INVALID_REQUEST, OVERLOADED, ProtocolError, ToolError
 from .lazy_imports import asyncio
-from .limits import Limits
 from .revisions import Revision
 
+if TYPE_CHECKING:
+    from .changes import Listener
+    from .limits import Limits
+
 Reply = bytes | Coroutine[Any, Any, bytes | None] | None
-"""An answer, work that will give one (or none, if it is cancelled), or nothing to say."""
+"""An answer, a coroutine for one (None if it is cancelled), or None for no answer."""
 
 
 class Outlet(Protocol):
-    """Where a transport takes messages that are not the answer itself: notifications, our requests."""
+    """The transport's side for messages that are not the answer: notifications, our requests."""
 
     async def send(self, message: bytes) -> None:
         """Send a message, waiting while the client is slow to read."""
 
     async def close_stream(self) -> None:
-        """Let go of the response stream where there is one; the client comes back for the rest."""
+        """End the response stream, if any; the client resumes for the rest."""
 
 
 class InFlight(Protocol):
-    """A request being served, as its connection knows it. A call's `Context` is one."""
+    """A request being served. `Context` is one; a protocol, because it imports this module for its types."""
 
     request_id: jsonrpc.RequestId
     outlet: Outlet
@@ -45,7 +47,7 @@ class InFlight(Protocol):
 
 
 class Client(Struct):
-    """Who is at the other end, as it says itself, and what it can do."""
+    """The client as it describes itself."""
 
     revision: Revision
     capabilities: dict[str, Any]
@@ -54,9 +56,9 @@ class Client(Struct):
 
     @property
     def extensions(self) -> dict[str, dict[str, Any]]:
-        """The extensions of the protocol that it declared, by name, with their settings.
+        """The extensions that it declared, by name, with their settings.
 
-        A client of the stateless era declares them with each request, and only that request may use them.
+        In the stateless era they are declared with each request and hold for that request alone.
         """
         declared = self.capabilities.get("extensions")
         if not isinstance(declared, dict):
@@ -86,38 +88,38 @@ class Connection:
         self.client: Client | None = None
         self.in_flight: dict[jsonrpc.RequestId, InFlight] = {}
         self.parked = 0
-        """Requests in flight that do no work: they wait for the client's answer, or listen for changes."""
+        """Requests in flight that only wait for the client's answer or for changes; not counted as busy."""
         self.waiting: deque[jsonrpc.Message | jsonrpc.Batch] = deque()
-        """Requests that came in while there was no room for them."""
+        """Requests that arrived while the connection was busy."""
         self.asked: dict[jsonrpc.RequestId, asyncio.Future[Any]] = {}
         self.listener: Listener | None = None
-        """What a client of the handshake era hears of; made by its `initialize`."""
+        """That of a client of the handshake era; made by its `initialize`."""
         self.listeners: list[Listener] = []
-        """All that this client hears of: the one above, and its open listen streams."""
+        """The one above, and those of open listen streams."""
         self._last_asked = 0
 
     @property
     def is_busy(self) -> bool:
-        """Tell whether there is no room for another request."""
+        """Whether the limit of requests in flight is reached."""
         return len(self.in_flight) - self.parked >= self.limits.requests_in_flight
 
     def take_changes(self) -> list[bytes]:
-        """Take what the client is to hear of before the next answer, which may be the cause of it."""
+        """Return pending changes; send them before the next answer, whose request may have caused them."""
         return [message for listener in self.listeners if listener.waiting for message in listener.take()]
 
     def enter(self, request: InFlight) -> None:
-        """Take a request in. Its id must not be that of one still being served."""
+        """Register a request; raise if its id is in flight already."""
         request_id = request.request_id
         if request_id in self.in_flight:
             raise ProtocolError(INVALID_REQUEST, f"Invalid request: id {request_id!r} is already in flight")
         self.in_flight[request_id] = request
 
     def leave(self, request: InFlight) -> None:
-        """Forget a request that is answered."""
+        """Remove an answered request."""
         self.in_flight.pop(request.request_id, None)
 
     def cancel(self, request_id: jsonrpc.RequestId) -> None:
-        """Stop a request's work, or never begin it; one that is unknown or answered already is left alone."""
+        """Cancel a request that is in flight or waiting; others are ignored, as the protocol asks."""
         request = self.in_flight.get(request_id)
         if request is not None:
             request.cancel()
@@ -129,7 +131,7 @@ class Connection:
 
     @contextmanager
     def park(self) -> Iterator[None]:
-        """Count a request as one that does no work meanwhile: it waits for the client."""
+        """Do not count a request as busy while it waits for the client."""
         self.parked += 1
         try:
             yield
@@ -137,18 +139,18 @@ class Connection:
             self.parked -= 1
 
     def cancel_from(self, outlet: Outlet) -> None:
-        """Stop the requests that speak through an outlet whose client is gone."""
+        """Cancel the requests that belong to an outlet whose client is gone."""
         for request in tuple(self.in_flight.values()):
             if request.outlet is outlet:
                 request.cancel()
 
     def cancel_all(self) -> None:
-        """Stop everything in flight."""
+        """Cancel every request in flight."""
         for request in tuple(self.in_flight.values()):
             request.cancel()
 
     async def ask(self, outlet: Outlet, method: str, params: Any) -> Any:
-        """Send the client a request of ours and wait, for a bounded time, for its answer."""
+        """Send the client a request of ours; wait at most `ask_seconds` for its answer."""
         if len(self.asked) >= self.limits.client_requests:
             raise ToolError("Too many questions are waiting for the client's answer. Answer those first.")
         self._last_asked += 1
@@ -170,14 +172,20 @@ class Connection:
             del self.asked[asked_id]
 
     def take_answer(self, message: jsonrpc.Message) -> None:
-        """Hand a client's answer to whoever asked; an answer to nothing is ignored."""
+        """Set the result of the question that this message answers; other answers are ignored."""
         waiting = self.asked.get(message.id) if message.id else None
         if waiting is None or waiting.done():
             return
         try:
-            waiting.set_result(_result_of(message))
-        except ToolError as refusal:
-            waiting.set_exception(refusal)
+            if message.error:
+                refusal = jsonrpc.decode_as(message.error, _Refusal)
+                waiting.set_exception(ToolError(f"The client refused: {refusal.message} ({refusal.code})"))
+            else:
+                waiting.set_result(jsonrpc.decode_value(message.result))
+        except jsonrpc.UNDECODABLE as error:
+            unreadable = ToolError("The client's answer could not be read.")
+            unreadable.__cause__ = error
+            waiting.set_exception(unreadable)
 
     def abandon_asked(self) -> None:
         """Give up on every request of ours: the client can no longer answer."""
@@ -191,24 +199,14 @@ class _Refusal(Struct):
     message: str
 
 
-def _result_of(message: jsonrpc.Message) -> Any:
-    try:
-        if message.error:
-            refusal = jsonrpc.decode_as(message.error, _Refusal)
-            raise ToolError(f"The client refused: {refusal.message} ({refusal.code})")
-        return jsonrpc.decode_value(message.result)
-    except jsonrpc.UNDECODABLE as error:
-        raise ToolError("The client's answer could not be read.") from error
-
-
 class NullOutlet:
-    """An outlet for a message whose answer is all that there is to say."""
+    """An outlet for a message that has no other messages than its answer."""
 
     async def send(self, message: bytes) -> None:
-        """Nothing is ever sent."""
+        """Drop the message."""
 
     async def close_stream(self) -> None:
-        """There is no stream to let go of."""
+        """Do nothing: there is no stream."""
 
 
 def _withdrawn(asked_id: str) -> bytes:
@@ -216,5 +214,5 @@ def _withdrawn(asked_id: str) -> bytes:
 
 
 def overload() -> ProtocolError:
-    """Refuse a request because there are too many."""
+    """Make the refusal of a request above the limit."""
     return ProtocolError(OVERLOADED, "Too many requests are in flight. Wait for answers, then try again.")

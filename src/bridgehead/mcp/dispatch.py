@@ -1,109 +1,69 @@
-"""Dispatch: the core. A message comes in, messages come out; no I/O.
+"""Dispatch: a message comes in, messages come out; no I/O.
 
-The dispatcher runs a request's method and puts the result into the envelope of the client's revision.
-Transports call `receive` (or, where they need to look in between, `methods.request.read` and `serve`) and
-move the bytes that come back.
+The dispatcher runs a request's method and puts the result into the envelope of the client's revision. A
+transport calls `handle_bytes` or `handle_decoded`. HTTP calls `methods.request.read` and `handle_request`
+itself, because it compares a request with its headers in between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import UNSET
 
 from . import jsonrpc
-from .bridge import Bridge
 from .calls.context import BecameTask, Context, find_input_requests
-from .calls.multi_round import Keys
-from .calls.params import META_PREFIX, CancelledParams
-from .connection import Client, Connection, Outlet, Reply
-from .errors import METHOD_NOT_FOUND, ProtocolError, quote
+from .calls.params import CancelledParams
+from .errors import INVALID_REQUEST, METHOD_NOT_FOUND, ProtocolError, quote
 from .features.handlers import close_unstarted
 from .lazy_imports import asyncio
-from .lifespan import Lifespans
-from .limits import Limits
 from .methods.request import Request, client_of, read
-from .methods.table import Method
-from .revisions import V2026_07_28, Revision
 from .server import Body, Server
 
 if TYPE_CHECKING:
-    from .tasks.manager import Tasks
-
-OnError = Callable[[str, int], None]
-"""Hears of each error of the protocol that a request is answered with: its method and the code."""
+    from .connection import Connection, Outlet, Reply
+    from .revisions import Revision
 
 
 class Dispatcher(Server):
-    """Takes messages for one bridge, from any number of connections."""
+    """Handles the messages of any number of connections to one bridge."""
 
-    def __init__(
-        self,
-        bridge: Bridge[Any],
-        *,
-        limits: Limits | None = None,
-        state_key: Keys | None = None,
-        lifespans: Lifespans | None = None,
-        on_error: OnError | None = None,
-        tasks: Tasks | None = None,
-        scope: str | None = None,
-    ) -> None:
-        super().__init__(
-            bridge, limits=limits, state_key=state_key, lifespans=lifespans, tasks=tasks, scope=scope
-        )
-        self._on_error = on_error
-        # Every result of the stateless era begins in the same way, so that is encoded once.
-        self._server_meta = {META_PREFIX + "serverInfo": bridge.info.fit(V2026_07_28)}
-        self._complete = b'{"resultType":"complete","_meta":%b' % jsonrpc.encode(self._server_meta)
+    def handle_bytes(self, data: bytes | memoryview, connection: Connection, outlet: Outlet) -> Reply:
+        """Handle one line or HTTP body. Never raises."""
+        return self.handle_decoded(jsonrpc.decode(data), connection, outlet)
 
-    # --- in ------------------------------------------------------------------------------------------------
-
-    def receive(self, data: bytes | memoryview, connection: Connection, outlet: Outlet) -> Reply:
-        """Take one line or body and return what is to be sent back. Never raises."""
-        return self.take_any(jsonrpc.decode(data), connection, outlet)
-
-    def take_any(
+    def handle_decoded(
         self,
         message: jsonrpc.Message | jsonrpc.Batch | jsonrpc.Malformed,
         connection: Connection,
         outlet: Outlet,
     ) -> Reply:
-        """Take whatever was decoded."""
+        """Handle the result of `jsonrpc.decode`. Never raises."""
         if isinstance(message, jsonrpc.Message):
-            return self.take(message, connection, outlet)
+            return self.handle_message(message, connection, outlet)
         if isinstance(message, jsonrpc.Malformed):
             return jsonrpc.error(message.id, message.error)
-        from .batches import take_batch  # which only one revision has
+        return self.handle_batch(message, connection, outlet)
 
-        return take_batch(self, message, connection, outlet)
-
-    def take(self, message: jsonrpc.Message, connection: Connection, outlet: Outlet) -> Reply:
-        """Take one message."""
+    def handle_message(self, message: jsonrpc.Message, connection: Connection, outlet: Outlet) -> Reply:
+        """Handle a request, a notification or an answer to a request of ours. Never raises."""
         if message.method is UNSET:
             connection.take_answer(message)
             return None
         if message.id is UNSET:
-            self.take_notification(message, connection)
+            self.handle_notification(message, connection)
             return None
         try:
             request = read(message.id, message.method, message)
-            work = self.serve(request, connection, outlet)
+            work = self.handle_request(request, connection, outlet)
         except ProtocolError as failure:
             return jsonrpc.error(message.id, failure)
-        return work if isinstance(work, bytes) else self._answer_later(message.id, work)
+        return work if isinstance(work, bytes) else _catch_protocol_error(message.id, work)
 
-    async def _answer_later(
-        self, request_id: jsonrpc.RequestId, work: Coroutine[Any, Any, bytes | None]
-    ) -> bytes | None:
-        try:
-            return await work
-        except ProtocolError as failure:
-            return jsonrpc.error(request_id, failure)
-
-    def take_notification(self, message: jsonrpc.Message, connection: Connection) -> None:
-        """Take a notification; one that is unknown or broken is ignored, as the protocol asks."""
+    def handle_notification(self, message: jsonrpc.Message, connection: Connection) -> None:
+        """Handle a notification; JSON-RPC forbids an answer even to an unknown or malformed one."""
         if message.method == "notifications/cancelled" and message.params is not UNSET:
             try:
                 cancelled = msgspec.json.decode(message.params, type=CancelledParams)
@@ -111,35 +71,74 @@ class Dispatcher(Server):
                 return
             connection.cancel(cancelled.request_id)
 
-    # --- requests ------------------------------------------------------------------------------------------
+    def handle_batch(self, batch: jsonrpc.Batch, connection: Connection, outlet: Outlet) -> Reply:
+        """Handle an array of messages, which only revision 2025-03-26 has; answer with an array."""
 
-    def serve(
+        def refuse(request_id: jsonrpc.RequestId | None, problem: str) -> bytes:
+            failure = ProtocolError(INVALID_REQUEST, f"Invalid request: {problem}")
+            return jsonrpc.error(request_id, failure)
+
+        async def collect() -> bytes | None:
+            work = [reply for reply in replies if reply is not None and not isinstance(reply, bytes)]
+            results = iter(await asyncio.gather(*work))
+            answers = [
+                reply if reply is None or isinstance(reply, bytes) else next(results) for reply in replies
+            ]
+            sent = [answer for answer in answers if answer is not None]
+            return b"[%b]" % b",".join(sent) if sent else None
+
+        client = connection.client
+        if client is None or not client.revision.batches:
+            return refuse(None, "batches exist only in protocol revision 2025-03-26")
+        if len(batch.items) > self.limits.requests_in_flight:
+            return refuse(None, f"a batch may have {self.limits.requests_in_flight} messages")
+        replies: list[Reply] = []
+        for item in batch.items:
+            # The revision decides whether a batch is allowed at all, so a batch cannot choose the revision.
+            if isinstance(item, jsonrpc.Message) and item.method == "initialize" and item.id is not UNSET:
+                replies.append(refuse(item.id, "initialize cannot be part of a batch"))
+            else:
+                replies.append(self.handle_decoded(item, connection, outlet))
+        return None if all(reply is None for reply in replies) else collect()
+
+    def handle_request(
         self, request: Request, connection: Connection, outlet: Outlet, expected: Revision | None = None
     ) -> bytes | Coroutine[Any, Any, bytes | None]:
-        """Run a request. Returns its answer or the work towards it; raises `ProtocolError`.
+        """Run a request; return its answer, or a coroutine for it. Raises `ProtocolError`.
 
-        `expected` is the revision that the transport was told beside the message, where it was.
+        `expected` is the revision that the transport knows from outside the message (an HTTP header).
         """
         try:
             client = client_of(request, connection, expected)
-            method = self._find_method(request, client)
         except ProtocolError as failure:
-            self._note(request, failure)
+            self._counted(request, failure)
             raise
-        if not self.bridge.logging:
-            client.log_level = None  # what is not offered is not sent
+        method = request.method
+        if (
+            method is None
+            or not (method.stateless if client.revision.stateless else method.handshake)
+            or not method.offered(self)
+        ):
+            unknown = ProtocolError(METHOD_NOT_FOUND, f"Method not found: {quote(request.name)}")
+            raise self._counted(request, unknown)
+        if request.problem is not None:
+            raise self._counted(request, request.problem)
+        bridge = self.bridge
+        if not bridge.logging:
+            client.log_level = None  # a capability that is not offered is not used
         context: Context[Any] = Context(
             request.id,
             request.name,
             client,
             connection,
             outlet,
-            lifespan=self.lifespans[self.bridge],
-            dialect=self.bridge.dialect,
+            lifespan=self.lifespans[bridge],
+            dialect=bridge.dialect,
             meta=request.params.meta,
         )
         connection.enter(context)
-        # A method that does not wait is answered here, without a task: that is most of the speed of a call.
+        # Fast path: a method that does not wait is answered here. With a task for each call, the task was a
+        # third of the call's time (`python -m bench`).
         try:
             outcome = method.run(self, context, request.params)
             if not isinstance(outcome, tuple):
@@ -151,30 +150,15 @@ class Dispatcher(Server):
         connection.leave(context)
         return answer
 
-    def _find_method(self, request: Request, client: Client) -> Method:
-        method = request.method
-        if (
-            method is None
-            or not (method.stateless if client.revision.stateless else method.handshake)
-            or not method.offered(self)
-        ):
-            raise ProtocolError(METHOD_NOT_FOUND, f"Method not found: {quote(request.name)}")
-        if request.problem is not None:
-            raise request.problem
-        return method
-
-    def _note(self, request: Request, failure: ProtocolError) -> None:
-        """Tell whoever counts of an error; a method that nobody knows is not a name to count by."""
-        if self._on_error is not None:
-            self._on_error("(unknown)" if request.method is None else request.name, failure.code)
-
     async def _finish(
         self, context: Context[Any], request: Request, work: Coroutine[Any, Any, Body]
     ) -> bytes | None:
+        """Await a method's result; None if the client cancelled the request, which is then never answered."""
         context.task = asyncio.current_task()
         answer: bytes | None = None
         try:
-            if context.cancelled:  # between its arrival and its turn: then it must not begin
+            # Cancelled between its arrival and the first turn of its task: the handler must not begin.
+            if context.cancelled:
                 close_unstarted(work)
             else:
                 answer = self._envelope(context, await work)
@@ -187,15 +171,13 @@ class Dispatcher(Server):
             context.connection.leave(context)
         return None if context.cancelled else answer
 
-    # --- out -----------------------------------------------------------------------------------------------
-
     def _envelope(self, context: Context[Any], body: Body) -> bytes:
-        """Put a result into its answer, by joining bytes: it is never decoded or encoded again."""
+        """Put an encoded result into its answer by joining bytes: it is never decoded or encoded again."""
         encoded, meta = body
         if context.revision.stateless:
-            head = self._complete
+            head = self.complete_head
             if meta:
-                head = b'{"resultType":"complete","_meta":%b' % jsonrpc.encode({**self._server_meta, **meta})
+                head = b'{"resultType":"complete","_meta":%b' % jsonrpc.encode({**self.info_meta, **meta})
         elif meta:
             head = b'{"_meta":%b' % jsonrpc.encode(meta)
         else:
@@ -204,23 +186,39 @@ class Dispatcher(Server):
         return jsonrpc.result(context.request_id, head + tail)
 
     def _answer_failure(self, context: Context[Any], request: Request, error: BaseException) -> bytes:
-        """Answer for a handler that did not return: it asks the client something, goes on, or failed."""
+        """Answer for a handler that did not return: it asks the client, became a task, or failed."""
+
+        def answer(kind: str, members: dict[str, Any]) -> bytes:
+            body = {"resultType": kind, "_meta": self.info_meta, **members}
+            return jsonrpc.result(context.request_id, jsonrpc.encode(body))
+
         try:
-            if asked := find_input_requests(error):
+            if requests := find_input_requests(error):
                 try:
-                    paused = self.multi_round.pause(context, request.params, asked)
-                    return self._answer_as(context, "input_required", paused)
-                except TypeError as bug:  # what it asks is not JSON
+                    return answer("input_required", self.multi_round.pause(context, request.params, requests))
+                except TypeError as bug:  # the handler's question cannot be encoded as JSON
                     error = bug
             elif isinstance(error, BecameTask):
-                return self._answer_as(context, "task", error.described)
-            from .calls.failures import give_failure  # which only a call that fails needs
+                return answer("task", error.described)
+            from .calls.failures import give_failure  # late: brings logging and secrets
 
             return self._envelope(context, give_failure(context, error))
         except ProtocolError as failure:
-            self._note(request, failure)
+            self._counted(request, failure)
             raise
 
-    def _answer_as(self, context: Context[Any], kind: str, members: dict[str, Any]) -> bytes:
-        body = {"resultType": kind, "_meta": self._server_meta, **members}
-        return jsonrpc.result(context.request_id, jsonrpc.encode(body))
+    def _counted(self, request: Request, failure: ProtocolError) -> ProtocolError:
+        # A client chooses the name of an unknown method, so it must not become a label of a metric.
+        if self.on_error is not None:
+            self.on_error("(unknown)" if request.method is None else request.name, failure.code)
+        return failure
+
+
+async def _catch_protocol_error(
+    request_id: jsonrpc.RequestId, work: Coroutine[Any, Any, bytes | None]
+) -> bytes | None:
+    """Await a request's answer, as `handle_message` does for one that is ready."""
+    try:
+        return await work
+    except ProtocolError as failure:
+        return jsonrpc.error(request_id, failure)

@@ -1,4 +1,4 @@
-"""Errors: what can go wrong on the wire, the codes for it, and the dialect in which a bridge words it.
+"""Errors: the codes of the protocol, and the dialect in which a bridge words its failures.
 
 The engine knows two kinds of failure. A *protocol error* is a JSON-RPC error; a *tool error* is a result with
 `isError`, which the model reads and can act on. Which of the two a bridge's own exceptions become, and how
@@ -7,9 +7,10 @@ they are worded, is the bridge's `Dialect`; swap it by passing another one to `B
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .revisions import Revision
+if TYPE_CHECKING:
+    from .revisions import Revision
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -23,8 +24,8 @@ MISSING_CAPABILITY = -32021
 UNSUPPORTED_VERSION = -32022
 
 
-MOST_QUOTED = 200
-"""Characters of a client's own words in a message."""
+MAX_QUOTED = 200
+"""Characters of a client's text that a message quotes."""
 
 
 class ProtocolError(Exception):
@@ -38,14 +39,14 @@ class ProtocolError(Exception):
 
 
 def missing_capability(what: str, required: dict[str, Any]) -> ProtocolError:
-    """Refuse what needs a capability that the client has not declared, in the shape of a declaration."""
+    """Make the refusal for a missing capability; `required` has the shape in which it is declared."""
     message = f"This needs a client with the '{what}' capability, and yours has not declared it."
     return ProtocolError(MISSING_CAPABILITY, message, {"requiredCapabilities": required})
 
 
 def quote(words: str) -> str:
-    """Return a client's own words as a message can hold them: on one line, and not all of a megabyte."""
-    shown = words if len(words) <= MOST_QUOTED else f"{words[:MOST_QUOTED]}…"
+    """Return a client's text for use in a message: on one line, shortened."""
+    shown = words if len(words) <= MAX_QUOTED else f"{words[:MAX_QUOTED]}…"
     return shown if shown.isprintable() else repr(shown)[1:-1]
 
 

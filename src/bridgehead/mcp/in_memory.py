@@ -1,6 +1,6 @@
-"""In-memory client: for tests, and for commands, that talk to a bridge without a process or a socket.
+"""In-memory client: talks to a bridge without a process or a socket, for tests and commands.
 
-It goes through the same dispatcher as every transport, as bytes, so what a test sees is on the wire too.
+It passes bytes through the same dispatcher as every transport, so a test sees what goes on the wire.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from .limits import Limits
 from .revisions import NEWEST_HANDSHAKE, Revision
 
 Answering = Callable[[str, Any], "Any | Awaitable[Any]"]
-"""Answers a question of the server: gets method and params, returns the result."""
+"""Answers a request of the server: gets method and params, returns the result."""
 Hearing = Callable[[dict[str, Any]], None]
-"""Hears every message of the server that is not an answer, as it comes."""
+"""Called with every message of the server that is not an answer."""
 
 
 class InMemoryClient:
-    """One client, and everything that the server sent it."""
+    """One client, with a record of everything that the server sent."""
 
     def __init__(
         self,
@@ -50,10 +50,8 @@ class InMemoryClient:
         self._last_id = 0
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    # --- the server's side of the connection ---------------------------------------------------------------
-
     async def send(self, message: bytes) -> None:
-        """Take a message that is not an answer."""
+        """Receive a message that is not an answer (the `Outlet` of this connection)."""
         decoded = self._kept(message)
         if self._hearing is not None:
             self._hearing(decoded)
@@ -63,7 +61,7 @@ class InMemoryClient:
             task.add_done_callback(self._tasks.discard)
 
     async def close_stream(self) -> None:
-        """There is no stream to let go of."""
+        """Do nothing: there is no stream."""
 
     async def _answer(self, answering: Answering, question: dict[str, Any]) -> None:
         result = await settle(answering(question["method"], question.get("params")))
@@ -74,11 +72,9 @@ class InMemoryClient:
         self.sent.append(decoded)
         return decoded
 
-    # --- the client's side ---------------------------------------------------------------------------------
-
     async def raw(self, data: bytes) -> Any:
-        """Send bytes as they are; return the decoded answer, or None where there is none."""
-        reply = self.dispatcher.receive(data, self.connection, self)
+        """Send bytes as they are; return the decoded answer, if any."""
+        reply = self.dispatcher.handle_bytes(data, self.connection, self)
         if reply is not None and not isinstance(reply, bytes):
             reply = await reply
         for message in self.connection.take_changes():  # before the answer, as on stdio
@@ -86,13 +82,21 @@ class InMemoryClient:
         return None if reply is None else self._kept(reply)
 
     def start(self, method: str, params: dict[str, Any] | None = None) -> tuple[int, asyncio.Task[Any]]:
-        """Send a request without waiting; return its id and a task that gives the whole answer."""
+        """Send a request without waiting; return its id and a task for the whole answer."""
         self._last_id += 1
-        body = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": self._with_meta(params)}
+        params = dict(params or {})
+        if self.revision.stateless:
+            params["_meta"] = {
+                META_PREFIX + "protocolVersion": self.revision.name,
+                META_PREFIX + "clientInfo": {"name": "memory", "version": "1"},
+                META_PREFIX + "clientCapabilities": self.capabilities,
+                **params.get("_meta", {}),
+            }
+        body = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params}
         return self._last_id, asyncio.ensure_future(self.raw(jsonrpc.encode(body)))
 
     async def request(self, method: str, params: dict[str, Any] | None = None) -> Any:
-        """Send a request and return its result; an error answer is raised."""
+        """Send a request and return its result; raise an error answer."""
         _, task = self.start(method, params)
         answer = await task
         if "error" in answer:
@@ -108,22 +112,6 @@ class InMemoryClient:
         """Call a tool and return its result."""
         return await self.request("tools/call", {"name": tool, "arguments": arguments or {}, **params})
 
-    def _with_meta(self, params: dict[str, Any] | None) -> dict[str, Any]:
-        params = dict(params or {})
-        if self.revision.stateless:
-            params["_meta"] = {
-                META_PREFIX + "protocolVersion": self.revision.name,
-                META_PREFIX + "clientInfo": {"name": "memory", "version": "1"},
-                META_PREFIX + "clientCapabilities": self.capabilities,
-                **params.get("_meta", {}),
-            }
-        return params
-
-
-async def _announce(client: InMemoryClient) -> None:
-    if client.connection.listener is not None:
-        await client.dispatcher.announce(client.connection.listener, client)
-
 
 @asynccontextmanager
 async def connect(
@@ -135,7 +123,7 @@ async def connect(
     hearing: Hearing | None = None,
     limits: Limits | None = None,
 ) -> AsyncIterator[InMemoryClient]:
-    """Open a connection to a bridge, shake hands where the revision has that, and close it at the end."""
+    """Open a connection to a bridge, with a handshake if the revision has one; close it at the end."""
     dispatcher = Dispatcher(bridge, limits=limits)
     client = InMemoryClient(dispatcher, revision, capabilities or {}, answering, hearing)
     announcer: asyncio.Task[None] | None = None
@@ -147,7 +135,8 @@ async def connect(
         }
         await client.request("initialize", hello)
         await client.notify("notifications/initialized")
-        announcer = asyncio.ensure_future(_announce(client))
+        if client.connection.listener is not None:
+            announcer = asyncio.ensure_future(dispatcher.announce(client.connection.listener, client))
     try:
         yield client
     finally:

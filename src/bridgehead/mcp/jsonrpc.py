@@ -37,7 +37,7 @@ class Message(Struct):
 
 
 class UnweighedMessage(Message):
-    """A message that may be too large to build: whoever reads its parameters weighs them first."""
+    """A message that may be large: the reader of its parameters measures them before decoding."""
 
 
 class Malformed(Struct, frozen=True):
@@ -53,20 +53,20 @@ class Batch(Struct, frozen=True):
     items: list[Message | Malformed]
 
 
-MOST_BATCH_ITEMS = 1024
+MAX_BATCH_ITEMS = 1024
 """Messages in one batch; an array with more is not read to its end."""
-MOST_VALUES = 50_000
+MAX_VALUES = 50_000
 """Values that are built, beside the arguments of a tool; counted by commas. Six million take seconds."""
-_MOST_BUILT_BYTES = 64 * 1024
+_MAX_BUILT_BYTES = 64 * 1024
 """What is explained by building its values; the rest is only skimmed: 16 MB of `{},` are 6 million values."""
-_MOST_BUILT_OF_ITEM = 1024
-_MOST_ID_BYTES = 1024
+_MAX_BUILT_OF_ITEM = 1024
+_MAX_ID_BYTES = 1024
 _WHITE_SPACE = b" \t\r\n"
-"""That of JSON, which has less of it than Python."""
+"""JSON's, which is less than Python's."""
 
 
 class _Outline(Struct):
-    """What a large object says of itself, with nothing of it built."""
+    """The outer members of a large object, undecoded."""
 
     id: Raw | UnsetType = UNSET
     method: Raw | UnsetType = UNSET
@@ -81,39 +81,39 @@ _decode_anything = msgspec.json.Decoder().decode
 
 
 def decode(
-    data: bytes | bytearray | memoryview | Raw, most_built: int = _MOST_BUILT_BYTES
+    data: bytes | bytearray | memoryview | Raw, max_built: int = _MAX_BUILT_BYTES
 ) -> Message | Batch | Malformed:
     """Read one line or body. Never raises, and takes no more time than its bytes do."""
-    # One typed pass for what is right; only what is wrong is read again, to say what is wrong with it.
+    # One typed pass for a valid message; only an invalid one is read again, to explain it.
     try:
-        if data.__class__ is bytes and len(data) <= most_built and data.isascii():
+        if data.__class__ is bytes and len(data) <= max_built and data.isascii():
             message = _decode_message(data)
         else:
             message = _decode_unweighed(data)
-            str(data, "utf-8")  # what the decoder skips it does not look at, and it would be kept as it is
+            str(data, "utf-8")  # the decoder skips raw members without checking their UTF-8
     except UNDECODABLE as error:
-        return _explain(bytes(data), error, most_built)
+        return _explain(bytes(data), error, max_built)
     if message.method is UNSET and message.result is UNSET and message.error is UNSET:
         return Malformed(_not_a_message("it has no method, result or error"), _id_of(message.id))
     return message
 
 
 def is_request(message: Message | Batch | Malformed) -> TypeGuard[Message | Batch]:
-    """Tell whether a message, or one of a batch, wants an answer that takes work."""
+    """Whether it is a request, or a batch, which may contain some."""
     if isinstance(message, Message):
         return message.method is not UNSET and message.id is not UNSET
     return isinstance(message, Batch)
 
 
-def _explain(data: bytes, problem: Exception, most_built: int) -> Message | Batch | Malformed:
+def _explain(data: bytes, problem: Exception, max_built: int) -> Message | Batch | Malformed:
     """Find out, on the slow path, why bytes are not a message."""
-    data = data.strip(_WHITE_SPACE)  # megabytes of it are gone over once
+    data = data.strip(_WHITE_SPACE)  # so that megabytes of it are scanned once
     is_batch = data[:1] == b"["
     try:
-        str(data, "utf-8")  # which the decoder looks at only where it builds a text
+        str(data, "utf-8")  # the decoder checks UTF-8 only in the strings that it builds
         if is_batch:
             return _explain_batch(data)
-        value = _decode_anything(data) if len(data) <= most_built else _skim(data)
+        value = _decode_anything(data) if len(data) <= max_built else _skim(data)
     except msgspec.ValidationError as error:  # a number that fits no type; what comes behind it is unread
         failure = _not_a_message(str(error))
     except RecursionError:
@@ -122,28 +122,30 @@ def _explain(data: bytes, problem: Exception, most_built: int) -> Message | Batc
         failure = ProtocolError(PARSE_ERROR, f"Parse error: {error}")
     else:
         if isinstance(value, dict):
-            return _explain_object(value, _not_a_message(_reword(problem)))
+            from .features.argument_errors import reword  # late: only malformed messages need it
+
+            return _explain_object(value, _not_a_message(reword(str(problem), whole="the message")))
         return Malformed(_not_a_message("it is not an object"))
-    return Malformed(failure) if is_batch or len(data) > most_built else _explain_unreadable(data, failure)
+    return Malformed(failure) if is_batch or len(data) > max_built else _explain_unreadable(data, failure)
 
 
 def _skim(data: bytes) -> dict[str, Any] | None:
-    """Return what is needed of a large object to refuse it; None where it is none."""
+    """Return the members of a large object that its refusal needs; None if it is not an object."""
     if data[:1] != b"{":
-        msgspec.json.decode(data, type=Raw)  # which raises where it is not even JSON
+        msgspec.json.decode(data, type=Raw)  # raises if it is not JSON
         return None
     outline = _decode_outline(data)
-    found = {name: True for name in ("method", "result", "error") if getattr(outline, name) is not UNSET}
-    given = b"" if isinstance(outline.id, UnsetType) else bytes(outline.id)
-    return found | ({"id": _decode_anything(given)} if 0 < len(given) <= _MOST_ID_BYTES else {})
+    members = {name: True for name in ("method", "result", "error") if getattr(outline, name) is not UNSET}
+    raw_id = b"" if isinstance(outline.id, UnsetType) else bytes(outline.id)
+    return members | ({"id": _decode_anything(raw_id)} if 0 < len(raw_id) <= _MAX_ID_BYTES else {})
 
 
 def _explain_unreadable(data: Any, failure: ProtocolError) -> Message | Malformed:
-    """Find out whose bytes these are, where a laxer reader can; half a surrogate pair and 1e400 need one."""
-    import json  # only what is broken needs it
+    """Find the id with the standard library's laxer reader, which takes half a surrogate pair and 1e400."""
+    import json  # late: only malformed messages need it
 
     try:
-        value = json.loads(str(data, "utf-8"))  # of bytes it would take more than UTF-8
+        value = json.loads(str(data, "utf-8"))  # from bytes it would accept UTF-16 and UTF-32 too
     except (ValueError, RecursionError) as error:
         is_known = failure.code == PARSE_ERROR
         return Malformed(failure if is_known else ProtocolError(PARSE_ERROR, f"Parse error: {error}"))
@@ -151,47 +153,37 @@ def _explain_unreadable(data: Any, failure: ProtocolError) -> Message | Malforme
 
 
 def _explain_object(value: dict[str, Any], failure: ProtocolError) -> Message | Malformed:
-    found = _id_of(value.get("id"))
+    request_id = _id_of(value.get("id"))
     if "method" not in value and not value.keys().isdisjoint(("result", "error")):
-        # A broken answer is never answered itself; whoever waits for it hears that it cannot be read.
-        return Message("2.0", UNSET if found is None else found, error=Raw(b"null"))
-    return Malformed(failure, found)
+        # An answer is never answered, even a malformed one; the question that waits for it fails instead.
+        return Message("2.0", UNSET if request_id is None else request_id, error=Raw(b"null"))
+    return Malformed(failure, request_id)
 
 
 def _explain_batch(data: bytes) -> Batch | Malformed:
-    """Split an array into its messages; raises one of `UNDECODABLE` where it is not JSON."""
+    """Split an array into its messages; raises one of `UNDECODABLE` if it is not JSON."""
     try:
-        items = _split(data)
+        # A list of any length would be read to its end before it is counted; this type stops at the limit.
+        members = msgspec.structs.astuple(msgspec.json.decode(data, type=_items_type()))
     except msgspec.ValidationError:
-        return Malformed(_not_a_message(f"a batch may have {MOST_BATCH_ITEMS} messages"))
+        return Malformed(_not_a_message(f"a batch may have {MAX_BATCH_ITEMS} messages"))
+    items = list(takewhile(lambda item: item is not UNSET, members))
     if not items:
         return Malformed(_not_a_message("the batch is empty"))
     return Batch([_decode_item(item) for item in items])
 
 
-def _split(data: bytes) -> list[Raw]:
-    # A list of any length would be read to its end before somebody counts; this stops at the first too many.
-    items = msgspec.json.decode(data, type=_items_type())
-    return list(takewhile(lambda item: item is not UNSET, msgspec.structs.astuple(items)))
-
-
 @cache
 def _items_type() -> type[Struct]:
-    fields = [(f"item{n}", Raw | UnsetType, UNSET) for n in range(MOST_BATCH_ITEMS)]
+    fields = [(f"item{n}", Raw | UnsetType, UNSET) for n in range(MAX_BATCH_ITEMS)]
     return msgspec.defstruct("Items", fields, array_like=True, forbid_unknown_fields=True)
 
 
 def _decode_item(item: Raw) -> Message | Malformed:
-    if bytes(item)[:1] == b"[":  # not looked into: each level would be read as often as it is deep
+    if bytes(item)[:1] == b"[":  # not decoded: each level would be read once per level above it
         return Malformed(_not_a_message("a batch inside a batch"))
-    found = decode(item, _MOST_BUILT_OF_ITEM)
-    return Malformed(_not_a_message("a batch inside a batch")) if isinstance(found, Batch) else found
-
-
-def _reword(problem: Exception) -> str:
-    from .features.argument_errors import reword  # only what is broken needs it
-
-    return reword(str(problem), whole="the message")
+    decoded = decode(item, _MAX_BUILT_OF_ITEM)
+    return Malformed(_not_a_message("a batch inside a batch")) if isinstance(decoded, Batch) else decoded
 
 
 def _not_a_message(problem: str) -> ProtocolError:
@@ -201,15 +193,12 @@ def _not_a_message(problem: str) -> ProtocolError:
 def _id_of(value: object) -> RequestId | None:
     """Return an id with which a message can be answered."""
     if isinstance(value, str):
-        return value if value.isascii() or _is_unicode(value) else None
+        try:
+            value.encode()
+        except UnicodeEncodeError:  # half a surrogate pair, which cannot be sent back
+            return None
+        return value
     return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        return bool(text.encode())
-    except UnicodeEncodeError:  # half a surrogate pair
-        return False
 
 
 def encode_id(request_id: RequestId | None) -> bytes:
@@ -223,13 +212,13 @@ def result(request_id: RequestId, body: bytes) -> bytes:
 
 
 def error(request_id: RequestId | None, failure: ProtocolError) -> bytes:
-    """Encode a failure as the answer to a request; id null where the request's own could not be read."""
+    """Encode a failure as the answer to a request; its id is null if it could not be read."""
     member: dict[str, Any] = {"code": failure.code, "message": failure.message}
     if failure.data is not None:
         member["data"] = failure.data
     try:
         encoded = encode(member)
-    except (TypeError, ValueError):  # what came along cannot be said in JSON
+    except (TypeError, ValueError):  # the data cannot be encoded, or the message is not Unicode
         encoded = encode({"code": failure.code, "message": ascii(failure.message)})
     return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (encode_id(request_id), encoded)
 
@@ -259,6 +248,6 @@ def decode_value(raw: Raw | UnsetType) -> Any:
     """Decode a part of a message as plain values; raises one of `UNDECODABLE`."""
     if isinstance(raw, UnsetType):
         return None
-    if len(memoryview(raw)) > MOST_VALUES and bytes(raw).count(b",") > MOST_VALUES:
-        raise msgspec.ValidationError(f"More than {MOST_VALUES} values")
+    if len(memoryview(raw)) > MAX_VALUES and bytes(raw).count(b",") > MAX_VALUES:
+        raise msgspec.ValidationError(f"More than {MAX_VALUES} values")
     return _decode_anything(raw)

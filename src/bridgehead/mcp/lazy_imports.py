@@ -1,8 +1,8 @@
-"""Lazy imports: modules that are loaded when they are first used, not when they are named.
+"""Lazy imports: standard modules that are loaded on first use.
 
 A stdio server answers `initialize` before it has an event loop. asyncio takes longer to import than all the
-rest together, and the client need not wait for it. Import from here what must not be on the way to that first
-answer; everything else is imported the usual way.
+rest together, and the client need not wait for it. Import these modules from here if the first answer does
+not need them; import everything else the usual way.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
 
     class _LazyModule:
-        """Stands for a module; an attribute that was asked for once is at hand from then on."""
+        """Stands for a module; keeps each attribute after its first use."""
 
         def __init__(self, name: str) -> None:
             self.__name__ = name

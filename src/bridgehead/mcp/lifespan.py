@@ -1,8 +1,8 @@
-"""Lifespan: what a bridge holds open while it serves (a connection to its far side, a watcher, a pool).
+"""Lifespan: the resources of a bridge while it serves (a connection to its far side, a watcher, a pool).
 
 It starts after the first answer or with the first call that needs it, whichever is earlier, so that it never
-delays the handshake. It is entered and left in one task of its own. `Lifespans` keeps those of several
-bridges, and lets several dispatchers serve the same running bridge.
+delays the handshake. It is entered and left in one task of its own. `Lifespans` lets several dispatchers
+serve the same running bridge.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 LifespanFactory = Callable[[], AbstractAsyncContextManager[Any]]
 
 
-class Owner(Protocol):
-    """Whatever has a lifespan: a bridge."""
+class HasLifespan(Protocol):
+    """A bridge. A protocol, because `BridgeBase` imports modules that import this one."""
 
     lifespan: LifespanFactory | None
 
@@ -36,27 +36,27 @@ class Lifespan:
         self._failure: BaseException | None = None
         self._failed_at: TracebackType | None = None
         self.ready = factory is None
-        """True once `value` can be taken without waiting."""
+        """True while `value` can be used without waiting."""
         self.value: Any = None
 
     def start(self) -> None:
-        """Begin to enter; doing it again does nothing."""
+        """Begin to enter; does nothing the second time."""
         if self._factory is not None and self._task is None:
             self._entered, self._leave = asyncio.Event(), asyncio.Event()
             self._task = asyncio.get_running_loop().create_task(self._run(self._factory))
 
     async def wait_until_entered(self) -> None:
-        """Wait until the lifespan is entered; raises what ended it."""
+        """Wait until the lifespan is entered; raise the exception that ended it."""
         if self.ready:
             return
         self.start()
         await self._entered.wait()
         if self._failure is not None:
-            # From the same place each time, or its traceback would grow with every call that it fails.
+            # With the original traceback each time, or it would grow with every call that it fails.
             raise self._failure.with_traceback(self._failed_at)
 
     async def stop(self, within: float) -> None:
-        """Leave, within a bounded time."""
+        """Leave; after `within` seconds cancel, and wait as long again."""
         if self._task is None:
             return
         self._leave.set()
@@ -84,10 +84,10 @@ class Lifespan:
             self._entered.set()
 
 
-class Lifespans(dict[Owner, Lifespan]):
-    """The lifespan of each bridge that is served, made when it is first asked for."""
+class Lifespans(dict[HasLifespan, Lifespan]):
+    """The lifespan of each bridge, made on first use."""
 
-    def __missing__(self, owner: Owner) -> Lifespan:
+    def __missing__(self, bridge: HasLifespan) -> Lifespan:
         """Make the one lifespan of a bridge."""
-        lifespan = self[owner] = Lifespan(owner.lifespan)
+        lifespan = self[bridge] = Lifespan(bridge.lifespan)
         return lifespan

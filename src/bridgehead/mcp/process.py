@@ -20,16 +20,16 @@ LoopFactory = Callable[[], "asyncio.AbstractEventLoop"]
 Result = TypeVar("Result")
 
 TURN_SECONDS = 0.1
-"""How often a loop that is to end is asked whether it still turns."""
+"""How often a loop that is shutting down is checked for being stuck."""
 CONSOLE_ENDS = frozenset({2, 5, 6})
-"""What Windows tells a process whose console is closed, whose user logs off, whose machine shuts down."""
+"""Windows console events: closed, user logs off, machine shuts down."""
 
 
 def end_signals() -> list[signal.Signals]:
-    """Return the signals that end this process in good order.
+    """Return the signals that shut this process down gracefully.
 
-    A terminal that is closed sends SIGHUP. Under `nohup` it is ignored, and stays so. Windows has SIGBREAK
-    instead: for Ctrl-Break, and for a console that is closed.
+    A closed terminal sends SIGHUP; it stays ignored under `nohup`. Windows has SIGBREAK instead, for
+    Ctrl-Break and a closed console.
     """
     signals = [signal.SIGTERM, signal.SIGINT]
     if sys.platform == "win32":
@@ -40,7 +40,7 @@ def end_signals() -> list[signal.Signals]:
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
-    """Make an event loop on which servers can be relied on."""
+    """Make an event loop; on Windows one whose servers keep listening."""
     if sys.platform == "win32":
         from .windows_loop import WindowsLoop
 
@@ -49,24 +49,24 @@ def new_loop() -> asyncio.AbstractEventLoop:
 
 
 def run_on_loop(main: Coroutine[Any, Any, Result]) -> Result:
-    """Run a coroutine that may serve somebody, as `asyncio.run` does, on a loop that can be relied on."""
+    """Run a coroutine as `asyncio.run` does, on a `new_loop`."""
     with asyncio.Runner(loop_factory=new_loop) as runner:
         return runner.run(main)
 
 
 def socket_loop() -> asyncio.AbstractEventLoop:
-    """Make the fastest event loop for sockets that there is here."""
+    """Make a uvloop if it is installed, else a `new_loop`."""
     try:
-        import uvloop  # not to be had everywhere
+        import uvloop  # not available on every platform
     except ImportError:
         return new_loop()
     return uvloop.new_event_loop()
 
 
 def start_task(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
-    """Make a task of this loop, which runs already, and begin it at once where Python can (3.12 and newer).
+    """Make a task of this running loop; start it at once on Python 3.12 and newer.
 
-    Work that never waits is done when this returns, and no turn of the loop was spent on it.
+    Work that never waits is then done when this returns, without a turn of the loop.
     """
     if sys.version_info >= (3, 12):
         return asyncio.Task(work, loop=loop, eager_start=True)
@@ -74,44 +74,37 @@ def start_task(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Result
 
 
 def run_to_end(main: Coroutine[Any, Any, None], loop_factory: LoopFactory | None, within: float) -> None:
-    """Run a coroutine on a loop of its own, and leave; threads that hang are given this many seconds."""
+    """Run a coroutine on a loop of its own; after it, the process waits `within` seconds for threads."""
     loop = (loop_factory or new_loop)()
     asyncio.set_event_loop(loop)
     serving = loop.create_task(main)
     try:
         while not serving.done():
-            _run_on(loop, serving)
+            try:
+                loop.run_until_complete(serving)
+            except SystemExit:
+                # Raised in a handler's task, it stops the loop: that call fails, and the server goes on.
+                if serving.done():
+                    raise
     finally:
-        _leave(loop, within)
-
-
-def _run_on(loop: asyncio.AbstractEventLoop, serving: asyncio.Task[None]) -> None:
-    """Run until the server has ended, or something else that runs beside it wants the process to exit."""
-    try:
-        loop.run_until_complete(serving)
-    except SystemExit:
-        if serving.done():
-            raise
-        # Only a task of some handler has exited: its call is answered with a failure, and the server goes on.
-
-
-def _leave(loop: asyncio.AbstractEventLoop, within: float) -> None:
-    if not asyncio.all_tasks(loop):
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.close()
-    if any(not thread.daemon and thread is not threading.main_thread() for thread in threading.enumerate()):
-        if sys.stderr is not None:
-            sys.stderr.flush()
-        end = threading.Timer(within, os._exit, (0,))
-        end.daemon = True
-        end.start()
+        # A task that ignores its cancellation would make closing the loop hang or warn: leave it open.
+        if not asyncio.all_tasks(loop):
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
+        # Python joins other threads before it exits, without a limit; this timer is the limit.
+        main_thread = threading.main_thread()
+        if any(not thread.daemon and thread is not main_thread for thread in threading.enumerate()):
+            if sys.stderr is not None:
+                sys.stderr.flush()
+            end = threading.Timer(within, os._exit, (0,))
+            end.daemon = True
+            end.start()
 
 
 def hear_end(act: Callable[[], None], within: float) -> None:
-    """Call something in the loop when a signal comes that ends a process.
+    """Call `act` in the loop when a signal asks the process to end.
 
-    From then on the loop must not stand still for longer than this many seconds. Where it does, because a
-    handler blocks it, the process ends all the same.
+    If a handler then blocks the loop for longer than `within` seconds, the process exits all the same.
     """
     loop = asyncio.get_running_loop()
 
@@ -120,14 +113,15 @@ def hear_end(act: Callable[[], None], within: float) -> None:
 
     for number in end_signals():
         with suppress(NotImplementedError):  # Windows
-            loop.add_signal_handler(number, act)  # which wakes the loop, even if it is just about to wait
+            # Installs the wakeup descriptor, so that a signal wakes a loop that is just about to wait.
+            loop.add_signal_handler(number, act)
         signal.signal(number, note)
     if sys.platform == "win32":
         _hear_console(note, within)
 
 
 def handle_console_event(event: int, act: Callable[[], None], wait: Callable[[], object]) -> bool:
-    """Act on the end of a console and wait for what that brings; tell whether the event was such an end.
+    """Call `act` and `wait` if the console ends; return whether it does.
 
     Windows ends the process when this returns. Ctrl-C and Ctrl-Break are left to their signals.
     """
@@ -139,7 +133,7 @@ def handle_console_event(event: int, act: Callable[[], None], wait: Callable[[],
 
 
 _console_handlers: list[Any] = []
-"""The one that Windows calls, which must not be collected."""
+"""Keeps the handler that Windows calls from being collected."""
 
 
 def _hear_console(act: Callable[[], None], within: float) -> None:
@@ -157,7 +151,7 @@ def _hear_console(act: Callable[[], None], within: float) -> None:
 
 
 def _end_if_stuck(loop: asyncio.AbstractEventLoop, act: Callable[[], None], within: float) -> None:
-    with suppress(RuntimeError):  # the loop is closed: the end has come
+    with suppress(RuntimeError):  # the loop is closed: the process is ending
         loop.call_soon_threadsafe(act)
         while True:
             has_turned = threading.Event()
@@ -169,12 +163,12 @@ def _end_if_stuck(loop: asyncio.AbstractEventLoop, act: Callable[[], None], with
 
 @contextmanager
 def shutdown_signals(within: float = 5.0) -> Iterator[asyncio.Event]:
-    """Give an event that is set when a signal comes that ends a process; see `hear_end`."""
-    told = asyncio.Event()
+    """Yield an event that is set by a signal to end; see `hear_end`."""
+    ending = asyncio.Event()
     before = {number: signal.getsignal(number) for number in end_signals()}
-    hear_end(told.set, within)
+    hear_end(ending.set, within)
     try:
-        yield told
+        yield ending
     finally:
         for number, handler in before.items():
             with suppress(NotImplementedError):  # Windows

@@ -1,7 +1,7 @@
-"""Server: one bridge being served, to any number of connections. What the methods of the protocol work on.
+"""Server: one bridge being served to any number of connections, as the methods of the protocol see it.
 
-Owns what outlives a request: what the bridge holds open, who listens for changes, the lists that are encoded
-already. The dispatcher, which routes messages to methods, is built on it.
+Owns what outlives a request: lifespans, open streams, encoded lists, tasks. Routing is in `dispatch`, whose
+`Dispatcher` extends this class; two modules, because the methods need this one and the dispatcher needs them.
 """
 
 from __future__ import annotations
@@ -10,22 +10,25 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from . import changes
-from .bridge import Bridge
-from .calls.context import Context
-from .calls.multi_round import Keys, MultiRound
+from . import changes, jsonrpc
+from .calls.multi_round import MultiRound
+from .calls.params import META_PREFIX
 from .changes import Listener
-from .connection import Client, Connection, Outlet
-from .features.home import Home
 from .lazy_imports import asyncio
 from .lifespan import Lifespan, Lifespans
 from .limits import Limits
+from .revisions import V2026_07_28
 
 if TYPE_CHECKING:
+    from .bridge import Bridge
+    from .calls.context import Context
+    from .calls.multi_round import Keys
+    from .connection import Client, Connection, Outlet
+    from .features.bridge_base import BridgeBase
     from .tasks.manager import Tasks
 
 Body = tuple[bytes, dict[str, Any] | None]
-"""An encoded result object, and the `_meta` that is to go into it."""
+"""An encoded result object, and the `_meta` to put into it."""
 EventualBody = Body | Coroutine[Any, Any, Body]
 EMPTY_BODY: Body = (b"{}", None)
 
@@ -40,18 +43,24 @@ class Server:
         limits: Limits | None = None,
         state_key: Keys | None = None,
         lifespans: Lifespans | None = None,
+        on_error: Callable[[str, int], None] | None = None,
         tasks: Tasks | None = None,
         scope: str | None = None,
     ) -> None:
         self.bridge = bridge
         self.limits = limits or Limits()
         self.lifespans = Lifespans() if lifespans is None else lifespans
-        """What its bridges hold open; shared with other servers of the same bridges."""
+        """Shared by the servers of one process that offer the same bridges."""
+        self.on_error = on_error
+        """Called with the method and the code of each protocol error that answers a request."""
         self.streams: set[Listener] = set()
         """The open `subscriptions/listen` streams."""
         self.multi_round = MultiRound(state_key, self.limits.request_state_seconds)
         self.scope = bridge.info.name if scope is None else scope
-        """What tells the tasks made here from those of other servers that keep theirs in the same place."""
+        """Separates this server's tasks from those of other servers in the same task store."""
+        # Every result of the stateless era begins with the same bytes, so they are encoded once.
+        self.info_meta = {META_PREFIX + "serverInfo": bridge.info.fit(V2026_07_28)}
+        self.complete_head = b'{"resultType":"complete","_meta":%b' % jsonrpc.encode(self.info_meta)
         self._shared_tasks = tasks
         self._own_tasks: Tasks | None = None
         self._bodies: dict[Any, Body] = {}
@@ -59,38 +68,36 @@ class Server:
 
     @property
     def tasks(self) -> Tasks:
-        """The tasks of this process: those it shares with other servers, or its own."""
+        """The tasks shared with other servers of this process, or this server's own."""
         if self._shared_tasks is not None:
             return self._shared_tasks
         if self._own_tasks is None:
-            from .tasks.manager import Tasks  # which nothing needs before there is a task
+            from .tasks.manager import Tasks  # late: most servers have no tasks
 
             self._own_tasks = Tasks(self.limits, self.bridge.task_store)
         return self._own_tasks
 
-    # --- the bridge's life ---------------------------------------------------------------------------------
-
     def start(self) -> None:
-        """Begin to hold open what the bridge needs, without waiting for it."""
-        for home in self.bridge.homes:
-            self.lifespans[home].start()
+        """Begin to enter the lifespans of the bridges, without waiting."""
+        for bridge in self.bridge.bridges:
+            self.lifespans[bridge].start()
 
     async def stop(self) -> None:
-        """Let go of it, within the limit."""
+        """Stop this server's own tasks and leave the lifespans, within `shutdown_seconds`."""
         if self._own_tasks is not None:
             await self._own_tasks.stop()
         within = self.limits.shutdown_seconds
-        await asyncio.gather(*(self.lifespans[home].stop(within) for home in self.bridge.homes))
+        await asyncio.gather(*(self.lifespans[bridge].stop(within) for bridge in self.bridge.bridges))
 
-    def enter_home(self, context: Context[Any], home: Home) -> Lifespan:
-        """Give a request the state and the dialect of the bridge whose part serves it."""
-        lifespan = self.lifespans[home]
-        if home is not self.bridge:
-            context.enter_home(lifespan, home.dialect)
+    def switch_bridge(self, context: Context[Any], bridge: BridgeBase) -> Lifespan:
+        """Let a request continue with the state and dialect of one of the combined bridges."""
+        lifespan = self.lifespans[bridge]
+        if bridge is not self.bridge:
+            context.lifespan, context.dialect = lifespan, bridge.dialect
         return lifespan
 
     def reuse_body(self, key: Any, make: Callable[[], Body]) -> Body:
-        """Return the body that was made under this key, unless the bridge's lists have changed since."""
+        """Return the body cached under this key; the cache is emptied when the bridge's lists change."""
         generation = self.bridge.changed.generation
         if self._bodies_generation != generation:
             self._bodies.clear()
@@ -100,27 +107,25 @@ class Server:
             body = self._bodies[key] = make()
         return body
 
-    # --- clients -------------------------------------------------------------------------------------------
-
     def adopt(self, connection: Connection, client: Client) -> None:
-        """Make a client of the handshake era known on its connection, and let it hear of changes."""
+        """Record the client of a handshake on its connection, and send it list changes from now on."""
         connection.client = client
-        if connection.listener is None:
+        if connection.listener is None:  # a second `initialize` keeps the listener with its subscriptions
             names = {"tools": changes.TOOLS, "prompts": changes.PROMPTS, "resources": changes.RESOURCES}
-            connection.listener = Listener({names[what] for what in self.bridge.changing}, set())
+            connection.listener = Listener({names[kind] for kind in self.bridge.changing}, set())
             self.bridge.changed.listen(connection.listener)
             connection.listeners.append(connection.listener)
 
     @staticmethod
     async def announce(listener: Listener, outlet: Outlet) -> None:
-        """Tell a client of the handshake era what changes, for as long as its connection lasts."""
+        """Send changes to a client of the handshake era until its connection ends."""
         while await listener.wait():
             for message in listener.take():
                 await outlet.send(message)
 
     @contextmanager
     def open_stream(self, connection: Connection, listener: Listener) -> Iterator[None]:
-        """Count an open listen stream, and let its listener hear of changes while it is open."""
+        """Count a listen stream and let its listener receive changes while it is open."""
         self.streams.add(listener)
         self.bridge.changed.listen(listener)
         connection.listeners.append(listener)
@@ -133,7 +138,7 @@ class Server:
             self.streams.discard(listener)
 
     def disconnect(self, connection: Connection) -> None:
-        """Stop everything that was done for a client that is gone."""
+        """Stop all work for a client that is gone."""
         if connection.listener is not None:
             self.bridge.changed.leave(connection.listener)
             connection.listener.close()
@@ -141,6 +146,6 @@ class Server:
         connection.cancel_all()
 
     def end_streams(self) -> None:
-        """End every listen stream in good order, because the server is going."""
+        """End every listen stream with its result, because the server stops."""
         for listener in tuple(self.streams):
             listener.close()

@@ -1,4 +1,4 @@
-"""Windows loop: an event loop whose servers keep listening, whatever becomes of a client that is accepted.
+"""Windows loop: an event loop whose servers keep listening after a client resets its connection.
 
 asyncio closes the listening socket when a client has reset its connection before that was accepted
 (python/cpython issue 93821): any program that reaches the port could make a server deaf for good.
@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 PAUSE_SECONDS = 0.1
-"""How long nothing is accepted where the system cannot, so that trying again does not fill the loop."""
+"""Pause after an accept that failed for another reason, so that retries do not fill the loop."""
 
 if sys.platform == "win32":
     import socket
@@ -20,11 +20,11 @@ if sys.platform == "win32":
     Accepted = tuple[socket.socket, Any]
 
     _GONE = frozenset({59, 64, 1236, 10053, 10054, 10057})
-    """What Windows and Wine say of a client that is gone before it was accepted."""
+    """Error codes of Windows and Wine for a client that is gone before it was accepted."""
 
     class _Proactor(asyncio.IocpProactor):
         _made: socket.socket | None = None
-        """The socket that was last made for a client to come."""
+        """The socket made for the next client."""
 
         def accept(self, listener: socket.socket) -> asyncio.Future[Accepted]:
             if listener.fileno() == -1:  # a socket would be made for the next client, and left open
@@ -49,7 +49,7 @@ if sys.platform == "win32":
                 except OSError as problem:
                     await self._pass_over(problem, listener, made)
                 except asyncio.CancelledError:
-                    if made is not None:  # a client may have come in this very turn
+                    if made is not None:  # a client may have connected in this very turn of the loop
                         made.close()
                     raise
 
@@ -67,13 +67,13 @@ if sys.platform == "win32":
             return self._made
 
     class WindowsLoop(asyncio.ProactorEventLoop):
-        """What every server of this package runs on."""
+        """The loop of every server of this package on Windows."""
 
         def __init__(self) -> None:
             super().__init__(_Proactor())
 
         def call_exception_handler(self, context: dict[str, Any]) -> None:
-            """Leave out what asyncio says of each client that was gone: nobody awaits its `accept_coro`."""
+            """Do not report clients that were gone: asyncio never awaits their `accept_coro`."""
             task = context.get("future")
             name = getattr(task.get_coro(), "__name__", "") if isinstance(task, asyncio.Task) else ""
             if name != "accept_coro" or not isinstance(context.get("exception"), OSError):

@@ -133,7 +133,7 @@ async def test_a_plain_tool_and_one_that_waits_are_seen_once_each(bridge: Bridge
 
 async def test_a_plain_tool_stays_plain_under_a_hook(bridge: Bridge[None]) -> None:
     async with connect(bridge) as client:
-        reply = client.dispatcher.receive(message("plain"), client.connection, client)
+        reply = client.dispatcher.handle_bytes(message("plain"), client.connection, client)
 
     assert isinstance(reply, bytes)
 
@@ -199,7 +199,7 @@ async def test_a_call_that_is_cancelled_before_it_begins_never_begins(
     bridge: Bridge[None], seen: Seen
 ) -> None:
     async with connect(bridge) as client:
-        work = client.dispatcher.receive(message("slow"), client.connection, client)
+        work = client.dispatcher.handle_bytes(message("slow"), client.connection, client)
         await client.notify("notifications/cancelled", {"requestId": 9})
         assert work is not None
         assert not isinstance(work, bytes)
@@ -241,7 +241,7 @@ async def test_what_nobody_declared_has_no_hook(bridge: Bridge[None], seen: Seen
     assert seen == []
 
 
-async def test_hooks_belong_to_the_home_of_a_part_in_every_view(bridge: Bridge[None], seen: Seen) -> None:
+async def test_hooks_belong_to_the_bridge_of_a_part_in_every_view(bridge: Bridge[None], seen: Seen) -> None:
     other: Bridge[None] = Bridge("other", "1")
 
     @other.tool("Answer.")

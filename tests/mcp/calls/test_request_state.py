@@ -157,7 +157,7 @@ def test_any_text_that_is_no_state_is_refused(text: str) -> None:
 def test_of_many_states_the_oldest_is_forgotten_for_a_new_one_and_never_for_one_that_came(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(request_state, "_MOST_USED", 2)
+    monkeypatch.setattr(request_state, "_MAX_USED", 2)
     used = UsedStates(lambda: 1000.0)
     assert [used.use(nonce, 1060.0) for nonce in ("a", "b", "c")] == [True, True, True]
 

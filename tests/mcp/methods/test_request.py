@@ -1,4 +1,4 @@
-"""Requests: read without judgement, and the client told by what the request declares."""
+"""Requests: their methods by era and by what is offered, read without judgement, and whose they are."""
 
 from typing import Any
 
@@ -6,14 +6,31 @@ import msgspec
 import pytest
 from msgspec import UNSET, Raw, UnsetType
 
-from bridgehead.mcp import Limits, ProtocolError
+from bridgehead.mcp import Bridge, Limits, ProtocolError
 from bridgehead.mcp.calls.params import META_PREFIX, CallToolParams
 from bridgehead.mcp.connection import Client, Connection
+from bridgehead.mcp.dispatch import Dispatcher
 from bridgehead.mcp.errors import MalformedRequest
 from bridgehead.mcp.jsonrpc import UnweighedMessage
-from bridgehead.mcp.methods.request import client_of, read
+from bridgehead.mcp.methods.request import METHODS, client_of, read
 from bridgehead.mcp.revisions import NEWEST_HANDSHAKE, V2025_03_26, V2026_07_28
+from tests.support.full_bridge import make_bridge
 
+ONLY_HANDSHAKE = {
+    "initialize",
+    "ping",
+    "logging/setLevel",
+    "resources/subscribe",
+    "resources/unsubscribe",
+}
+ONLY_STATELESS = {
+    "server/discover",
+    "subscriptions/listen",
+    "tasks/get",
+    "tasks/update",
+    "tasks/cancel",
+}
+ALWAYS = {"initialize", "ping", "server/discover", "subscriptions/listen"}
 STATELESS = {META_PREFIX + "protocolVersion": "2026-07-28", META_PREFIX + "clientCapabilities": {}}
 
 
@@ -121,3 +138,18 @@ def test_the_arguments_of_a_tool_may_be_large() -> None:
     assert request.problem is None
     assert isinstance(request.params, CallToolParams)
     assert bytes(request.params.arguments) == MANY
+
+
+def test_eras_have_the_methods_that_the_protocol_gives_them() -> None:
+    assert {name for name, method in METHODS.items() if not method.stateless} == ONLY_HANDSHAKE
+    assert {name for name, method in METHODS.items() if not method.handshake} == ONLY_STATELESS
+
+
+@pytest.mark.parametrize(
+    ("bridge", "offered"),
+    [(Bridge[None]("empty", "1", logging=False), ALWAYS), (make_bridge(), set(METHODS))],
+)
+def test_a_bridge_offers_the_methods_for_what_it_has(bridge: Bridge[Any], offered: set[str]) -> None:
+    server = Dispatcher(bridge)
+
+    assert {name for name, method in METHODS.items() if method.offered(server)} == offered

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from bridgehead.mcp import ProtocolError
-from bridgehead.mcp.errors import MOST_QUOTED
+from bridgehead.mcp.errors import MAX_QUOTED
 from bridgehead.mcp.tasks.record import INTERRUPTED, TaskRecord, unknown_task
 
 NEW = TaskRecord("id", "view\nann", "ann", 1_790_000_000.25, 1_790_000_000.25, 60.0)
@@ -55,7 +55,7 @@ def test_what_cannot_be_said_in_json_is_left_out_of_a_failure() -> None:
 
 def test_an_unknown_id_is_repeated_only_as_far_as_it_helps() -> None:
     assert "'short'" in unknown_task("short").message
-    assert len(unknown_task("x" * 1_000_000).message) < 2 * MOST_QUOTED
+    assert len(unknown_task("x" * 1_000_000).message) < 2 * MAX_QUOTED
 
 
 def test_an_interrupted_task_has_failed_with_the_reason() -> None:

@@ -224,7 +224,7 @@ class TracedDispatcher(Dispatcher):
 
     tracer: Tracer
 
-    def serve(
+    def handle_request(
         self,
         request: Request,
         connection: Connection,
@@ -235,7 +235,7 @@ class TracedDispatcher(Dispatcher):
         span = self.tracer.begin(request, connection, outlet)
         before = current_span.set(span)
         try:
-            work = super().serve(request, connection, outlet, expected)
+            work = super().handle_request(request, connection, outlet, expected)
         except ProtocolError as failure:
             _end_failed(span, failure)
             raise

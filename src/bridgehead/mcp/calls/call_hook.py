@@ -1,4 +1,4 @@
-"""Call hooks: what a bridge or its host does around every tool call, resource read and prompt.
+"""Call hooks: code of a bridge or its host around every tool call, resource read and prompt.
 
 A hook gets the call and a function that runs it. It belongs to the bridge that declared the part, so it acts
 wherever that part is offered: in a combined bridge, in a restricted one. Remembered answers (`recall`) and
@@ -81,6 +81,7 @@ def observe_calls(ended: Ended, *, waits: Callable[[Invocation], None] | None = 
         ended(call, _success(value, waited=False), perf_counter() - started)
         return value
 
+    # A separate coroutine, so that `observe` stays a plain function: a call that does not wait needs no task.
     async def observe_later(call: Invocation, work: Coroutine[Any, Any, Any], started: float) -> Any:
         if waits is not None:  # here and not above: a call that is cancelled before it begins never ends
             waits(call)

@@ -1,7 +1,7 @@
-"""Context: what a handler knows of the call it serves, and what it can do towards the client meanwhile.
+"""Context: one request being served, as its handler sees it.
 
-Progress, log messages, questions to the client, its own cancellation. The same calls work in every revision;
-where a revision has no such thing, nothing is sent.
+Progress, log messages, questions to the client, cancellation. The same calls work in every revision; what a
+revision does not define is not sent.
 """
 
 from __future__ import annotations
@@ -13,30 +13,31 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from .. import jsonrpc
-from ..connection import Client, Connection, Outlet
-from ..errors import INVALID_PARAMS, Dialect, ProtocolError, ToolError, missing_capability, quote
+from ..errors import INVALID_PARAMS, ProtocolError, ToolError, missing_capability, quote
 from ..lazy_imports import asyncio
-from ..lifespan import Lifespan
-from ..revisions import Revision
 from .params import EMPTY, RequestMeta
 
 if TYPE_CHECKING:
     # At run time each is imported by the method that asks: a server that asks nothing starts without them.
     from typing_extensions import TypeVar
 
+    from ..connection import Client, Connection, Outlet
+    from ..errors import Dialect
+    from ..lifespan import Lifespan
+    from ..revisions import Revision
     from .input_requests import Elicited, InputRequest, Root, Sampled, SamplingMessage
 
     State = TypeVar("State", default=Any)
 
     class TaskRun(Protocol):
-        """The task that a call may become: what its handler tells and asks goes there once it has."""
+        """The task that a call may become; from then on it takes the handler's progress and questions."""
 
         @property
         def is_detached(self) -> bool:
-            """Whether it is a task by now."""
+            """Whether the call has become a task."""
 
         async def detach(self) -> bool:
-            """Go on as a task; False where there is no room for one."""
+            """Go on as a task; False if the limit of tasks is reached."""
 
         def tell(self, progress: float, total: float | None, message: str | None) -> None:
             """Make progress the task's status message."""
@@ -50,8 +51,8 @@ else:
     State = TypeVar("State")
 
 _INFINITE = float("inf")
+# Shared by all calls and never changed: two dicts for each call would show in its time.
 _NO_ANSWERS: dict[str, Any] = {}
-"""Of every call that asks nothing, and never changed: making one for each call is noticed in its time."""
 LOG_LEVELS = {
     name: rank
     for rank, name in enumerate(
@@ -89,7 +90,7 @@ class BecameTask(Exception):
 
 
 def find_input_requests(error: BaseException) -> dict[str, InputRequest]:
-    """Return what a handler was unwound to ask, in one task or in several; nothing where it failed."""
+    """Return the questions that unwound a handler, or several of its tasks; empty if it failed instead."""
     if isinstance(error, InputRequired):
         return error.input_requests
     if not isinstance(error, BaseExceptionGroup) or error.split(InputRequired)[1] is not None:
@@ -143,13 +144,13 @@ class Context(Generic[State]):
         self.connection = connection
         self.outlet = outlet
         self.lifespan = lifespan
-        """What the bridge that serves it holds open."""
+        """That of the bridge whose part serves the request."""
         self.dialect = dialect
-        """How a failure of this request is worded."""
+        """Words the failures of this request."""
         self.arguments: msgspec.Raw = EMPTY
-        """What a tool is called with, as it came."""
+        """A tool's arguments, undecoded."""
         self.attributes: dict[str, Any] | None = None
-        """What the bridge says of this call, for whoever traces it; see `annotate`."""
+        """Attributes for the span of this call; see `annotate`."""
         self._meta = meta
         self._last_progress = -_INFINITE
         self._answers = _NO_ANSWERS
@@ -157,34 +158,29 @@ class Context(Generic[State]):
 
     @property
     def state(self) -> State:
-        """What the bridge's lifespan holds open."""
+        """The value of the bridge's lifespan."""
         value: State = self.lifespan.value
         return value
 
-    def enter_home(self, lifespan: Lifespan, dialect: Dialect) -> None:
-        """Go on as a request to another bridge, whose part serves it."""
-        self.lifespan = lifespan
-        self.dialect = dialect
-
     @property
     def principal(self) -> str | None:
-        """Who makes the call, where the transport knows."""
+        """The authenticated caller; None if the transport does not authenticate."""
         return self.connection.principal
 
     @property
     def progress_token(self) -> jsonrpc.RequestId | None:
-        """The token under which the client wants to hear of progress."""
+        """The client's token for progress notifications; None if it wants none."""
         meta = self._meta
         return None if meta is None or meta.progress_token is UNSET else meta.progress_token
 
     @property
     def wants_progress(self) -> bool:
-        """Whether anybody hears of progress: the client asked to, or the call may become a task."""
+        """Whether progress goes anywhere: the client asked for it, or the call may become a task."""
         return self.run is not None or self.progress_token is not None
 
     @property
     def idempotency_key(self) -> str | None:
-        """What a client that sends a request again gives it, so that a handler can do it once."""
+        """The same for a request that a client sends again, so that a handler acts once."""
         meta = self._meta
         return None if meta is None or meta.idempotency_key is UNSET else meta.idempotency_key
 
@@ -195,16 +191,16 @@ class Context(Generic[State]):
         if meta is None or meta.traceparent is UNSET:
             from_transport: dict[str, str] = getattr(self.outlet, "trace", {})
             return from_transport
-        found = {"traceparent": meta.traceparent, "tracestate": meta.tracestate, "baggage": meta.baggage}
-        return {name: value for name, value in found.items() if isinstance(value, str)}
+        members = {"traceparent": meta.traceparent, "tracestate": meta.tracestate, "baggage": meta.baggage}
+        return {name: value for name, value in members.items() if isinstance(value, str)}
 
     def annotate(self, attributes: Mapping[str, Any]) -> None:
-        """Say more of this call to whoever traces it, under the names of OpenTelemetry's conventions."""
+        """Add attributes to the span of this call; use the names of OpenTelemetry's conventions."""
         self.attributes = {**(self.attributes or {}), **attributes}
 
     @property
     def is_open(self) -> bool:
-        """Whether the request still waits for its answer: nothing is said about one that does not."""
+        """Whether the request still waits for its answer; afterwards nothing may be sent for it."""
         return not self.cancelled and self.connection.in_flight.get(self.request_id) is self
 
     def cancel(self) -> None:
@@ -214,15 +210,15 @@ class Context(Generic[State]):
             self.task.cancel()
 
     def is_interrupted(self, error: BaseException) -> bool:
-        """Tell whether an error ends the task from outside, and is not just what a handler let out."""
+        """Whether an error cancels the task from outside, as opposed to a handler that raised it itself."""
         if isinstance(error, asyncio.CancelledError):
             return self.task is None or self.task.cancelling() > 0
         return isinstance(error, GeneratorExit)
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell the client how far the work is, if it asked to hear. Values that do not grow are dropped.
+        """Send progress if the client asked for it. Values that do not grow are dropped.
 
-        In a task, what is told is the status message.
+        In a task, progress becomes the status message.
         """
         if self.run is not None and self.run.is_detached:
             self.run.tell(progress, total, message)
@@ -304,7 +300,19 @@ class Context(Generic[State]):
         if self.run is not None and self.run.is_detached:
             return await self.run.ask(requests)
         if self.revision.stateless:
-            return self._take_answers(requests)
+            answers: dict[str, Any] = {}
+            missing: dict[str, InputRequest] = {}
+            for key, request in requests.items():
+                if key not in self._answers:
+                    missing[key] = request
+                    continue
+                answers[key] = self._read_answer(
+                    request, self._answers[key], f"inputResponses.{key} does not fit what was asked"
+                )
+                self._used = {**self._used, key: self._answers[key]}
+            if missing:
+                raise InputRequired(missing)
+            return answers
         if not self.is_open:
             raise ToolError("The request is over; there is nobody to ask any more.")
         if not requests:
@@ -313,7 +321,7 @@ class Context(Generic[State]):
         try:
             return dict(zip(requests, await asyncio.gather(*asked), strict=True))
         finally:
-            for answer in asked:  # where one failed, the others are withdrawn
+            for answer in asked:  # if one failed, withdraw the other questions
                 answer.cancel()
             await asyncio.wait(asked)
 
@@ -325,7 +333,7 @@ class Context(Generic[State]):
         return settings
 
     def miss_extension(self, identifier: str) -> ProtocolError | ToolError:
-        """Give the refusal of a client that has not declared an extension."""
+        """Make the refusal for a client that has not declared an extension."""
         return self._incapable(f"extensions.{identifier}", {"extensions": {identifier: {}}})
 
     def _incapable(self, what: str, required: dict[str, Any]) -> ProtocolError | ToolError:
@@ -334,20 +342,26 @@ class Context(Generic[State]):
 
     async def _ask_now(self, request: InputRequest) -> Any:
         result = await self.connection.ask(self.outlet, request.method, request.params_in(self.revision))
+        failure = f"The client's answer to {request.method} does not fit what was asked"
+        return self._read_answer(request, result, failure)
+
+    def _read_answer(self, request: InputRequest, result: Any, failure: str) -> Any:
         try:
             return request.read(result)
         except msgspec.ValidationError as error:
-            from ..features.argument_errors import reword  # which only an answer that does not fit needs
+            from ..features.argument_errors import reword  # late: only an invalid answer needs it
 
-            problem = reword(str(error), "the answer")
-            message = f"The client's answer to {request.method} does not fit what was asked: {problem}"
+            message = f"{failure}: {reword(str(error), 'the answer')}"
+            # In the stateless era answers are parameters of the request, so this is the request's fault.
+            if self.revision.stateless:
+                raise ProtocolError(INVALID_PARAMS, message) from error
             raise ToolError(message) from error
 
     async def detach(self) -> bool:
         """Go on as a task from here, if the tool is declared to and the client can take one.
 
-        What is asked before is answered with the call made again, and the handler runs from its start; what
-        is asked after is asked by the task, and the handler waits. Returns whether this is a task now.
+        Questions before this run the handler again from its start, with the answers; after this, the handler
+        waits for them. Returns whether this is a task now.
         """
         return False if self.run is None else await self.run.detach()
 
@@ -357,24 +371,5 @@ class Context(Generic[State]):
 
     @property
     def used_answers(self) -> dict[str, Any]:
-        """The answers that the handler has asked for so far, as the client gave them."""
+        """The answers that the handler has used so far, undecoded."""
         return self._used
-
-    def _take_answers(self, requests: Mapping[str, InputRequest]) -> dict[str, Any]:
-        missing = {key: request for key, request in requests.items() if key not in self._answers}
-        read = {key: self._read(key, request) for key, request in requests.items() if key not in missing}
-        if missing:
-            raise InputRequired(missing)
-        return read
-
-    def _read(self, key: str, request: InputRequest) -> Any:
-        try:
-            value = request.read(self._answers[key])
-        except msgspec.ValidationError as error:
-            from ..features.argument_errors import reword  # which only an answer that does not fit needs
-
-            problem = reword(str(error), "the answer")
-            message = f"inputResponses.{key} does not fit what was asked: {problem}"
-            raise ProtocolError(INVALID_PARAMS, message) from error
-        self._used = {**self._used, key: self._answers[key]}
-        return value

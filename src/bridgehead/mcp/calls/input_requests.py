@@ -1,4 +1,4 @@
-"""Input requests: what a server asks its client (elicitation, sampling, roots), and what a valid answer is.
+"""Input requests: questions to the client (elicitation, sampling, roots), and how to read their answers.
 
 An input request is a value. How it travels (a request in the handshake era, an `input_required` result in the
 stateless one) is the context's business, so a tool that asks is the same code in both.
@@ -31,14 +31,18 @@ class InputRequest(Struct, frozen=True):
     """Turns the client's result into what the tool gets, or raises `msgspec.ValidationError`."""
 
     def is_defined_in(self, revision: Revision) -> bool:
-        """Tell whether the revision has this kind of request at all."""
+        """Whether the revision defines this kind of request."""
         if self.method == ELICIT:
-            is_newer = "url" in self.capability or _has_lists(self.params["requestedSchema"])
+            # Forms with lists came with the same revision as elicitation by URL.
+            is_newer = "url" in self.capability or any(
+                prop.get("type") == "array"
+                for prop in self.params["requestedSchema"].get("properties", {}).values()
+            )
             return revision.url_elicitation if is_newer else revision.elicitation
         return revision.sampling_tools if "tools" in self.capability else True
 
     def is_possible_for(self, capabilities: Mapping[str, Any]) -> bool:
-        """Tell whether a client with these capabilities can be asked."""
+        """Whether a client with these capabilities can be asked."""
         first, *rest = self.capability
         offered = capabilities.get(first)
         if not isinstance(offered, Mapping):
@@ -54,7 +58,9 @@ class InputRequest(Struct, frozen=True):
             left_out |= {"tools", "toolChoice"}
         params = {name: value for name, value in self.params.items() if name not in left_out}
         if self.method == ELICIT and not revision.url_elicitation:
-            params["requestedSchema"] = _older_form(params["requestedSchema"])
+            schema = params["requestedSchema"]
+            fields = {name: _older_field(prop) for name, prop in schema.get("properties", {}).items()}
+            params["requestedSchema"] = {**schema, "properties": fields}
         if self.method == SAMPLE:
             params["messages"] = [part for message in params["messages"] for part in message.fit(revision)]
         return params
@@ -67,14 +73,14 @@ class InputRequest(Struct, frozen=True):
 
 
 class Elicited(Struct, frozen=True):
-    """What the user answered: `content` is there only where the action is accept."""
+    """The user's answer; `content` is set only if the action is accept."""
 
     action: Literal["accept", "decline", "cancel"]
     content: Any = None
 
     @property
     def accepted(self) -> bool:
-        """Tell whether the user agreed and gave the content."""
+        """Whether the user agreed."""
         return self.action == "accept"
 
 
@@ -85,7 +91,7 @@ class SamplingMessage(Wire, frozen=True):
     content: Content | tuple[Content, ...]
 
     def fit(self, revision: Revision) -> list[SamplingMessage]:
-        """Give the message as the revision defines it: several blocks were once several messages."""
+        """Return the message as the revision defines it; older ones have one block per message."""
         if not isinstance(self.content, tuple):
             return [SamplingMessage(self.role, fit_block(self.content, revision))]
         blocks = tuple(fit_block(block, revision) for block in self.content)
@@ -102,7 +108,7 @@ class Root(Struct, frozen=True):
 
 
 class Sampled(Struct, frozen=True, rename="camel"):
-    """What the client's model said."""
+    """The answer of the client's model."""
 
     role: Role
     content: Any
@@ -111,7 +117,7 @@ class Sampled(Struct, frozen=True, rename="camel"):
 
     @property
     def text(self) -> str:
-        """Give the text blocks of the answer as one string."""
+        """The text blocks of the answer, joined."""
         blocks = self.content if isinstance(self.content, list) else [self.content]
         return "".join(block.get("text", "") for block in blocks if isinstance(block, dict))
 
@@ -157,17 +163,8 @@ def list_roots() -> InputRequest:
     return InputRequest(ROOTS, {}, ("roots",), lambda result: msgspec.convert(result, _RootsResult).roots)
 
 
-def _has_lists(schema: dict[str, Any]) -> bool:
-    return any(prop.get("type") == "array" for prop in schema.get("properties", {}).values())
-
-
-def _older_form(schema: dict[str, Any]) -> dict[str, Any]:
-    """Put a form into the words of the first revision that had forms."""
-    properties = {name: _older_field(prop) for name, prop in schema.get("properties", {}).items()}
-    return {**schema, "properties": properties}
-
-
 def _older_field(prop: dict[str, Any]) -> dict[str, Any]:
+    """Write a form's field as 2025-06-18 does: `enumNames`, and defaults of booleans alone."""
     older = {word: value for word, value in prop.items() if word != "oneOf"}
     if prop.get("type") != "boolean":
         older.pop("default", None)

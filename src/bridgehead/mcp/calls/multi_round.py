@@ -1,8 +1,8 @@
 """Multi-round requests: how a handler of the stateless era asks its client, and goes on with the answer.
 
-A question ends the round with an `input_required` result. The client makes the request again with its answers
-and with the sealed state, which holds the answers of the rounds before; the handler runs from its start, and
-finds them. The server keeps nothing in between.
+A question ends the round with an `input_required` result. The client repeats the request with its answers and
+with the sealed state, which holds the answers of earlier rounds; the handler runs from its start and finds
+them. The server keeps nothing in between but the nonces of used states.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Raw, UnsetType
 
-from .context import Context
 from .params import EMPTY, AnswerableParams
 
 if TYPE_CHECKING:
+    from .context import Context
     from .input_requests import InputRequest
-    from .request_state import RequestState, Seal
+    from .request_state import Seal
 
 
-class StateUse(Protocol):
-    """Remembers which states were answered."""
+class NonceStore(Protocol):
+    """Remembers the nonces of used states: in this process, or shared by the processes of one service."""
 
     def use(self, nonce: str, expires: float) -> bool | Awaitable[bool]:
-        """Tell whether a state is used for the first time, at once or after asking."""
+        """Return whether the nonce is new; it stays used until it expires."""
 
 
 Keys = bytes | Sequence[bytes]
@@ -38,13 +38,13 @@ class MultiRound:
         self._keys = keys
         self._lifetime = lifetime
         self._made_seal: Seal | None = None
-        self.used_states: StateUse | None = None
-        """Remembers which states were answered; in this process alone where nothing else is given."""
+        self.used_states: NonceStore | None = None
+        """Set before the first question; by default the nonces of this process alone."""
 
     @property
     def _seal(self) -> Seal:
         if self._made_seal is None:
-            from .request_state import Seal, UsedStates  # hashing is not needed for a handshake
+            from .request_state import Seal, UsedStates  # late: hashing is not needed for a handshake
 
             self._made_seal = Seal(self._keys)
             self.used_states = self.used_states or UsedStates()
@@ -59,13 +59,10 @@ class MultiRound:
         *,
         needs_state: bool = False,
     ) -> Awaitable[None] | None:
-        """Give a request that came again the answers that came with it.
+        """Give a repeated request the answers that came with it.
 
-        What is returned is to be awaited before anything is done: whether the answers come for the first
-        time may take asking.
-
-        Where it `needs_state`, as consent to something that destroys does, answers without the state of a
-        question are answers to nothing that was asked.
+        Await the returned check, if any, before acting: it refuses a state that was used before. With
+        `needs_state` (destructive tools), answers without a valid requestState are ignored.
         """
         state, responses = params.request_state, params.input_responses
         if not context.revision.stateless or (
@@ -73,34 +70,33 @@ class MultiRound:
         ):
             return None
         answers: dict[str, Any] = {}
-        checking: Awaitable[None] | None = None
+        check: Awaitable[None] | None = None
         if not isinstance(state, UnsetType):
-            request = _fingerprint(context, subject, arguments)
+            from .request_state import fingerprint, refuse_used  # late: hashing is not needed for a handshake
+
+            request = fingerprint(context.method, subject, arguments)
             opened = self._seal.open(state, request, context.principal)
             answers = opened.answers
-            checking = self._use(opened)
+            is_new = self.used_states is None or self.used_states.use(opened.nonce, opened.expires)
+            if is_new is False:
+                raise refuse_used()
+            if is_new is not True:  # a shared store answers later
+                check = _refuse_unless(is_new)
         if not isinstance(responses, UnsetType):
             answers |= responses
         context.supply_answers(answers)
-        return checking
-
-    def _use(self, opened: RequestState) -> Awaitable[None] | None:
-        from .request_state import refuse_used
-
-        states = self.used_states
-        is_first = states is None or states.use(opened.nonce, opened.expires)
-        if is_first is False:
-            raise refuse_used()
-        return None if is_first is True else _refuse_later(is_first)
+        return check
 
     def pause(
         self, context: Context[Any], params: Any, unanswered: dict[str, InputRequest]
     ) -> dict[str, Any]:
         """Make the result that asks: the input requests, and the state to come back with."""
-        # Bound to what was asked, so that answers to one request cannot be brought to another.
+        from .request_state import fingerprint
+
+        # Bound to the request, so that answers to one request cannot be used for another.
         subject = getattr(params, "uri", None) or params.name
-        fingerprint = _fingerprint(context, subject, getattr(params, "arguments", EMPTY))
-        state = self._seal.close(context.used_answers, fingerprint, context.principal, self._lifetime)
+        identity = fingerprint(context.method, subject, getattr(params, "arguments", EMPTY))
+        state = self._seal.close(context.used_answers, identity, context.principal, self._lifetime)
         requests = {
             key: {"method": request.method, "params": request.params_in(context.revision)}
             for key, request in unanswered.items()
@@ -108,14 +104,8 @@ class MultiRound:
         return {"inputRequests": requests, "requestState": state}
 
 
-async def _refuse_later(asking: Awaitable[bool]) -> None:
+async def _refuse_unless(is_new: Awaitable[bool]) -> None:
     from .request_state import refuse_used
 
-    if not await asking:
+    if not await is_new:
         raise refuse_used()
-
-
-def _fingerprint(context: Context[Any], subject: str, arguments: Raw) -> bytes:
-    from .request_state import fingerprint  # hashing is not needed for a handshake
-
-    return fingerprint(context.method, subject, arguments)

@@ -16,7 +16,7 @@ NULL = b"null"
 
 
 class RequestMeta(Struct):
-    """`_meta` of a request: what every request may carry, and what each stateless one must."""
+    """`_meta` of a request; stateless ones must have the protocol version and the capabilities."""
 
     progress_token: int | str | UnsetType = field(default=UNSET, name="progressToken")
     protocol_version: str | UnsetType = field(default=UNSET, name=META_PREFIX + "protocolVersion")
@@ -32,12 +32,12 @@ class RequestMeta(Struct):
 
 
 class Params(Struct):
-    """What every request's parameters have."""
+    """Common parameters of all requests."""
 
     meta: RequestMeta | None = field(default=None, name="_meta")
 
     def set_trace_parent(self, parent: str) -> None:
-        """Put a span in the place of the trace context that came, so that what is passed on names it."""
+        """Replace the incoming trace context, so that calls to the far side name our span as their parent."""
         if self.meta is None:
             self.meta = RequestMeta()
         self.meta.traceparent = parent
@@ -58,7 +58,7 @@ class PageParams(Params):
 
 
 class AnswerableParams(Params):
-    """A request that can come again with answers to our questions."""
+    """A request that a client may repeat with answers to our questions."""
 
     input_responses: dict[str, Any] | UnsetType = field(default=UNSET, name="inputResponses")
     request_state: str | UnsetType = field(default=UNSET, name="requestState")
@@ -91,7 +91,7 @@ class SubscribeParams(Params, kw_only=True):
 
 
 class Reference(Struct):
-    """What a completion is for: a prompt by name, or a resource template by URI."""
+    """The subject of a completion: a prompt by name, or a resource template by URI."""
 
     type: Literal["ref/prompt", "ref/resource"]
     name: str | None = None
@@ -106,7 +106,7 @@ class CompletedArgument(Struct):
 
 
 class CompletionContext(Struct):
-    """The arguments that are already given."""
+    """Arguments filled in so far."""
 
     arguments: dict[str, str] = field(default_factory=dict)
 
@@ -126,7 +126,7 @@ class SetLevelParams(Params, kw_only=True):
 
 
 class ListenFilter(Struct, omit_defaults=True, rename="camel"):
-    """Which changes a `subscriptions/listen` stream is to carry."""
+    """The changes that a `subscriptions/listen` stream carries."""
 
     tools_list_changed: bool = False
     prompts_list_changed: bool = False

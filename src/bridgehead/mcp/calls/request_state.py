@@ -2,7 +2,7 @@
 
 An `input_required` result carries what the server needs to go on when the client comes back. The client can
 read it (it holds only the client's own answers) but not change it: an HMAC covers it together with the
-request it belongs to, who made it, and until when it is good. It is taken once. Give the processes of one
+request it belongs to, its principal and its expiry. Each state is accepted once. Give the processes of one
 service the same keys; to change a key, let all of them open with the new one before any seals with it.
 """
 
@@ -24,12 +24,12 @@ from msgspec import Raw, Struct
 from ..errors import INVALID_PARAMS, ProtocolError
 
 _DIGEST_BYTES = 32
-_MOST_USED = 100_000
-"""Answered states that are remembered in one process."""
+_MAX_USED = 100_000
+"""Nonces remembered in one process; above this the oldest are forgotten."""
 
 
 class RequestState(Struct, frozen=True, array_like=True):
-    """What an `input_required` result remembers: the answers so far, and what they belong to."""
+    """The answers so far, and the request, principal, expiry and nonce that they are bound to."""
 
     answers: dict[str, Any]
     request: bytes
@@ -44,8 +44,8 @@ class Seal:
     def __init__(
         self, keys: bytes | Sequence[bytes] | None = None, clock: Callable[[], float] = time.time
     ) -> None:
-        given = (keys,) if isinstance(keys, bytes) else tuple(keys or ())
-        self._keys = given or (secrets.token_bytes(_DIGEST_BYTES),)
+        several = (keys,) if isinstance(keys, bytes) else tuple(keys or ())
+        self._keys = several or (secrets.token_bytes(_DIGEST_BYTES),)
         self._clock = clock
 
     def close(self, answers: dict[str, Any], request: bytes, principal: str | None, lifetime: float) -> str:
@@ -56,7 +56,7 @@ class Seal:
         return base64.urlsafe_b64encode(_mac(self._keys[0], payload) + payload).decode()
 
     def open(self, sealed: str, request: bytes, principal: str | None) -> RequestState:
-        """Return what was sealed; anything that is not our own state for this request is refused."""
+        """Return the state; raise unless it is ours, for this request and principal, and not expired."""
         try:
             raw = base64.b64decode(sealed.encode(), altchars=b"-_", validate=True)
         except (binascii.Error, ValueError) as error:
@@ -73,9 +73,9 @@ class Seal:
 
 
 class UsedStates:
-    """The states that were answered already, of one process: consent is given once.
+    """The nonces of used states, in one process: consent counts once.
 
-    Who serves with several processes puts something else in its place that they share.
+    A service of several processes needs a shared store instead.
     """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
@@ -83,18 +83,18 @@ class UsedStates:
         self._used: OrderedDict[str, float] = OrderedDict()
 
     def use(self, nonce: str, expires: float) -> bool:
-        """Tell whether a state is used for the first time; it is remembered until it expires."""
-        if nonce in self._used:  # before any is forgotten, which could be this one
+        """Return whether the nonce is new; it stays used until it expires."""
+        if nonce in self._used:  # before the loop below forgets any, which could be this one
             return False
         now = self._clock()
-        while self._used and (len(self._used) >= _MOST_USED or next(iter(self._used.values())) < now):
+        while self._used and (len(self._used) >= _MAX_USED or next(iter(self._used.values())) < now):
             self._used.popitem(last=False)
         self._used[nonce] = expires
         return True
 
 
 def refuse_used() -> ProtocolError:
-    """Make the refusal of a state that came before."""
+    """Make the refusal of a state that was used before."""
     return _refuse("it was answered already; make the request again from the start")
 
 
@@ -103,7 +103,7 @@ def _mac(key: bytes, payload: bytes) -> bytes:
 
 
 def fingerprint(method: str, subject: str, arguments: Raw) -> bytes:
-    """Identify a request by what it asks, whatever order its arguments are written in."""
+    """Identify a request; the order of its arguments does not matter."""
     ordered = msgspec.json.encode(msgspec.json.decode(arguments), order="sorted")
     return hashlib.sha256(b"\0".join((method.encode(), subject.encode(), ordered))).digest()
 

@@ -1,7 +1,7 @@
-"""Content: the blocks that tools and prompts answer with, and what a client's revision can take of them.
+"""Content: the blocks of answers, and how they are fitted to a client's revision.
 
-These are the wire types themselves: what a handler builds is what is encoded. `fit` drops or replaces
-what an older revision does not define; nothing else may know which field came with which revision.
+These are the wire types themselves: a handler builds what is encoded. `fit` drops or replaces what an older
+revision does not define; nothing else may know which field came with which revision.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Role = Literal["user", "assistant"]
 
 
 class Wire(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A value that goes on the wire: camelCase names, absent where it is None."""
+    """A value on the wire: camelCase names, members at their default left out."""
 
 
 class Icon(Wire, frozen=True):
@@ -118,7 +118,7 @@ _AnyWire = TypeVar("_AnyWire", bound=Struct)
 
 
 def fit(item: _AnyWire, revision: Revision) -> _AnyWire:
-    """Leave out the fields of a listed item or a block that the revision does not define."""
+    """Return a listed item or a block without the fields that the revision does not define."""
     if revision.icons:
         return item
     dropped = {"icons"}
@@ -134,7 +134,7 @@ def fit(item: _AnyWire, revision: Revision) -> _AnyWire:
 
 
 def fit_block(block: Content, revision: Revision) -> Content:
-    """Put a content block into a form that the revision defines."""
+    """Return a content block that the revision defines; text stands in for what it lacks."""
     if revision.icons:
         return block
     if isinstance(block, Audio) and not revision.audio:
@@ -147,5 +147,5 @@ def fit_block(block: Content, revision: Revision) -> Content:
 
 
 def json_text(value: Any) -> Text:
-    """Give a structured value as text, for clients that know only text."""
+    """Return a structured value as JSON text, for clients that read only text."""
     return Text(msgspec.json.encode(value).decode())

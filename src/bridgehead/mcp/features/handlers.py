@@ -1,4 +1,4 @@
-"""Handlers: the functions that a bridge declares, plain or `async`, and what their signatures say."""
+"""Handlers: the functions that a bridge declares, plain or `async`."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from msgspec import Struct
 
 from ..lazy_imports import asyncio, inspect
 
+# The flag of a coroutine function, from `inspect`, whose import would delay the first answer.
 _CO_COROUTINE = 0x80
 _Value = TypeVar("_Value")
 
 
 def is_async(handler: Callable[..., Any]) -> bool:
-    """Tell whether a handler is a coroutine function."""
+    """Whether a handler is a coroutine function."""
     code = getattr(handler, "__code__", None)
-    if code is None:  # an object that can be called, or a partial one
+    if code is None:  # a callable object, or a partial
         return inspect.iscoroutinefunction(handler)
     return bool(code.co_flags & _CO_COROUTINE)
 
 
 def run_in_thread(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a handler that runs a plain one in a thread, so that it may block."""
+    """Return a handler that runs a blocking one in a thread."""
 
     @wraps(handler)
     async def run(arguments: Any, context: Any) -> Any:
@@ -33,7 +34,7 @@ def run_in_thread(handler: Callable[..., Any]) -> Callable[..., Any]:
 
 
 async def settle(value: _Value | Awaitable[_Value]) -> _Value:
-    """Give what a handler returned, waiting for it where it is still to come."""
+    """Return a value, awaiting it if it is awaitable."""
     if inspect.isawaitable(value):
         awaited: _Value = await value
         return awaited
@@ -41,7 +42,7 @@ async def settle(value: _Value | Awaitable[_Value]) -> _Value:
 
 
 def close_unstarted(work: Coroutine[Any, Any, Any]) -> None:
-    """Close work that has not begun, and the work that it was to wait for."""
+    """Close a coroutine that never started, and those among its arguments, so that Python does not warn."""
     awaited = [value for value in inspect.getcoroutinelocals(work).values() if inspect.iscoroutine(value)]
     work.close()
     for inner in awaited:

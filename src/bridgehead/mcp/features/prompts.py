@@ -1,23 +1,25 @@
-"""Prompts: their declaration, their listing, and the messages that they become."""
+"""Prompts: their declaration, listing and messages."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Raw, Struct, field
 
 from .. import jsonrpc
-from ..calls.context import Context
 from ..calls.params import EMPTY, NULL
 from ..errors import INVALID_PARAMS, ProtocolError
-from ..revisions import Revision
-from .content import Content, Icon, PromptMessage, Text, Wire, fit, fit_block
+from .content import Icon, PromptMessage, Text, Wire, fit, fit_block
 from .handlers import input_type, settle
-from .home import Home
 from .schema import describe_fields, flat_schema
+
+if TYPE_CHECKING:
+    from ..calls.context import Context
+    from ..revisions import Revision
+    from .bridge_base import BridgeBase
 
 Messages = str | list[PromptMessage]
 
@@ -49,20 +51,20 @@ class PromptResult(Wire, frozen=True):
 
 
 class Prompt:
-    """One prompt: its handler and everything that is said about it."""
+    """One prompt: its handler and its declaration."""
 
     def __init__(
         self,
         handler: Callable[[Any, Context[Any]], Messages | Awaitable[Messages]],
         description: str,
         *,
-        home: Home,
+        bridge: BridgeBase,
         name: str | None = None,
         title: str | None = None,
         icons: tuple[Icon, ...] = (),
     ) -> None:
         self.handler = handler
-        self.home = home
+        self.bridge = bridge
         self.name = name or handler.__name__
         self.description = description
         self.title = title
@@ -74,7 +76,7 @@ class Prompt:
         return input_type(self.handler)
 
     def item(self, revision: Revision) -> PromptItem:
-        """Give the prompt as it is listed for a revision."""
+        """Return the prompt as it is listed for a revision."""
         arguments = [
             PromptArgument(name, description, required)
             for name, (description, required) in describe_fields(self.input_type).items()
@@ -87,18 +89,18 @@ class Prompt:
     def arguments(self, raw: Raw) -> Any:
         """Decode the arguments, which are all strings on the wire, into the handler's struct.
 
-        Null stands for an argument that is left out, as it does for tools.
+        Null counts as left out, as it does for tools.
         """
-        given: Any = None
+        raw_arguments: Any = None
         try:
-            given = msgspec.json.decode(EMPTY if bytes(raw) == NULL else raw)
-            strings = msgspec.convert(given, dict[str, str | None])
-            left = {name: value for name, value in strings.items() if value is not None}
-            return msgspec.convert(left, self.input_type, strict=False)
+            raw_arguments = msgspec.json.decode(EMPTY if bytes(raw) == NULL else raw)
+            strings = msgspec.convert(raw_arguments, dict[str, str | None])
+            present = {name: value for name, value in strings.items() if value is not None}
+            return msgspec.convert(present, self.input_type, strict=False)
         except jsonrpc.UNDECODABLE as error:
-            from .argument_errors import describe_strings  # which only a call that fails needs
+            from .argument_errors import describe_strings  # late: only a refused call needs it
 
-            problem = describe_strings(given, flat_schema(self.input_type), str(error))
+            problem = describe_strings(raw_arguments, flat_schema(self.input_type), str(error))
             message = f"Invalid arguments for prompt {self.name}: {problem}"
             raise ProtocolError(INVALID_PARAMS, message) from error
 
@@ -107,9 +109,5 @@ class Prompt:
         made: Messages = await settle(self.handler(arguments, context))
         if isinstance(made, str):
             made = [PromptMessage("user", Text(made))]
-        return PromptResult([_fit_message(m, context.revision) for m in made], self.description)
-
-
-def _fit_message(message: PromptMessage, revision: Revision) -> PromptMessage:
-    content: Content = fit_block(message.content, revision)
-    return message if content is message.content else PromptMessage(message.role, content)
+        messages = [PromptMessage(each.role, fit_block(each.content, context.revision)) for each in made]
+        return PromptResult(messages, self.description)

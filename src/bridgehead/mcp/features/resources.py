@@ -1,18 +1,20 @@
-"""Resources: single ones, templates, and lists that a bridge makes up as it goes."""
+"""Resources: with a fixed URI, or by a URI template."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import field
 
-from ..calls.context import Context
 from .apps import UI_MIME_TYPE
 from .content import Annotations, BlobResource, Icon, TextResource, Wire
 from .handlers import settle
-from .home import Home
 from .uri_template import UriTemplate
+
+if TYPE_CHECKING:
+    from ..calls.context import Context
+    from .bridge_base import BridgeBase
 
 Contents = str | bytes | list[TextResource | BlobResource]
 
@@ -51,18 +53,18 @@ class Resource:
         self,
         item: ResourceItem,
         read: Callable[[Context[Any]], Contents | Awaitable[Contents]],
-        home: Home,
+        bridge: BridgeBase,
         ttl_ms: int | None = None,
     ) -> None:
         self.item = item
-        self.home = home
+        self.bridge = bridge
         self.ttl_ms = ttl_ms
-        """How long a client may keep what it read; None where the bridge says that for all."""
+        """How long a client may keep the contents; None is the bridge's `read_ttl_ms`."""
         self._read = read
 
     @property
     def is_app(self) -> bool:
-        """Tell whether it is a page, which only hosts that show apps have a use for."""
+        """Whether it is an app's page, which is listed only for hosts that show apps."""
         return self.item.mime_type == UI_MIME_TYPE
 
     async def read(self, context: Context[Any]) -> list[TextResource | BlobResource]:
@@ -77,10 +79,10 @@ class Template:
         self,
         item: TemplateItem,
         read: Callable[[dict[str, str], Context[Any]], Contents | Awaitable[Contents]],
-        home: Home,
+        bridge: BridgeBase,
     ) -> None:
         self.item = item
-        self.home = home
+        self.bridge = bridge
         self.uri = UriTemplate(item.uri_template)
         self._read = read
 

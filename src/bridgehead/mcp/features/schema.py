@@ -42,14 +42,14 @@ def output_schema(kind: Any) -> dict[str, Any]:
 
 
 def output_outline(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the members of a structured output with their types, and nothing of what is inside of them.
+    """Return the members of a structured output with their types, without nested members.
 
     Every conversation carries the tool list, and a model sees the answer itself. No member is required, since
     clients hold the structured content of a failure to the same schema.
     """
     schema = _flatten(kind, with_docstrings=False)
     if kind.__struct_config__.omit_defaults:
-        schema = _without_nulls(schema)  # such a struct leaves out what is null
+        schema = _without_nulls(schema)  # such a struct is encoded without its nulls
     properties = {name: _shallow(inner) for name, inner in schema["properties"].items()}
     return {"type": "object", "properties": properties}
 
@@ -68,10 +68,9 @@ _SHALLOW_WORDS = ("type", "description", "enum", "items", "anyOf")
 
 
 def _slim(schema: dict[str, Any], *, is_outermost: bool = True) -> dict[str, Any]:
-    """Leave out what costs every conversation and says nothing new.
+    """Drop words that cost tokens in every conversation and add nothing.
 
-    That is an empty list of required properties, and that objects inside take no unknown properties either:
-    it is said once, of the whole input.
+    These are an empty `required`, and `additionalProperties: false` on inner objects: the outermost has it.
     """
     plain = _change_inner(schema, partial(_slim, is_outermost=False))
     if plain.get("required") == []:
@@ -84,9 +83,8 @@ def _slim(schema: dict[str, Any], *, is_outermost: bool = True) -> dict[str, Any
 def _with_types(schema: dict[str, Any]) -> dict[str, Any]:
     """Give every `enum` its type."""
     plain = _change_inner(schema, _with_types)
-    plain.pop(
-        "discriminator", None
-    )  # OpenAPI's word: JSON Schema has none, and its mapping names our classes
+    # A word of OpenAPI: JSON Schema does not define it, and its mapping names our classes.
+    plain.pop("discriminator", None)
     if "enum" not in plain or "type" in plain:
         return plain
     kinds = list(dict.fromkeys(_ENUM_TYPES[type(value)] for value in plain["enum"]))
@@ -97,7 +95,7 @@ _ENUM_TYPES: dict[type, str] = {str: "string", int: "integer", type(None): "null
 
 
 def _without_nulls(schema: dict[str, Any]) -> dict[str, Any]:
-    """Leave null out of whatever has null for its default, and so need not be given."""
+    """Remove null from properties whose default is null: they can simply be left out."""
     plain = _change_inner(schema, _without_nulls)
     if plain.get("default", ...) is not None:
         return plain
@@ -106,12 +104,13 @@ def _without_nulls(schema: dict[str, Any]) -> dict[str, Any]:
         return {**plain, "enum": [value for value in plain["enum"] if value is not None]}
     options = [option for option in plain.pop("anyOf", ()) if option != {"type": "null"}]
     if len(options) == 1:
-        return {**options[0], **plain}  # with its description, which converters look for on the property
+        # Keep the description on the property itself, where clients' converters look for it.
+        return {**options[0], **plain}
     return {**plain, "anyOf": options} if options else plain
 
 
 def _change_inner(schema: dict[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
-    """Return a copy in which each schema inside this one is changed."""
+    """Return a copy with `change` applied to each direct subschema."""
     changed = dict(schema)
     for word in ("items", "additionalProperties"):
         if isinstance(schema.get(word), dict):
@@ -151,21 +150,21 @@ def describe_fields(kind: type[msgspec.Struct]) -> dict[str, tuple[str | None, b
 
 def mirrored_headers(schema: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     """Return the path of each property that has an `x-mcp-header`, by the lower-case name of its header."""
-    found: dict[str, tuple[str, ...]] = {}
-    _collect_headers(schema, (), found)
-    return found
+    headers: dict[str, tuple[str, ...]] = {}
+    _collect_headers(schema, (), headers)
+    return headers
 
 
 def _collect_headers(
-    schema: dict[str, Any], path: tuple[str, ...], found: dict[str, tuple[str, ...]]
+    schema: dict[str, Any], path: tuple[str, ...], headers: dict[str, tuple[str, ...]]
 ) -> None:
     for name, prop in schema.get("properties", {}).items():
         if not isinstance(prop, dict):
             continue
         header = prop.get("x-mcp-header")
         if isinstance(header, str):
-            found[f"mcp-param-{header.lower()}"] = (*path, name)
-        _collect_headers(prop, (*path, name), found)
+            headers[f"mcp-param-{header.lower()}"] = (*path, name)
+        _collect_headers(prop, (*path, name), headers)
 
 
 _FORM_KEYWORDS = (
@@ -186,19 +185,17 @@ _FORM_KEYWORDS = (
 
 
 def form_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the schema of a form that a client can show: plain fields, in the few words that forms have."""
+    """Return the schema of a form that a client can show: flat fields, with the few keywords of forms."""
     schema = flat_schema(kind)
-    properties = {name: _form_field(name, prop) for name, prop in schema.get("properties", {}).items()}
+    properties: dict[str, Any] = {}
+    for name, declared in schema.get("properties", {}).items():
+        options = [option for option in declared.get("anyOf", ()) if option != {"type": "null"}]
+        # Forms have no unions: an optional field is one that is not required.
+        prop = {**declared, **options[0]} if len(options) == 1 else declared
+        if "enum" in prop:
+            prop = {"type": "string", **prop}
+        if prop.get("type") not in ("string", "integer", "number", "boolean", "array"):
+            message = f"A form cannot show the field {name!r}: only text, numbers, yes or no, and choices"
+            raise TypeError(message)
+        properties[name] = {word: prop[word] for word in _FORM_KEYWORDS if prop.get(word) is not None}
     return {"type": "object", "properties": properties, "required": schema.get("required", [])}
-
-
-def _form_field(name: str, prop: dict[str, Any]) -> dict[str, Any]:
-    options = [option for option in prop.get("anyOf", ()) if option != {"type": "null"}]
-    if len(options) == 1:  # what may be missing is simply not required
-        prop = {**prop, **options[0]}
-    if "enum" in prop:
-        prop = {"type": "string", **prop}
-    if prop.get("type") not in ("string", "integer", "number", "boolean", "array"):
-        message = f"A form cannot show the field {name!r}: only text, numbers, yes or no, and choices"
-        raise TypeError(message)
-    return {word: prop[word] for word in _FORM_KEYWORDS if prop.get(word) is not None}

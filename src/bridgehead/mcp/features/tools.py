@@ -1,4 +1,4 @@
-"""Tools: their declaration, their listing, and the way a call takes to its handler and back.
+"""Tools: their declaration and listing, how arguments are decoded and results encoded.
 
 A tool is a typed function plus its declaration. Its input is a strict struct, its output text, content blocks
 or a struct with a schema. Schemas and decoders are made on first use, never at start.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import cached_property
 from types import UnionType
-from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -18,17 +18,19 @@ from msgspec.structs import replace
 from .. import jsonrpc
 from ..calls.params import EMPTY, NULL
 from ..errors import INVALID_PARAMS, ProtocolError, ToolError, quote
-from ..revisions import Revision
 from .apps import Visibility
 from .content import Content, Icon, Text, Wire, fit, fit_block, json_text
 from .handlers import input_type, is_async
-from .home import Home
 from .schema import flat_schema, input_schema, mirrored_headers, output_outline, output_schema
+
+if TYPE_CHECKING:
+    from ..revisions import Revision
+    from .bridge_base import BridgeBase
 
 TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 TaskSupport = Literal["optional", "required"]
 GRACE_SECONDS = 0.3
-"""How long the call of a tool that may become a task is waited for, unless the tool says otherwise."""
+"""How long a call may take before it becomes a task, unless the tool sets its own."""
 
 
 class Arguments(Struct, forbid_unknown_fields=True):
@@ -43,7 +45,7 @@ Output = TypeVar("Output", bound=Struct)
 
 
 class Answer(Struct, Generic[Output], frozen=True):
-    """What a tool answers where the text is not just the structured value in JSON."""
+    """A tool's answer whose text is not just the structured value in JSON."""
 
     text: str
     structured: Output
@@ -51,9 +53,9 @@ class Answer(Struct, Generic[Output], frozen=True):
 
 
 class Encoded(Struct, frozen=True):
-    """A result that is in JSON already, for a handler that gives the same answer again and again.
+    """A result that is already JSON, for a handler that gives the same answer many times.
 
-    Nothing is fit to the client's revision any more: that is up to the handler.
+    It is sent as it is, so the handler must fit it to the client's revision.
     """
 
     result: bytes
@@ -94,18 +96,18 @@ class CallResult(Wire, frozen=True):
 Returned = str | Struct | list[Content]
 Handler = Callable[[Any, Any], Returned | Awaitable[Returned]]
 Recall = Callable[[Any], Encoded | None]
-"""Gives the answer to a call that was made before with the same `ctx.arguments`, where it is known."""
+"""Returns the known answer to an earlier call with the same `ctx.arguments`, or None."""
 
 
 class Tool:
-    """One tool: its handler and everything that is said about it."""
+    """One tool: its handler and its declaration."""
 
     def __init__(
         self,
         handler: Handler,
         description: str,
         *,
-        home: Home,
+        bridge: BridgeBase,
         name: str | None = None,
         title: str | None = None,
         hints: ToolHints,
@@ -122,11 +124,11 @@ class Tool:
     ) -> None:
         self.handler = handler
         self.task = task
-        """Whether a call may become a task, or cannot be made without."""
+        """Whether a call may become a task, or must."""
         self.task_grace_seconds = task_grace_seconds
         self.recall = recall
-        self.home = home
-        """The bridge that declared it, whose state and dialect are its own wherever it is offered."""
+        self.bridge = bridge
+        """The bridge that declared it; its state and dialect apply in combined bridges too."""
         self.name = name or handler.__name__
         self.description = description
         self.title = title
@@ -143,7 +145,7 @@ class Tool:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether it says of itself that it changes nothing."""
+        """Whether it is declared to change nothing."""
         return self._hints.read_only_hint is True
 
     @property
@@ -152,15 +154,16 @@ class Tool:
         return self._hints.destructive_hint is True
 
     def refuse(self, message: str) -> Tool:
-        """Make the same tool as it is listed, which answers every call with this refusal."""
-        from copy import copy  # which a server's first answer must not wait for
+        """Return a copy that is listed in the same way and refuses every call with this message."""
+        from copy import copy  # late: not needed for the first answer
 
         def refuse(_arguments: Any, _context: Any) -> str:
             raise ToolError(message)
 
         twin = copy(self)
         for derived in ("input_type", "decode", "input_schema", "output_type"):
-            setattr(twin, derived, getattr(self, derived))  # not derived anew, from the handler of the twin
+            # Cached here, or they would be derived from the signature of the new handler.
+            setattr(twin, derived, getattr(self, derived))
         twin.handler, twin.recall, twin.is_async, twin.task = refuse, None, False, None
         return twin
 
@@ -188,15 +191,17 @@ class Tool:
             schema["properties"][name]["default"] = value
         return schema
 
-    def _input_schema_for(self, revision: Revision) -> dict[str, Any]:
-        if self._contract_schema is not None and revision.name == self.home.contract_revision:
-            return self._contract_schema
-        return self.input_schema
-
     @cached_property
     def output_type(self) -> type[Struct] | None:
-        """The struct of the structured output; None where the tool answers only content."""
-        kind = _find_output_type(get_type_hints(self.handler).get("return"))
+        """The struct of the structured output; None if the tool answers with content alone."""
+        kind = get_type_hints(self.handler).get("return")
+        if get_origin(kind) in {Union, UnionType}:  # such as `Answer[T] | Encoded | Awaitable[Answer[T]]`
+            direct = [
+                option
+                for option in get_args(kind)
+                if option is not Encoded and get_origin(option) not in {Awaitable, Coroutine}
+            ]
+            kind = direct[0] if len(direct) == 1 else None
         if get_origin(kind) is Answer:
             (kind,) = get_args(kind)
         if not (isinstance(kind, type) and issubclass(kind, Struct)) or issubclass(kind, Wire):
@@ -210,10 +215,10 @@ class Tool:
 
     @cached_property
     def listed_output_schema(self) -> dict[str, Any] | None:
-        """The JSON Schema of the structured output, as much of it as is listed."""
+        """The JSON Schema of the structured output as listed: in full, or an outline."""
         if self.visible_to == "app":
-            return None  # a page knows what it gets
-        if self.output_type is None or self.home.output_schemas == "full":
+            return None  # only the page calls it, and it knows the shape
+        if self.output_type is None or self.bridge.output_schemas == "full":
             return self.output_schema
         return output_outline(self.output_type)
 
@@ -223,63 +228,52 @@ class Tool:
         return mirrored_headers(self.input_schema)
 
     def item(self, revision: Revision) -> ToolItem:
-        """Give the tool as it is listed for a revision."""
+        """Return the tool as it is listed for a revision."""
+        schema = self.input_schema
+        if self._contract_schema is not None and revision.name == self.bridge.contract_revision:
+            schema = self._contract_schema
+        hints: ToolHints | None = None
+        if revision.tool_annotations:
+            # Before tools had a `title` of their own, it was one of the annotations.
+            hints = self._hints if revision.titles else replace(self._hints, title=self.title)
         return fit(
             ToolItem(
                 name=self.name,
-                input_schema=self._input_schema_for(revision),
+                input_schema=schema,
                 title=self.title,
                 description=self.description,
                 output_schema=self.listed_output_schema if revision.structured_output else None,
-                annotations=self._annotations(revision),
+                annotations=None if hints == ToolHints() else hints,
                 icons=self._icons or None,
                 meta=self._meta,
             ),
             revision,
         )
 
-    def _annotations(self, revision: Revision) -> ToolHints | None:
-        """Give the hints; the title among them only where the revision has no other place for it."""
-        if not revision.tool_annotations:
-            return None
-        hints = self._hints if revision.titles else replace(self._hints, title=self.title)
-        return None if hints == ToolHints() else hints
-
     def arguments(self, raw: Raw) -> Any:
         """Decode a call's arguments; raises `InvalidArguments`, which says what is wrong with them."""
         try:
             return self.decode(raw)
-        except jsonrpc.UNDECODABLE as error:
-            return self._arguments_after(error, raw)
+        except jsonrpc.UNDECODABLE as refusal:
+            # Slow path: decode once more, leniently, or find the words for the refusal.
+            from .argument_errors import describe, reword  # late: only a refused call needs them
+            from .leniency import normalize
 
-    def _arguments_after(self, refusal: Exception, raw: Raw) -> Any:
-        """Decode arguments that were refused as they stand: as they were meant, or say what is wrong."""
-        from .argument_errors import describe, reword  # which only a call that fails needs
-        from .leniency import normalize
-
-        try:
-            value = jsonrpc.decode_value(EMPTY if bytes(raw) == NULL else raw)
-        except jsonrpc.UNDECODABLE as error:
-            raise InvalidArguments(self.name, reword(str(error))) from refusal
-        value = normalize(value, self._argument_schema)
-        try:
-            return msgspec.convert(value, self.input_type)
-        except msgspec.ValidationError as error:
-            raise InvalidArguments(self.name, describe(value, self._argument_schema, str(error))) from error
+            try:
+                value = jsonrpc.decode_value(EMPTY if bytes(raw) == NULL else raw)
+            except jsonrpc.UNDECODABLE as error:
+                raise InvalidArguments(self.name, reword(str(error))) from refusal
+            value = normalize(value, self._argument_schema)
+            try:
+                return msgspec.convert(value, self.input_type)
+            except msgspec.ValidationError as error:
+                problem = describe(value, self._argument_schema, str(error))
+                raise InvalidArguments(self.name, problem) from error
 
     @cached_property
     def _argument_schema(self) -> dict[str, Any]:
-        """The schema of what is decoded; the listed one may be a contract's, to the letter."""
+        """The schema of the struct itself; the listed one may be a contract's."""
         return flat_schema(self.input_type)
-
-
-def _find_output_type(kind: Any) -> Any:
-    """Return the type of an answer, where it is declared to come at once or by a coroutine, or encoded."""
-    if get_origin(kind) not in {Union, UnionType}:
-        return kind
-    kinds = get_args(kind)
-    now = [one for one in kinds if one is not Encoded and get_origin(one) not in {Awaitable, Coroutine}]
-    return now[0] if len(now) == 1 else None
 
 
 class InvalidArguments(Exception):
@@ -291,12 +285,12 @@ class InvalidArguments(Exception):
 
 
 def unknown_tool(name: str, known: list[str]) -> ProtocolError:
-    """Refuse a tool that is not there."""
+    """Make the refusal of an unknown tool; it lists the tools that exist."""
     return ProtocolError(INVALID_PARAMS, f"Unknown tool: {quote(name)}", {"tools": known})
 
 
 def encode_result(value: Returned | CallResult, revision: Revision) -> tuple[bytes, dict[str, Any] | None]:
-    """Encode what a handler returned as a result for a revision; its `_meta` apart."""
+    """Encode a handler's return value for a revision; its `_meta` is returned beside it."""
     if isinstance(value, str):
         return b'{"content":[{"type":"text","text":%b}]}' % jsonrpc.encode(value), None
     if isinstance(value, Encoded):
@@ -304,18 +298,15 @@ def encode_result(value: Returned | CallResult, revision: Revision) -> tuple[byt
     if isinstance(value, Answer):
         structured = value.structured if revision.structured_output else None
         return jsonrpc.encode(CallResult([Text(value.text)], structured)), value.meta
-    result = value if isinstance(value, CallResult) else _wrap(value)
+    if isinstance(value, CallResult):
+        result = value
+    else:
+        result = CallResult(value) if isinstance(value, list) else CallResult([json_text(value)], value)
     content = [fit_block(block, revision) for block in result.content]
     structured = result.structured_content if revision.structured_output else None
     return jsonrpc.encode(CallResult(content, structured, result.is_error)), result.meta
 
 
-def _wrap(value: Struct | list[Content]) -> CallResult:
-    if isinstance(value, list):
-        return CallResult(value)
-    return CallResult([json_text(value)], value)
-
-
 def error_result(error: ToolError) -> CallResult:
-    """Give a tool error as a result that the model reads."""
+    """Return a tool error as a result that the model reads."""
     return CallResult([Text(error.message)], error.structured, is_error=True)

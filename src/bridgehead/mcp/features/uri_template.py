@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 
-_VARIABLE = r"\{(\+?)([A-Za-z_]\w*)\}"  # compiled with the first template, of which a server may have none
+# A string, not a compiled pattern: a server without templates need not compile it.
+_VARIABLE = r"\{(\+?)([A-Za-z_]\w*)\}"
 
 
 class UriTemplate:
@@ -31,42 +32,39 @@ class UriTemplate:
             message = f"{template!r} may have one variable of the kind {{+path}}"
             raise ValueError(message)
         self._open = pluses.index("+") if "+" in pluses else len(names)
-        """Which variable may span segments: those before it are found from the left, those after it from the
-        right."""
+        """Index of the variable that may span segments; others are matched from the left up to it, from the
+        right after it."""
 
     def match(self, uri: str) -> dict[str, str] | None:
-        """Return the variables' values, or None where the URI is not of this template."""
-        values = self._values(uri)
-        if values is None:
-            return None
-        from urllib.parse import unquote  # not needed for a handshake, and slow to import
-
-        return dict(zip(self.variables, map(unquote, values), strict=True))
-
-    def _values(self, uri: str) -> list[str] | None:
+        """Return the values of the variables, or None if the URI does not match."""
         first, last = self._literals[0], self._literals[-1]
         if not uri.startswith(first) or not uri.endswith(last) or len(uri) < len(first) + len(last):
             return None
         start, end = len(first), len(uri) - len(last)
         before: list[str] = []
         for literal in self._literals[1 : self._open + 1]:
-            found = end if len(before) + 1 == len(self.variables) else uri.find(literal, start + 1, end)
-            if not _is_segment(uri, start, found):
+            place = end if len(before) + 1 == len(self.variables) else uri.find(literal, start + 1, end)
+            if not _is_segment(uri, start, place):
                 return None
-            before.append(uri[start:found])
-            start = found + len(literal)
+            before.append(uri[start:place])
+            start = place + len(literal)
         after: list[str] = []
         for literal in reversed(self._literals[self._open + 1 : -1]):
-            found = uri.rfind(literal, start, end - 1)
-            if not _is_segment(uri, found + len(literal), end):
+            place = uri.rfind(literal, start, end - 1)
+            if not _is_segment(uri, place + len(literal), end):
                 return None
-            after.insert(0, uri[found + len(literal) : end])
-            end = found
-        if self._open == len(self.variables):
-            return before
-        return [*before, uri[start:end], *after] if start < end else None
+            after.insert(0, uri[place + len(literal) : end])
+            end = place
+        values = before
+        if self._open < len(self.variables):  # the rest, slashes included, is the open variable
+            if start >= end:
+                return None
+            values = [*before, uri[start:end], *after]
+        from urllib.parse import unquote  # late: slow to import, and not needed for a handshake
+
+        return dict(zip(self.variables, map(unquote, values), strict=True))
 
 
 def _is_segment(uri: str, start: int, end: int) -> bool:
-    """Tell whether something stands between two places, and no slash."""
+    """Whether the part between two offsets is one path segment: not empty, no slash."""
     return start < end and "/" not in uri[start:end]

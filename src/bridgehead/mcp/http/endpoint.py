@@ -14,7 +14,6 @@ from typing import Any
 from msgspec import UNSET
 
 from .. import jsonrpc
-from ..batches import take_batch
 from ..connection import Connection, NullOutlet, overload
 from ..dispatch import Dispatcher
 from ..errors import ProtocolError
@@ -169,7 +168,7 @@ class Endpoint:
         asked = read(message.id, message.method, message)
         try:
             check_mirrored(asked, request.headers, self._dispatcher.bridge)
-            work = self._dispatcher.serve(asked, connection, answer, V2026_07_28)
+            work = self._dispatcher.handle_request(asked, connection, answer, V2026_07_28)
         except ProtocolError as failure:
             return _fail_stateless(answer, asked.id, failure)
         if isinstance(work, bytes):
@@ -189,7 +188,7 @@ class Endpoint:
         else:
             session = self.sessions.find(request)
         if message.method is UNSET or message.id is UNSET:
-            self._dispatcher.take(message, session.connection, NullOutlet())
+            self._dispatcher.handle_message(message, session.connection, NullOutlet())
             return ACCEPTED
         return self._serve_in_session(request, session, message, headers)
 
@@ -201,7 +200,7 @@ class Endpoint:
         try:
             if session.connection.is_busy:
                 raise overload()
-            work = self._dispatcher.serve(asked, session.connection, answer)
+            work = self._dispatcher.handle_request(asked, session.connection, answer)
         except ProtocolError as failure:
             return self._fail_in_session(session, answer, asked, failure)
         if isinstance(work, bytes):
@@ -234,7 +233,7 @@ class Endpoint:
         if session.connection.is_busy:
             raise reject_busy()
         answer = self._answer(request, session)
-        reply = take_batch(self._dispatcher, batch, session.connection, answer)
+        reply = self._dispatcher.handle_batch(batch, session.connection, answer)
         if reply is None:
             return ACCEPTED
         if isinstance(reply, bytes):

@@ -1,1 +1,1 @@
-"""What each method of the protocol does. `table` finds the method of a request."""
+"""The methods of the protocol. `request` finds the method of a request."""

@@ -1,62 +1,65 @@
-"""Calling what a bridge declares: `tools/call`, `resources/read`, `prompts/get`, `completion/complete`."""
+"""Methods that run what a bridge declares: `tools/call`, `resources/read`, `prompts/get`, completion."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from types import CoroutineType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import jsonrpc
 from ..calls.call_hook import Invocation
-from ..calls.context import Context
-from ..calls.params import CallToolParams, CompleteParams, GetPromptParams, ReadResourceParams
 from ..errors import INVALID_PARAMS, ProtocolError, quote
 from ..features.content import BlobResource, TextResource, fit
 from ..features.handlers import settle
-from ..features.home import Home
-from ..features.prompts import PromptResult
 from ..features.tools import TASKS_EXTENSION, Encoded, Returned, Tool, encode_result, unknown_tool
-from ..revisions import Revision
 from ..server import Body, EventualBody, Server
 from .listing import cache_hints
 
-MOST_COMPLETIONS = 100
+if TYPE_CHECKING:
+    from ..calls.context import Context
+    from ..calls.params import CallToolParams, CompleteParams, GetPromptParams, ReadResourceParams
+    from ..features.bridge_base import BridgeBase
+    from ..features.prompts import PromptResult
+    from ..revisions import Revision
+
+MAX_COMPLETIONS = 100
 
 
 def call_tool(server: Server, context: Context[Any], params: CallToolParams) -> EventualBody:
-    """Call a tool. A plain function answers at once, or hands back the coroutine that will."""
-    tool = server.bridge.tools.get(params.name)
+    """Call a tool. A plain `def` handler is answered at once, without a coroutine."""
+    served = server.bridge
+    tool = served.tools.get(params.name)
     if tool is None:
-        known = [name for name, one in server.bridge.tools.items() if one.visible_to == "everyone"]
+        known = [name for name, other in served.tools.items() if other.visible_to == "everyone"]
         raise unknown_tool(params.name, known)
-    home = tool.home
-    if home is not server.bridge:
-        server.enter_home(context, home)
+    bridge = tool.bridge
+    if bridge is not served:
+        server.switch_bridge(context, bridge)
     context.arguments = params.arguments
-    may_be_task = tool.task is not None and _may_become_task(context, tool)
-    hook = home.call_hook
-    if hook is None:  # nothing is made for a hook where there is none: each step here counts on every call
+    may_be_task = False
+    if tool.task is not None:
+        # A client of the stateless era declares its extensions with each request.
+        may_be_task = context.revision.stateless and TASKS_EXTENSION in context.client.extensions
+        if not may_be_task and tool.task == "required":
+            raise context.miss_extension(TASKS_EXTENSION)
+    hook = bridge.call_hook
+    if hook is None:  # no Invocation and no closure: each allocation here counts on every call
         returned = _run_tool(server, context, tool, params)
     else:
         call = Invocation("tool", tool.name, context)
         returned = hook(call, lambda: _run_tool(server, context, tool, params, call))
     if isinstance(returned, CoroutineType):
         if may_be_task:
-            from ..tasks.methods import call_as_task  # which nothing needs before there is a task
+            from ..tasks.methods import call_as_task  # late: most servers have no tasks
 
             return call_as_task(server, context, tool, returned)
-        return _encode_later(context, returned)
+        return _encode_awaited(context, returned)
     return encode_result(returned, context.revision)
 
 
-def _may_become_task(context: Context[Any], tool: Tool) -> bool:
-    """Tell whether the client can take a task for this very call; refuse it where it has to."""
-    if context.revision.stateless and TASKS_EXTENSION in context.client.extensions:
-        return True
-    if tool.task == "required":
-        raise context.miss_extension(TASKS_EXTENSION)
-    return False
+async def _encode_awaited(context: Context[Any], work: Coroutine[Any, Any, Returned]) -> Body:
+    return encode_result(await work, context.revision)
 
 
 def _run_tool(
@@ -66,7 +69,7 @@ def _run_tool(
     params: CallToolParams,
     call: Invocation | None = None,
 ) -> Any:
-    """Run a tool, or find its answer; returns what its handler returned, or a coroutine that will."""
+    """Return a recalled answer, or the handler's return value, or a coroutine for it."""
     lifespan = context.lifespan
     if tool.recall is not None and lifespan.ready:
         recalled: Encoded | None = tool.recall(context)
@@ -75,71 +78,61 @@ def _run_tool(
     arguments = tool.arguments(params.arguments)
     if call is not None:
         call.arguments = arguments
-    checking = None
+    nonce_check = None
     if context.revision.stateless:
-        checking = server.multi_round.resume(
+        nonce_check = server.multi_round.resume(
             context, params, params.name, params.arguments, needs_state=tool.is_destructive
         )
-    if lifespan.ready and checking is None:
+    if lifespan.ready and nonce_check is None:
         return tool.handler(arguments, context)
-    return _run_when_ready(context, tool, arguments, checking)
+    return _run_when_ready(context, tool, arguments, nonce_check)
 
 
 async def _run_when_ready(
-    context: Context[Any], tool: Tool, arguments: Any, checking: Awaitable[None] | None = None
+    context: Context[Any], tool: Tool, arguments: Any, nonce_check: Awaitable[None] | None
 ) -> Any:
-    if checking is not None:
-        await checking
+    if nonce_check is not None:
+        await nonce_check
     await context.lifespan.wait_until_entered()
     returned: Any = tool.handler(arguments, context)
     return await returned if isinstance(returned, CoroutineType) else returned
 
 
-async def _encode_later(context: Context[Any], work: Coroutine[Any, Any, Returned]) -> Body:
-    return encode_result(await work, context.revision)
-
-
 async def read_resource(server: Server, context: Context[Any], params: ReadResourceParams) -> Body:
-    """Read a resource by its URI: a declared one, or the first template that fits."""
-    home, read = _find_reader(server, context, params.uri)
-    lifespan = server.enter_home(context, home)
+    """Read a resource by its URI: a declared one, or the first template that matches."""
+    bridge: BridgeBase
+    read: Callable[[Context[Any]], Awaitable[list[TextResource | BlobResource]]]
+    resource = server.bridge.resources.get(params.uri)
+    if resource is not None:
+        bridge, read = resource.bridge, resource.read
+    else:
+        for template in server.bridge.templates.values():
+            variables = template.uri.match(params.uri)
+            if variables is not None:
+                bridge, read = template.bridge, partial(template.read, params.uri, variables)
+                break
+        else:
+            raise resource_not_found(params.uri, context.revision)
+    lifespan = server.switch_bridge(context, bridge)
 
     async def run() -> list[TextResource | BlobResource]:
-        checking = server.multi_round.resume(context, params, params.uri)
-        if checking is not None:
-            await checking
+        nonce_check = server.multi_round.resume(context, params, params.uri)
+        if nonce_check is not None:
+            await nonce_check
         await lifespan.wait_until_entered()
         return await read(context)
 
     call = Invocation("resource", params.uri, context)
-    contents = await (run() if home.call_hook is None else settle(home.call_hook(call, run)))
-    fitting = [fit(item, context.revision) for item in contents]
-    hints = cache_hints(server, _find_ttl(server, params.uri)) if context.revision.stateless else {}
-    return jsonrpc.encode({"contents": fitting, **hints}), None
-
-
-def _find_ttl(server: Server, uri: str) -> int:
-    resource = server.bridge.resources.get(uri)
-    if resource is None or resource.ttl_ms is None:
-        return server.bridge.read_ttl_ms
-    return resource.ttl_ms
-
-
-def _find_reader(
-    server: Server, context: Context[Any], uri: str
-) -> tuple[Home, Callable[[Context[Any]], Awaitable[list[TextResource | BlobResource]]]]:
-    resource = server.bridge.resources.get(uri)
-    if resource is not None:
-        return resource.home, resource.read
-    for template in server.bridge.templates.values():
-        variables = template.uri.match(uri)
-        if variables is not None:
-            return template.home, partial(template.read, uri, variables)
-    raise resource_not_found(uri, context.revision)
+    contents = await (run() if bridge.call_hook is None else settle(bridge.call_hook(call, run)))
+    body: dict[str, Any] = {"contents": [fit(item, context.revision) for item in contents]}
+    if context.revision.stateless:
+        own_ttl = None if resource is None else resource.ttl_ms
+        body |= cache_hints(server, server.bridge.read_ttl_ms if own_ttl is None else own_ttl)
+    return jsonrpc.encode(body), None
 
 
 def resource_not_found(uri: str, revision: Revision) -> ProtocolError:
-    """Refuse a URI under which there is nothing, with the code that the revision gives it."""
+    """Make the refusal of an unknown URI; its code differs between revisions."""
     return ProtocolError(revision.missing_resource_code, f"Resource not found: {quote(uri)}", {"uri": uri})
 
 
@@ -149,42 +142,39 @@ async def get_prompt(server: Server, context: Context[Any], params: GetPromptPar
     if prompt is None:
         known = list(server.bridge.prompts)
         raise ProtocolError(INVALID_PARAMS, f"Unknown prompt: {quote(params.name)}", {"prompts": known})
-    lifespan = server.enter_home(context, prompt.home)
+    lifespan = server.switch_bridge(context, prompt.bridge)
     call = Invocation("prompt", prompt.name, context)
 
     async def run() -> PromptResult:
         call.arguments = prompt.arguments(params.arguments)
-        checking = server.multi_round.resume(context, params, params.name, params.arguments)
-        if checking is not None:
-            await checking
+        nonce_check = server.multi_round.resume(context, params, params.name, params.arguments)
+        if nonce_check is not None:
+            await nonce_check
         await lifespan.wait_until_entered()
         return await prompt.messages(call.arguments, context)
 
-    hook = prompt.home.call_hook
+    hook = prompt.bridge.call_hook
     return jsonrpc.encode(await (run() if hook is None else settle(hook(call, run)))), None
 
 
 async def complete(server: Server, context: Context[Any], params: CompleteParams) -> Body:
     """Complete an argument of a prompt or a variable of a template."""
-    subject = _completed_subject(server, params)
+    ref = params.ref
+    is_prompt = ref.type == "ref/prompt"
+    subject = ref.name if is_prompt else ref.uri
+    # A template may be offered without a completer, and its URI is not checked: the list is then empty.
+    if subject is None or (is_prompt and subject not in server.bridge.prompts):
+        asked = f"{quote(ref.type)} '{quote(subject or '')}'"
+        raise ProtocolError(INVALID_PARAMS, f"There is nothing to complete for {asked}")
     completer = server.bridge.completers.get((subject, params.argument.name))
     values: list[str] = []
     if completer is not None:
-        home = (server.bridge.prompts.get(subject) or server.bridge.templates[subject]).home
-        await server.enter_home(context, home).wait_until_entered()
+        bridge = (server.bridge.prompts.get(subject) or server.bridge.templates[subject]).bridge
+        await server.switch_bridge(context, bridge).wait_until_entered()
         values = await settle(completer(params.argument.value, params.context.arguments, context))
     completion = {
-        "values": values[:MOST_COMPLETIONS],
+        "values": values[:MAX_COMPLETIONS],
         "total": len(values),
-        "hasMore": len(values) > MOST_COMPLETIONS,
+        "hasMore": len(values) > MAX_COMPLETIONS,
     }
     return jsonrpc.encode({"completion": completion}), None
-
-
-def _completed_subject(server: Server, params: CompleteParams) -> str:
-    ref = params.ref
-    subject, known = (ref.name, server.bridge.prompts) if ref.type == "ref/prompt" else (ref.uri, None)
-    if subject is not None and (known is None or subject in known):
-        return subject
-    asked = f"{quote(ref.type)} '{quote(subject or '')}'"
-    raise ProtocolError(INVALID_PARAMS, f"There is nothing to complete for {asked}")

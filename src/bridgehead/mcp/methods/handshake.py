@@ -1,19 +1,20 @@
-"""How a client and the server get to know each other: `initialize`, `server/discover`, ping, log level."""
+"""Handshake: `initialize`, `server/discover`, `ping` and `logging/setLevel`."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import jsonrpc
-from ..bridge import Bridge
 from ..calls.context import Context, check_level
-from ..calls.params import InitializeParams, Params, SetLevelParams
 from ..connection import Client
 from ..features.content import Wire
 from ..features.tools import TASKS_EXTENSION
 from ..revisions import STATELESS, Revision, negotiate
 from ..server import EMPTY_BODY, Body, Server
 from .listing import cache_hints
+
+if TYPE_CHECKING:
+    from ..calls.params import InitializeParams, Params, SetLevelParams
 
 
 class Capability(Wire, frozen=True):
@@ -24,7 +25,7 @@ class Capability(Wire, frozen=True):
 
 
 class Capabilities(Wire, frozen=True):
-    """What a server offers."""
+    """A server's capabilities; None where it has no such feature."""
 
     resources: Capability | None = None
     tools: Capability | None = None
@@ -35,33 +36,29 @@ class Capabilities(Wire, frozen=True):
 
 
 def list_capabilities(server: Server, revision: Revision) -> Capabilities:
-    """Say what the bridge offers, in the words of a revision."""
+    """Return the bridge's capabilities as the revision defines them."""
     bridge = server.bridge
 
-    def listed(what: str, there: object, *, subscribe: bool | None = None) -> Capability | None:
-        return Capability(subscribe, True if what in bridge.changing else None) if there else None
+    def listed(name: str, has_any: object, *, subscribe: bool | None = None) -> Capability | None:
+        return Capability(subscribe, True if name in bridge.changing else None) if has_any else None
 
+    extensions: dict[str, dict[str, Any]] = {}
+    if revision.name != bridge.contract_revision:
+        extensions = {
+            identifier: extension.settings
+            for identifier, extension in bridge.extensions.items()
+            if revision.stateless or extension.handshake
+        }
+        if revision.stateless and bridge.has_tasks:
+            extensions[TASKS_EXTENSION] = {}
     return Capabilities(
         resources=listed("resources", bridge.has_resources, subscribe=bridge.subscribable or None),
         tools=listed("tools", bridge.tools),
         prompts=listed("prompts", bridge.prompts),
         completions=Capability() if bridge.completers and revision.completions_capability else None,
         logging=Capability() if bridge.logging else None,
-        extensions=_list_extensions(bridge, revision) or None,
+        extensions=extensions or None,
     )
-
-
-def _list_extensions(bridge: Bridge[Any], revision: Revision) -> dict[str, dict[str, Any]]:
-    if revision.name == bridge.contract_revision:
-        return {}
-    listed = {
-        identifier: extension.settings
-        for identifier, extension in bridge.extensions.items()
-        if revision.stateless or extension.handshake
-    }
-    if revision.stateless and bridge.has_tasks:
-        listed[TASKS_EXTENSION] = {}
-    return listed
 
 
 def initialize(server: Server, context: Context[Any], params: InitializeParams) -> Body:
@@ -80,7 +77,7 @@ def initialize(server: Server, context: Context[Any], params: InitializeParams) 
 
 
 def discover(server: Server, context: Context[Any], _params: Params) -> Body:
-    """Say what the server speaks and offers, without a handshake."""
+    """Answer with the revisions and capabilities, without a handshake."""
     body: dict[str, Any] = {
         "supportedVersions": list(STATELESS),
         "capabilities": list_capabilities(server, context.revision),
@@ -92,11 +89,11 @@ def discover(server: Server, context: Context[Any], _params: Params) -> Body:
 
 
 def ping(_server: Server, _context: Context[Any], _params: Params) -> Body:
-    """Answer that the server is there."""
+    """Answer with an empty result."""
     return EMPTY_BODY
 
 
 def set_level(_server: Server, context: Context[Any], params: SetLevelParams) -> Body:
-    """Set from which level on the client wants log messages."""
+    """Set the lowest level of log messages to send."""
     context.client.log_level = check_level(params.level)
     return EMPTY_BODY

@@ -1,13 +1,11 @@
-"""Listing: tools, prompts, resources and templates, page by page, each as the client's revision knows it."""
+"""Listing: tools, prompts, resources and templates, page by page, as the client's revision defines them."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import jsonrpc
-from ..calls.context import Context
-from ..calls.params import PageParams
 from ..errors import INVALID_PARAMS, ProtocolError, quote
 from ..features.apps import shows_apps
 from ..features.content import fit
@@ -15,18 +13,30 @@ from ..features.handlers import settle
 from ..lazy_imports import logging
 from ..server import Body, Server
 
-_CURSOR = "p([0-9a-f]{1,8})"  # compiled when a cursor first comes, not before the first answer
+if TYPE_CHECKING:
+    from ..calls.context import Context
+    from ..calls.params import PageParams
+
+# A string, not a compiled pattern: compiling it would delay the first answer of every server.
+_CURSOR = "p([0-9a-f]{1,8})"
 
 
 def cache_hints(server: Server, ttl_ms: int) -> dict[str, Any]:
-    """Say how long a client of the stateless era may keep a result."""
+    """Return the members that tell a client of the stateless era how long it may keep a result."""
     return {"ttlMs": ttl_ms, "cacheScope": server.bridge.cache_scope}
 
 
 def page(server: Server, context: Context[Any], name: str, items: list[Any], cursor: str | None) -> Body:
-    """Cut one page out of a list."""
-    start = 0 if cursor is None else _offset(cursor, len(items), server.bridge.page_size)
-    end = start + server.bridge.page_size
+    """Return one page of a list; the cursor is the offset of its first item."""
+    page_size = server.bridge.page_size
+    start = 0
+    if cursor is not None:
+        match = re.fullmatch(_CURSOR, cursor)
+        start = int(match[1], 16) if match else len(items)
+        if start >= len(items) or start % page_size:  # we hand out no such cursor
+            message = f"Unknown cursor '{quote(cursor)}': use the nextCursor of the page before, or none"
+            raise ProtocolError(INVALID_PARAMS, message)
+    end = start + page_size
     body: dict[str, Any] = {name: items[start:end]}
     if end < len(items):
         body["nextCursor"] = f"p{end:x}"
@@ -35,17 +45,8 @@ def page(server: Server, context: Context[Any], name: str, items: list[Any], cur
     return jsonrpc.encode(body), None
 
 
-def _offset(cursor: str, length: int, page_size: int) -> int:
-    found = re.fullmatch(_CURSOR, cursor)
-    offset = int(found[1], 16) if found else length
-    if offset >= length or offset % page_size:
-        message = f"Unknown cursor '{quote(cursor)}': use the nextCursor of the page before, or none"
-        raise ProtocolError(INVALID_PARAMS, message)
-    return offset
-
-
 def list_tools(server: Server, context: Context[Any], params: PageParams) -> Body:
-    """List the tools, in the order of their declaration; those of apps only where apps are shown."""
+    """List the tools in the order of their declaration; tools of apps only for hosts that show apps."""
     has_apps = shows_apps(context.client)
 
     def list_page() -> Body:
@@ -69,20 +70,21 @@ def list_templates(server: Server, context: Context[Any], params: PageParams) ->
 
 
 async def list_resources(server: Server, context: Context[Any], params: PageParams) -> Body:
-    """List the declared resources, and those that the bridge finds."""
+    """List the declared resources and those of each bridge's lister."""
     has_apps = shows_apps(context.client)
     items = [
-        one.item
-        for one in server.bridge.resources.values()
-        if context.revision.name != one.home.contract_revision and (has_apps or not one.is_app)
+        resource.item
+        for resource in server.bridge.resources.values()
+        if context.revision.name != resource.bridge.contract_revision and (has_apps or not resource.is_app)
     ]
-    for home, lister in server.bridge.listers.items():
+    for bridge, lister in server.bridge.listers.items():
         try:
-            await server.enter_home(context, home).wait_until_entered()
+            await server.switch_bridge(context, bridge).wait_until_entered()
             items += await settle(lister(context))
         except Exception as failure:
-            if len(server.bridge.homes) == 1:
+            # In a combined bridge, one far side that is down must not hide the resources of the others.
+            if len(server.bridge.bridges) == 1:
                 raise
             log = logging.getLogger("bridgehead.mcp")
-            log.warning("the resources of %s are left out of the list: %s", home.info.name, failure)
+            log.warning("the resources of %s are left out of the list: %s", bridge.info.name, failure)
     return page(server, context, "resources", [fit(item, context.revision) for item in items], params.cursor)

@@ -1,27 +1,121 @@
-"""Request: one request as it was read, and who makes it.
+"""Request: which method a request names, its decoded parameters, and which client makes it.
 
-Reading does not judge: what is wrong with a request is kept in it, because the era that it belongs to decides
-which mistake is told first. `client_of` tells the era.
+`read` does not judge: a request keeps its problem, because its era decides which mistake is reported first.
+`client_of` finds the era. A method gets the server, the context of the call and its parameters, and returns
+an encoded result body with its `_meta`, or a coroutine for one. Envelopes and errors are the dispatcher's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from .. import jsonrpc
-from ..calls.context import check_level
-from ..calls.params import EMPTY, META_PREFIX, NULL, Params, RequestMeta
+from ..calls.context import Context, check_level
+from ..calls.params import (
+    EMPTY,
+    META_PREFIX,
+    NULL,
+    CallToolParams,
+    CompleteParams,
+    GetPromptParams,
+    InitializeParams,
+    ListenParams,
+    PageParams,
+    Params,
+    ReadResourceParams,
+    RequestMeta,
+    SetLevelParams,
+    SubscribeParams,
+    TaskParams,
+    UpdateTaskParams,
+)
 from ..connection import Client, Connection
 from ..errors import INVALID_PARAMS, INVALID_REQUEST, UNSUPPORTED_VERSION, MalformedRequest, ProtocolError
 from ..revisions import NEWEST_HANDSHAKE, STATELESS, Revision
-from .table import METHODS, Method
+from ..server import EventualBody, Server
+from .features import call_tool, complete, get_prompt, read_resource
+from .handshake import discover, initialize, ping, set_level
+from .listing import list_prompts, list_resources, list_templates, list_tools
+from .subscriptions import listen, subscribe, unsubscribe
+
+_LARGE_BYTES = 64 * 1024
+"""Limit of `initialize` and of `_meta`, which are decoded and kept for as long as a session."""
+
+
+class Method(Struct, frozen=True):
+    """One method: its parameters, its function, and the eras in which it exists."""
+
+    params: type[Params]
+    run: Callable[[Any, Context[Any], Any], EventualBody]
+    handshake: bool = True
+    stateless: bool = True
+    offered: Callable[[Server], bool] = lambda _: True
+
+
+def _has_tools(server: Server) -> bool:
+    return bool(server.bridge.tools)
+
+
+def _has_prompts(server: Server) -> bool:
+    return bool(server.bridge.prompts)
+
+
+def _has_resources(server: Server) -> bool:
+    return server.bridge.has_resources
+
+
+def _is_subscribable(server: Server) -> bool:
+    return server.bridge.subscribable
+
+
+def _has_tasks(server: Server) -> bool:
+    return server.bridge.has_tasks
+
+
+def _late(name: str) -> Callable[[Server, Context[Any], Any], EventualBody]:
+    """Return a method of `tasks.methods`; a server without tasks never imports that module."""
+
+    def run(server: Server, context: Context[Any], params: Any) -> EventualBody:
+        from ..tasks import methods
+
+        body: EventualBody = getattr(methods, name)(server, context, params)
+        return body
+
+    return run
+
+
+METHODS: dict[str, Method] = {
+    "initialize": Method(InitializeParams, initialize, stateless=False),
+    "server/discover": Method(Params, discover, handshake=False),
+    "ping": Method(Params, ping, stateless=False),
+    "logging/setLevel": Method(
+        SetLevelParams, set_level, stateless=False, offered=lambda server: server.bridge.logging
+    ),
+    "tools/list": Method(PageParams, list_tools, offered=_has_tools),
+    "tools/call": Method(CallToolParams, call_tool, offered=_has_tools),
+    "resources/list": Method(PageParams, list_resources, offered=_has_resources),
+    "resources/templates/list": Method(PageParams, list_templates, offered=_has_resources),
+    "resources/read": Method(ReadResourceParams, read_resource, offered=_has_resources),
+    "resources/subscribe": Method(SubscribeParams, subscribe, stateless=False, offered=_is_subscribable),
+    "resources/unsubscribe": Method(SubscribeParams, unsubscribe, stateless=False, offered=_is_subscribable),
+    "prompts/list": Method(PageParams, list_prompts, offered=_has_prompts),
+    "prompts/get": Method(GetPromptParams, get_prompt, offered=_has_prompts),
+    "completion/complete": Method(
+        CompleteParams, complete, offered=lambda server: bool(server.bridge.completers)
+    ),
+    "subscriptions/listen": Method(ListenParams, listen, handshake=False),
+    "tasks/get": Method(TaskParams, _late("get_task"), handshake=False, offered=_has_tasks),
+    "tasks/update": Method(UpdateTaskParams, _late("update_task"), handshake=False, offered=_has_tasks),
+    "tasks/cancel": Method(TaskParams, _late("cancel_task"), handshake=False, offered=_has_tasks),
+}
 
 
 class Request(Struct):
-    """A request: its method, its parameters, or what is wrong with them."""
+    """A request: its method, its parameters, and the problem with them."""
 
     id: jsonrpc.RequestId
     name: str
@@ -31,19 +125,17 @@ class Request(Struct):
 
 
 class _Parts(Struct):
-    """Those parts of parameters that are weighed by themselves."""
+    """The members of large parameters whose sizes are judged separately."""
 
     meta: Raw = field(default=EMPTY, name="_meta")
     arguments: Raw = EMPTY
 
 
-_LARGE_BYTES = 64 * 1024
-"""What a client may say of itself with `initialize` or in `_meta`: it is built, and kept with a session."""
 _decode_parts = msgspec.json.Decoder(_Parts).decode
 
 
 class _Decoders(dict[type[Params], Callable[[Raw], Params]]):
-    """The decoders of parameters, each made when its method is first asked for."""
+    """One decoder per type, made on first use: making all of them would delay the first answer."""
 
     def __missing__(self, kind: type[Params]) -> Callable[[Raw], Params]:
         decode = self[kind] = msgspec.json.Decoder(kind).decode
@@ -54,55 +146,49 @@ _decoders = _Decoders()
 
 
 def read(request_id: jsonrpc.RequestId, name: str, message: jsonrpc.Message) -> Request:
-    """Find a request's method and decode its parameters."""
+    """Find a request's method and decode its parameters. Never raises: see `Request.problem`."""
     method = METHODS.get(name)
     raw = EMPTY if isinstance(message.params, UnsetType) else message.params
     if message.__class__ is jsonrpc.UnweighedMessage:
-        problem = _weigh(name, raw)
+        problem = _measure(name, raw)
         if problem:
             failure = MalformedRequest(INVALID_PARAMS, f"Invalid params for {name}: {problem}")
             return Request(request_id, name, method, Params(), failure)
     try:
         decoded = _decoders[Params if method is None else method.params](raw)
     except jsonrpc.UNDECODABLE as error:
-        if bytes(raw) == NULL:
+        if bytes(raw) == NULL:  # some clients write null for parameters that they leave out
             return read(request_id, name, jsonrpc.Message("2.0"))
-        return _broken(request_id, name, method, raw, error)
+        from ..features.argument_errors import reword  # late: only a refused request needs it
+
+        problem = f"Invalid params for {name}: {reword(str(error))}"
+        try:  # `_meta` alone says which era, and so which status, the refusal belongs to
+            params = _decoders[Params](raw)
+        except jsonrpc.UNDECODABLE:
+            return Request(request_id, name, method, Params(), MalformedRequest(INVALID_PARAMS, problem))
+        return Request(request_id, name, method, params, ProtocolError(INVALID_PARAMS, problem))
     return Request(request_id, name, method, decoded)
 
 
-def _weigh(name: str, raw: Raw) -> str:
-    """Say what is too large about parameters, arguments of a tool apart: those are the tool's to judge."""
+def _measure(name: str, raw: Raw) -> str:
+    """Say what is too large in the parameters, except a tool's arguments, which the tool judges itself."""
     if len(memoryview(raw)) <= _LARGE_BYTES:
         return ""
     try:
         parts = _decode_parts(raw)
     except jsonrpc.UNDECODABLE:
-        return ""  # which is told with its reason when it is decoded as what it should be
+        return ""  # `read` decodes it again and reports the reason
     if name == "initialize" or len(bytes(parts.meta)) > _LARGE_BYTES:
-        what = "the parameters" if name == "initialize" else "_meta"
-        return f"{what} may have {_LARGE_BYTES} bytes"
+        subject = "the parameters" if name == "initialize" else "_meta"
+        return f"{subject} may have {_LARGE_BYTES} bytes"
     values = bytes(raw).count(b",") - bytes(parts.arguments).count(b",")
-    return f"more than {jsonrpc.MOST_VALUES} values" if values > jsonrpc.MOST_VALUES else ""
-
-
-def _broken(
-    request_id: jsonrpc.RequestId, name: str, method: Method | None, raw: Raw, error: Exception
-) -> Request:
-    from ..features.argument_errors import reword  # which only a request that is refused needs
-
-    problem = f"Invalid params for {name}: {reword(str(error))}"
-    try:
-        params = _decoders[Params](raw)
-    except jsonrpc.UNDECODABLE:
-        return Request(request_id, name, method, Params(), MalformedRequest(INVALID_PARAMS, problem))
-    return Request(request_id, name, method, params, ProtocolError(INVALID_PARAMS, problem))
+    return f"more than {jsonrpc.MAX_VALUES} values" if values > jsonrpc.MAX_VALUES else ""
 
 
 def client_of(request: Request, connection: Connection, expected: Revision | None) -> Client:
-    """Tell who makes a request, and with that its revision.
+    """Return the client that makes a request, and with it the revision.
 
-    `expected` is the revision that the transport was told beside the message, where it was.
+    `expected` is the revision that the transport knows from outside the message (an HTTP header).
     """
     meta = request.params.meta
     declared = UNSET if meta is None else meta.protocol_version
@@ -138,5 +224,5 @@ def _stateless_client(meta: RequestMeta | None) -> Client:
     return Client(revision, meta.client_capabilities, info, level)
 
 
-def _missing_meta(what: str) -> MalformedRequest:
-    return MalformedRequest(INVALID_PARAMS, f"Invalid params: _meta needs {META_PREFIX}{what}")
+def _missing_meta(name: str) -> MalformedRequest:
+    return MalformedRequest(INVALID_PARAMS, f"Invalid params: _meta needs {META_PREFIX}{name}")

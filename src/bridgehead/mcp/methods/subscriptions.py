@@ -1,4 +1,4 @@
-"""Subscriptions: how a client asks to hear of changes, by subscription or by a stream that it opens."""
+"""Subscriptions: to single resources (handshake era), or a stream of changes (stateless era)."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET, UnsetType
 
 from .. import changes, jsonrpc
-from ..calls.context import Context
-from ..calls.params import META_PREFIX, ListenFilter, ListenParams, SubscribeParams
+from ..calls.params import META_PREFIX, ListenFilter
 from ..changes import Change, Listener
 from ..errors import OVERLOADED, ProtocolError
 from ..features.tools import TASKS_EXTENSION
 from ..server import EMPTY_BODY, Body, EventualBody, Server
 
 if TYPE_CHECKING:
+    from ..calls.context import Context
+    from ..calls.params import ListenParams, SubscribeParams
     from ..tasks.methods import TaskWatch
 
 SUBSCRIPTION_ID = META_PREFIX + "subscriptionId"
 
 
 def subscribe(server: Server, context: Context[Any], params: SubscribeParams) -> Body:
-    """Tell the client from now on when a resource changes (handshake era)."""
+    """Send the client `notifications/resources/updated` for a resource (handshake era)."""
     listener = context.connection.listener
     if listener is not None:
         if params.uri not in listener.uris and len(listener.uris) >= server.limits.subscriptions:
@@ -34,7 +35,7 @@ def subscribe(server: Server, context: Context[Any], params: SubscribeParams) ->
 
 
 def unsubscribe(_server: Server, context: Context[Any], params: SubscribeParams) -> Body:
-    """Stop telling the client of a resource's changes (handshake era)."""
+    """Stop sending updates of a resource (handshake era)."""
     listener = context.connection.listener
     if listener is not None:
         listener.uris.discard(params.uri)
@@ -43,7 +44,17 @@ def unsubscribe(_server: Server, context: Context[Any], params: SubscribeParams)
 
 def listen(server: Server, context: Context[Any], params: ListenParams) -> EventualBody:
     """Open a stream of the changes that the client asks for (stateless era)."""
-    granted = _grant(server, params.notifications)
+    bridge, wanted = server.bridge, params.notifications
+    uris: Any = UNSET
+    if bridge.subscribable and wanted.resource_subscriptions is not UNSET:
+        uris = wanted.resource_subscriptions[: server.limits.subscriptions]
+    granted = ListenFilter(
+        wanted.tools_list_changed and "tools" in bridge.changing,
+        wanted.prompts_list_changed and "prompts" in bridge.changing,
+        wanted.resources_list_changed and "resources" in bridge.changing,
+        uris,
+        wanted.task_ids if bridge.has_tasks else UNSET,
+    )
     if granted.task_ids is not UNSET:
         context.require_extension(TASKS_EXTENSION)
     if len(server.streams) >= server.limits.listen_streams:
@@ -51,20 +62,6 @@ def listen(server: Server, context: Context[Any], params: ListenParams) -> Event
             OVERLOADED, f"At most {server.limits.listen_streams} listen streams; end one first"
         )
     return _stream_changes(server, context, granted)
-
-
-def _grant(server: Server, wanted: ListenFilter) -> ListenFilter:
-    bridge = server.bridge
-    uris: Any = UNSET
-    if bridge.subscribable and wanted.resource_subscriptions is not UNSET:
-        uris = wanted.resource_subscriptions[: server.limits.subscriptions]
-    return ListenFilter(
-        wanted.tools_list_changed and "tools" in bridge.changing,
-        wanted.prompts_list_changed and "prompts" in bridge.changing,
-        wanted.resources_list_changed and "resources" in bridge.changing,
-        uris,
-        wanted.task_ids if bridge.has_tasks else UNSET,
-    )
 
 
 async def _stream_changes(server: Server, context: Context[Any], granted: ListenFilter) -> Body:
@@ -93,7 +90,7 @@ async def _stream_changes(server: Server, context: Context[Any], granted: Listen
 async def _watch_tasks(
     server: Server, context: Context[Any], listener: Listener, granted: ListenFilter, meta: dict[str, Any]
 ) -> AsyncIterator[None]:
-    """Let a listener hear of the tasks that it asks for and may see, while it is open."""
+    """Push changes of the requested tasks to the listener while its stream is open; only the caller's own."""
     wanted = granted.task_ids
     if isinstance(wanted, UnsetType):
         yield

@@ -46,7 +46,9 @@ def run(
     connection = Connection(dispatcher.limits)
     received = _read_first(incoming, ending)
     if received is not None:
-        received = _answer_first(received, outgoing, lambda m: dispatcher.take(m, connection, NullOutlet()))
+        received = _answer_first(
+            received, outgoing, lambda m: dispatcher.handle_message(m, connection, NullOutlet())
+        )
 
     from .server import serve  # which brings asyncio
 

@@ -125,7 +125,7 @@ class StdioServer:
     def _take(
         self, message: jsonrpc.Message | jsonrpc.Batch | jsonrpc.Malformed, *, is_lone: bool = False
     ) -> None:
-        reply = self._dispatcher.take_any(message, self._connection, self)
+        reply = self._dispatcher.handle_decoded(message, self._connection, self)
         if isinstance(reply, bytes):
             self._answer(reply)
         elif reply is not None:

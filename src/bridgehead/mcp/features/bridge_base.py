@@ -1,6 +1,6 @@
-"""Home: what every part of a bridge has from the bridge that declared it, wherever the part is offered.
+"""BridgeBase: what tools, resources and prompts need of the bridge that declared them.
 
-`Bridge` is the only one of its kind; this is as much of it as tools, resources and prompts need to know.
+`Bridge` is the only subclass. It is separate because `bridge` imports the modules of those parts.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ class Implementation(Wire, frozen=True):
     meta: dict[str, Any] | None = field(default=None, name="_meta")
 
     def fit(self, revision: Revision) -> Implementation:
-        """Leave out what a revision does not define."""
+        """Return it without the fields that the revision does not define."""
         info = fit(self, revision)
         return info if revision.icons else replace(info, description=None, website_url=None)
 
 
 class Extension(Struct, frozen=True):
-    """An extension of the protocol that a bridge speaks, with what it says of it."""
+    """An extension of the protocol that a bridge declares, with its settings."""
 
     settings: dict[str, Any]
     handshake: bool = True
-    """Whether clients of the handshake era hear of it; some extensions exist only in the stateless one."""
+    """Whether it is declared in the handshake era; some extensions exist only in the stateless one."""
 
     def merge(self, other: Extension) -> Extension:
-        """Join what two bridges say of one extension; they must not contradict each other."""
+        """Merge the settings of two bridges; raise if they contradict each other."""
         for key in self.settings.keys() & other.settings.keys():
             if self.settings[key] != other.settings[key]:
                 message = f"two bridges give {key!r} of the same extension different values"
@@ -53,8 +53,8 @@ class Extension(Struct, frozen=True):
         return Extension({**self.settings, **other.settings}, self.handshake and other.handshake)
 
 
-class Home:
-    """A bridge, as its parts know it: whose state they run with, and in whose dialect they fail."""
+class BridgeBase:
+    """The state and the dialect that parts of a bridge run with, wherever they are offered."""
 
     def __init__(
         self,
@@ -68,12 +68,12 @@ class Home:
         self.lifespan = lifespan
         self.dialect = dialect or Dialect()
         self.contract_revision = contract_revision
-        """The revision whose clients get what a published contract says to the letter: no instructions, the
-        contract's schemas, and of the resources only those that the bridge lists itself."""
+        """Clients of this revision get a published contract to the letter: no instructions, the contract's
+        schemas, and only the resources of the bridge's own lister."""
         self.output_schemas: OutputSchemas = output_schemas
-        """How much of the schemas of their answers the tools list."""
+        """How much of their output schemas tools list."""
         self.call_hook: CallHook | None = None
-        """What goes around every call of a part that was declared here."""
+        """Wraps every call of a part that was declared here."""
 
     def around_calls(self, hook: CallHook) -> None:
         """Put a hook around every tool call, resource read and prompt; the hook added last comes first.

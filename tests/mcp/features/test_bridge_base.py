@@ -1,10 +1,10 @@
-"""Home: what a part has from its bridge, and how a server describes itself to each revision."""
+"""BridgeBase: what a part has from its bridge, and how a server describes itself to each revision."""
 
 from typing import Any
 
 from bridgehead.mcp.calls.call_hook import CallHook
+from bridgehead.mcp.features.bridge_base import BridgeBase, Implementation
 from bridgehead.mcp.features.content import Icon
-from bridgehead.mcp.features.home import Home, Implementation
 from bridgehead.mcp.revisions import V2024_11_05, V2025_11_25
 
 INFO = Implementation(
@@ -23,7 +23,7 @@ def test_a_revision_hears_only_what_it_defines() -> None:
 
 
 def test_the_hook_that_was_added_last_comes_first() -> None:
-    home: Any = Home(INFO, None, None, None)
+    bridge: Any = BridgeBase(INFO, None, None, None)
     order = []
 
     def hook(name: str) -> CallHook:
@@ -33,7 +33,7 @@ def test_the_hook_that_was_added_last_comes_first() -> None:
 
         return run
 
-    home.around_calls(hook("first"))
-    home.around_calls(hook("second"))
-    assert home.call_hook(None, lambda: "done") == "done"
+    bridge.around_calls(hook("first"))
+    bridge.around_calls(hook("second"))
+    assert bridge.call_hook(None, lambda: "done") == "done"
     assert order == ["second", "first"]
