@@ -181,7 +181,7 @@ class RequestParser:
                 raise Malformed(_FRAMING_TOO_LARGE)
 
     def on_headers_complete(self) -> None:
-        """Queue the request; it is served once its body is complete or exceeds what is parsed per turn."""
+        """Queue the request. It is served after this read, with as much of its body as has arrived."""
         headers = self._headers
         # Adding up the head is only worth it if it may be too large; most are far below.
         if len(headers) > MAX_HEADERS or (
