@@ -14,14 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bridgehead.mcp.http.message import Request, Response
-from bridgehead.mcp.http.server import parser, protocol, request
+from bridgehead.mcp.http.server import protocol
 from bridgehead.mcp.http.server.connections import Connections
-from bridgehead.mcp.http.server.parser import MOST_UNREAD_BYTES
-from bridgehead.mcp.http.server.protocol import Http1Protocol
+from bridgehead.mcp.http.server.protocol import MAX_UNREAD_BYTES, Http1Protocol
 from tests.adversary.cases import CASES, END
 from tests.fuzz.mutator import cut
 
-MODULES = (parser, protocol, request)
+MODULES = (protocol,)
 WORDS = (
     b"GET / HTTP/1.1\r\n", b"POST /x HTTP/1.1\r\n", b"HTTP/1.0", b"Host: localhost\r\n", b"Content-Length: ",
     b"Transfer-Encoding: chunked\r\n", b"Connection: close\r\n", b"Connection: keep-alive\r\n",
@@ -34,7 +33,7 @@ READ_BYTES = 256 * 1024
 """What an event loop reads at once at most."""
 MOST_TURNS = 100_000
 MOST_BACKLOG = 2 * READ_BYTES
-MOST_QUEUED = 2 + parser.BODY_SLICE_BYTES // len(b"GET / HTTP/1.1\r\n\r\n")
+MOST_QUEUED = 2 + protocol.BODY_SLICE_BYTES // len(b"GET / HTTP/1.1\r\n\r\n")
 CUTS = 3
 VARYING = re.compile(rb"date: [^\r]*\r\n|HTTP/1\.1 100 Continue\r\n\r\n")
 """What may differ: the time, and the word to a client that waits to be asked for its body."""
@@ -199,7 +198,7 @@ def _check_memory(connection: Http1Protocol) -> None:
         raise Broken(f"{len(backlog)} bytes wait to be parsed")
     if len(queue) > MOST_QUEUED:
         raise Broken(f"{len(queue)} requests wait for their turn")
-    if sum(len(one.body) for one in queue) > MOST_UNREAD_BYTES + READ_BYTES:
+    if sum(len(one.body) for one in queue) > MAX_UNREAD_BYTES + READ_BYTES:
         raise Broken("more of a body is kept than anybody has read")
 
 

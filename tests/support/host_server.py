@@ -168,8 +168,8 @@ async def hosting(
     app = factory.make()
     server = Server(
         app,
-        most_connections=settings.connections,
-        most_per_address=settings.connections_per_client,
+        max_connections=settings.connections,
+        max_per_address=settings.connections_per_client,
         unlimited=app.proxies,
         by_address=app.metrics.connections,
         keep_alive_seconds=settings.idle_seconds,

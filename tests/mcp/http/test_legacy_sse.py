@@ -88,7 +88,7 @@ async def test_a_slow_client_does_not_find_the_answer_in_one_piece_with_the_prog
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """TypeScript SDK 1.x loses progress that it reads together with the answer."""
-    monkeypatch.setattr("bridgehead.mcp.http.legacy_sse._APART_SECONDS", 1.0)
+    monkeypatch.setattr("bridgehead.mcp.http.legacy_sse._NOTIFICATION_GAP_SECONDS", 1.0)
     client = await connected(server)
     await client.post(request("tools/call", call("count", {"n": 1}, progress=1), 1))
     for _ in range(100):

@@ -115,7 +115,7 @@ class HostMetrics:
             }
 
         self.limits: dict[tuple[str, ...], float] = {
-            ("client", what): float(share.most) for what, share in shares.items()
+            ("client", what): float(share.limit) for what, share in shares.items()
         }
         """What may be open, by whom and of what."""
         about = "What one caller has open: a token, or an address where nobody needs one, and of connections."

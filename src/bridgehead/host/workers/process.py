@@ -203,8 +203,8 @@ async def _within(seconds: float, event: asyncio.Event) -> bool:
 def _server(job: Job, app: HostApplication, handler: Handler) -> Server:
     return Server(
         handler,
-        most_connections=job.settings.connections,
-        most_per_address=job.settings.connections_per_client,
+        max_connections=job.settings.connections,
+        max_per_address=job.settings.connections_per_client,
         unlimited=app.proxies,
         by_address=app.metrics.connections,
         keep_alive_seconds=job.settings.idle_seconds,

@@ -1,8 +1,8 @@
 """HTTP: a bridge served to any number of clients of every revision.
 
-`application` makes it: Streamable HTTP at `/mcp`, and beside it the older HTTP+SSE transport at `/sse` and
-`/messages`. `run` serves it until the process is told to end; `asgi` gives it to any other server. Importing
-this package does not import a server.
+`application` makes it: Streamable HTTP at `/mcp`, and the older HTTP+SSE transport at `/sse` and `/messages`.
+`run` serves it until a signal ends the process; `asgi` adapts it to any ASGI server. Importing this package
+does not import a server.
 """
 
 from .application import Application, application
@@ -13,9 +13,9 @@ __all__ = ["LOOPBACK", "Application", "application", "asgi", "run"]
 
 
 def run(app: Application, host: str = "127.0.0.1", port: int = 3000) -> None:
-    """Serve the application until the process is told to end."""
+    """Serve the application until a signal ends the process."""
     from ..process import run_to_end, socket_loop
     from .server import listen, serve
 
-    within = app.dispatcher.limits.shutdown_seconds
-    run_to_end(serve(app, listen(host, port), shutdown_seconds=within), socket_loop, within)
+    seconds = app.dispatcher.limits.shutdown_seconds
+    run_to_end(serve(app, listen(host, port), shutdown_seconds=seconds), socket_loop, seconds)

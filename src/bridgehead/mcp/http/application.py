@@ -1,4 +1,4 @@
-"""Application: one bridge over HTTP: which path leads where, and its life."""
+"""Application: the HTTP routes and the life cycle of one bridge."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .rejection import Rejection
 
 
 class Application:
-    """Streamable HTTP at one path, and beside it the older HTTP+SSE transport at two."""
+    """Streamable HTTP at `/mcp`, and the older HTTP+SSE transport at `/sse` and `/messages`."""
 
     def __init__(
         self,
@@ -42,28 +42,27 @@ class Application:
 
     def __call__(self, request: Request) -> Handled:
         """Answer one request."""
+        route = self._routes.get(request.path)
+        if route is None:
+            return Rejection(404, f"There is nothing at {request.path}").response
         try:
-            return self._routes.get(request.path, _nothing_there)(request)
+            return route(request)
         except Rejection as rejection:
             return rejection.response
 
     async def start(self) -> None:
-        """Begin to hold open what the bridge needs, without waiting for it."""
+        """Start the bridge's lifespan without waiting for it."""
         self.dispatcher.start()
 
     def end_streams(self) -> None:
-        """End what would never end by itself, because the server is going; calls are still answered."""
+        """End open streams, because the server is stopping; calls are still answered."""
         self.endpoint.end_streams()
         self._legacy.end_streams()
 
     async def stop(self) -> None:
-        """End every session, and let go of what the bridge holds open."""
+        """End every session and the bridge's lifespan."""
         self.endpoint.close()
         await self.dispatcher.stop()
-
-
-def _nothing_there(request: Request) -> Handled:
-    raise Rejection(404, f"There is nothing at {request.path}")
 
 
 def application(
@@ -75,6 +74,6 @@ def application(
     state_key: Keys | None = None,
     retry_ms: int = 1000,
 ) -> Application:
-    """Make the application of a bridge, safe for a browser's neighbourhood by default."""
+    """Make the application of a bridge; by default only loopback names are accepted as Host and Origin."""
     dispatcher = Dispatcher(bridge, limits=limits, state_key=state_key)
     return Application(dispatcher, Guard(allowed_hosts, allowed_origins), retry_ms=retry_ms)

@@ -1,7 +1,7 @@
-"""ASGI: lets any ASGI server (uvicorn, granian, hypercorn) run what our own server runs.
+"""ASGI: an adapter that lets any ASGI server (uvicorn, granian, hypercorn) run a `Handler`.
 
-A thin adapter at the edge: it turns a scope into a `Request`, calls the one entrance, and sends what comes of
-it. Middleware in front may set `scope["state"]["principal"]` to the name of the caller.
+It turns a scope into a `Request`, calls the handler and sends the response. Middleware in front may set
+`scope["state"]["principal"]` to the name of the caller.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ AsgiApplication = Callable[[Scope, Receive, Send], Coroutine[Any, Any, None]]
 
 
 def asgi(app: Application) -> AsgiApplication:
-    """Give the ASGI application of an application."""
+    """Wrap an application as an ASGI application."""
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             await _serve_request(app, AsgiRequest(scope, receive, send), send)
         elif scope["type"] == "lifespan":
-            await _live(app, receive, send)
+            await _run_lifespan(app, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1000})
 
@@ -61,7 +61,7 @@ async def _serve_request(app: Application, request: AsgiRequest, send: Send) -> 
     await send({"type": "http.response.body", "body": response.body})
 
 
-async def _live(app: Application, receive: Receive, send: Send) -> None:
+async def _run_lifespan(app: Application, receive: Receive, send: Send) -> None:
     while True:
         event = await receive()
         if event["type"] == "lifespan.startup":
@@ -79,7 +79,7 @@ async def _live(app: Application, receive: Receive, send: Send) -> None:
 
 
 class AsgiRequest(Request):
-    """A request as an ASGI server gives it."""
+    """A request of an ASGI server."""
 
     __slots__ = ("_receive", "_send", "_watcher")
 
@@ -102,7 +102,7 @@ class AsgiRequest(Request):
         self._watcher: asyncio.Task[None] | None = None
 
     async def read(self) -> bytes:
-        """Return the next piece of the body, and nothing after the last. Raises ClientGone."""
+        """Return the next piece of the body, b"" after the last. Raises ClientGone."""
         piece = b""
         while not piece and not self.is_complete:
             event = await self._receive()
@@ -114,7 +114,7 @@ class AsgiRequest(Request):
         return piece
 
     def when_gone(self, act: Callable[[], None]) -> None:
-        """Call something if the client hangs up: here a task has to listen for that."""
+        """Call `act` if the client hangs up; in ASGI a task has to wait for that message."""
         super().when_gone(act)
         if self._watcher is None and not self.is_gone:
             self._watcher = asyncio.get_running_loop().create_task(self._watch())
@@ -125,7 +125,7 @@ class AsgiRequest(Request):
         self.hang_up()
 
     def stop_watching(self) -> None:
-        """Note that the request is over."""
+        """Stop waiting for a disconnect, once the request is over."""
         if self._watcher is not None:
             self._watcher.cancel()
 
@@ -140,7 +140,7 @@ class AsgiRequest(Request):
 
 
 class AsgiStream(ResponseStream):
-    """A response in pieces, as an ASGI server takes them."""
+    """A response in pieces on an ASGI server."""
 
     __slots__ = ("_is_closed", "_request", "_send")
 
@@ -155,7 +155,7 @@ class AsgiStream(ResponseStream):
         await self._send_body(data, more=True)
 
     async def close(self) -> None:
-        """End the response in good order."""
+        """End the response; a second call does nothing."""
         if not self._is_closed:
             await self._send_body(b"", more=False)
             self._is_closed = True
@@ -165,5 +165,5 @@ class AsgiStream(ResponseStream):
             return
         try:
             await self._send({"type": "http.response.body", "body": data, "more_body": more})
-        except OSError:  # how ASGI says, since its version 2.4, that the client has hung up
+        except OSError:  # ASGI 2.4: the client has disconnected
             self._request.hang_up()

@@ -1,7 +1,7 @@
-"""Callers: how much each caller has open, so that one of them cannot take what is there for all.
+"""Callers: how much each caller has open, so that one caller cannot use up what is there for all.
 
-A caller is known by its principal, or by its address where nobody asks who it is. It is counted over
-everything that one host serves, for each thing of which there is only so much.
+A caller is its principal or, without authentication, its address. Sessions, streams and requests are counted
+over everything that one host serves.
 """
 
 from __future__ import annotations
@@ -15,44 +15,39 @@ from .rejection import Rejection
 
 
 class Share:
-    """What callers have open of one thing."""
+    """How many sessions, streams or requests each caller has open."""
 
-    def __init__(self, name: str, most: int, retry_seconds: float) -> None:
+    def __init__(self, name: str, limit: int, retry_seconds: float) -> None:
         self._name = name
-        self.most = most
+        self.limit = limit
         self._retry_seconds = retry_seconds
-        # A plain dict: asked for every request, and a Counter answers for what is missing in Python.
-        self.open: dict[str, int] = {}
-        """How much each caller has open; empty where nobody has, so nobody can have too much."""
-
-    @property
-    def by_caller(self) -> dict[str, int]:
-        """How much each caller has open, of those that have something."""
-        return self.open
+        # A plain dict: it is read for every request, and a Counter handles missing keys in Python code.
+        self.by_caller: dict[str, int] = {}
+        """Callers with something open, and how much."""
 
     @property
     def total(self) -> int:
         """How much is open, over all callers."""
-        return sum(self.open.values())
+        return sum(self.by_caller.values())
 
     def check(self, caller: str) -> None:
-        """Reject a caller that has as much open as one may have."""
-        if self.open.get(caller, 0) >= self.most:
+        """Reject a caller that has reached the limit."""
+        if self.by_caller.get(caller, 0) >= self.limit:
             headers = ((b"retry-after", b"%d" % ceil(self._retry_seconds)),)
-            message = f"You have {self.most} {self._name} open, which is the limit. End one, then try again."
+            message = f"You have {self.limit} {self._name} open, which is the limit. End one, then try again."
             raise Rejection(429, message, code=OVERLOADED, headers=headers)
 
     def take(self, caller: str) -> None:
         """Count one more."""
-        self.open[caller] = self.open.get(caller, 0) + 1
+        self.by_caller[caller] = self.by_caller.get(caller, 0) + 1
 
     def give_back(self, caller: str) -> None:
-        """Count one less; who has nothing open is forgotten."""
-        left = self.open[caller] - 1
+        """Count one less; a caller with nothing open is removed, so that the dict stays small."""
+        left = self.by_caller[caller] - 1
         if left:
-            self.open[caller] = left
+            self.by_caller[caller] = left
         else:
-            del self.open[caller]
+            del self.by_caller[caller]
 
 
 class Callers:
@@ -65,5 +60,5 @@ class Callers:
 
 
 def caller_of(request: Request) -> str:
-    """Return the name that a caller is counted under."""
+    """Return the name that a request is counted under."""
     return request.principal or request.address

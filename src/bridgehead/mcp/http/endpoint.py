@@ -1,14 +1,14 @@
-"""Endpoint: Streamable HTTP at one URL, for the clients of both eras at once.
+"""Endpoint: Streamable HTTP at one URL, for clients of both eras at once.
 
-A POST carries one message; its headers and its body say which era it belongs to. As in the dispatcher, what
-can be answered at once is, and only what has to wait becomes a coroutine. GET and DELETE exist only in the
-handshake era: the stream of what belongs to no request, and the end of a session.
+A POST carries one message; its headers and body tell its era. An answer that needs no waiting needs no
+coroutine. GET (messages that belong to no request, and resuming a stream) and DELETE (ending a session) exist
+only in the handshake era.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from functools import partial
+import asyncio
+from collections.abc import Coroutine
 from typing import Any
 
 from msgspec import UNSET
@@ -17,11 +17,12 @@ from .. import jsonrpc
 from ..connection import Connection, NullOutlet, overload
 from ..dispatch import Dispatcher
 from ..errors import ProtocolError
+from ..methods.request import Request as RpcRequest
 from ..methods.request import read
 from ..revisions import HANDSHAKE, STATELESS, V2026_07_28
 from .answer import Answer
 from .callers import Callers, Share, caller_of
-from .get_stream import GetStreams
+from .events import HEADERS, KEEP_ALIVE, EventStream
 from .guard import Guard, accepted, check_json, check_length, read_body, whole_body
 from .message import NO_CONTENT, Handled, HeaderPairs, Request, Response, ResponseStream
 from .mirrored_headers import check_mirrored
@@ -31,9 +32,6 @@ from .sessions import Session, Sessions
 STATELESS_NAMES = {name.encode() for name in STATELESS}
 HANDSHAKE_NAMES = {name.encode() for name in HANDSHAKE}
 ACCEPTED = Response(202)
-
-Work = Coroutine[Any, Any, bytes | None]
-Fail = Callable[[ProtocolError], Handled]
 
 
 class Endpoint:
@@ -54,24 +52,34 @@ class Endpoint:
         self._retry_ms = retry_ms
         self._in_flight = 0
         self._callers = callers
-        self._streams = GetStreams(dispatcher, callers)
         self.sessions = Sessions(
             self._limits, callers, lambda session: dispatcher.disconnect(session.connection), session_prefix
         )
 
     def __call__(self, request: Request) -> Handled:
-        """Serve one request. Raises Rejection where that takes no waiting to find out."""
+        """Serve one request. Raises Rejection if that needs no waiting to find out."""
         self._guard.check(request.headers)
-        if request.method == "POST":
-            return self._post(request)
         if request.method == "GET":
             return self._get(request)
         if request.method == "DELETE":
-            return self._delete(request)
-        raise reject_method(f"{request.method} is not used here", b"GET, POST, DELETE")
+            if request.headers.get(b"mcp-protocol-version") in STATELESS_NAMES:
+                raise reject_method("There are no sessions in this revision", b"POST")
+            self.sessions.close(self.sessions.find(request))
+            return Response(NO_CONTENT)
+        if request.method != "POST":
+            raise reject_method(f"{request.method} is not used here", b"GET, POST, DELETE")
+        check_json(request.headers)
+        if self._in_flight >= self._limits.http_requests_in_flight:
+            raise reject_busy()
+        if self._callers.requests.by_caller:  # nobody has anything open while every call answers at once
+            self._callers.requests.check(caller_of(request))
+        if request.is_complete:
+            return self._handle_body(request, whole_body(request, self._limits))
+        check_length(request.headers, self._limits)
+        return self._read_and_handle(request)
 
     def end_streams(self) -> None:
-        """End the streams that would never end by themselves, because the server is going."""
+        """End the streams that would never end by themselves, because the server is stopping."""
         self._dispatcher.end_streams()
         self.sessions.end_general_streams()
 
@@ -79,38 +87,64 @@ class Endpoint:
         """End every session and everything done for it."""
         self.sessions.close_all()
 
-    # --- GET and DELETE ------------------------------------------------------------------------------------
+    # --- GET -----------------------------------------------------------------------------------------------
 
     def _get(self, request: Request) -> Handled:
+        """Deliver the general stream, or resume the stream of the event that Last-Event-ID names."""
         if request.headers.get(b"mcp-protocol-version") in STATELESS_NAMES:
             raise reject_method("There is no GET stream in this revision; use subscriptions/listen", b"POST")
         if not accepted(request.headers.get(b"accept")).events:
             raise Rejection(406, "Accept must list text/event-stream")
         _check_version(request)
-        if b"mcp-session-id" not in request.headers:  # some clients probe for a stream before anything else
+        # Some clients probe for a stream before anything else; 405 is the protocol's word for "none here".
+        if b"mcp-session-id" not in request.headers:
             raise reject_method("There is no stream without a session: send initialize first", b"POST")
-        return self._streams.open(request, self.sessions.find(request))
+        session = self.sessions.find(request)
+        self._callers.streams.check(session.caller)
+        last_event_id = request.headers.get(b"last-event-id")
+        if last_event_id is None:
+            return self._deliver(request, session, session.general, session.general.last)
+        return self._deliver(request, session, *session.position(last_event_id.decode("latin-1")))
 
-    def _delete(self, request: Request) -> Response:
-        if request.headers.get(b"mcp-protocol-version") in STATELESS_NAMES:
-            raise reject_method("There are no sessions in this revision", b"POST")
-        self.sessions.close(self.sessions.find(request))
-        return Response(NO_CONTENT)
+    async def _deliver(
+        self, request: Request, session: Session, stream: EventStream, position: int
+    ) -> ResponseStream:
+        """Deliver a stream until it ends, the client hangs up, or a newer GET takes it over."""
+        session.in_use += 1
+        self._callers.streams.take(session.caller)
+        announcer: asyncio.Task[None] | None = None
+        listener = session.connection.listener
+        if stream is session.general and listener is not None:
+            if session.announcer is not None:  # two announcers would each get only some of the changes
+                session.announcer.cancel()
+            announcing = self._dispatcher.announce(listener, _StreamOutlet(stream))
+            session.announcer = announcer = asyncio.get_running_loop().create_task(announcing)
+        stream.reader = reader = object()
+        try:
+            response = await request.open_stream(200, HEADERS)
+            request.when_gone(stream.wake)
+            while not request.is_gone and stream.reader is reader:
+                for number, data in stream.after(position):
+                    await response.write(data)
+                    position = number
+                if stream.has_ended:
+                    break
+                if not await stream.more(self._limits.keep_alive_seconds):
+                    await response.write(KEEP_ALIVE)
+            if stream.reader is reader:
+                stream.reader = None
+            return response
+        finally:
+            if announcer is not None:
+                announcer.cancel()
+                if session.announcer is announcer:
+                    session.announcer = None
+            self._callers.streams.give_back(session.caller)
+            session.release()
 
     # --- POST ----------------------------------------------------------------------------------------------
 
-    def _post(self, request: Request) -> Handled:
-        check_json(request.headers)
-        if self._in_flight >= self._limits.http_requests_in_flight:
-            raise reject_busy()
-        if self._callers.requests.open:
-            self._callers.requests.check(caller_of(request))
-        if request.is_complete:
-            return self._take(request, whole_body(request, self._limits))
-        check_length(request.headers, self._limits)
-        return self._read_and_take(request)
-
-    async def _read_and_take(self, request: Request) -> Response | ResponseStream:
+    async def _read_and_handle(self, request: Request) -> Response | ResponseStream:
         caller = caller_of(request)
         try:
             self._in_flight += 1
@@ -120,39 +154,35 @@ class Endpoint:
             finally:
                 self._callers.requests.give_back(caller)
                 self._in_flight -= 1
-            request.body = body  # for a log line that looks for the trace in it
-            outcome = self._take(request, body)
+            request.body = body  # the access log looks for the trace context in it
+            handled = self._handle_body(request, body)
         except Rejection as rejection:
             return rejection.response
-        return outcome if isinstance(outcome, Response) else await outcome
+        return handled if isinstance(handled, Response) else await handled
 
-    def _take(self, request: Request, body: bytes) -> Handled:
+    def _handle_body(self, request: Request, body: bytes) -> Handled:
         message = jsonrpc.decode(body)
         if isinstance(message, jsonrpc.Message):
-            if self._is_stateless(request, message):
-                return self._take_stateless(request, message)
-            return self._take_in_session(request, message)
+            if _is_stateless(request, message):
+                return self._handle_stateless(request, message)
+            return self._handle_in_session(request, message)
         if isinstance(message, jsonrpc.Malformed):
             return Response.json(jsonrpc.error(message.id, message.error), 400)
-        return self._take_batch(request, message)
+        # A batch: only revision 2025-03-26 has them, so the client must have been through a handshake.
+        if request.headers.get(b"mcp-session-id") is None:
+            raise Rejection(400, "Batches exist only in protocol revision 2025-03-26, within a session")
+        session = self.sessions.find(request)
+        if session.connection.is_busy:
+            raise reject_busy()
+        answer = self._answer(request, session)
+        reply = self._dispatcher.handle_batch(message, session.connection, answer)
+        if reply is None:
+            return ACCEPTED
+        if isinstance(reply, bytes):
+            return answer.finish(reply, 400)
+        return self._finish(answer, reply, self._callers.requests, session.caller, None, session)
 
-    def _is_stateless(self, request: Request, message: jsonrpc.Message) -> bool:
-        """Tell the era of a message: by its header, or by what its body declares."""
-        version = request.headers.get(b"mcp-protocol-version")
-        if version in STATELESS_NAMES:
-            return True
-        if message.id is UNSET or message.method is UNSET:
-            return False
-        if version is not None and version not in HANDSHAKE_NAMES:
-            return True
-        if message.params is UNSET or b"io.modelcontextprotocol/protocolVersion" not in bytes(message.params):
-            return False
-        meta = read(message.id, message.method, message).params.meta
-        return meta is not None and meta.protocol_version is not UNSET
-
-    # --- the stateless era ---------------------------------------------------------------------------------
-
-    def _take_stateless(self, request: Request, message: jsonrpc.Message) -> Handled:
+    def _handle_stateless(self, request: Request, message: jsonrpc.Message) -> Handled:
         if message.method is UNSET:
             raise Rejection(
                 400, "A response cannot be posted: there are no requests from this server to answer"
@@ -170,16 +200,12 @@ class Endpoint:
             check_mirrored(asked, request.headers, self._dispatcher.bridge)
             work = self._dispatcher.handle_request(asked, connection, answer, V2026_07_28)
         except ProtocolError as failure:
-            return _fail_stateless(answer, asked.id, failure)
+            return self._fail(answer, asked, failure, None)
         if isinstance(work, bytes):
             return answer.finish(work)
-        return self._finish(
-            answer, work, share, caller_of(request), partial(_fail_stateless, answer, asked.id)
-        )
+        return self._finish(answer, work, share, caller_of(request), asked, None)
 
-    # --- the handshake era ---------------------------------------------------------------------------------
-
-    def _take_in_session(self, request: Request, message: jsonrpc.Message) -> Handled:
+    def _handle_in_session(self, request: Request, message: jsonrpc.Message) -> Handled:
         _check_version(request)
         headers: HeaderPairs = ()
         if message.method == "initialize" and message.id is not UNSET:
@@ -190,11 +216,6 @@ class Endpoint:
         if message.method is UNSET or message.id is UNSET:
             self._dispatcher.handle_message(message, session.connection, NullOutlet())
             return ACCEPTED
-        return self._serve_in_session(request, session, message, headers)
-
-    def _serve_in_session(
-        self, request: Request, session: Session, message: Any, headers: HeaderPairs
-    ) -> Handled:
         asked = read(message.id, message.method, message)
         answer = self._answer(request, session, headers)
         try:
@@ -202,55 +223,31 @@ class Endpoint:
                 raise overload()
             work = self._dispatcher.handle_request(asked, session.connection, answer)
         except ProtocolError as failure:
-            return self._fail_in_session(session, answer, asked, failure)
+            return self._fail(answer, asked, failure, session)
         if isinstance(work, bytes):
             return answer.finish(work)
-        fail = partial(self._fail_in_session, session, answer, asked)
-        return self._finish(answer, work, self._callers.requests, session.caller, fail, session)
-
-    def _fail_in_session(
-        self, session: Session, answer: Answer, asked: Any, failure: ProtocolError
-    ) -> Handled:
-        told, status = jsonrpc.error(asked.id, failure), status_of(failure, stateless=False)
-        if asked.name == "initialize":
-            self.sessions.close(session)
-            return Response.json(told, status)
-        return answer.finish(told, status)
+        return self._finish(answer, work, self._callers.requests, session.caller, asked, session)
 
     def _answer(self, request: Request, session: Session, headers: HeaderPairs = ()) -> Answer:
         return Answer(
             request,
             session.connection,
             headers=headers,
-            open_kept=session.open_stream,
+            open_resumable=session.open_stream,
             retry_ms=self._retry_ms,
         )
-
-    def _take_batch(self, request: Request, batch: jsonrpc.Batch) -> Handled:
-        if request.headers.get(b"mcp-session-id") is None:
-            raise Rejection(400, "Batches exist only in protocol revision 2025-03-26, within a session")
-        session = self.sessions.find(request)
-        if session.connection.is_busy:
-            raise reject_busy()
-        answer = self._answer(request, session)
-        reply = self._dispatcher.handle_batch(batch, session.connection, answer)
-        if reply is None:
-            return ACCEPTED
-        if isinstance(reply, bytes):
-            return answer.finish(reply, 400)
-        return self._finish(answer, reply, self._callers.requests, session.caller, session=session)
 
     async def _finish(
         self,
         answer: Answer,
-        work: Work,
+        work: Coroutine[Any, Any, bytes | None],
         share: Share,
         caller: str,
-        fail: Fail | None = None,
-        session: Session | None = None,
+        asked: RpcRequest | None,
+        session: Session | None,
     ) -> Response | ResponseStream:
-        """Do the work, and make a response of its answer or of its failure."""
-        # One coroutine for everything that surrounds the work: each frame more is paid at every wake-up.
+        """Await the work and make a response of its answer or failure; `asked` is None for a batch."""
+        # One coroutine for everything around the work: each further frame is paid at every wake-up.
         self._in_flight += 1
         share.take(caller)
         if session is not None:
@@ -258,12 +255,12 @@ class Endpoint:
         answer.watch_client()
         try:
             try:
-                outcome = answer.finish(await work)
+                handled = answer.finish(await work)
             except ProtocolError as failure:
-                if fail is None:
+                if asked is None:
                     raise
-                outcome = fail(failure)
-            return outcome if isinstance(outcome, Response) else await outcome
+                handled = self._fail(answer, asked, failure, session)
+            return handled if isinstance(handled, Response) else await handled
         finally:
             answer.stop()
             share.give_back(caller)
@@ -271,9 +268,45 @@ class Endpoint:
             if session is not None:
                 session.release()
 
+    def _fail(
+        self, answer: Answer, asked: RpcRequest, failure: ProtocolError, session: Session | None
+    ) -> Handled:
+        """Answer a request with an error; a session whose `initialize` failed is closed again."""
+        body, status = jsonrpc.error(asked.id, failure), status_of(failure, stateless=session is None)
+        if session is not None and asked.name == "initialize":
+            self.sessions.close(session)
+            return Response.json(body, status)
+        return answer.finish(body, status)
 
-def _fail_stateless(answer: Answer, request_id: jsonrpc.RequestId, failure: ProtocolError) -> Handled:
-    return answer.finish(jsonrpc.error(request_id, failure), status_of(failure, stateless=True))
+
+class _StreamOutlet:
+    """Appends messages to an event stream, which a GET delivers."""
+
+    def __init__(self, stream: EventStream) -> None:
+        self._stream = stream
+
+    async def send(self, message: bytes) -> None:
+        self._stream.append(message)
+
+    async def close_stream(self) -> None:
+        """Do nothing: the stream outlives its connections."""
+
+
+def _is_stateless(request: Request, message: jsonrpc.Message) -> bool:
+    """Tell the era of a message by its version header, or by the version that its body declares."""
+    version = request.headers.get(b"mcp-protocol-version")
+    if version in STATELESS_NAMES:
+        return True
+    if message.id is UNSET or message.method is UNSET:
+        return False
+    # A request with an unknown version is answered by the stateless era, whose errors have a code for that.
+    if version is not None and version not in HANDSHAKE_NAMES:
+        return True
+    # Without a header the body decides. Searching it first spares most messages the decoding of `_meta`.
+    if message.params is UNSET or b"io.modelcontextprotocol/protocolVersion" not in bytes(message.params):
+        return False
+    meta = read(message.id, message.method, message).params.meta
+    return meta is not None and meta.protocol_version is not UNSET
 
 
 def _check_version(request: Request) -> None:

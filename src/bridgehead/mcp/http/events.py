@@ -1,7 +1,7 @@
-"""Events: server-sent events, and the stream that keeps them so that a client can resume.
+"""Events: server-sent events, and the streams that keep them so that a client can resume. No I/O.
 
-An `EventStream` is what was said on one stream of a session, in order and bounded. Whoever delivers it reads
-from a position on; a client that comes back names the last event it saw. No I/O here.
+An `EventStream` holds the latest messages of one stream of a session, in order and bounded. A client that
+comes back names the last event it saw and gets what follows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ HEADERS = (
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
 )
-"""The headers of a response that is an event stream; no proxy may hold it back or change it."""
+"""Response headers of an event stream; `x-accel-buffering` stops nginx from buffering it."""
 
 
 def event(message: bytes, event_id: str | None = None, name: bytes = b"message") -> bytes:
@@ -28,7 +28,7 @@ def event(message: bytes, event_id: str | None = None, name: bytes = b"message")
 
 
 def priming(event_id: str, retry_ms: int) -> bytes:
-    """Encode the empty event that lets a client resume before anything was said."""
+    """Encode the empty first event (revision 2025-11-25), which gives the client an id to resume from."""
     return b"id: %b\nretry: %d\ndata: \n\n" % (event_id.encode(), retry_ms)
 
 
@@ -43,15 +43,15 @@ class EventStream:
         self._last = 0
         self._more = asyncio.Event()
         self.reader: object | None = None
-        """Who delivers the stream now; whoever else still thinks that it does must stop."""
+        """The current writer to the client, by identity; earlier writers must stop."""
         self.has_ended = False
 
     def event_id(self, number: int) -> str:
-        """Name a position so that a client can come back to it."""
+        """Return the id of a position, for Last-Event-ID."""
         return f"{self.name}/{number}"
 
     def append(self, message: bytes) -> bytes:
-        """Keep a message and return it as an event. The oldest go when there are too many."""
+        """Keep a message and return its event; drop the oldest above `resume_events` or `resume_bytes`."""
         self._last += 1
         encoded = event(message, self.event_id(self._last))
         self._events.append((self._last, encoded))
@@ -64,12 +64,12 @@ class EventStream:
         return encoded
 
     def end(self) -> None:
-        """Say that nothing more will come."""
+        """Mark the stream as complete."""
         self.has_ended = True
         self._more.set()
 
     def wake(self) -> None:
-        """Let whoever waits for more look around: its client may be gone."""
+        """Make `more` return, so that its caller notices a client that hung up."""
         self._more.set()
 
     def after(self, number: int) -> list[tuple[int, bytes]]:
@@ -82,7 +82,7 @@ class EventStream:
         return self._last
 
     async def more(self, within: float) -> bool:
-        """Wait until something new was said or the stream ended; False if that took too long."""
+        """Wait for an event, the end or `wake`; False after this many seconds."""
         try:
             await asyncio.wait_for(self._more.wait(), within)
         except TimeoutError:

@@ -1,6 +1,6 @@
-"""Guard: what a request must satisfy before it is taken.
+"""Guard: checks before a request is handled.
 
-Host and Origin (DNS rebinding), Accept and Content-Type, and the size and the time of its body.
+Host and Origin (against DNS rebinding), Accept and Content-Type, and the size and duration of the body.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from .message import Request
 from .rejection import Rejection
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
-_MOST_REMEMBERED = 256
-_MOST_DIGITS = 20
+_MAX_REMEMBERED = 256
+"""Pairs of Host and Origin that are not checked again."""
+_MAX_LENGTH_DIGITS = 20
 
 
 class Guard:
@@ -32,7 +33,7 @@ class Guard:
         self._passed: set[tuple[bytes | None, bytes | None]] = set()
 
     def check(self, headers: dict[bytes, bytes]) -> None:
-        """Reject a request that a page of some other site could have caused."""
+        """Reject a request that a page of another site may have caused."""
         pair = (headers.get(b"host"), headers.get(b"origin"))
         if pair in self._passed:
             return
@@ -42,28 +43,26 @@ class Guard:
             raise Rejection(421, f"Host {name!r} is not one this server answers for")
         if origin is not None and not self._is_allowed_origin(origin.decode("latin-1")):
             raise Rejection(403, f"Origin {origin.decode('latin-1')!r} is not allowed")
-        if len(self._passed) < _MOST_REMEMBERED:
+        if len(self._passed) < _MAX_REMEMBERED:
             self._passed.add(pair)
 
     def _is_allowed_host(self, host: str) -> bool:
         host = host.lower()
-        return "*" in self._hosts or host in self._hosts or _without_port(host) in self._hosts
+        name, colon, port = host.rpartition(":")
+        without_port = name if colon and port.isdigit() else host  # "[::1]" ends in no port
+        return "*" in self._hosts or host in self._hosts or without_port in self._hosts
 
     def _is_allowed_origin(self, origin: str) -> bool:
         origin = origin.lower().rstrip("/")
         if "*" in self._origins or origin in self._origins:
             return True
-        _, found, host = origin.partition("://")
-        return bool(found) and "*" not in self._hosts and self._is_allowed_host(host)
-
-
-def _without_port(host: str) -> str:
-    name, colon, port = host.rpartition(":")
-    return name if colon and port.isdigit() else host
+        _, separator, host = origin.partition("://")
+        # `*` for hosts says nothing about origins: behind a proxy any Host is fine, any website is not.
+        return bool(separator) and "*" not in self._hosts and self._is_allowed_host(host)
 
 
 class Accepted(NamedTuple):
-    """What a client accepts of the two kinds of answer, and which it would rather have."""
+    """Which of the two kinds of answer a client accepts, and which it prefers."""
 
     json: bool
     events: bool
@@ -72,7 +71,7 @@ class Accepted(NamedTuple):
 
 @lru_cache(maxsize=256)
 def accepted(accept: bytes | None) -> Accepted:
-    """Read an Accept header. None accepts everything; of two that weigh alike, the first is preferred."""
+    """Parse an Accept header; None accepts everything. With equal weights the first is preferred."""
     weights: dict[bytes, tuple[float, int]] = {}
     for position, part in enumerate((accept or b"*/*").lower().split(b",")):
         kind, *parameters = (piece.strip() for piece in part.split(b";"))
@@ -110,21 +109,21 @@ def check_json(headers: dict[bytes, bytes]) -> Accepted:
 
 
 def check_length(headers: dict[bytes, bytes], limits: Limits) -> None:
-    """Reject a body that says beforehand that it is too large."""
+    """Reject a body whose Content-Length is too large, before reading it."""
     declared = headers.get(b"content-length", b"")
-    if declared.isdigit() and int(declared[:_MOST_DIGITS]) > limits.message_bytes:
+    if declared.isdigit() and int(declared[:_MAX_LENGTH_DIGITS]) > limits.message_bytes:
         raise _too_large(limits)
 
 
 def whole_body(request: Request, limits: Limits) -> bytes:
-    """Return the body of a request of which all has arrived."""
+    """Return the body of a request that has arrived completely."""
     if len(request.body) > limits.message_bytes:
         raise _too_large(limits)
     return bytes(request.body)
 
 
 async def read_body(request: Request, limits: Limits) -> bytes:
-    """Read the rest of a body, up to a size and within a time."""
+    """Read the rest of a body, within `message_bytes` and `body_seconds`."""
     body = bytearray()
     try:
         async with asyncio.timeout(limits.body_seconds):

@@ -1,8 +1,8 @@
-"""Messages: one HTTP request, and the response it gets, whichever server carries them.
+"""Messages: an HTTP request and its response, independent of the server that carries them. No I/O.
 
-This is the one entrance of everything that is served here: a `Handler` is a function from a `Request` to a
-`Response`, or to a coroutine that gives one. Our own server calls it for every request, `asgi.py` calls it on
-behalf of any other server. What can be answered without waiting is, without a task. No I/O here.
+Everything served over HTTP has one entrance: a `Handler` is a function from a `Request` to a `Response`, or
+to a coroutine that gives one. Our own server calls it for every request; `asgi.py` does so for any other
+server. A response that needs no waiting needs no task.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ HeaderPairs = Sequence[tuple[bytes, bytes]]
 JSON = (b"content-type", b"application/json")
 NO_CONTENT = 204
 BODYLESS = frozenset({NO_CONTENT, 304})
-"""Statuses whose responses have neither a body nor a length."""
+"""Statuses whose responses have neither a body nor a Content-Length (RFC 9110 8.6)."""
 
 
 class Response(NamedTuple):
-    """A response that is there in one piece."""
+    """A whole response."""
 
     status: int
     body: bytes = b""
@@ -28,12 +28,12 @@ class Response(NamedTuple):
 
     @classmethod
     def json(cls, body: bytes, status: int = 200, headers: HeaderPairs = ()) -> Response:
-        """Make the response that carries JSON."""
+        """Make a response with a JSON body."""
         return cls(status, body, (JSON, *headers))
 
 
 class ResponseStream(ABC):
-    """A response that is sent piece by piece; its head has gone out."""
+    """A response sent in pieces; its head has been sent."""
 
     __slots__ = ("status",)
 
@@ -42,11 +42,11 @@ class ResponseStream(ABC):
 
     @abstractmethod
     async def write(self, data: bytes) -> None:
-        """Send a piece, waiting while the client is slow to read. Nothing happens once the client is gone."""
+        """Send a piece, waiting while the client is slow to read. Does nothing once the client is gone."""
 
     @abstractmethod
     async def close(self) -> None:
-        """End the response in good order; a second call does nothing."""
+        """End the response; a second call does nothing."""
 
 
 class ClientGone(Exception):
@@ -54,7 +54,7 @@ class ClientGone(Exception):
 
 
 class Request(ABC):
-    """One request. Servers make it; who answers reads it, and may wait for the rest of its body."""
+    """One request: made by a server, read by a handler, which may wait for the rest of the body."""
 
     __slots__ = (
         "_when_gone",
@@ -80,60 +80,62 @@ class Request(ABC):
         self.method = method
         self.raw_path = raw_path
         self.path = path
-        """The path, with percent signs decoded, below `mount`."""
+        """The percent-decoded path below `mount`."""
         self.query = query
         self.header_pairs = pairs
-        """The headers as they came, with names in lower case."""
+        """The headers in their order, with names in lower case."""
         self.headers: dict[bytes, bytes] = dict(pairs)
-        if len(self.headers) != len(pairs):
-            self.headers = _join_repeated(pairs)
+        if len(self.headers) != len(pairs):  # RFC 9110 5.3: a repeated field is one list
+            self.headers = {}
+            for name, value in pairs:
+                self.headers[name] = self.headers[name] + b", " + value if name in self.headers else value
         self.scheme = "http"
         self.address = ""
-        """The address of the peer that sent it."""
+        """The peer's IP address."""
         self.mount = ""
-        """The path under which the application is mounted, where another one routes to it."""
+        """The path under which another application mounts this one (ASGI `root_path`)."""
         self.principal: str | None = None
-        """Whose request this is, where somebody in front has found out."""
+        """The authenticated caller; None without authentication."""
         self.token_id = ""
-        """What tells the principal's token from an earlier one of the same name."""
+        """Differs between tokens of the same principal."""
         self.body: bytes | bytearray = b""
-        """What has arrived of the body and was not read yet."""
+        """The part of the body that has arrived and is unread."""
         self.is_complete = False
-        """Whether all of the body has arrived."""
+        """Whether the whole body has arrived."""
         self.is_gone = False
         """Whether the client has hung up."""
         self.extra_headers: HeaderPairs = ()
-        """Headers that its response gets beside its own, whatever response that is."""
+        """Headers to add to whatever response it gets."""
         self.stream: ResponseStream | None = None
-        """Its response, where that has begun as a stream."""
+        """Its response, if that is a stream and has begun."""
         self._when_gone: Callable[[], None] | None = None
 
     def when_gone(self, act: Callable[[], None]) -> None:
-        """Call something if the client hangs up before its response is complete; at once if it has."""
+        """Call `act` if the client hangs up before its response is complete; at once if it has."""
         self._when_gone = act
         if self.is_gone:
             act()
 
     def hang_up(self) -> None:
-        """Note that the client is gone."""
+        """Mark the client as gone."""
         self.is_gone = True
         if self._when_gone is not None:
             self._when_gone()
 
     def abort(self) -> None:
-        """Close the connection after what was sent so far, so that the client sees a response cut short.
+        """Close the connection after what was sent so far, to simulate a broken far side.
 
-        Only for a server that is to misbehave. What the handler returns after this is not sent.
+        The handler's return value is then ignored.
         """
         raise NotImplementedError
 
     @abstractmethod
     async def read(self) -> bytes:
-        """Return the next piece of the body, and nothing after the last. Raises ClientGone."""
+        """Return the next piece of the body, b"" after the last. Raises ClientGone."""
 
     @abstractmethod
     async def open_stream(self, status: int, headers: HeaderPairs) -> ResponseStream:
-        """Begin to respond piece by piece. The handler's coroutine gives the stream back when it is done."""
+        """Begin a response in pieces. The handler's coroutine returns the stream when it is done."""
 
 
 Handled = Response | Coroutine[Any, Any, Response | ResponseStream]
@@ -141,33 +143,25 @@ Handler = Callable[[Request], Handled]
 
 
 class Application(Protocol):
-    """A handler with a life of its own."""
+    """A handler with a life cycle."""
 
     def __call__(self, request: Request, /) -> Handled:
         """Answer one request."""
 
     async def start(self) -> None:
-        """Hold open what it needs; called before the first request."""
+        """Acquire resources; called before the first request."""
 
     def end_streams(self) -> None:
-        """End what would never end by itself, because the server is going; calls are still answered."""
+        """End open streams, because the server is stopping; calls are still answered."""
 
     async def stop(self) -> None:
-        """Let go of everything; called after the last response."""
+        """Release resources; called after the last response."""
 
 
 _SINGLETONS = frozenset({b"host", b"origin", b"authorization"})
 
 
 def repeats_singleton(pairs: HeaderPairs) -> bool:
-    """Tell whether a header by which callers are let in comes twice: who reads the other one is fooled."""
+    """Whether a header that decides access comes twice: a proxy may have checked the other one."""
     names = [name for name, _ in pairs if name in _SINGLETONS]
     return len(set(names)) != len(names)
-
-
-def _join_repeated(pairs: HeaderPairs) -> dict[bytes, bytes]:
-    """Read a header that comes several times as one list, which is what HTTP takes it for."""
-    headers: dict[bytes, bytes] = {}
-    for name, value in pairs:
-        headers[name] = headers[name] + b", " + value if name in headers else value
-    return headers

@@ -1,7 +1,7 @@
-"""Mirrored headers: in the stateless era, headers repeat parts of the body and must say the same.
+"""Mirrored headers: in the stateless era, headers repeat parts of the body and must agree with it.
 
-Intermediaries route by these headers, so a request whose headers and body disagree is refused with
-HeaderMismatch, before anything of it runs.
+Intermediaries route by these headers, so a request whose headers and body differ is refused with
+HeaderMismatch before any of it runs.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _SENTINEL, _END = "=?base64?", "?="
 
 
 def check_mirrored(request: Request, headers: dict[bytes, bytes], bridge: Bridge[Any]) -> None:
-    """Compare everything that is mirrored."""
+    """Raise HeaderMismatch unless every mirrored header equals its part of the body."""
     params = request.params
     declared = UNSET if params.meta is None else params.meta.protocol_version
-    if not isinstance(declared, UnsetType):  # else the body itself is at fault, and is told so
+    if not isinstance(declared, UnsetType):  # a missing version in the body has its own, clearer error
         _compare("MCP-Protocol-Version", headers.get(b"mcp-protocol-version"), declared, is_plain=True)
     _compare("Mcp-Method", headers.get(b"mcp-method"), request.name, is_plain=True)
     if isinstance(params, CallToolParams):
@@ -39,15 +39,12 @@ def check_mirrored(request: Request, headers: dict[bytes, bytes], bridge: Bridge
         _compare("Mcp-Name", headers.get(b"mcp-name"), params.name)
     elif isinstance(params, ReadResourceParams):
         _compare("Mcp-Name", headers.get(b"mcp-name"), params.uri)
-    elif isinstance(params, TaskParams) and bridge.has_tasks and _declares_tasks(params):
-        _compare("Mcp-Name", headers.get(b"mcp-name"), params.task_id)
-
-
-def _declares_tasks(params: TaskParams) -> bool:
-    """Tell whether a client may ask of tasks; one that may not is told that first."""
-    declared = UNSET if params.meta is None else params.meta.client_capabilities
-    extensions = declared.get("extensions") if isinstance(declared, dict) else None
-    return isinstance(extensions, dict) and TASKS_EXTENSION in extensions
+    elif isinstance(params, TaskParams) and bridge.has_tasks:
+        # A client without the extension gets the error about that instead, which the method raises.
+        capabilities = UNSET if params.meta is None else params.meta.client_capabilities
+        extensions = capabilities.get("extensions") if isinstance(capabilities, dict) else None
+        if isinstance(extensions, dict) and TASKS_EXTENSION in extensions:
+            _compare("Mcp-Name", headers.get(b"mcp-name"), params.task_id)
 
 
 def _check_parameters(params: CallToolParams, headers: dict[bytes, bytes], bridge: Bridge[Any]) -> None:
@@ -59,7 +56,9 @@ def _check_parameters(params: CallToolParams, headers: dict[bytes, bytes], bridg
     except UNDECODABLE:
         return  # the tool's own check says what is wrong
     for name, path in tool.headers.items():
-        value = _at(arguments, path)
+        value = arguments
+        for step in path:
+            value = value.get(step) if isinstance(value, dict) else None
         header = headers.get(name.encode())
         if value is None:
             if header is not None:
@@ -67,38 +66,29 @@ def _check_parameters(params: CallToolParams, headers: dict[bytes, bytes], bridg
         elif isinstance(value, bool):
             _compare(name, header, "true" if value else "false")
         elif isinstance(value, int):
-            _compare_number(name, header, value)
+            # Compared as numbers, since a client may write 1 as 1.0.
+            if header is None:
+                raise _mismatch(f"{name} is missing")
+            text = _decode(name, header)
+            if _NUMBER.fullmatch(text) is None or float(text) != value:
+                raise _mismatch(f"{name} header value {text!r} does not match body value {value}")
         else:
             _compare(name, header, str(value))
 
 
-def _at(arguments: Any, path: tuple[str, ...]) -> Any:
-    value = arguments
-    for step in path:
-        value = value.get(step) if isinstance(value, dict) else None
-    return value
-
-
 def _compare(name: str, header: bytes | None, expected: str, *, is_plain: bool = False) -> None:
-    """Compare a header, which may be written in base64 unless it is one of those that are always plain."""
+    """Compare a header, which may be base64 in `=?base64?…?=` unless it `is_plain`."""
     if header is None:
         raise _mismatch(f"{name} is missing")
+    # Fast path: equal bytes that cannot mean anything else.
     if header == expected.encode() and header.isascii() and not header.startswith(b"=?"):
         return
-    found = header.decode("latin-1") if is_plain else _decoded(name, header)
-    if found != expected:
-        raise _mismatch(f"{name} header value {found!r} does not match body value {expected!r}")
+    text = header.decode("latin-1") if is_plain else _decode(name, header)
+    if text != expected:
+        raise _mismatch(f"{name} header value {text!r} does not match body value {expected!r}")
 
 
-def _compare_number(name: str, header: bytes | None, expected: int) -> None:
-    if header is None:
-        raise _mismatch(f"{name} is missing")
-    found = _decoded(name, header)
-    if _NUMBER.fullmatch(found) is None or float(found) != expected:
-        raise _mismatch(f"{name} header value {found!r} does not match body value {expected}")
-
-
-def _decoded(name: str, header: bytes) -> str:
+def _decode(name: str, header: bytes) -> str:
     text = header.strip().decode("latin-1")
     if text.startswith(_SENTINEL) and text.endswith(_END):
         try:
@@ -110,5 +100,5 @@ def _decoded(name: str, header: bytes) -> str:
     return text
 
 
-def _mismatch(what: str) -> ProtocolError:
-    return ProtocolError(HEADER_MISMATCH, f"Header mismatch: {what}")
+def _mismatch(detail: str) -> ProtocolError:
+    return ProtocolError(HEADER_MISMATCH, f"Header mismatch: {detail}")

@@ -1,4 +1,4 @@
-"""Rejections: HTTP requests that are not served, and the status and JSON-RPC error that say why."""
+"""Rejections: HTTP requests that are refused, each with a status and a JSON-RPC error."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STATUS = {
 
 
 class Rejection(Exception):
-    """A request that is rejected: the status, and what to tell the client in JSON-RPC words."""
+    """A refused request: the HTTP status, and the JSON-RPC error in its body."""
 
     def __init__(
         self, status: int, message: str, *, code: int = INVALID_REQUEST, headers: HeaderPairs = ()
@@ -37,7 +37,7 @@ class Rejection(Exception):
 
 
 def status_of(failure: ProtocolError, *, stateless: bool) -> int:
-    """Return the HTTP status that goes with a JSON-RPC error."""
+    """Return the HTTP status of a JSON-RPC error; in the handshake era nearly all errors come with 200."""
     if isinstance(failure, MalformedRequest):
         return 400
     if failure.code == OVERLOADED or stateless:
@@ -46,16 +46,16 @@ def status_of(failure: ProtocolError, *, stateless: bool) -> int:
 
 
 def reject_busy() -> Rejection:
-    """Reject a request because there are too many."""
+    """Make the rejection for too many requests in flight."""
     failure = overload()
     return Rejection(503, failure.message, code=failure.code, headers=((b"retry-after", b"1"),))
 
 
 def reject_session() -> Rejection:
-    """Reject a new session because there are too many."""
+    """Make the rejection for too many sessions."""
     return Rejection(503, "Too many sessions are open; try again later", headers=((b"retry-after", b"30"),))
 
 
 def reject_method(message: str, allowed: bytes) -> Rejection:
-    """Reject a method that a path does not know."""
+    """Make the rejection for an HTTP method that a path does not have."""
     return Rejection(405, message, headers=((b"allow", allowed),))

@@ -1,4 +1,4 @@
-"""Sessions: the clients of the handshake era that an endpoint knows, bounded in number and in idleness."""
+"""Sessions: the handshake-era clients of an endpoint, bounded in number and in idle time."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from .rejection import Rejection, reject_session
 
 GENERAL = "general"
 _NUMBER = re.compile("[0-9]{1,12}")
-_MOST_ENDED_STREAMS = 32
+_MAX_ENDED_STREAMS = 32
+"""Finished streams kept for each session, so that a client can still fetch an answer it missed."""
 
 
 class Session:
-    """One client: its connection, and the streams on which it is told things."""
+    """One client: its connection and its event streams."""
 
     def __init__(self, session_id: str, limits: Limits, request: Request) -> None:
         self.id = session_id
@@ -29,36 +30,36 @@ class Session:
         self.caller = caller_of(request)
         self._owner = (request.principal, request.token_id)
         self.general = EventStream(GENERAL, limits)
-        """What belongs to no request: delivered on the client's GET stream."""
+        """Messages that belong to no request; a GET delivers them."""
         self.streams: dict[str, EventStream] = {GENERAL: self.general}
         self.announcer: asyncio.Task[None] | None = None
-        """Feeds the general stream with changes, while somebody delivers it."""
+        """Feeds changes into the general stream while a GET delivers it."""
         self.in_use = 0
-        """How much is being done for it: while that is something, it is not idle."""
+        """Requests and streams under way; above 0 the session is not idle."""
         self.idle_since = monotonic()
         self._limits = limits
         self._last_stream = 0
 
     def open_stream(self) -> EventStream:
-        """Begin the stream of one request. Streams that ended long ago make room."""
+        """Open the stream of one request and drop the oldest ended ones."""
         ended = [name for name, stream in self.streams.items() if stream.has_ended]
-        for name in ended[: max(0, len(ended) - _MOST_ENDED_STREAMS)]:
+        for name in ended[: max(0, len(ended) - _MAX_ENDED_STREAMS)]:
             del self.streams[name]
         self._last_stream += 1
         stream = self.streams[str(self._last_stream)] = EventStream(str(self._last_stream), self._limits)
         return stream
 
     def belongs_to(self, request: Request) -> bool:
-        """Tell whether a request is made by the token that opened the session, if there was one."""
+        """Whether a request has the principal and token that opened the session."""
         return self._owner == (request.principal, request.token_id)
 
     def release(self) -> None:
-        """Note that something done for it is over."""
+        """Count one request or stream less; the idle time starts anew."""
         self.in_use -= 1
         self.idle_since = monotonic()
 
     def position(self, last_event_id: str) -> tuple[EventStream, int]:
-        """Find the stream and the place in it that a client wants to go on from."""
+        """Return the stream of a Last-Event-ID and the position in it."""
         name, _, number = last_event_id.rpartition("/")
         stream = self.streams.get(name)
         if stream is None or _NUMBER.fullmatch(number) is None or int(number) > stream.last:
@@ -75,7 +76,7 @@ class Sessions:
         self._limits = limits
         self._callers = callers
         self._prefix = prefix
-        """What every id begins with: where there are several processes, it says in which one a session is."""
+        """Start of every session id; with several processes it names the one that owns the session."""
         self._ended = ended
         self._sessions: dict[str, Session] = {}
         self._sweep: asyncio.TimerHandle | None = None
@@ -87,7 +88,7 @@ class Sessions:
         return iter(tuple(self._sessions.values()))
 
     def open(self, request: Request) -> Session:
-        """Begin a session, if there is room for one."""
+        """Open a session. Raises Rejection at the limit."""
         self._sweep_idle()
         if len(self._sessions) >= self._limits.sessions:
             raise reject_session()
@@ -98,7 +99,7 @@ class Sessions:
         return session
 
     def find(self, request: Request) -> Session:
-        """Find the session that a request belongs to; another principal's session does not exist for it."""
+        """Return the session of a request; that of another principal or token is reported as unknown."""
         session_id = request.headers.get(b"mcp-session-id")
         if session_id is None:
             raise Rejection(
@@ -119,7 +120,7 @@ class Sessions:
         self._ended(session)
 
     def end_general_streams(self) -> None:
-        """End every GET stream in good order; requests go on."""
+        """End the stream of every GET; requests go on."""
         for session in self._sessions.values():
             session.general.end()
 
@@ -132,7 +133,7 @@ class Sessions:
             self.close(session)
 
     def _sweep_idle(self) -> None:
-        """Forget idle sessions now, and look again later as long as there are any."""
+        """Close idle sessions now, and again later while any are open."""
         loop = asyncio.get_running_loop()
         oldest = monotonic() - self._limits.session_idle_seconds
         for session in tuple(self._sessions.values()):

@@ -1,7 +1,7 @@
 """stdio: a bridge served to one client over this process's standard input and output.
 
-The first message is answered before there is an event loop, so that a client sees the server as soon as it
-can speak: importing asyncio alone takes longer than that answer. Everything after it is `server.py`'s.
+The first message is answered before there is an event loop: importing asyncio alone takes longer than that
+answer. `server.py` does everything after it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .descriptors import claim, is_watchable, write_all
 
 FIRST_READ = 64 * 1024
 OPENING = ("initialize", "server/discover")
-"""What a client begins with; answering it takes no event loop."""
+"""First messages of a client; answering them needs no event loop."""
 
 
 def run(
@@ -35,10 +35,10 @@ def run(
     state_key: Keys | None = None,
     loop_factory: LoopFactory | None = None,
 ) -> int:
-    """Serve a bridge until its client goes, and return the exit code.
+    """Serve a bridge until its client leaves, and return the exit code.
 
-    The standard loop answers a single call on a pipe sooner than uvloop does; a bridge that lives on sockets
-    may pass another one.
+    The standard loop answers a single call on a pipe sooner than uvloop does; a bridge that mostly uses
+    sockets may pass another one.
     """
     ending = _EndSignals()
     incoming, outgoing = claim()
@@ -50,7 +50,7 @@ def run(
             received, outgoing, lambda m: dispatcher.handle_message(m, connection, NullOutlet())
         )
 
-    from .server import serve  # which brings asyncio
+    from .server import serve  # imports asyncio
 
     serving = serve(dispatcher, connection, (incoming, outgoing), received, lambda: ending.is_due)
     run_to_end(serving, loop_factory, dispatcher.limits.shutdown_seconds)
@@ -58,7 +58,7 @@ def run(
 
 
 class _EndSignals:
-    """Notes a signal that ends the process, until there is an event loop that can hear it."""
+    """Records a signal that ends the process while there is no event loop to handle it."""
 
     def __init__(self) -> None:
         self.is_due = False
@@ -70,12 +70,12 @@ class _EndSignals:
 
 
 def _read_first(incoming: int, ending: _EndSignals) -> bytes | None:
-    """Wait for the client to speak, or for a signal; None where nothing was read."""
+    """Wait for the first bytes or a signal; None if nothing was read."""
     if not is_watchable(incoming):
         return None
     woken, waking = os.pipe()
     os.set_blocking(waking, False)
-    signal.set_wakeup_fd(waking)  # so that a signal just before the wait ends it too
+    signal.set_wakeup_fd(waking)  # a signal just before `select` must end it too
     try:
         if not ending.is_due:
             select.select([incoming, woken], [], [])
@@ -87,7 +87,7 @@ def _read_first(incoming: int, ending: _EndSignals) -> bytes | None:
 
 
 def _answer_first(received: bytes, outgoing: int, take: Callable[[jsonrpc.Message], Any]) -> bytes | None:
-    """Answer the first message if it opens the conversation; return what is left to be served."""
+    """Answer the first message if it is an opening one; return the bytes that are left to serve."""
     line, newline, rest = received.partition(b"\n")
     if not newline:
         return received

@@ -1,6 +1,6 @@
 """Descriptors: standard input and output as file descriptors, before there is an event loop.
 
-From the start on, standard output belongs to the protocol: whatever else is printed goes to standard error.
+Standard output belongs to the protocol from the start: anything else that is printed goes to standard error.
 """
 
 from __future__ import annotations
@@ -11,14 +11,19 @@ import sys
 
 
 def is_watchable(descriptor: int) -> bool:
-    """Tell whether the event loop can watch a descriptor."""
+    """Whether the event loop can watch a descriptor: pipes and sockets, not on Windows."""
     mode = os.fstat(descriptor).st_mode
     return sys.platform != "win32" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
 
 
 def claim() -> tuple[int, int]:
-    """Take standard input and output for the protocol; prints and children get other ones."""
-    _open_missing()
+    """Move standard input and output to new descriptors, out of reach of `print` and child processes."""
+    # A closed standard descriptor would be reused by the next file that is opened.
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
     incoming, outgoing = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -33,20 +38,11 @@ def claim() -> tuple[int, int]:
     return incoming, outgoing
 
 
-def _open_missing() -> None:
-    """Put nothing where a standard descriptor is closed, or the next one opened would take its place."""
-    for descriptor in (0, 1, 2):
-        try:
-            os.fstat(descriptor)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)
-
-
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write an answer to a client that has just asked, and waits for it."""
+    """Write everything, blocking; ignore a reader that is gone."""
     view = memoryview(data)
     try:
         while view:
             view = view[os.write(descriptor, view) :]
     except OSError:
-        return  # the client is gone already, as the server will find
+        return  # the server notices at its next read or write

@@ -1,17 +1,17 @@
-"""Lines: newline-delimited messages out of chunks of bytes, with a bound on one message. No I/O."""
+"""Lines: splits chunks of bytes into newline-delimited messages of bounded size. No I/O."""
 
 from __future__ import annotations
 
 
 class TooLong:
-    """Stands for a line that was over the limit and was thrown away."""
+    """Stands for a line over the limit, which was dropped."""
 
 
 TOO_LONG = TooLong()
 
 
 class Lines:
-    """Collects chunks and gives whole lines; an over-long one costs no memory and is reported once."""
+    """Collects chunks and returns whole lines; an over-long line uses no memory and is reported once."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -20,7 +20,7 @@ class Lines:
         self._skipping = False
 
     def feed(self, chunk: bytes) -> list[bytes | TooLong]:
-        """Take a chunk and return the lines that it completes. Blank lines are left out."""
+        """Add a chunk and return the lines that it completes, without blank ones."""
         *ends, rest = chunk.split(b"\n")
         lines: list[bytes | TooLong] = []
         for end in ends:
@@ -30,7 +30,7 @@ class Lines:
         return lines
 
     def end(self) -> list[bytes | TooLong]:
-        """Return the last line where the input ended without a newline."""
+        """Return the last line, if the input ended without a newline."""
         return self._take()
 
     def _keep(self, piece: bytes) -> None:

@@ -1,7 +1,7 @@
 """The stdio server: lines in, dispatched, lines out, until the client goes.
 
-Bounded in every direction: requests wait when too many are in flight, reading stops when too many wait or too
-much is unread, and the end comes in bounded time, answers in flight first.
+Everything is bounded: requests wait when too many are in flight, reading stops when too many wait or too much
+output is unread, and shutdown takes a bounded time, in which requests in flight are answered.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ async def serve(
     received: bytes | None,
     is_end_due: Callable[[], bool],
 ) -> None:
-    """Serve a connection on two descriptors, of which something may have been received already.
+    """Serve a connection on two descriptors; `received` is input that was read but not handled.
 
-    `is_end_due` tells whether a signal came before this could hear it.
+    `is_end_due` returns whether a signal arrived before this function could handle it.
     """
     incoming, outgoing = descriptors
     server = StdioServer(dispatcher, connection, open_input(incoming), partial(open_output, outgoing))
@@ -57,7 +57,7 @@ class StdioServer:
         self._output = open_output(self.stop)
         self._lines = Lines(self._limits.message_bytes)
         self._tasks: dict[Coroutine[Any, Any, bytes | None], asyncio.Task[None]] = {}
-        """The calls under way, by what they wait for: asking which task runs costs more."""
+        """Calls under way, by their coroutine: that is cheaper than `asyncio.current_task`."""
         self._announcer: asyncio.Task[None] | None = None
         self._drainer: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
@@ -86,7 +86,7 @@ class StdioServer:
         await self._dispatcher.stop()
 
     def stop(self) -> None:
-        """End soon: nothing more is taken in, what is in flight is answered."""
+        """Read nothing more, answer requests in flight, then end."""
         self._waiting.clear()
         self._has_input_ended = False
         self._stopped.set()
@@ -97,7 +97,7 @@ class StdioServer:
     def _receive(self, chunk: bytes) -> None:
         lines = list(self._lines.feed(chunk) if chunk else self._lines.end())
         for line in lines:
-            self._line(line, is_lone=len(lines) == 1)
+            self._handle_line(line, is_lone=len(lines) == 1)
         if not chunk:
             self._has_input_ended = self._has_client_left = True
             self._stopped.set()
@@ -106,31 +106,32 @@ class StdioServer:
             announcing = self._dispatcher.announce(self._connection.listener, self)
             self._announcer = self._loop.create_task(announcing)
 
-    def _line(self, line: bytes | TooLong, *, is_lone: bool) -> None:
-        """Take a line in. Only requests wait for room: what ends or answers something must get past them."""
+    def _handle_line(self, line: bytes | TooLong, *, is_lone: bool) -> None:
+        """Handle a line, or queue it if it is a request and too many are in flight."""
         if isinstance(line, TooLong):
             problem = f"Invalid request: a message may have {self._limits.message_bytes} bytes"
             self._write(jsonrpc.error(None, ProtocolError(INVALID_REQUEST, problem)))
             return
         message = jsonrpc.decode(line)
+        # Only requests wait: cancellations and answers free the room that requests wait for.
         if (self._waiting or not self._has_room) and jsonrpc.is_request(message):
             self._waiting.append(message)
         else:
-            self._take(message, is_lone=is_lone)
+            self._handle(message, is_lone=is_lone)
 
     @property
     def _has_room(self) -> bool:
         return not self._connection.is_busy and self._output.size <= self._limits.output_bytes
 
-    def _take(
+    def _handle(
         self, message: jsonrpc.Message | jsonrpc.Batch | jsonrpc.Malformed, *, is_lone: bool = False
     ) -> None:
         reply = self._dispatcher.handle_decoded(message, self._connection, self)
         if isinstance(reply, bytes):
             self._answer(reply)
         elif reply is not None:
-            # Only a call that nothing else is beside begins now: what came with it may cancel it, what came
-            # before it comes first, and their answers are written together.
+            # Only a lone call starts now. Otherwise a later message of the same chunk may cancel it, earlier
+            # calls go first, and their answers are written together.
             start = self._start if is_lone and not self._tasks else self._loop.create_task
             task = start(self._finish(reply))
             if not task.done():
@@ -148,13 +149,13 @@ class StdioServer:
                 self._advance()
 
     def _advance(self) -> None:
-        """Begin what waits, as far as there is room."""
+        """Start waiting requests while there is room."""
         while self._waiting and self._has_room:
-            self._take(self._waiting.popleft())
+            self._handle(self._waiting.popleft())
         self._balance()
 
     def _balance(self) -> None:
-        """Read on, or let the client wait: when too much of what it asked or was told is still here."""
+        """Pause reading while too many requests wait or too much output is unread; otherwise resume."""
         is_full = (
             len(self._waiting) >= self._limits.requests_in_flight
             or self._output.size > self._limits.output_bytes
@@ -167,20 +168,20 @@ class StdioServer:
     # --- out -----------------------------------------------------------------------------------------------
 
     def _answer(self, answer: bytes) -> None:
-        """Write an answer. A change that the call made comes before it, and not when its listener wakes."""
+        """Write an answer, after the change notifications that its call caused."""
         if not self._has_client_left:
             for listener in self._connection.listeners:
-                if listener.waiting:  # looked at here, because nearly no call changes anything
+                if listener.waiting:  # checked here to save a call: hardly any request changes anything
                     self._output.write(b"".join([message + b"\n" for message in listener.take()]))
         self._write(answer)
 
     def _write(self, message: bytes) -> None:
-        """Keep a message; it goes out at once where nothing else is going on, else with what follows it."""
+        """Write a message: at once if it is alone, else together with others at the end of the loop turn."""
         self._output.write(message + b"\n")
         if self._flush_is_due:
             return
-        # One write per loop turn: a burst of answers costs one system call and wakes the client once. A lone
-        # answer goes out now, since nothing can join it and the client waits for it.
+        # A burst of answers costs one system call and wakes the client once. A lone answer goes out now,
+        # since nothing can join it and the client waits for it.
         if len(self._tasks) <= 1 and not self._waiting:
             self._flush()
         else:
@@ -190,7 +191,7 @@ class StdioServer:
     def _flush(self) -> None:
         self._flush_is_due = False
         self._output.flush()
-        if self._output.is_broken:  # the client is gone, which a pipe tells only whoever writes
+        if self._output.is_broken:  # a pipe reports a closed reader only to its writer
             self.stop()
         elif self._output.size > self._limits.output_bytes and self._drainer is None:
             self._input.pause()
@@ -199,7 +200,7 @@ class StdioServer:
             self._loop.call_soon(self._advance)
 
     async def _drain(self) -> None:
-        while self._output.size > self._limits.output_bytes:  # whoever waits in `send` may have written again
+        while self._output.size > self._limits.output_bytes:  # a waiting `send` may have written again
             await self._output.drain(self._limits.output_bytes // 2)
         self._drainer = None
         self._progress.set()
@@ -209,13 +210,11 @@ class StdioServer:
             self._advance()
 
     async def send(self, message: bytes) -> None:
-        """Send a message that is not an answer, waiting while the client is slow to read.
-
-        Nothing once the input has ended: clients crash on what comes while they close (mcp 1.20 and 1.30).
-        Answers still go out, so that requests can be piped in from a file.
-        """
-        if self._waiting:  # a request that asks or listens is parked by now: one that waits has its place
+        """Send a message that is not an answer, waiting while the client is slow to read."""
+        if self._waiting:  # the sending request may be parked by now, which makes room for another
             self._loop.call_soon(self._advance)
+        # The Python SDK (mcp 1.20 and 1.30) crashes on notifications that arrive while it closes. Answers
+        # still go out after the end of the input, so that requests can be piped in from a file.
         if self._has_client_left:
             return
         self._write(message)
@@ -223,14 +222,14 @@ class StdioServer:
             await self._output.drain(self._limits.output_bytes // 2)
 
     async def close_stream(self) -> None:
-        """There is no stream to let go of."""
+        """Do nothing: stdio has one stream."""
 
     # --- end -----------------------------------------------------------------------------------------------
 
     async def _finish_work(self) -> None:
-        """Answer what is in flight.
+        """Answer requests in flight.
 
-        After a signal within the limit; after the end of the input for as long as answers keep coming.
+        After a signal within `shutdown_seconds`; after the end of the input as long as answers keep coming.
         """
         deadline = self._loop.time() + self._limits.shutdown_seconds
         while self._tasks or self._waiting:
@@ -245,7 +244,7 @@ class StdioServer:
     async def _abandon_work(self) -> None:
         self._waiting.clear()
         self._dispatcher.disconnect(self._connection)
-        await asyncio.sleep(0)  # what has not begun yet sees that it is cancelled, and does not begin
+        await asyncio.sleep(0)  # calls that have not started see that they are cancelled
         remaining = {
             *self._tasks.values(),
             *(task for task in (self._announcer, self._drainer) if task is not None),

@@ -45,7 +45,7 @@ async def test_a_connection_in_use_is_not_idle() -> None:
 
 
 async def test_a_connection_too_many_is_refused() -> None:
-    async with serving(settings={"most_connections": 1}) as server:
+    async with serving(settings={"max_connections": 1}) as server:
         first = await server.post(initialize())
         assert first.status == 200
         await first.body()
@@ -56,14 +56,14 @@ async def test_a_connection_too_many_is_refused() -> None:
 
 
 async def test_one_address_cannot_have_all_connections() -> None:
-    async with serving(settings={"most_connections": 10, "most_per_address": 2}) as server:
+    async with serving(settings={"max_connections": 10, "max_per_address": 2}) as server:
         first, _ = await server.http.begin(b"")
         await server.http.begin(b"")
         third = await server.http.request("GET")
         assert (third.status, await third.body()) == (503, b"Too many connections from your address")
         await first.hang_up()
         assert await server.is_alive()
-    async with serving(settings={"most_per_address": 1, "unlimited": {"127.0.0.1"}}) as server:
+    async with serving(settings={"max_per_address": 1, "unlimited": {"127.0.0.1"}}) as server:
         await server.http.begin(b"")
         assert await server.is_alive()
 

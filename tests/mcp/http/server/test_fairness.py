@@ -11,9 +11,8 @@ import pytest
 
 from bridgehead.mcp.http.message import Request, Response
 from bridgehead.mcp.http.server import Server
-from bridgehead.mcp.http.server.connections import WORK_A_TURN, Connections
-from bridgehead.mcp.http.server.parser import BODY_SLICE_BYTES, SLICE_BYTES
-from bridgehead.mcp.http.server.protocol import Http1Protocol
+from bridgehead.mcp.http.server.connections import TURN_BYTES, Connections
+from bridgehead.mcp.http.server.protocol import BODY_SLICE_BYTES, SLICE_BYTES, Http1Protocol
 from tests.fuzz.http_connection import Mirror, Transport
 from tests.support.waiting import PATIENCE, until
 
@@ -108,7 +107,7 @@ async def test_who_asks_one_thing_has_the_answer_before_a_flood_goes_on(*, is_bu
     connections = Connections(handle, loop)
     flooding, probe = connect(connections), connect(connections)
     flooding.data_received(FLOOD * 10)
-    connections.work = WORK_A_TURN if is_busy else 0  # where it is busy, the probe waits in line too
+    connections.turn_bytes = TURN_BYTES if is_busy else 0  # where it is busy, the probe waits in line too
     probe.data_received(FLOOD)
     await until(lambda: len(order) == 11)
     probe.connection_lost(None)
@@ -141,7 +140,7 @@ async def test_tiny_chunks_are_parsed_over_many_turns_and_no_more_is_read_meanwh
     head = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
     connection.data_received(head + b"1\r\nx\r\n" * 40_000 + b"0\r\n\r\n")
 
-    was_paused, parsed = transport.is_paused, connection._parser.body_pieces  # noqa: SLF001 - so far
+    was_paused, parsed = transport.is_paused, connection._parser.chunks  # noqa: SLF001 - so far
     await until(lambda: mirror.requests)
     is_paused = transport.is_paused
     connection.connection_lost(None)

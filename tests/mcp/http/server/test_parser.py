@@ -12,8 +12,7 @@ from httptools import HttpRequestParser
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bridgehead.mcp.http.server.parser import MOST_HEAD_BYTES
-from bridgehead.mcp.http.server.protocol import Http1Protocol
+from bridgehead.mcp.http.server.protocol import MAX_HEAD_BYTES, Http1Protocol
 from tests.adversary.cases import CASES
 from tests.fuzz.http_connection import check, replay
 
@@ -47,7 +46,7 @@ def test_a_connection_leaves_nothing_behind_whatever_came(name: str) -> None:
 @pytest.mark.parametrize(("over", "status"), [(0, 200), (1, 431)])
 def test_the_limit_of_a_head_is_exact_wherever_it_begins(padding: int, over: int, status: int) -> None:
     before = b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (padding, b"x" * padding)
-    value = b"y" * (MOST_HEAD_BYTES - len("/") - len("x-a") + over)
+    value = b"y" * (MAX_HEAD_BYTES - len("/") - len("x-a") + over)
     head = b"GET / HTTP/1.1\r\nX-A: %b\r\n\r\n" % value
 
     whole = asyncio.run(replay([before + head]))

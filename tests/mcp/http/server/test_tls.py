@@ -114,7 +114,7 @@ async def failing(folder: Path) -> None:
 
 
 async def bounded(folder: Path) -> None:
-    async with secure(folder, most_connections=2) as server:
+    async with secure(folder, max_connections=2) as server:
         left = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(3)]
         assert await server.told(1) == ["connections"]
         for _, writer in left:

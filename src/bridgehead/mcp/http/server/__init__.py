@@ -1,6 +1,6 @@
-"""The HTTP/1.1 server: listening, parsing, connections, TLS and writing. It knows nothing of what it serves.
+"""An HTTP/1.1 server: listening, TLS, parsing, fairness and shutdown. It knows nothing of MCP.
 
-It calls one `Handler` (see `mcp.http.message`) for every request. Parsing is httptools'.
+It calls one `Handler` (see `mcp.http.message`) for each request. httptools does the parsing.
 """
 
 from .server import Server, listen, serve

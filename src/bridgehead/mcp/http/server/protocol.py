@@ -1,28 +1,459 @@
-"""Protocol: HTTP/1.1 on one connection, lean enough not to be what a call spends its time on.
+"""HTTP/1.1 on one connection: parsing requests, calling the handler, writing responses in order.
 
-A response goes out in one write, no timer is set for a request, and what the handler answers without waiting
-needs no task. Fair before fast: a connection answers one request when its bytes come in; whatever else it has
-waits for its turn among all connections that have more (see `connections`).
+Three classes share the work. `RequestParser` turns bytes into requests and bounds them (the parsing itself is
+httptools'), `Http1Request` runs the handler and formats its response, `Http1Protocol` owns the transport and
+decides what happens when. Requests have no timers of their own, and a response that needs no waiting needs no
+task. Fair before fast: a connection answers one request when its bytes arrive; anything further waits for its
+turn among all connections (see `connections`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
+from functools import lru_cache
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
-from .parser import MOST_UNREAD_BYTES, SLICE_BYTES, Malformed, Refusal, RequestParser
-from .request import STATUS_LINES, Http1Request
+import httptools
+
+from ..message import BODYLESS, ClientGone, Request, Response, ResponseStream, repeats_singleton
+from .connections import ClosingResponse
 
 if TYPE_CHECKING:
     from ..message import HeaderPairs
     from .connections import Connections
 
-MOST_UNWRITTEN_BYTES = 64 * 1024
-MOST_BACKLOG_BYTES = 64 * 1024
-"""Bytes that wait to be parsed, from which on no more are read."""
-PIECES_A_TURN = 512
-"""Pieces of a body, from which on the rest of it waits for the next turn: about 0.5 ms."""
+MAX_HEAD_BYTES = 64 * 1024
+"""Limit for the target and the header names and values; exact, however the bytes are split."""
+_MAX_RAW_HEAD_BYTES = 2 * MAX_HEAD_BYTES
+"""Limit for a head with its separators. httptools does not say where in a slice a head begins, so this is
+counted in whole slices; it only stops heads that never end."""
+MAX_HEADERS = 128
+_MAX_LENGTH_DIGITS = 18
+SLICE_BYTES = 2 * 1024
+"""Bytes fed to the parser at a time outside bodies: about 0.4 ms of the smallest possible requests."""
+CROWD_SLICE_BYTES = 256
+"""The same while many connections are queued, so that few parsed requests wait in memory."""
+BODY_SLICE_BYTES = 4 * 1024
+"""The same within a body: about 0.5 ms of one-byte chunks."""
+CHUNKS_PER_TURN = 512
+"""Body chunks parsed in one loop turn (about 0.5 ms)."""
+MAX_UNREAD_BYTES = 256 * 1024
+"""Body bytes held for a handler that does not read; reading from the client pauses above this."""
+MAX_UNWRITTEN_BYTES = 64 * 1024
+MAX_BACKLOG_BYTES = 64 * 1024
+"""Unparsed bytes held; reading from the client pauses above this."""
+_MAX_FRAMING = 8
+"""Bytes of chunk framing allowed per byte of body; one-byte chunks need five."""
+
+STATUS_LINES = {s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\n".encode() for s in HTTPStatus}
+
+_MALFORMED = ClosingResponse(400, "malformed", b"Not a valid HTTP request")
+_CUT_HEAD = ClosingResponse(400, "malformed", b"The request ended within its head")
+_REPEATED = ClosingResponse(400, "malformed", b"Host, Origin and Authorization may be given once")
+_HEAD_TOO_LARGE = ClosingResponse(431, "head_size", b"Too many header fields")
+_FRAMING_TOO_LARGE = ClosingResponse(
+    431, "head_size", b"Too much beside the body: chunk extensions or trailers"
+)
+_SLOW_HEAD = ClosingResponse(408, "slow_head", b"The request did not arrive in time")
+_SLOW_BODY = ClosingResponse(408, "slow_body", b"The request did not arrive in time")
+
+log = logging.getLogger("bridgehead.mcp.http")
+
+
+class Malformed(Exception):
+    """Bytes that are not a request this server takes.
+
+    Create a new one each time: a reused exception keeps the frames of every earlier raise alive.
+    """
+
+    def __init__(self, response: ClosingResponse) -> None:
+        super().__init__(response.reason)
+        self.response = response
+
+
+class RequestParser:
+    """Parses the requests of one connection, fed in slices so that a large read cannot block the loop."""
+
+    def __init__(self, connection: Http1Protocol) -> None:
+        self._connection = connection
+        self._parser = httptools.HttpRequestParser(self)
+        self._url = b""
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._head_bytes = 0
+        self._body_bytes = 0
+        self._framing_bytes = 0
+        """Bytes around the body beyond what `_MAX_FRAMING` allows: chunk extensions and trailers."""
+        self._plain_body_left = 0
+        """Body bytes still to come of a request whose Upgrade was ignored."""
+        self.chunks = 0
+        """Body chunks so far; their number, not their size, is what parsing costs."""
+        self.receiving: Http1Request | None = None
+        """The request whose body is arriving."""
+        self.is_in_head = False
+        self.has_begun = False
+        """Whether a request has ever begun on this connection."""
+
+    def close(self) -> None:
+        """Break the reference cycle with httptools' parser, so that a large head is freed at once."""
+        del self._parser, self._connection
+        self._url, self._headers = b"", []
+
+    def next_slice(self, *, is_crowded: bool) -> int:
+        """Return how many bytes to feed next."""
+        if self.receiving is not None:
+            return BODY_SLICE_BYTES
+        return CROWD_SLICE_BYTES if is_crowded else SLICE_BYTES
+
+    def feed(self, data: bytes | memoryview) -> None:
+        """Parse a slice. After `Malformed` the parser is unusable."""
+        receiving, body_before, size = self.receiving, self._body_bytes, len(data)
+        while data:  # a second round only follows an ignored Upgrade
+            if self._plain_body_left:
+                body, data = bytes(data[: self._plain_body_left]), data[self._plain_body_left :]
+                self._plain_body_left -= len(body)
+                self.on_body(body)
+                if not self._plain_body_left:
+                    self._complete()
+                continue
+            try:
+                self._parser.feed_data(data)
+            except httptools.HttpParserUpgrade as upgrade:
+                # RFC 9110 7.8 lets a server ignore Upgrade and answer in HTTP/1.1. httptools stops after the
+                # head of such a request, so its body is taken here and the next request needs a new parser.
+                data = data[upgrade.args[0] :]
+                headers = dict(self._headers)
+                length = headers.get(b"content-length", b"0")
+                if (
+                    b"transfer-encoding" in headers
+                    or not length.isdigit()
+                    or len(length) > _MAX_LENGTH_DIGITS
+                ):
+                    raise Malformed(_MALFORMED)  # noqa: B904
+                self._plain_body_left = int(length)
+                self._parser = httptools.HttpRequestParser(self)
+                if not self._plain_body_left:
+                    self._complete()
+            except httptools.HttpParserError as problem:
+                # httptools wraps what a callback raises; the original is the context of its own error.
+                if isinstance(problem.__context__, Malformed):
+                    raise problem.__context__  # noqa: B904
+                # Too many headers takes precedence, so that the answer does not depend on where the bytes
+                # were split.
+                is_too_large = self.is_in_head and len(self._headers) > MAX_HEADERS
+                raise Malformed(_HEAD_TOO_LARGE if is_too_large else _MALFORMED)  # noqa: B904
+            else:
+                break
+        if self.is_in_head:
+            self._head_bytes += size
+            if self._head_bytes > _MAX_RAW_HEAD_BYTES or len(self._headers) > MAX_HEADERS:
+                raise Malformed(_HEAD_TOO_LARGE)
+        elif receiving is not None and self.receiving is receiving:
+            body_bytes = self._body_bytes - body_before
+            self._framing_bytes = max(0, self._framing_bytes + size - body_bytes * (_MAX_FRAMING + 1))
+            if self._framing_bytes > MAX_HEAD_BYTES:
+                raise Malformed(_FRAMING_TOO_LARGE)
+
+    # --- callbacks of httptools ----------------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        """Reset for a new request."""
+        self._url = b""
+        self._headers = []
+        self._head_bytes = 0
+        self.is_in_head = self.has_begun = True
+
+    def on_url(self, url: bytes) -> None:
+        """Add a piece of the request target."""
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Add a header; drop a trailer, which could otherwise replace a header that was checked."""
+        if self.receiving is None:
+            self._headers.append((name.lower(), value))
+        else:
+            self._framing_bytes += len(name) + len(value)
+            if self._framing_bytes > MAX_HEAD_BYTES:
+                raise Malformed(_FRAMING_TOO_LARGE)
+
+    def on_headers_complete(self) -> None:
+        """Queue the request. It is served after this read, with as much of its body as has arrived."""
+        headers = self._headers
+        # Adding up the head is only worth it if it may be too large; most are far below.
+        if len(headers) > MAX_HEADERS or (
+            self._head_bytes > MAX_HEAD_BYTES - SLICE_BYTES
+            and len(self._url) + sum(len(name) + len(value) for name, value in headers) > MAX_HEAD_BYTES
+        ):
+            raise Malformed(_HEAD_TOO_LARGE)
+        if not self._url.startswith(b"/"):
+            # RFC 9112 3.2.2: with a target in absolute form, its authority replaces the Host header.
+            scheme, separator, rest = self._url.partition(b"://")
+            if separator and scheme.lower() in (b"http", b"https"):
+                authority, _, relative = rest.partition(b"/")
+                self._url = b"/" + relative
+                headers = self._headers = [field for field in headers if field[0] != b"host"]
+                headers.append((b"host", authority))
+        parser, connection = self._parser, self._connection
+        raw_path, _, query = self._url.partition(b"?")
+        path = raw_path.decode("latin-1")
+        version = parser.get_http_version()
+        self.is_in_head = False
+        self._framing_bytes = self._body_bytes = 0
+        self.receiving = request = Http1Request(
+            connection,
+            parser.get_method().decode("latin-1"),
+            raw_path,
+            unquote(path) if "%" in path else path,
+            query,
+            headers,
+            is_http11=version == "1.1",
+            keep_alive=version != "1.0" and parser.should_keep_alive(),
+        )
+        connection.begin_request(request)
+        if len(request.headers) != len(headers) and repeats_singleton(headers):
+            raise Malformed(_REPEATED)
+
+    def on_body(self, body: bytes) -> None:
+        """Hand a piece of the body to its request."""
+        self._body_bytes += len(body)
+        self.chunks += 1
+        request = self.receiving
+        if request is not None and request.add_body(body) > MAX_UNREAD_BYTES:
+            self._connection.pause_reading()
+
+    def on_message_complete(self) -> None:
+        """Complete the request, unless it has an Upgrade: httptools calls this before its body."""
+        if not self._parser.should_upgrade():
+            self._complete()
+
+    def _complete(self) -> None:
+        request, self.receiving = self.receiving, None
+        if request is not None:
+            request.complete()
+            self._connection.end_request()
+
+
+class Http1Request(Request):
+    """One request, from its head to the last byte of its response."""
+
+    __slots__ = ("_is_continued", "_is_finished", "_protocol", "_waiter", "is_http11", "keep_alive", "task")
+
+    def __init__(
+        self,
+        protocol: Http1Protocol,
+        method: str,
+        raw_path: bytes,
+        path: str,
+        query: bytes,
+        pairs: HeaderPairs,
+        *,
+        is_http11: bool,
+        keep_alive: bool,
+    ) -> None:
+        Request.__init__(self, method, raw_path, path, query, pairs)  # super() costs more
+        self.scheme = protocol.scheme
+        self.address = protocol.address
+        self._protocol = protocol
+        self.is_http11 = is_http11
+        self.keep_alive = keep_alive
+        self.task: asyncio.Task[None] | None = None
+        """Runs the handler's coroutine; None if the handler has not been called or needed no waiting."""
+        self._waiter: asyncio.Future[None] | None = None
+        self._is_continued = False
+        self._is_finished = False
+
+    def start(self) -> None:
+        """Call the handler. A response is written at once; a coroutine gets a task."""
+        protocol = self._protocol
+        try:
+            handled = protocol.connections.handler(self)
+        except Exception:
+            log.exception("the handler failed")
+            self._ensure_response()
+            return
+        if isinstance(handled, Response):
+            self._respond(handled)
+            return
+        if self.is_complete:
+            protocol.resume_reading()  # a disconnect is noticed only while reading
+        self.task = protocol.loop.create_task(self._run(handled))
+
+    async def _run(self, work: Coroutine[Any, Any, Response | ResponseStream]) -> None:
+        try:
+            response = await work
+            if not isinstance(response, Response):
+                await response.close()
+            elif self.can_write:
+                self._respond(response)
+        except ClientGone:
+            log.debug("a client hung up before it had sent its request")
+        except Exception:
+            log.exception("the handler failed")
+        self._ensure_response()
+
+    def _ensure_response(self) -> None:
+        """Answer 500 if there is no response; cut one off that has begun, so that it does not look whole."""
+        if self._is_finished:
+            return
+        if not self.is_gone:
+            if self.stream is None:
+                self._protocol.write(STATUS_LINES[500] + b"content-length: 0\r\nconnection: close\r\n\r\n")
+            else:
+                self._protocol.close()
+        self.finish(is_last=not self.is_gone)
+
+    # --- the body ------------------------------------------------------------------------------------------
+
+    def add_body(self, piece: bytes) -> int:
+        """Add a piece of the body; return how many bytes the handler has not read."""
+        if not self.body:
+            self.body = piece
+        elif isinstance(self.body, bytearray):
+            self.body += piece
+        else:
+            # Grown in place from the second piece on: joining bytes anew costs the square of their number.
+            self.body = bytearray(self.body)
+            self.body += piece
+        if self._waiter is not None:
+            self._wake()
+        return len(self.body)
+
+    def complete(self) -> None:
+        """Mark the body as complete."""
+        if isinstance(self.body, bytearray):
+            self.body = bytes(self.body)
+        self.is_complete = True
+        if self._waiter is not None:
+            self._wake()
+
+    def hang_up(self) -> None:
+        """Mark the client as gone."""
+        super().hang_up()
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def read(self) -> bytes:
+        """Return the next piece of the body, b"" after the last. Raises ClientGone."""
+        while not self.body and not self.is_complete and self.can_write:
+            if not self._is_continued and self.stream is None:
+                self._is_continued = True
+                # RFC 9110 10.1.1: such a client sends its body only after this. It is written as late as
+                # here, so that a handler can reject by the headers alone.
+                if self.headers.get(b"expect", b"").lower() == b"100-continue":
+                    self._protocol.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self._waiter = self._protocol.loop.create_future()
+            await self._waiter
+        if not self.can_write:
+            raise ClientGone
+        piece, self.body = bytes(self.body), b""
+        self._protocol.resume_reading()
+        return piece
+
+    # --- the response --------------------------------------------------------------------------------------
+
+    def _respond(self, response: Response) -> None:
+        """Write a whole response at once."""
+        status, body, headers = response
+        protocol = self._protocol
+        lines = _format_headers(tuple(headers))
+        if self.extra_headers:  # differ by request, so they stay out of the cache
+            lines += b"".join([b"%b: %b\r\n" % pair for pair in self.extra_headers])
+        length = b"" if status in BODYLESS else b"content-length: %d\r\n" % len(body)
+        is_last = not self.keep_alive or (protocol.is_ending and protocol.is_last(self))
+        end = b"connection: close\r\n\r\n" if is_last else b"\r\n"
+        if self.method == "HEAD":  # RFC 9110 9.3.2: the length of the body, without the body
+            body = b""
+        protocol.write(
+            b"".join((STATUS_LINES[status], protocol.connections.date(), length, lines, end, body))
+        )
+        self.finish(is_last=is_last)
+
+    async def open_stream(self, status: int, headers: HeaderPairs) -> ResponseStream:
+        """Send the head of a response whose body comes in pieces."""
+        has_length = status in BODYLESS or any(name == b"content-length" for name, _ in headers)
+        is_chunked = self.is_http11 and not has_length
+        if not (is_chunked or has_length):
+            self.keep_alive = False  # HTTP/1.0 has no chunks: only the end of the connection ends the body
+        parts = [STATUS_LINES[status], self._protocol.connections.date()]
+        parts += [b"%b: %b\r\n" % pair for pair in (*headers, *self.extra_headers)]
+        if is_chunked:
+            parts.append(b"transfer-encoding: chunked\r\n")
+        is_last = self._protocol.is_last(self)
+        parts.append(b"connection: close\r\n\r\n" if is_last else b"\r\n")
+        self.stream = stream = Http1Stream(
+            self, self._protocol, status, is_chunked=is_chunked, is_last=is_last
+        )
+        if self.can_write:
+            self._protocol.write(b"".join(parts))
+        return stream
+
+    @property
+    def can_write(self) -> bool:
+        """Whether the client is there and the response is not complete."""
+        return not (self.is_gone or self._is_finished)
+
+    def abort(self) -> None:
+        """Close the connection after what was sent so far."""
+        self.finish(is_last=True)
+
+    def finish(self, *, is_last: bool) -> None:
+        """End the response; the connection goes on to its next request, or closes."""
+        self._is_finished = True
+        if self._waiter is not None:
+            self._wake()
+        self._protocol.finish(self, is_last=is_last)
+
+
+@lru_cache(maxsize=64)
+def _format_headers(headers: tuple[tuple[bytes, bytes], ...]) -> bytes:
+    """Format header lines; cached, since nearly all responses have the same ones."""
+    return b"".join([b"%b: %b\r\n" % pair for pair in headers])
+
+
+class Http1Stream(ResponseStream):
+    """A response in pieces: chunked in HTTP/1.1, else up to its length or the end of the connection."""
+
+    __slots__ = ("_has_body", "_is_chunked", "_is_last", "_protocol", "_request")
+
+    def __init__(
+        self,
+        request: Http1Request,
+        protocol: Http1Protocol,
+        status: int,
+        *,
+        is_chunked: bool,
+        is_last: bool,
+    ) -> None:
+        super().__init__(status)
+        self._request = request
+        self._protocol = protocol
+        self._is_chunked = is_chunked
+        self._is_last = is_last
+        self._has_body = request.method != "HEAD"
+
+    async def write(self, data: bytes) -> None:
+        """Send a piece, waiting while the client is slow to read."""
+        if not self._request.can_write:
+            return
+        # An empty chunk would end the body (RFC 9112 7.1).
+        if data and self._has_body:
+            self._protocol.write(b"%x\r\n%b\r\n" % (len(data), data) if self._is_chunked else data)
+        if self._protocol.writable is not None:
+            await asyncio.shield(self._protocol.writable)  # several writers may wait for the same future
+
+    async def close(self) -> None:
+        """End the response; a second call does nothing."""
+        if self._request.can_write:
+            if self._is_chunked and self._has_body:
+                self._protocol.write(b"0\r\n\r\n")
+            self._request.finish(is_last=self._is_last or self._protocol.is_last(self._request))
 
 
 class Http1Protocol(asyncio.Protocol):
@@ -33,33 +464,33 @@ class Http1Protocol(asyncio.Protocol):
         self.loop = connections.loop
         self.transport: asyncio.Transport
         self.last_active = self.loop.time()
-        """When a request last came in or was answered: bytes that are none do not count."""
+        """When a request last arrived or was answered; bytes that form no request do not count."""
         self._parser = RequestParser(self)
         self._queue: deque[Http1Request] = deque()
         """The request being served, and pipelined ones behind it."""
         self._backlog: memoryview | bytes = b""
-        """What has come in and is to be parsed in a later turn."""
+        """Bytes to be parsed in a later turn."""
         self._head_since: float | None = None
-        """Since when a request's head has been coming in, and is not there yet."""
-        self._rejection: Refusal | None = None
-        """What the client is told once everything before it has been answered; no more is read then."""
+        """When the head that is still arriving began."""
+        self._rejection: ClosingResponse | None = None
+        """The response to send after those of earlier requests; nothing is parsed once it is set."""
         self._is_reading = True
         self._is_serving = False
         self._has_turn = False
-        """Whether it goes on in the next turn of the loop."""
+        """Whether it is queued for a turn."""
         self.is_ending = False
         self.writable: asyncio.Future[None] | None = None
-        """What to wait for before writing more; None while the client reads."""
+        """Done when the client reads again; None while it reads."""
         self._outgoing: list[bytes] = []
         self._outgoing_bytes = 0
         self._unread = 0
-        """How much the client had not read when it was looked last, and since when it is just as much."""
+        """Bytes the client had not read at the last sweep, and since when their number is unchanged."""
         self._unread_since = 0.0
 
     # --- the connection ------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take a connection in, if there is room for it."""
+        """Register the connection, or refuse it if there are too many."""
         self.transport = transport  # type: ignore[assignment]
         self.scheme = "http" if transport.get_extra_info("sslcontext") is None else "https"
         peer = transport.get_extra_info("peername")
@@ -70,16 +501,16 @@ class Http1Protocol(asyncio.Protocol):
 
     @property
     def running(self) -> asyncio.Task[None] | None:
-        """What runs for this client."""
+        """The task of the request being served, if it has one."""
         return self._queue[0].task if self._queue else None
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing has come in that is not answered."""
+        """Whether every request that has begun to arrive is answered."""
         return not (self._queue or self._backlog or self._parser.is_in_head)
 
     def connection_lost(self, _exc: Exception | None) -> None:
-        """Tell whoever is being served that the client is gone."""
+        """Tell all requests that their client is gone."""
         self.connections.leave(self, self.running)
         for request in self._queue:
             request.hang_up()
@@ -89,164 +520,137 @@ class Http1Protocol(asyncio.Protocol):
         self.resume_writing()
 
     def close_if_idle(self, before: float) -> None:
-        """Close a connection that for too long sent nothing, read nothing, or came to no end of a head."""
-        if self._is_stalled(before):
-            self._report("slow_reader", 0)
-            self.transport.abort()
-        elif self._is_reading and not self.transport.is_closing():  # what we do not let it send is not late
-            self._close_if_late(before)
-
-    def _close_if_late(self, before: float) -> None:
-        if self._head_since is not None:
-            if self._head_since < before:
-                self._reject(Refusal(408, "slow_head", b"The request did not arrive in time"))
-        elif self.last_active >= before:
-            return
-        elif not self._queue:
-            if not self._parser.has_begun:  # so it is not one that is kept for the next time
-                self._report("idle", 0)
-            self.transport.close()
-        elif not self._queue[-1].is_complete:
-            self._reject(Refusal(408, "slow_body", b"The request did not arrive in time"))
-
-    def _is_stalled(self, before: float) -> bool:
-        """Tell whether the client has for too long read nothing of what there is for it."""
+        """Close if since that time the client read nothing, sent nothing, or did not finish a head."""
         unread = self.transport.get_write_buffer_size()
         if not unread or unread != self._unread:
             self._unread, self._unread_since = unread, self.loop.time()
-            return False
-        return self._unread_since < before
+        elif self._unread_since < before:
+            self._report("slow_reader", 0)
+            self.transport.abort()
+            return
+        if not self._is_reading or self.transport.is_closing():
+            return  # we pause the client ourselves, so it is not late
+        if self._head_since is not None:
+            if self._head_since < before:
+                self._reject(_SLOW_HEAD)
+        elif self.last_active >= before:
+            return
+        elif not self._queue:
+            if not self._parser.has_begun:  # otherwise it is an ordinary keep-alive connection
+                self._report("idle", 0)
+            self.transport.close()
+        elif not self._queue[-1].is_complete:
+            self._reject(_SLOW_BODY)
 
     # --- in ------------------------------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
-        """Parse, and start what has come in whole."""
+        """Parse and serve, or queue for a turn if this loop turn has done enough already."""
         if self._rejection is not None:
-            return  # it is read from only to hear it hang up
+            return  # reading goes on only to notice a disconnect
         if self._backlog:
-            self._put_aside(bytes(self._backlog) + data)
+            self._defer(bytes(self._backlog) + data)
         elif self.connections.is_busy(len(data)):
-            self._put_aside(data)
-            self._go_on_later(is_fresh=not self._queue)
+            self._defer(data)
+            self._queue_turn(is_interactive=not self._queue)
         else:
             self._parse(data)
             self._serve()
-            if self.connections.is_turning:
-                self.flush()  # its answer does not wait for the turn of those in line
+            if self.connections.has_queue:
+                self.flush()  # before queued connections take their turns
 
     def eof_received(self) -> None:
-        """Answer a client that ends in the middle of a head, and may still read; then the loop closes."""
+        """Answer a client that shut down its sending side within a head; the loop then closes."""
         if self._parser.is_in_head:
-            self._reject(Refusal(400, "malformed", b"The request ended within its head"))
+            self._reject(_CUT_HEAD)
 
-    def _put_aside(self, data: bytes | memoryview) -> None:
-        """Keep bytes for a later turn, and take no more of them than that is good for."""
+    def _defer(self, data: bytes | memoryview) -> None:
+        """Keep bytes for a later turn."""
         self._backlog = data
-        if len(data) > MOST_BACKLOG_BYTES:
+        if len(data) > MAX_BACKLOG_BYTES:
             self.pause_reading()
 
     def _parse(self, data: bytes | memoryview) -> None:
-        """Parse slice by slice, until there is a request to be answered."""
-        parser = self._parser
+        """Parse until a request is complete or the loop turn's share is used up; defer the rest."""
+        parser, connections = self._parser, self.connections
         try:
-            if len(data) <= SLICE_BYTES and not self.connections.is_crowded:
+            if len(data) <= SLICE_BYTES and not connections.is_crowded:
                 parser.feed(data)
             else:
-                self._parse_slices(memoryview(data))
+                data = memoryview(data)
+                last_chunk = parser.chunks + CHUNKS_PER_TURN
+                while data:
+                    size = parser.next_slice(is_crowded=connections.is_crowded)
+                    parser.feed(data[:size])
+                    data = data[size:]
+                    if data and (self._has_request or parser.chunks > last_chunk):
+                        self._defer(data)
+                        # Pause even with a small backlog: libuv would read on in this turn, up to 8 MB.
+                        self.pause_reading()
+                        break
         except Malformed as problem:
-            self._reject(problem.refusal)
+            self._reject(problem.response)
         if parser.is_in_head and self._head_since is None:
             self._head_since = self.loop.time()
         if self._queue:
             self.last_active = self.loop.time()
 
-    def _parse_slices(self, data: memoryview) -> None:
-        parser = self._parser
-        most = parser.body_pieces + PIECES_A_TURN
-        while data:
-            size = parser.next_slice(is_crowded=self.connections.is_crowded)
-            parser.feed(data[:size])
-            data = data[size:]
-            if data and (self._has_request or parser.body_pieces > most):
-                self._put_aside(data)
-                # Otherwise the loop would read on and on in this very turn, up to 8 MB with libuv.
-                self.pause_reading()
-                return
-
     @property
     def _has_request(self) -> bool:
-        """Whether a request has come in whole."""
+        """Whether the first request in the queue is complete."""
         return bool(self._queue) and self._queue[0].is_complete
 
-    def begin_request(
-        self,
-        method: str,
-        target: tuple[bytes, str, bytes],
-        pairs: HeaderPairs,
-        *,
-        is_http11: bool,
-        keep_alive: bool,
-    ) -> Http1Request:
-        """Take the head of a request."""
-        request = Http1Request(self, method, target, pairs, is_http11=is_http11, keep_alive=keep_alive)
+    def begin_request(self, request: Http1Request) -> None:
+        """Queue a request whose head is complete."""
         self._head_since = None
         self._queue.append(request)
-        return request
 
     def end_request(self) -> None:
-        """Note that a request is whole; no more is read while one waits behind another."""
+        """Stop reading if a complete request waits behind another."""
         if len(self._queue) > 1:
             self.pause_reading()
 
     def _serve(self) -> None:
-        """Serve the next request; what comes behind it waits for its turn."""
+        """Serve the first request in the queue; anything behind it waits for a turn."""
         queue = self._queue
         if queue and queue[0].task is None and self._can_serve():
             self._is_serving = True
             queue[0].start()
             self._is_serving = False
-        if (self._queue or self._backlog) and self._has_more():
-            self._go_on_later()
+        if (
+            (queue and queue[0].task is None) or (self._backlog and not self._has_request)
+        ) and self._can_serve():
+            self._queue_turn()
 
     def _can_serve(self) -> bool:
-        """Tell whether a response could be sent: a client that does not read gets no more to read."""
+        """Whether a response could be written: a client that does not read gets nothing more to read."""
         return self.writable is None and not self._is_serving and not self.transport.is_closing()
 
-    def _has_more(self) -> bool:
-        """Tell whether something can be done in the next turn."""
-        if not self._can_serve():
-            return False
-        if self._queue and self._queue[0].task is None:
-            return True
-        return bool(self._backlog) and not self._has_request
-
-    def _go_on_later(self, *, is_fresh: bool = False) -> None:
+    def _queue_turn(self, *, is_interactive: bool = False) -> None:
         if not self._has_turn:
             self._has_turn = True
-            self.connections.wait_for_turn(self, is_fresh=is_fresh)
+            self.connections.queue_turn(self, is_interactive=is_interactive)
 
-    def go_on(self) -> None:
-        """Take a turn: parse what was put aside if nothing waits to be answered, and serve one request."""
+    def take_turn(self) -> None:
+        """Parse deferred bytes if no request is complete, and serve one request."""
         self._has_turn = False
         if self._backlog and not self._has_request and self._can_serve():
             data, self._backlog = self._backlog, b""
             self._parse(data)
         self._serve()
-        if not self._has_request and self._unread_body() <= MOST_UNREAD_BYTES:
+        unread = len(self._queue[-1].body) if self._queue else 0
+        if not self._has_request and unread <= MAX_UNREAD_BYTES:
             self.resume_reading()
 
-    def _unread_body(self) -> int:
-        return len(self._queue[-1].body) if self._queue else 0
-
     def pause_reading(self) -> None:
-        """Let the client wait."""
+        """Read nothing more from the client, so that TCP makes it wait."""
         if self._is_reading and not self.transport.is_closing():
             self._is_reading = False
             self.transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Take more from the client, unless it has enough to read or to be answered."""
-        if self._is_reading or self.writable is not None or len(self._backlog) > MOST_BACKLOG_BYTES:
+        """Read on, unless the client does not read or the backlog is full."""
+        if self._is_reading or self.writable is not None or len(self._backlog) > MAX_BACKLOG_BYTES:
             return
         if not self.transport.is_closing():
             self._is_reading = True
@@ -255,12 +659,12 @@ class Http1Protocol(asyncio.Protocol):
     # --- out -----------------------------------------------------------------------------------------------
 
     def pause_writing(self) -> None:
-        """Let whoever writes wait, and the client too: it does not read."""
+        """Make writers wait, and read nothing from a client that does not read."""
         self.writable = self.loop.create_future()
         self.pause_reading()
 
     def resume_writing(self) -> None:
-        """Let whoever waits write on."""
+        """Let writers and the next request go on."""
         writable, self.writable = self.writable, None
         if writable is not None and not writable.done():
             writable.set_result(None)
@@ -268,86 +672,84 @@ class Http1Protocol(asyncio.Protocol):
         self.resume_reading()
 
     def write(self, data: bytes) -> None:
-        """Write at the end of this turn of the loop.
-
-        What the requests of one turn of the loop have to say goes out together at its end, connection after
-        connection: waking a client is dearer than writing to it, and one that is awake need not be woken.
-        """
+        """Collect data; it is written at the end of this loop turn."""
+        # Waking a client costs more than writing to it, so the responses of one turn go out together.
         if not self._outgoing:
             self.loop.call_soon(self._end_turn)
         self._outgoing.append(data)
         self._outgoing_bytes += len(data)
-        if self._outgoing_bytes > MOST_UNWRITTEN_BYTES:
+        if self._outgoing_bytes > MAX_UNWRITTEN_BYTES:
             self.flush()
 
     def _end_turn(self) -> None:
-        self.connections.work = 0  # another turn of the loop
+        self.connections.turn_bytes = 0
         self.flush()
 
     def flush(self) -> None:
-        """Write what waits for the end of this turn of the loop."""
+        """Write what was collected for the end of this loop turn."""
         if self._outgoing and not self.transport.is_closing():
             self.transport.write(b"".join(self._outgoing))
         self._outgoing.clear()
         self._outgoing_bytes = 0
 
     def close(self) -> None:
-        """Close, with everything written that is still to be."""
+        """Flush and close."""
         self.flush()
         self.transport.close()
 
     def is_last(self, request: Http1Request) -> bool:
-        """Tell whether the connection is closed behind the response to a request."""
+        """Whether the connection closes after the response to this request."""
         if not request.keep_alive:
             return True
         return self.is_ending and len(self._queue) <= 1 and not self._backlog and not self._parser.is_in_head
 
     def finish(self, request: Http1Request, *, is_last: bool) -> None:
         """Go on to the next request after a response, or close."""
-        if self._queue and self._queue[0] is request:
-            self._queue.popleft()
-        if self._rejection is not None and self._can_reject_behind(request, is_last=is_last):
+        queue = self._queue
+        if queue and queue[0] is request:
+            queue.popleft()
+        if (
+            self._rejection is not None
+            and not (is_last or queue)
+            # After a stream that was cut off, the rejection would be read as part of its body.
+            and (request.is_complete or request.stream is None)
+        ):
             self._write_rejection(self._rejection)
         elif is_last or not request.is_complete:
             self.close()
         else:
             self.last_active = self.loop.time()
-            if self._queue or self._backlog:
-                self._go_on_later()
+            if queue or self._backlog:
+                self._queue_turn()
             else:
                 self.resume_reading()
-
-    def _can_reject_behind(self, request: Http1Request, *, is_last: bool) -> bool:
-        """Tell whether a rejection can follow the response to the last request before it."""
-        is_whole = request.is_complete or request.stream is None
-        return is_whole and not is_last and not self._queue
 
     # --- the end -------------------------------------------------------------------------------------------
 
     def end(self) -> None:
-        """Close behind the response to the last request that has come in; one that comes in now is served."""
+        """Close after the response to the last request; a request that arrives before that is served."""
         self.is_ending = True
 
-    def _reject(self, refusal: Refusal) -> None:
-        """Answer what came in before, then say what is wrong, and close."""
+    def _reject(self, rejection: ClosingResponse) -> None:
+        """Answer the requests that came before, then send this and close."""
         if self.transport.is_closing() or self._rejection is not None:
             return
-        self._rejection = refusal
+        self._rejection = rejection
         self._backlog = b""
-        if self._parser.incoming is not None and self._queue:
-            incoming = self._queue[-1]
-            if incoming.task is None:
+        if self._parser.receiving is not None and self._queue:
+            receiving = self._queue[-1]
+            if receiving.task is None:
                 self._queue.pop()
             else:
-                incoming.hang_up()  # whose handler ends, and then it is told
+                receiving.hang_up()  # its handler ends with ClientGone; `finish` then sends the rejection
         if not self._queue:
-            self._write_rejection(refusal)
+            self._write_rejection(rejection)
 
-    def _write_rejection(self, refusal: Refusal) -> None:
-        length = b"content-length: %d\r\nconnection: close\r\n\r\n" % len(refusal.message)
-        head = STATUS_LINES[refusal.status] + b"content-type: text/plain\r\n" + length
-        self._outgoing.append(head + refusal.message)
-        self._report(refusal.reason, refusal.status)
+    def _write_rejection(self, rejection: ClosingResponse) -> None:
+        status, reason, body = rejection
+        length = b"content-length: %d\r\nconnection: close\r\n\r\n" % len(body)
+        self._outgoing.append(STATUS_LINES[status] + b"content-type: text/plain\r\n" + length + body)
+        self._report(reason, status)
         self.close()
 
     def _report(self, reason: str, status: int) -> None:

@@ -1,7 +1,6 @@
-"""Server: calls a handler for every request that comes to a socket, and ends in good order.
+"""The server: accepts connections on a socket, with or without TLS, and shuts down in order.
 
-It speaks HTTP/1.1, with or without TLS. What it serves starts before it and stops after it: whoever runs both
-says so, as `serve` does.
+It does not start or stop the application behind its handler; `serve` does both.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from ...process import shutdown_signals
 from .connections import Connections, OnReject, log_rejection
 from .protocol import Http1Protocol
-from .tls import TlsListener
 
 if TYPE_CHECKING:
     import socket
@@ -23,9 +21,13 @@ if TYPE_CHECKING:
 
     from ..message import Application, Handler
 
-_TURNS = 4
-"""Turns of a loop after which a client that was accepted has its connection; asyncio takes three."""
 BACKLOG = 2048
+_ACCEPT_TURNS = 4
+"""Loop turns until an accepted client has its connection; asyncio takes three."""
+_MIN_HANDSHAKE_SECONDS = 0.1
+_MAX_HANDSHAKE_SECONDS = 10.0
+_ACCEPT_RETRY_SECONDS = 0.5
+"""Pause after `accept` failed, normally because the process has no file descriptors left."""
 
 
 class Server:
@@ -35,8 +37,8 @@ class Server:
         self,
         handler: Handler,
         *,
-        most_connections: int | None = None,
-        most_per_address: int | None = None,
+        max_connections: int | None = None,
+        max_per_address: int | None = None,
         unlimited: Container[str] = (),
         by_address: Counter[str] | None = None,
         keep_alive_seconds: float = 75.0,
@@ -46,8 +48,8 @@ class Server:
         self._connections = Connections(
             handler,
             asyncio.get_running_loop(),
-            most=most_connections,
-            most_per_address=most_per_address,
+            limit=max_connections,
+            limit_per_address=max_per_address,
             unlimited=unlimited,
             by_address=by_address,
             keep_alive_seconds=keep_alive_seconds,
@@ -58,11 +60,11 @@ class Server:
         self._listening: socket.socket | None = None
         self._accepted_last: set[asyncio.Task[Any]] = set()
         self._closes_late = False
-        """Whether the listener hears of nobody and is closed later: asyncio's server loses those clients when
-        it is closed that it has accepted and not handed over yet."""
+        """Whether `stop` closes the listener. asyncio's server, when closed, drops clients that it has
+        accepted and not handed over yet; with its reader removed it can stay open until they are."""
 
     async def start(self, listening: socket.socket, tls: ssl.SSLContext | None = None) -> None:
-        """Serve whoever comes to a socket that is bound already."""
+        """Serve clients of a bound socket."""
         connections = self._connections
         if tls is not None:
             self._listener = TlsListener(connections, tls, listening)
@@ -73,47 +75,108 @@ class Server:
         )
 
     def stop_accepting(self) -> None:
-        """Take no new connections; those that there are close behind the response to their last request."""
-        self._connections.end()
+        """Take no new connections; open ones close after the response to their last request."""
+        connections, loop = self._connections, self._connections.loop
+        connections.end()
         listening, self._listening = self._listening, None
         if listening is not None:
-            with suppress(NotImplementedError):  # the loop of Windows, which needs no such care
-                self._closes_late = self._connections.loop.remove_reader(listening)
-            self._accept_rest(listening)
+            with suppress(NotImplementedError):  # the Windows loop, which does not lose accepted clients
+                self._closes_late = loop.remove_reader(listening)
+            # The kernel has completed connections in its backlog; closing the socket would reset them.
+            with suppress(OSError):  # BlockingIOError: the backlog is empty
+                while True:
+                    accepted, _ = listening.accept()
+                    accepted.setblocking(False)  # noqa: FBT003 - its name says what it sets
+                    task = loop.create_task(
+                        loop.connect_accepted_socket(lambda: Http1Protocol(connections), accepted)
+                    )
+                    self._accepted_last.add(task)
+                    task.add_done_callback(self._accepted_last.discard)
         if self._listener is not None and not self._closes_late:
             self._listener.close()
 
-    def _accept_rest(self, listening: socket.socket) -> None:
-        """Take the connections that the system has made for us already: closing would reset them."""
-        connections, loop = self._connections, self._connections.loop
-        with suppress(OSError):  # there are no more
-            while True:
-                accepted, _ = listening.accept()
-                accepted.setblocking(False)  # noqa: FBT003 - its name says what it sets
-                taking = loop.connect_accepted_socket(lambda: Http1Protocol(connections), accepted)
-                task = loop.create_task(taking)
-                self._accepted_last.add(task)
-                task.add_done_callback(self._accepted_last.discard)
-
     async def stop(self) -> None:
-        """Accept nothing new, finish what is under way, and close every connection."""
+        """Accept nothing new, finish requests under way, and close every connection."""
         self.stop_accepting()
-        # What was just ended says so before its connection is closed, and a client that was just accepted
-        # becomes one of our connections.
-        for _ in range(_TURNS):
+        # Streams that were just ended write their last bytes, and clients that were just accepted become
+        # connections, before connections are closed.
+        for _ in range(_ACCEPT_TURNS):
             await asyncio.sleep(0)
         if self._listener is not None:
             self._listener.close()
         await self._connections.close(self.shutdown_seconds)
 
 
+class TlsListener:
+    """Accepts TLS clients and hands each over after its handshake.
+
+    The event loop's own server could do this, but it does not report failed or endless handshakes, nor does
+    it bound their number.
+    """
+
+    def __init__(self, connections: Connections, context: ssl.SSLContext, listening: socket.socket) -> None:
+        self._connections = connections
+        self._loop = connections.loop
+        self._context = context
+        self._listening = listening
+        self._handshake_seconds = max(
+            _MIN_HANDSHAKE_SECONDS, min(_MAX_HANDSHAKE_SECONDS, connections.keep_alive_seconds)
+        )
+        listening.setblocking(False)  # noqa: FBT003 - its name says what it sets
+        self._accepting = self._loop.create_task(self._accept())
+        # Close the socket only once the task has ended: until then the loop watches it.
+        self._accepting.add_done_callback(lambda _: listening.close())
+
+    def close(self) -> None:
+        """Accept nothing more."""
+        self._accepting.cancel()
+
+    async def _accept(self) -> None:
+        connections = self._connections
+        while True:
+            accepting = asyncio.ensure_future(self._loop.sock_accept(self._listening))
+            try:
+                await asyncio.wait([accepting])
+            except asyncio.CancelledError:
+                # A client accepted in the same loop turn as the cancellation would leak its socket.
+                if not accepting.cancel() and accepting.exception() is None:
+                    accepting.result()[0].close()
+                raise
+            try:
+                accepted, address = accepting.result()
+            except OSError:
+                await asyncio.sleep(_ACCEPT_RETRY_SECONDS)
+                continue
+            if connections.is_full:
+                self._reject(accepted, "connections", address[0])
+                continue
+            handshake = self._loop.create_task(self._shake_hands(accepted, address[0]))
+            connections.handshakes.add(handshake)
+            handshake.add_done_callback(connections.handshakes.discard)
+
+    async def _shake_hands(self, accepted: socket.socket, address: str) -> None:
+        try:
+            await self._loop.connect_accepted_socket(
+                lambda: Http1Protocol(self._connections),
+                accepted,
+                ssl=self._context,
+                ssl_handshake_timeout=self._handshake_seconds,
+            )
+        except OSError:  # includes ssl.SSLError and TimeoutError
+            self._reject(accepted, "tls", address)
+
+    def _reject(self, accepted: socket.socket, reason: str, address: str) -> None:
+        self._connections.on_reject(reason, address, 0)
+        accepted.close()
+
+
 async def serve(app: Application, listening: socket.socket, **options: Any) -> None:
-    """Serve an application on a socket, until a signal ends it; the options are those of `Server`."""
+    """Serve an application on a socket until a signal ends it; the options are those of `Server`."""
     server = Server(app, **options)
-    with shutdown_signals(server.shutdown_seconds) as told:
+    with shutdown_signals(server.shutdown_seconds) as end:
         await app.start()
         await server.start(listening)
-        await told.wait()
+        await end.wait()
         app.end_streams()
         server.stop_accepting()
         await server.stop()
@@ -121,7 +184,7 @@ async def serve(app: Application, listening: socket.socket, **options: Any) -> N
 
 
 def listen(host: str, port: int, *, reuse_port: bool = False) -> socket.socket:
-    """Return a socket that listens at an address; several may, where each says so (SO_REUSEPORT)."""
+    """Return a listening socket; with `reuse_port` (SO_REUSEPORT) several processes can share the port."""
     import socket
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
