@@ -15,11 +15,11 @@ from bridgehead.runtime.manifest import FarSide, FormField, Manifest
 from bridgehead.runtime.timing import Clock
 
 from .errors import CONTRACT_REVISION, AocDialect
-from .event import Event, open_event
 from .files import watching
 from .files.layout import find_folders
 from .settings import TOOLSETS, AocSettings
 from .tools import attempts, leaderboard, leaderboard_app, prompts, puzzles, records
+from .workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
     from bridgehead.runtime.findings import Report
@@ -42,26 +42,28 @@ INSTRUCTIONS = (
 
 def make_bridge(
     settings: AocSettings, *, clock: Clock | None = None, watch_every: float = watching.EVERY_SECONDS
-) -> Bridge[Event]:
+) -> Bridge[Workspace]:
     """Make the bridge; nothing is read before it is served."""
 
     @asynccontextmanager
-    async def lifespan() -> AsyncIterator[Event]:
+    async def lifespan() -> AsyncIterator[Workspace]:
         settings.configure_logs()
         database = await _open_database(settings)
-        event = open_event(settings, clock, database)
-        watcher = asyncio.create_task(watching.watch(bridge, event.folders, watch_every, event.changes))
-        preparing = asyncio.create_task(_prepare(event))
+        workspace = open_workspace(settings, clock, database)
+        watcher = asyncio.create_task(
+            watching.watch(bridge, workspace.folders, watch_every, workspace.changes)
+        )
+        preparing = asyncio.create_task(_prepare(workspace))
         try:
-            yield event
+            yield workspace
         finally:
             preparing.cancel()
             watcher.cancel()
-            await event.close()
+            await workspace.close()
             if database is not None:
                 await _close_database(database)
 
-    bridge: Bridge[Event] = Bridge(
+    bridge: Bridge[Workspace] = Bridge(
         NAME,
         VERSION,
         instructions=INSTRUCTIONS,
@@ -94,30 +96,30 @@ async def _close_database(database: postgres.Database) -> None:
     await postgres.release(database)
 
 
-async def _prepare(event: Event) -> None:
+async def _prepare(workspace: Workspace) -> None:
     """Get ready for records and rankings, once the client has what it asked for first."""
     await asyncio.sleep(PREPARE_AFTER_SECONDS)
-    await asyncio.to_thread(event.prepare)
-    event.recorder.fold_leftovers()
+    await asyncio.to_thread(workspace.prepare)
+    workspace.recorder.fold_leftovers()
 
 
-def _make(settings: AocSettings, _metrics: Metrics | None) -> Bridge[Event]:
+def _make(settings: AocSettings, _metrics: Metrics | None) -> Bridge[Workspace]:
     return make_bridge(settings)
 
 
-def far_side(event: Event | None) -> FarSide:
+def far_side(workspace: Workspace | None) -> FarSide:
     """Tell whether there are puzzles to read, or records."""
-    if event is None:
+    if workspace is None:
         return FarSide(is_up=False, detail="The files have not been read yet.")
-    places = event.folders
-    if event.database is not None and not event.database.is_up:
-        return FarSide(is_up=False, detail=event.database.detail)
+    places = workspace.folders
+    if workspace.database is not None and not workspace.database.is_up:
+        return FarSide(is_up=False, detail=workspace.database.detail)
     if not any(os.path.isdir(folder) for folder in (places.instructions, places.speeds)):
         return FarSide(is_up=False, detail=f"There is neither {places.instructions} nor {places.speeds}.")
-    count = len(event.days())
+    count = len(workspace.days())
     detail = f"{count} day{'' if count == 1 else 's'} in {places.instructions}."
-    if event.database is not None:
-        detail += f" {event.database.detail}"
+    if workspace.database is not None:
+        detail += f" {workspace.database.detail}"
     return FarSide(is_up=True, detail=detail)
 
 
@@ -129,10 +131,10 @@ def first_step(settings: AocSettings) -> str:
     return "Ask your agent: “Read day 1, solve it, and record how long it took.”"
 
 
-async def _report(event: Event) -> Report:
+async def _report(workspace: Workspace) -> Report:
     from .ranking.report import report
 
-    return await report(event)
+    return await report(workspace)
 
 
 def _read_schema() -> migrations.Schema:

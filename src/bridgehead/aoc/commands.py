@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 from bridgehead.runtime.command_line import Parser
 from bridgehead.runtime.errors import InvalidArgument
 
-from .event import open_event
 from .files.layout import FIRST, LAST, default_data_dir
 from .ranking.board import Board, Filters, Skipped
 from .settings import AocSettings
+from .workspace import open_workspace
 
 if TYPE_CHECKING:
     from bridgehead.runtime.stores import postgres
 
     from .database.transfer import Moved
-    from .event import BoardView, Event
+    from .workspace import BoardView, Workspace
 
 FORMATS = ("table", "csv", "json", "markdown")
 _ABOUT = """\
@@ -41,20 +41,20 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Run one command and return the exit status; 1 where `check` or `run` finds something wrong."""
     chosen = parser().parse_args(arguments)
     settings = AocSettings(environment)
-    with _opened(settings) as event:
-        status: int = chosen.run(event, chosen, settings)
+    with _opened(settings) as workspace:
+        status: int = chosen.run(workspace, chosen, settings)
     return status
 
 
 @contextmanager
-def _opened(settings: AocSettings) -> Iterator[Event]:
+def _opened(settings: AocSettings) -> Iterator[Workspace]:
     if settings.database_url is None:
-        yield open_event(settings)
+        yield open_workspace(settings)
         return
     from bridgehead.runtime.stores import postgres
 
     with postgres.opened_in_thread(settings.database_url) as database:
-        yield open_event(settings, database=database)
+        yield open_workspace(settings, database=database)
 
 
 def parser() -> Parser:
@@ -171,10 +171,10 @@ def _filters(chosen: Namespace, order: Any = "speed") -> Filters:
 # --- boards and runs ---------------------------------------------------------------------------------------
 
 
-def _leaderboard(event: Event, chosen: Namespace, _settings: AocSettings) -> int:
+def _leaderboard(workspace: Workspace, chosen: Namespace, _settings: AocSettings) -> int:
     from .ranking import rendering
 
-    view = event.board_now(_filters(chosen, chosen.order))
+    view = workspace.board_now(_filters(chosen, chosen.order))
     board = Board(view.rows, view.board.measure, view.board.is_even, view.board.other_runs)
     if chosen.format == "table":
         _print_table(view, board, chosen)
@@ -214,63 +214,65 @@ def _name_skipped(skipped: list[Skipped]) -> None:
         sys.stderr.write(f"bridgehead aoc: skipped: {one.problem} Run `bridgehead aoc check`.\n")
 
 
-def _plot(event: Event, chosen: Namespace, _settings: AocSettings) -> int:
+def _plot(workspace: Workspace, chosen: Namespace, _settings: AocSettings) -> int:
     from .ranking.plot import draw
 
-    drawn = draw(event, _filters(chosen), chosen.file, chosen.theme)
+    drawn = draw(workspace, _filters(chosen), chosen.file, chosen.theme)
     sys.stdout.write(f"{drawn}\n")
-    _name_skipped(event.board_now(_filters(chosen)).skipped)
+    _name_skipped(workspace.board_now(_filters(chosen)).skipped)
     return 0
 
 
-def _history(event: Event, chosen: Namespace, _settings: AocSettings) -> int:
+def _history(workspace: Workspace, chosen: Namespace, _settings: AocSettings) -> int:
     from .ranking.history import Page
     from .ranking.wording import history_text
 
-    runs, skipped = event.runs_now(_filters(chosen))
+    runs, skipped = workspace.runs_now(_filters(chosen))
     text = history_text(Page(runs[: chosen.limit], len(runs), None))
     sys.stdout.write(f"{text or 'No runs are recorded for this.'}\n")
     _name_skipped(skipped)
     return 0
 
 
-def _export(event: Event, chosen: Namespace, settings: AocSettings) -> int:
+def _export(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
     from .ranking import rendering
 
     if chosen.folder is not None:
-        return _export_folder(event, chosen.folder, settings)
+        return _export_folder(workspace, chosen.folder, settings)
 
-    runs, skipped = event.runs_now(_filters(chosen))
+    runs, skipped = workspace.runs_now(_filters(chosen))
     is_json = chosen.format == "json"
     sys.stdout.write(rendering.json(runs) if is_json else rendering.csv(runs, rendering.RUN_COLUMNS))
     _name_skipped(skipped)
     return 0
 
 
-def _export_folder(event: Event, folder: str, settings: AocSettings) -> int:
+def _export_folder(workspace: Workspace, folder: str, settings: AocSettings) -> int:
     from .database.transfer import export_folder
     from .files.layout import folders_in
 
-    database = _need_database(event)
+    database = _need_database(workspace)
     path = Path(folder).expanduser().absolute()
     path.mkdir(parents=True, exist_ok=True)
-    moved = export_folder(event, folders_in(str(path), settings.year), database)
+    moved = export_folder(workspace, folders_in(str(path), settings.year), database)
     return _tell_moved(moved, f"to {path}")
 
 
-def _import(event: Event, _chosen: Namespace, _settings: AocSettings) -> int:
+def _import(workspace: Workspace, _chosen: Namespace, _settings: AocSettings) -> int:
     from .database.transfer import import_folder
 
-    return _tell_moved(import_folder(event, _need_database(event)), f"from {event.folders.speeds}")
+    return _tell_moved(
+        import_folder(workspace, _need_database(workspace)), f"from {workspace.folders.speeds}"
+    )
 
 
-def _need_database(event: Event) -> postgres.Database:
-    if event.database is None:
+def _need_database(workspace: Workspace) -> postgres.Database:
+    if workspace.database is None:
         raise InvalidArgument(
             "There is no database to move records to or from.",
             next_step="Set BRIDGEHEAD_DATABASE_URL to a postgresql:// address.",
         )
-    return event.database
+    return workspace.database
 
 
 def _tell_moved(moved: Moved, where: str) -> int:
@@ -286,10 +288,10 @@ def _tell_moved(moved: Moved, where: str) -> int:
 # --- files -------------------------------------------------------------------------------------------------
 
 
-def _check(event: Event, _chosen: Namespace, _settings: AocSettings) -> int:
+def _check(workspace: Workspace, _chosen: Namespace, _settings: AocSettings) -> int:
     from .doctor import check
 
-    report = check(event.folders)
+    report = check(workspace.folders)
     for problem in report.problems:
         sys.stdout.write(f"{problem.path}: {problem.text}\n")
     found = len(report.problems)
@@ -297,14 +299,14 @@ def _check(event: Event, _chosen: Namespace, _settings: AocSettings) -> int:
     return 1 if found else 0
 
 
-def _init(event: Event, chosen: Namespace, settings: AocSettings) -> int:
+def _init(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
     from .starter import make_starter
 
     folder = (
         Path(chosen.folder or settings.data_dir or default_data_dir(str(Path.cwd()))).expanduser().absolute()
     )
     if not chosen.folder:
-        folder = Path(event.folders.inputs).parent
+        folder = Path(workspace.folders.inputs).parent
     made = make_starter(folder)
     sys.stdout.write("".join(f"made {path}\n" for path in made) or f"{folder} has everything already\n")
     if chosen.folder:
@@ -313,7 +315,7 @@ def _init(event: Event, chosen: Namespace, settings: AocSettings) -> int:
     return 0
 
 
-def _run(event: Event, chosen: Namespace, _settings: AocSettings) -> int:
+def _run(workspace: Workspace, chosen: Namespace, _settings: AocSettings) -> int:
     from .files.names import clean_name
     from .measuring import Measurement, measure
 
@@ -329,7 +331,7 @@ def _run(event: Event, chosen: Namespace, _settings: AocSettings) -> int:
     def report(line: str) -> None:
         sys.stderr.write(f"{line}\n")
 
-    outcome = measure(event, wanted, report)
+    outcome = measure(workspace, wanted, report)
     sys.stdout.write(f"{outcome.says}\n")
     return 0 if outcome.outcome != "failed" else 1
 
@@ -343,7 +345,7 @@ def _session_file(settings: AocSettings) -> Path:
     return settings.session_file or user_config_path("bridgehead", appauthor=False) / "aoc" / "session"
 
 
-def _fetch(event: Event, chosen: Namespace, settings: AocSettings) -> int:
+def _fetch(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
     from bridgehead.runtime.http import Proxies
 
     from .site.client import SiteClient
@@ -366,7 +368,7 @@ def _fetch(event: Event, chosen: Namespace, settings: AocSettings) -> int:
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
 
-    fetcher = Fetcher(event, client, report)
+    fetcher = Fetcher(workspace, client, report)
     if chosen.leaderboard is not None:
         fetcher.fetch_board(chosen.leaderboard)
     else:
@@ -374,7 +376,7 @@ def _fetch(event: Event, chosen: Namespace, settings: AocSettings) -> int:
     return 0
 
 
-def _cookie(_event: Event, chosen: Namespace, settings: AocSettings) -> int:
+def _cookie(_event: Workspace, chosen: Namespace, settings: AocSettings) -> int:
     from getpass import getpass
 
     from .site.cookie import parse_cookie, save_cookie, save_in_keyring

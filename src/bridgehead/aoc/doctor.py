@@ -20,7 +20,6 @@ from msgspec import Raw, Struct
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding, settings_finding
 
-from .event import open_event
 from .files import attempts, day_document, instructions, layout
 from .files.day_document import CorruptDay
 from .files.entries import Entry
@@ -28,6 +27,7 @@ from .files.layout import Folders
 from .files.names import canonical_name, is_control, read_aliases
 from .files.snapshot import BYTE_ORDER_MARK, UNDECODABLE, read_snapshot
 from .settings import AocSettings
+from .workspace import open_workspace
 
 _SHOWN = 3
 """Problems that fit on a screen; `aoc check` lists them all."""
@@ -193,17 +193,17 @@ def _one_by_one(data: bytes, day: int) -> tuple[list[str], dict[int, Entry]]:
 async def examine(environment: Mapping[str, str]) -> list[Finding]:
     """Look at everything."""
     settings = AocSettings(environment)
-    event = open_event(settings)
-    report = await asyncio.to_thread(check, event.folders)
-    count = len(event.days())
+    workspace = open_workspace(settings)
+    report = await asyncio.to_thread(check, workspace.folders)
+    count = len(workspace.days())
     found = [
         settings_finding(settings, environment),
         _folder(
             "puzzles",
-            event.folders.instructions,
+            workspace.folders.instructions,
             f"{count} day{'' if count == 1 else 's'} of {settings.year}",
         ),
-        await _records(settings, event.folders.speeds),
+        await _records(settings, workspace.folders.speeds),
     ]
     if not report.problems:
         found.append(Finding("files", "right", f"{report.files} read, all whole"))

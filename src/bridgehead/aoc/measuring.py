@@ -22,11 +22,11 @@ from msgspec import Struct
 
 from bridgehead.runtime.errors import InvalidArgument, NotFound
 
-from .event import Event
 from .files import layout
 from .files.entries import EXECUTION, MEASURED
 from .files.instructions import Verdict
 from .files.recorder import NewRun
+from .workspace import Workspace
 
 MAX_OUTPUT = 1024 * 1024
 MAX_SHOWN = 2000
@@ -69,12 +69,12 @@ class Outcome(Struct, frozen=True):
     says: str
 
 
-def measure(event: Event, wanted: Measurement, report: Report) -> Outcome:
+def measure(workspace: Workspace, wanted: Measurement, report: Report) -> Outcome:
     """Run the program as often as wanted.
 
     Record its times if every run ended well, and the attempt in any case.
     """
-    path = Path(event.folders.inputs) / layout.input_name(wanted.day)
+    path = Path(workspace.folders.inputs) / layout.input_name(wanted.day)
     if not path.is_file():
         raise NotFound(f"There is no input for day {wanted.day}.", next_step=f"Put it into {path}.")
     times: list[int] = []
@@ -86,27 +86,27 @@ def measure(event: Event, wanted: Measurement, report: Report) -> Outcome:
         )
         problem = _problem(ended, wanted)
         if not problem:
-            verdict = event.check_answer(wanted.day, wanted.phase, _answer(ended.output))
+            verdict = workspace.check_answer(wanted.day, wanted.phase, _answer(ended.output))
             problem = "" if verdict in {"right", "unknown"} else f"The answer is {_VERDICTS[verdict]}."
         report(f"{what}: {ended.milliseconds} ms, {problem or _VERDICTS[verdict]}")
         if problem:
-            return _fail(event, wanted, ended.milliseconds, problem)
+            return _fail(workspace, wanted, ended.milliseconds, problem)
         if number >= 0:
             times.append(ended.milliseconds)
-    return _keep(event, wanted, times, verdict)
+    return _keep(workspace, wanted, times, verdict)
 
 
-def _fail(event: Event, wanted: Measurement, milliseconds: int, problem: str) -> Outcome:
-    event.stopwatch.note_run(wanted.day, wanted.phase, wanted.llm, "failed", milliseconds, EXECUTION)
+def _fail(workspace: Workspace, wanted: Measurement, milliseconds: int, problem: str) -> Outcome:
+    workspace.stopwatch.note_run(wanted.day, wanted.phase, wanted.llm, "failed", milliseconds, EXECUTION)
     return Outcome("failed", [], f"{problem} No time was recorded; the attempt counts as not solved.")
 
 
-def _keep(event: Event, wanted: Measurement, times: list[int], verdict: Verdict) -> Outcome:
+def _keep(workspace: Workspace, wanted: Measurement, times: list[int], verdict: Verdict) -> Outcome:
     new = [NewRun(wanted.day, wanted.phase, wanted.llm, one, EXECUTION, MEASURED) for one in times]
-    event.recorder.record_now(new)
+    workspace.recorder.record_now(new)
     outcome: Literal["solved", "unchecked"] = "solved" if verdict == "right" else "unchecked"
     typical = sorted(times)[len(times) // 2]
-    event.stopwatch.note_run(wanted.day, wanted.phase, wanted.llm, outcome, typical, EXECUTION)
+    workspace.stopwatch.note_run(wanted.day, wanted.phase, wanted.llm, outcome, typical, EXECUTION)
     return Outcome(
         outcome, times, f"Recorded {len(times)} runs of {wanted.llm}, median {typical} ms, measured."
     )

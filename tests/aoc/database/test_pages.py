@@ -8,10 +8,10 @@ import asyncpg
 import pytest
 
 from bridgehead.aoc.database.pages import DAYS, DayState, Page, Pages
-from bridgehead.aoc.event import Event, open_event
 from bridgehead.aoc.files.entries import Group
 from bridgehead.aoc.files.recorder import NewRun
 from bridgehead.aoc.settings import AocSettings
+from bridgehead.aoc.workspace import Workspace, open_workspace
 from bridgehead.runtime.stores.postgres import Database
 from tests.aoc.database_data import DatabaseData
 
@@ -24,10 +24,10 @@ def data(tmp_path: Path, database_url: str) -> DatabaseData:
 
 
 @pytest.fixture
-async def event(data: DatabaseData) -> AsyncIterator[Event]:
+async def workspace(data: DatabaseData) -> AsyncIterator[Workspace]:
     database = Database(data.url)
     database.start()
-    yield open_event(AocSettings(data.environment()), database=database)
+    yield open_workspace(AocSettings(data.environment()), database=database)
     await database.close()
 
 
@@ -49,37 +49,39 @@ def content(page: Page) -> dict[Group, tuple[list[int], int, int, int]]:
     }
 
 
-async def test_a_day_that_was_read_on_is_the_same_as_one_read_anew(event: Event, connection: Any) -> None:
+async def test_a_day_that_was_read_on_is_the_same_as_one_read_anew(
+    workspace: Workspace, connection: Any
+) -> None:
     pages = Pages(2025)
     for number in (30, 10, 20):
-        await event.record(NewRun(1, 1, "gpt4", number, None, "measured" if number == 10 else None))
-        await event.record(NewRun(1, 2, "o1", number, "execution"))
+        await workspace.record(NewRun(1, 1, "gpt4", number, None, "measured" if number == 10 else None))
+        await workspace.record(NewRun(1, 2, "o1", number, "execution"))
         await read(pages, connection)
 
     assert content(await read(pages, connection)) == content(await read(Pages(2025), connection))
     assert (await read(pages, connection)).groups[GROUP].claimed == 2
 
 
-async def test_a_record_that_was_taken_back_is_out_of_the_day(event: Event, connection: Any) -> None:
+async def test_a_record_that_was_taken_back_is_out_of_the_day(workspace: Workspace, connection: Any) -> None:
     pages = Pages(2025)
-    first = await event.record(NewRun(1, 1, "gpt4", 30))
-    await event.record(NewRun(1, 1, "gpt4", 10))
+    first = await workspace.record(NewRun(1, 1, "gpt4", 30))
+    await workspace.record(NewRun(1, 1, "gpt4", 10))
     before = (await read(pages, connection)).groups[GROUP].ordered
 
-    await event.withdraw(1, GROUP, first.entry.timestamp)
+    await workspace.withdraw(1, GROUP, first.entry.timestamp)
 
     assert before == [10, 30]
     assert (await read(pages, connection)).groups[GROUP].ordered == [10]
 
 
 async def test_what_one_reader_holds_does_not_change_when_another_reads_on(
-    event: Event, connection: Any
+    workspace: Workspace, connection: Any
 ) -> None:
     pages = Pages(2025, is_shared=True)
-    await event.record(NewRun(1, 1, "gpt4", 30))
+    await workspace.record(NewRun(1, 1, "gpt4", 30))
     held = (await read(pages, connection)).groups
-    await event.record(NewRun(1, 1, "gpt4", 10))
-    await event.record(NewRun(1, 1, "o1", 10))
+    await workspace.record(NewRun(1, 1, "gpt4", 10))
+    await workspace.record(NewRun(1, 1, "o1", 10))
 
     newer = (await read(pages, connection)).groups
 

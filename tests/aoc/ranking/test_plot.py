@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from bridgehead.aoc.event import open_event
 from bridgehead.aoc.ranking import plot, wording
 from bridgehead.aoc.ranking.board import Filters
 from bridgehead.aoc.settings import AocSettings
+from bridgehead.aoc.workspace import open_workspace
 from tests.aoc.data import Data, entry
 
 if sys.platform != "win32":  # skipped by name there
@@ -48,8 +48,8 @@ def drawn(data: Data, monkeypatch: pytest.MonkeyPatch, theme: str = "light", **f
     """Draw a board and catch the figure before it is written."""
     caught: list[Figure] = []
     monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: caught.append(figure))
-    event = open_event(AocSettings(data.environment()))
-    plot.draw(event, Filters(**filters), "board.svg", theme)
+    workspace = open_workspace(AocSettings(data.environment()))
+    plot.draw(workspace, Filters(**filters), "board.svg", theme)
     return caught[0]
 
 
@@ -116,7 +116,7 @@ def test_the_figures_in_the_picture_are_those_of_the_board(
     data.put_speeds(
         2, [*(entry("Alice", 10_000 + n) for n in range(18)), *(entry("Bob", 20_000 + n) for n in range(2))]
     )
-    board = open_event(AocSettings(data.environment())).board_now(Filters()).board
+    board = open_workspace(AocSettings(data.environment())).board_now(Filters()).board
 
     said = " ".join(text for text, _ in texts(drawn(data, monkeypatch)))
 
@@ -130,10 +130,10 @@ def test_the_figures_in_the_picture_are_those_of_the_board(
 
 def test_the_same_records_give_the_same_picture(data: Data, tmp_path: Path) -> None:
     data.put_speeds(1, [entry(llm, time) for llm in ("a", "b") for time in range(100, 160, 10)])
-    event = open_event(AocSettings(data.environment()))
+    workspace = open_workspace(AocSettings(data.environment()))
 
     for name in ("one.svg", "two.SVG"):
-        plot.draw(event, Filters(), str(tmp_path / name))
+        plot.draw(workspace, Filters(), str(tmp_path / name))
 
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.SVG").read_bytes()
 

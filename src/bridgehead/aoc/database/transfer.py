@@ -31,7 +31,7 @@ from .records import DatabaseRecords
 if TYPE_CHECKING:
     from bridgehead.runtime.stores import postgres
 
-    from ..event import Event
+    from ..workspace import Workspace
 
 _BUMP = """\
 insert into aoc_days (year, day, revision, rewritten) values ($1, $2, 1, 1)
@@ -70,22 +70,24 @@ def content_of(entry: Entry | NewEntry) -> Content:
 # --- folder to database ------------------------------------------------------------------------------------
 
 
-def import_folder(event: Event, database: postgres.Database) -> Moved:
+def import_folder(workspace: Workspace, database: postgres.Database) -> Moved:
     """Bring what the event's folders hold into the database."""
     moved = Moved()
     for day in layout.DAYS:
         try:
-            found = Records(event.folders.speeds).entries([day]).get(day, [])
+            found = Records(workspace.folders.speeds).entries([day]).get(day, [])
         except StorageError as problem:
             moved.problems.append(problem.message)
             continue
         entries = [entry for entry in reversed(found) if _fits(entry, day, moved)]
         if entries:
-            moved.records += database.wait_for(_import_day(database, event.year, day, entries))
-    attempts, stored = Attempts(event.folders.attempts, 0), DatabaseAttempts(database, event.year)
+            moved.records += database.wait_for(_import_day(database, workspace.year, day, entries))
+    attempts, stored = Attempts(workspace.folders.attempts, 0), DatabaseAttempts(database, workspace.year)
     for day in layout.DAYS:
         moved.steps += _add_steps(attempts.steps(day), stored.steps(day), day, stored.append)
-    moved.aliases = database.wait_for(_import_aliases(database, read_aliases(event.folders.aliases).names))
+    moved.aliases = database.wait_for(
+        _import_aliases(database, read_aliases(workspace.folders.aliases).names)
+    )
     return moved
 
 
@@ -159,25 +161,27 @@ def _add_steps(
 # --- database to folder ------------------------------------------------------------------------------------
 
 
-def export_folder(event: Event, folders: layout.Folders, database: postgres.Database) -> Moved:
+def export_folder(workspace: Workspace, folders: layout.Folders, database: postgres.Database) -> Moved:
     """Write what the database holds of the event into folders."""
     moved = Moved()
     for folder in (folders.speeds, folders.attempts):
         os.makedirs(folder, exist_ok=True)  # noqa: PTH103
     there = Records(folders.speeds).entries(layout.DAYS)
     lock = FolderLock(folders.speeds, 10.0)
-    for day, entries in DatabaseRecords(database, event.year).entries(layout.DAYS).items():
+    for day, entries in DatabaseRecords(database, workspace.year).entries(layout.DAYS).items():
         known = Counter(map(content_of, there.get(day, [])))
         new = [_new(entry) for entry in _surplus(reversed(entries), known)]
         if new:
-            file = DayFile(lock, day, event.clock)
+            file = DayFile(lock, day, workspace.clock)
             file.append(new)
             file.fold()
             moved.records += len(new)
-    attempts, stored = Attempts(folders.attempts, 10.0), DatabaseAttempts(database, event.year)
+    attempts, stored = Attempts(folders.attempts, 10.0), DatabaseAttempts(database, workspace.year)
     for day in layout.DAYS:
         moved.steps += _add_steps(stored.steps(day), attempts.steps(day), day, attempts.append)
-    moved.aliases = _export_aliases(DatabaseRecords(database, event.year).aliases().names, folders.aliases)
+    moved.aliases = _export_aliases(
+        DatabaseRecords(database, workspace.year).aliases().names, folders.aliases
+    )
     return moved
 
 

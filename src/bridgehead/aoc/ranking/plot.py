@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..event import Event
+    from ..workspace import Workspace
 
 SUFFIXES = (".svg", ".png", ".pdf")
 MAX_MODELS = 25
@@ -64,24 +64,24 @@ class Line(Struct, frozen=True):
     high: float
 
 
-def draw(event: Event, filters: Filters, path: str, theme: str = "light") -> str:
+def draw(workspace: Workspace, filters: Filters, path: str, theme: str = "light") -> str:
     """Draw a board into a file, and return what to tell the person who asked."""
     suffix = path[path.rfind(".") :].lower()
     if suffix not in SUFFIXES:
         raise InvalidArgument(
             f"{path} is not a picture.", next_step="Name a file that ends with .svg, .png or .pdf."
         )
-    view = event.board_now(filters)
+    view = workspace.board_now(filters)
     rows = [row for row in view.rows if row.n and row.slower is not None]
     if not rows:
         raise Unavailable(no_runs_text(filters.llm, view.known, filters.day, view.days))
     shown = rows[:MAX_MODELS]
-    lines, is_relative = _lines(event, filters, view.board, shown)
+    lines, is_relative = _lines(workspace, filters, view.board, shown)
     said = notes(view.board)
     said += [f"Left out: {one.problem}" for one in view.skipped]
     if len(rows) > len(shown):
         said.append(f"The first {len(shown)} of {len(rows)} models.")
-    title = _title(event.year, filters, view.board)
+    title = _title(workspace.year, filters, view.board)
     _save(lines, title, said, path, suffix, THEMES[theme], is_relative=is_relative)
     return f"{path}: {len(shown)} models, {sum(row.n for row in shown)} runs"
 
@@ -92,9 +92,9 @@ def _title(year: int, filters: Filters, board: Board) -> str:
     return f"Advent of Code {year}{day}{phase}: {measure_name(board.measure)}"
 
 
-def _lines(event: Event, filters: Filters, board: Board, rows: list[Row]) -> tuple[list[Line], bool]:
+def _lines(workspace: Workspace, filters: Filters, board: Board, rows: list[Row]) -> tuple[list[Line], bool]:
     """Work out where everything is on the axis, and whether that is relative to the leader."""
-    found = event.tallies_now(filters, board)
+    found = workspace.tallies_now(filters, board)
     leader = found[next(row for row in board.rows if row.slower == row.low == row.high).llm]
     medians = {puzzle: max(_median(runs), 0.5) for puzzle, runs in leader.items()}
     is_relative = len({puzzle for row in rows for puzzle in found[row.llm]}) > 1

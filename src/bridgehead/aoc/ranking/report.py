@@ -10,33 +10,35 @@ from bridgehead.runtime.findings import Chart, ChartBar, Fact, Report, ReportTab
 from .board import Filters, Row
 
 if TYPE_CHECKING:
-    from ..event import BoardView, Event
+    from ..workspace import BoardView, Workspace
 
 MOST_ROWS = 20
 _COLUMNS = ("Rank", "Model", "Slower", "Interval", "Median", "Runs", "Puzzles", "Solved")
 _SECOND, _MINUTE = 1000.0, 60_000.0
 
 
-async def report(event: Event) -> Report:
+async def report(workspace: Workspace) -> Report:
     """Tell how many puzzles and records there are, and rank the models."""
-    view = await event.board(Filters())
-    days = await asyncio.to_thread(event.days)
+    view = await workspace.board(Filters())
+    days = await asyncio.to_thread(workspace.days)
     rows = view.rows[:MOST_ROWS]
-    return Report(facts=_list_facts(event, view, days), charts=_draw(view, rows), tables=(_tabulate(rows),))
+    return Report(
+        facts=_list_facts(workspace, view, days), charts=_draw(view, rows), tables=(_tabulate(rows),)
+    )
 
 
-def _list_facts(event: Event, view: BoardView, days: list[int]) -> tuple[Fact, ...]:
+def _list_facts(workspace: Workspace, view: BoardView, days: list[int]) -> tuple[Fact, ...]:
     runs = sum(row.n for row in view.rows)
     leader = next((row.llm for row in view.rows if row.n), "nobody yet")
     return (
-        Fact("Puzzles", f"{len(days)} of {event.year}"),
+        Fact("Puzzles", f"{len(days)} of {workspace.year}"),
         Fact("Runs", f"{runs:,} on {len(view.days)} day{'' if len(view.days) == 1 else 's'}"),
         Fact("Models", str(len(view.rows))),
         Fact("Fastest", leader),
         Fact(
             "Measure", "time to the right answer" if view.board.measure == "solving" else "run of the program"
         ),
-        Fact("Stored in", "PostgreSQL" if event.database is not None else "files"),
+        Fact("Stored in", "PostgreSQL" if workspace.database is not None else "files"),
         *(Fact("Left out", f"{one.file}: {one.problem}") for one in view.skipped),
     )
 

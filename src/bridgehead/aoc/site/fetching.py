@@ -16,9 +16,9 @@ from msgspec import Struct
 from bridgehead.runtime import durable
 from bridgehead.runtime.errors import InvalidArgument, StorageError, Unavailable
 
-from ..event import Event
 from ..files import layout
 from ..starter import ignore_puzzles
+from ..workspace import Workspace
 from .client import SiteClient
 from .page import DayPage, parse_page
 
@@ -32,7 +32,7 @@ Report = Callable[[str], None]
 class Fetcher(Struct):
     """Fetches for one event."""
 
-    event: Event
+    workspace: Workspace
     client: SiteClient
     report: Report
 
@@ -42,11 +42,11 @@ class Fetcher(Struct):
         `again` asks for the text again, for a second phase that has come.
         """
         self._check_is_out(day)
-        folders = self.event.folders
+        folders = self.workspace.folders
         self._keep_out_of_git()
         first, second = (Path(folders.instructions) / layout.markdown_name(day, phase) for phase in (1, 2))
         if not first.exists() or (again and not second.exists()):
-            page = parse_page(self.client.get(f"/{self.event.year}/day/{day}"))
+            page = parse_page(self.client.get(f"/{self.workspace.year}/day/{day}"))
             self._save_page(day, page, first, second)
         else:
             self.report(f"{first} is there already")
@@ -54,13 +54,13 @@ class Fetcher(Struct):
         if given.exists():
             self.report(f"{given} is there already")
         else:
-            self._save(given, self.client.get(f"/{self.event.year}/day/{day}/input"))
+            self._save(given, self.client.get(f"/{self.workspace.year}/day/{day}/input"))
         self.report(REMINDER)
 
     def fetch_board(self, number: int) -> None:
         """Fetch a private leaderboard, at most every 15 minutes."""
-        year = self.event.year
-        path = Path(self.event.folders.inputs).parent / "leaderboards" / f"{number}.json"
+        year = self.workspace.year
+        path = Path(self.workspace.folders.inputs).parent / "leaderboards" / f"{number}.json"
         self._keep_out_of_git()
         text = self.client.get(f"/{year}/leaderboard/private/view/{number}.json", board=f"{year}-{number}")
         try:
@@ -72,11 +72,11 @@ class Fetcher(Struct):
         self._save(path, text, is_kept=False)
 
     def _check_is_out(self, day: int) -> None:
-        year = self.event.year
+        year = self.workspace.year
         if day > layout.last_day(year):
             raise InvalidArgument(f"The event of {year} has {layout.last_day(year)} days.")
         out = datetime(year, 12, day, _RELEASE_HOUR_UTC, tzinfo=UTC)
-        left = out - datetime.fromtimestamp(self.event.clock.now(), UTC)
+        left = out - datetime.fromtimestamp(self.workspace.clock.now(), UTC)
         if left > timedelta(0):
             raise Unavailable(
                 f"Day {day} of {year} is not out yet.",
@@ -90,7 +90,7 @@ class Fetcher(Struct):
         if len(page.phases) == 1 and first.exists():
             self.report("Phase 2 is not shown to you yet; `fetch --again` looks for it")
         for phase, answer in enumerate(page.answers, start=1):
-            self._save(Path(self.event.folders.answers) / layout.answer_name(day, phase), answer + "\n")
+            self._save(Path(self.workspace.folders.answers) / layout.answer_name(day, phase), answer + "\n")
 
     def _save(self, path: Path, text: str, *, is_kept: bool = True) -> None:
         if is_kept and path.exists():
@@ -104,9 +104,12 @@ class Fetcher(Struct):
 
     def _keep_out_of_git(self) -> None:
         """Write `.gitignore` before the first text: what is the site's must not be published by accident."""
-        event, texts = Path(self.event.folders.inputs).parent, Path(self.event.folders.instructions)
-        ignore_puzzles(event)
-        if texts.parent != event:
+        workspace, texts = (
+            Path(self.workspace.folders.inputs).parent,
+            Path(self.workspace.folders.instructions),
+        )
+        ignore_puzzles(workspace)
+        if texts.parent != workspace:
             texts.mkdir(parents=True, exist_ok=True)
             if not (texts / ".gitignore").exists():
                 (texts / ".gitignore").write_text("*\n", encoding="utf-8")

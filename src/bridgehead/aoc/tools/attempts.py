@@ -10,9 +10,9 @@ from bridgehead.mcp import Answer, Arguments, Bridge, Context
 from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import InvalidArgument, NotFound
 
-from ..event import Event
 from ..files.layout import Day, Phase
 from ..files.names import clean_name
+from ..workspace import Workspace
 from .records import choose_name
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class FinishedAttempt(Struct, frozen=True):
     recorded: bool
 
 
-def declare(bridge: Bridge[Event]) -> None:
+def declare(bridge: Bridge[Workspace]) -> None:
     """Let a bridge time attempts."""
     bridge.tool(
         "Start the server's clock for solving one phase of a day. Call it before you read the puzzle.",
@@ -108,7 +108,7 @@ def declare(bridge: Bridge[Event]) -> None:
     )(finish_attempt)
 
 
-async def start_attempt(args: StartAttempt, ctx: Context[Event]) -> Answer[StartedAttempt]:
+async def start_attempt(args: StartAttempt, ctx: Context[Workspace]) -> Answer[StartedAttempt]:
     """Begin an attempt."""
     name = choose_name(args.llm_name, args.llm)
     if isinstance(name, UnsetType):
@@ -125,7 +125,7 @@ async def start_attempt(args: StartAttempt, ctx: Context[Event]) -> Answer[Start
     return Answer(text, StartedAttempt(step.attempt, args.day, args.phase, llm, step.timestamp))
 
 
-async def finish_attempt(args: FinishAttempt, ctx: Context[Event]) -> Answer[FinishedAttempt]:
+async def finish_attempt(args: FinishAttempt, ctx: Context[Workspace]) -> Answer[FinishedAttempt]:
     """Check an answer, and end the attempt if that is its end."""
     from ..files.recorder import NewRun
 
@@ -133,11 +133,11 @@ async def finish_attempt(args: FinishAttempt, ctx: Context[Event]) -> Answer[Fin
         raise InvalidArgument(
             "Give either an answer or give_up.", next_step="give_up ends the attempt unsolved."
         )
-    event = ctx.state
-    day, started, milliseconds = await event.run_in_thread(event.stopwatch.look_up, args.attempt)
+    workspace = ctx.state
+    day, started, milliseconds = await workspace.run_in_thread(workspace.stopwatch.look_up, args.attempt)
     verdict: Verdict | Literal["none"] = "none"
     if not isinstance(args.answer, UnsetType):
-        verdict = await asyncio.to_thread(event.check_answer, day, started.phase, args.answer)
+        verdict = await asyncio.to_thread(workspace.check_answer, day, started.phase, args.answer)
     outcome: Literal["solved", "wrong", "unchecked", "failed"]
     if verdict == "none":
         outcome = "failed"
@@ -150,8 +150,8 @@ async def finish_attempt(args: FinishAttempt, ctx: Context[Event]) -> Answer[Fin
     is_recorded = outcome in {"solved", "unchecked"}
     if is_recorded:  # the record first: an attempt must not count as solved without its time
         run = NewRun(day, started.phase, started.llm, milliseconds, "solving", "measured")
-        await event.record(run, id(ctx.connection))
-    await event.run_in_thread(event.stopwatch.note, day, started, outcome, milliseconds, tokens, cost)
+        await workspace.record(run, id(ctx.connection))
+    await workspace.run_in_thread(workspace.stopwatch.note, day, started, outcome, milliseconds, tokens, cost)
     structured = FinishedAttempt(args.attempt, outcome, verdict, milliseconds, is_recorded)
     return Answer(_text(started, day, structured), structured)
 

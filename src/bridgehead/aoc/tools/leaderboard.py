@@ -12,11 +12,11 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from bridgehead.mcp import Answer, Arguments, Bridge, Context
 
 from ..errors import contract_errors
-from ..event import BoardView, Event, HistoryView
 from ..files import layout
 from ..files.entries import Measure, Name
 from ..ranking.board import Order, Row, Skipped, make_filters
 from ..ranking.history import Run
+from ..workspace import BoardView, HistoryView, Workspace
 from . import leaderboard_app
 from .leaderboard_app import Day, Phase
 from .records import choose_name
@@ -73,7 +73,7 @@ class History(Struct, frozen=True):
     skipped: list[Skipped]
 
 
-def declare(bridge: Bridge[Event]) -> None:
+def declare(bridge: Bridge[Workspace]) -> None:
     """Let a bridge compare records."""
     bridge.tool(
         "Rank LLMs by how many times slower they are than the leader on the puzzles that both ran: medians, "
@@ -95,7 +95,7 @@ def declare(bridge: Bridge[Event]) -> None:
     )(read_leaderboard)
 
 
-async def speed_leaderboard(args: SpeedLeaderboard, ctx: Context[Event]) -> Answer[Leaderboard]:
+async def speed_leaderboard(args: SpeedLeaderboard, ctx: Context[Workspace]) -> Answer[Leaderboard]:
     """Rank the LLMs."""
     llm = choose_name(args.llm_name, args.llm)
     filters = make_filters(args.day, args.phase, llm, args.measure, args.order)
@@ -135,7 +135,7 @@ def _board_text(
     return board_text(view.board, rows, len(view.rows), next_offset) + skipped
 
 
-async def speed_history(args: SpeedHistory, ctx: Context[Event]) -> Answer[History]:
+async def speed_history(args: SpeedHistory, ctx: Context[Workspace]) -> Answer[History]:
     """List single runs."""
     llm = choose_name(args.llm_name, args.llm)
     filters = make_filters(args.day, args.phase, llm, args.measure)
@@ -152,7 +152,7 @@ def _history_text(view: HistoryView, llm: str | None, day: int | None) -> str:
     return said + skipped_text(view.skipped)
 
 
-async def read_leaderboard(ctx: Context[Event]) -> str:
+async def read_leaderboard(ctx: Context[Workspace]) -> str:
     """Return the whole board as text."""
     with contract_errors():
         view = await ctx.state.board(make_filters(), id(ctx.connection))

@@ -9,11 +9,11 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from bridgehead.mcp import Answer, Arguments, Bridge, Context
 
-from ..event import BoardView, Event
 from ..files.entries import Measure, Name
 from ..files.layout import FIRST, LAST
 from ..ranking.board import Row, make_filters
 from ..ranking.history import Run
+from ..workspace import BoardView, Workspace
 
 URI = "ui://aoc/leaderboard"
 MAX_MODELS = 60
@@ -82,7 +82,7 @@ class CellRuns(Struct, frozen=True):
     total: int
 
 
-def declare(bridge: Bridge[Event]) -> None:
+def declare(bridge: Bridge[Workspace]) -> None:
     """Let a bridge show the leaderboard as a page."""
     bridge.app(URI, _PAGE, name="Leaderboard", description="Models by puzzle, with their times")
     for description, handler in (
@@ -92,21 +92,21 @@ def declare(bridge: Bridge[Event]) -> None:
         bridge.tool(description, visible_to="app", read_only=True, open_world=False)(handler)
 
 
-async def leaderboard_cells(args: LeaderboardCells, ctx: Context[Event]) -> Answer[Cells]:
+async def leaderboard_cells(args: LeaderboardCells, ctx: Context[Workspace]) -> Answer[Cells]:
     """Return the board with each model's times."""
-    event = ctx.state
-    view = await event.board(make_filters(measure=args.measure), id(ctx.connection))
-    cells = await event.run_in_thread(_gather, event, view)
+    workspace = ctx.state
+    view = await workspace.board(make_filters(measure=args.measure), id(ctx.connection))
+    cells = await workspace.run_in_thread(_gather, workspace, view)
     return Answer(f"{len(cells.models)} models on {len(cells.puzzles)} puzzles.", cells)
 
 
-def _gather(event: Event, view: BoardView) -> Cells:
+def _gather(workspace: Workspace, view: BoardView) -> Cells:
     board = view.board
-    times = event.tallies_now(make_filters(measure=board.measure), board)
+    times = workspace.tallies_now(make_filters(measure=board.measure), board)
     puzzles = sorted({puzzle for of_model in times.values() for puzzle in of_model})
     places = {puzzle: place for place, puzzle in enumerate(puzzles)}
     return Cells(
-        year=event.year,
+        year=workspace.year,
         measure=board.measure,
         other_runs=board.other_runs,
         puzzles=[list(puzzle) for puzzle in puzzles],
@@ -130,7 +130,7 @@ def _describe(
     )
 
 
-async def leaderboard_runs(args: LeaderboardRuns, ctx: Context[Event]) -> Answer[CellRuns]:
+async def leaderboard_runs(args: LeaderboardRuns, ctx: Context[Workspace]) -> Answer[CellRuns]:
     """Return the runs behind one cell."""
     filters = make_filters(args.day, args.phase, args.llm, args.measure)
     view = await ctx.state.history(filters, MAX_RUNS, None, id(ctx.connection))

@@ -10,13 +10,13 @@ from bridgehead.mcp import Arguments, Bridge, Context
 from bridgehead.runtime.errors import NotFound
 
 from ..errors import contract_errors
-from ..event import Event
 from ..files import layout
 from ..files.entries import Name
 from ..files.instructions import Instruction
 from ..files.layout import Day, Phase
 from ..ranking.board import make_filters
 from ..ranking.wording import board_text, skipped_text
+from ..workspace import Workspace
 
 LANGUAGES = (
     "C",
@@ -91,7 +91,7 @@ class CompareModels(Arguments):
     llm_name: Annotated[Name, Meta(description="One model to look at closely")] | UnsetType = UNSET
 
 
-def declare(bridge: Bridge[Event]) -> None:
+def declare(bridge: Bridge[Workspace]) -> None:
     """Let a bridge offer the prompts."""
     bridge.prompt("Solve one phase of a day, time it honestly and record it.")(solve_day)
     bridge.prompt("Compare models by their recorded solving times.")(compare_models)
@@ -102,20 +102,20 @@ def declare(bridge: Bridge[Event]) -> None:
     bridge.complete_prompt("compare_models", "llm_name")(complete_llm)
 
 
-def solve_day(args: SolveDay, ctx: Context[Event]) -> str:
+def solve_day(args: SolveDay, ctx: Context[Workspace]) -> str:
     """Give a model the text of a phase, and how to time and record it."""
     with contract_errors():
         return _solve_text(args, ctx.state)
 
 
-def _solve_text(args: SolveDay, event: Event) -> str:
-    instruction = event.instruction(args.day)
+def _solve_text(args: SolveDay, workspace: Workspace) -> str:
+    instruction = workspace.instruction(args.day)
     if args.phase == 1:
         text, what = Instruction(args.day, instruction.phase1).text, "Only its first phase counts."
     elif instruction.problem is not None:
         raise instruction.problem
     elif instruction.phase2 is None:
-        raise _no_second_phase(event.year, args.day)
+        raise _no_second_phase(workspace.year, args.day)
     else:
         text, what = (
             instruction.text,
@@ -133,7 +133,7 @@ def _no_second_phase(year: int, day: int) -> NotFound:
     )
 
 
-async def compare_models(args: CompareModels, ctx: Context[Event]) -> str:
+async def compare_models(args: CompareModels, ctx: Context[Workspace]) -> str:
     """Give a model the ranking, and how to read it."""
     with contract_errors():
         view = await ctx.state.board(make_filters(args.day, args.phase), id(ctx.connection))
@@ -152,21 +152,21 @@ async def compare_models(args: CompareModels, ctx: Context[Event]) -> str:
     return _COMPARE.format(scope=day + phase, board=rows, focus=focus)
 
 
-def complete_day(value: str, given: dict[str, str], ctx: Context[Event]) -> list[str]:
+def complete_day(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
     """Complete a day with those that have a puzzle."""
     return [text for text in map(str, sorted(ctx.state.days())) if text.startswith(value)]
 
 
-def complete_phase(value: str, given: dict[str, str], ctx: Context[Event]) -> list[str]:
+def complete_phase(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
     """Complete a phase."""
     return [text for text in ("1", "2") if text.startswith(value)]
 
 
-def complete_language(value: str, given: dict[str, str], ctx: Context[Event]) -> list[str]:
+def complete_language(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
     """Complete a programming language, in any case."""
     return [name for name in LANGUAGES if name.lower().startswith(value.lower())]
 
 
-async def complete_llm(value: str, given: dict[str, str], ctx: Context[Event]) -> list[str]:
+async def complete_llm(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
     """Complete the name of an LLM with those that have records, in any case."""
     return [name for name in await ctx.state.llms() if name.lower().startswith(value.lower())]

@@ -6,9 +6,9 @@ from bridgehead.mcp import Arguments, Bridge, Context, ResourceItem
 from bridgehead.runtime.errors import BridgeError, NotFound
 
 from ..errors import CONTRACT_REVISION, not_loaded
-from ..event import Event
 from ..files import instructions, layout
 from ..files.layout import Day
+from ..workspace import Workspace
 
 TEXT = "text/plain"
 
@@ -27,7 +27,7 @@ FETCH_SCHEMA = {
 """As the contract has it, for clients of its revision; `FetchInstruction` is what is held to."""
 
 
-def declare(bridge: Bridge[Event], year: int) -> None:
+def declare(bridge: Bridge[Workspace], year: int) -> None:
     """Let a bridge offer the puzzles of a year."""
     bridge.tool(
         "Fetch the full puzzle instruction for a specific day",
@@ -53,12 +53,12 @@ def declare(bridge: Bridge[Event], year: int) -> None:
     bridge.complete_template(layout.INPUT_TEMPLATE, "day")(complete_input_number)
 
 
-def fetch_instruction(args: FetchInstruction, ctx: Context[Event]) -> str:
+def fetch_instruction(args: FetchInstruction, ctx: Context[Workspace]) -> str:
     """Return the puzzle of a day."""
     return ctx.state.instruction(args.day).text
 
 
-def list_resources(ctx: Context[Event]) -> list[ResourceItem]:
+def list_resources(ctx: Context[Workspace]) -> list[ResourceItem]:
     """List the days that have a puzzle, the newest first.
 
     To clients newer than the contract the inputs too.
@@ -86,7 +86,7 @@ def list_resources(ctx: Context[Event]) -> list[ResourceItem]:
     ]
 
 
-def read_day(variables: dict[str, str], ctx: Context[Event]) -> str:
+def read_day(variables: dict[str, str], ctx: Context[Workspace]) -> str:
     """Read the puzzle of the day that a URI names."""
     try:
         return ctx.state.instruction(_parse_day(variables["day"])).text
@@ -94,7 +94,7 @@ def read_day(variables: dict[str, str], ctx: Context[Event]) -> str:
         raise not_loaded(error) from error
 
 
-def read_input(variables: dict[str, str], ctx: Context[Event]) -> str:
+def read_input(variables: dict[str, str], ctx: Context[Workspace]) -> str:
     """Read the input of the day that a URI names."""
     try:
         return instructions.read_input(ctx.state.folders.inputs, _parse_day(variables["day"]))
@@ -111,12 +111,12 @@ def _parse_day(number: str) -> int:
     return day
 
 
-def complete_day_number(value: str, given: dict[str, str], ctx: Context[Event]) -> list[str]:
+def complete_day_number(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
     """Complete the number in a URI with the days that there are."""
     return _complete(value, ctx.state.days())
 
 
-def complete_input_number(value: str, given: dict[str, str], ctx: Context[Event]) -> list[str]:
+def complete_input_number(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
     """Complete the number in a URI with the days that have an input."""
     return _complete(value, list(instructions.list_inputs(ctx.state.folders.inputs)))
 

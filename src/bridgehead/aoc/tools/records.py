@@ -10,10 +10,10 @@ from bridgehead.mcp import Answer, Arguments, Bridge, Context
 from bridgehead.runtime.errors import InvalidArgument
 
 from ..errors import CONTRACT_REVISION
-from ..event import Event
 from ..files.entries import Group, Measure, Milliseconds, Source
 from ..files.layout import Day, Phase, last_day
 from ..files.names import clean_name
+from ..workspace import Workspace
 
 
 class RecordSpeed(Arguments):
@@ -118,7 +118,7 @@ class Withdrawn(Struct, frozen=True):
     timestamp: str
 
 
-def declare(bridge: Bridge[Event]) -> None:
+def declare(bridge: Bridge[Workspace]) -> None:
     """Let a bridge take records, and take them back."""
     bridge.tool(
         "Record the solving speed for an LLM on a specific day and phase",
@@ -139,7 +139,7 @@ def declare(bridge: Bridge[Event]) -> None:
     )(withdraw_record)
 
 
-async def record_speed(args: RecordSpeed, ctx: Context[Event]) -> Answer[RecordedSpeed]:
+async def record_speed(args: RecordSpeed, ctx: Context[Workspace]) -> Answer[RecordedSpeed]:
     """Record a time, and answer when it is on the disk."""
     from ..files.recorder import NewRun, key_of
 
@@ -167,14 +167,14 @@ async def record_speed(args: RecordSpeed, ctx: Context[Event]) -> Answer[Recorde
     return Answer(text, structured)
 
 
-def _question(args: RecordSpeed, event: Event, llm: str, timestamp: str) -> str:
+def _question(args: RecordSpeed, workspace: Workspace, llm: str, timestamp: str) -> str:
     """Ask whether a record that looks wrong is meant, and say how to take it back."""
     doubts = []
     if args.speed_ms == 0:
         doubts.append("0 ms is less than any solution takes")
-    if args.day > last_day(event.year):
-        doubts.append(f"the event of {event.year} has {last_day(event.year)} days")
-    elif args.day not in event.days():
+    if args.day > last_day(workspace.year):
+        doubts.append(f"the event of {workspace.year} has {last_day(workspace.year)} days")
+    elif args.day not in workspace.days():
         doubts.append(f"day {args.day} has no puzzle here")
     if not doubts:
         return ""
@@ -182,7 +182,7 @@ def _question(args: RecordSpeed, event: Event, llm: str, timestamp: str) -> str:
     return f"\nIs this right? {'; '.join(doubts).capitalize()}. If not, take it back: {call}"
 
 
-async def withdraw_record(args: WithdrawRecord, ctx: Context[Event]) -> Answer[Withdrawn]:
+async def withdraw_record(args: WithdrawRecord, ctx: Context[Workspace]) -> Answer[Withdrawn]:
     """Mark a record as withdrawn."""
     llm = _name(args.llm_name, args.llm)
     await ctx.state.settled(id(ctx.connection))

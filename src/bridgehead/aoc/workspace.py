@@ -69,7 +69,7 @@ class HistoryView(Struct, frozen=True):
     skipped: list[Skipped]
 
 
-class Event:
+class Workspace:
     """The far side of the aoc bridge."""
 
     def __init__(
@@ -299,14 +299,14 @@ class Event:
             await self.recorder.close()
 
 
-def open_event(
+def open_workspace(
     settings: AocSettings, clock: Clock | None = None, database: postgres.Database | None = None
-) -> Event:
+) -> Workspace:
     """Open the files that the settings name, with the records in a database where there is one."""
     found = find_folders(settings, os.getcwd())
     key: RecordKey = "speed_ms" if settings.record_keys == "speed_ms" else "speedMs"
     wait = settings.lock_wait_ms / 1000
-    return Event(settings.year, found, wait, clock or SystemClock(), key, database=database)
+    return Workspace(settings.year, found, wait, clock or SystemClock(), key, database=database)
 
 
 def _narrow(view: BoardView, name: str) -> BoardView:
