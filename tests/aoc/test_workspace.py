@@ -79,10 +79,10 @@ def test_runs_of_every_day_are_listed_and_a_corrupt_day_is_named(filled: Data) -
 
 async def test_what_a_client_recorded_is_on_the_board_that_it_asks_for_next(data: Data) -> None:
     workspace = opened(data)
-    made = await workspace.record(NewRun(1, 1, "gpt4", 5), by=1)
-    view = await workspace.board(Filters(), by=1)
+    made = await workspace.record(NewRun(1, 1, "gpt4", 5), client=1)
+    view = await workspace.board(Filters(), client=1)
     await workspace.withdraw(1, Group("gpt4", 1, "solving"), made.entry.timestamp)
-    after = await workspace.board(Filters(), by=1)
+    after = await workspace.board(Filters(), client=1)
     await workspace.close()
 
     assert ([row.llm for row in view.rows], after.rows) == (["gpt4"], [])
@@ -101,7 +101,7 @@ async def test_files_have_no_changes_to_ask_for(data: Data) -> None:
 
 async def test_closing_an_event_that_never_recorded_opens_no_recorder(data: Data) -> None:
     workspace: Any = opened(data)
-    await workspace.settled(by=1)
+    await workspace.settled(client=1)
     await workspace.close()
 
     assert "recorder" not in vars(workspace)

@@ -155,18 +155,18 @@ class Workspace:
         if self.database is None:
             self._aliases([])
 
-    async def record(self, run: NewRun, by: int | None = None, key: UUID | None = None) -> Recorded:
+    async def record(self, run: NewRun, client: int | None = None, key: UUID | None = None) -> Recorded:
         """Record a time, once for each key of a request; it is durable when this returns."""
-        return await self.recorder.record(run, by, key)
+        return await self.recorder.record(run, client, key)
 
     async def withdraw(self, day: int, group: Group, timestamp: str) -> Entry:
         """Take a record back."""
         return await self.recorder.withdraw(day, group, timestamp)
 
-    async def settled(self, by: int) -> None:
+    async def settled(self, client: int) -> None:
         """Wait for what a client recorded before it asks for something else."""
         if "recorder" in self.__dict__:
-            await self.recorder.settled(by)
+            await self.recorder.settled(client)
 
     async def run_in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
         """Run what blocks on files or on the database; a slow database keeps nobody else from a thread."""
@@ -176,10 +176,10 @@ class Workspace:
 
     # --- boards and histories ------------------------------------------------------------------------------
 
-    async def board(self, filters: Filters, by: int | None = None) -> BoardView:
+    async def board(self, filters: Filters, client: int | None = None) -> BoardView:
         """Rank the models, with what changed since the last time read anew."""
-        if by is not None:
-            await self.settled(by)
+        if client is not None:
+            await self.settled(client)
         return await self.run_in_thread(self.board_now, filters)
 
     def board_now(self, filters: Filters) -> BoardView:
@@ -234,11 +234,11 @@ class Workspace:
         }
 
     async def history(
-        self, filters: Filters, limit: int, older: int | None, by: int | None = None
+        self, filters: Filters, limit: int, older: int | None, client: int | None = None
     ) -> HistoryView:
         """List single runs, the newest first."""
-        if by is not None:
-            await self.settled(by)
+        if client is not None:
+            await self.settled(client)
         return await self.run_in_thread(self._history, filters, limit, older)
 
     def _history(self, filters: Filters, limit: int, older: int | None) -> HistoryView:

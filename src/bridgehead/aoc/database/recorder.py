@@ -78,7 +78,7 @@ class _Waiting(NamedTuple):
     key: UUID
     is_new: bool
     """Whether the key was made here just now, so that nobody can have stored it."""
-    by: int | None
+    client: int | None
     answer: asyncio.Future[Recorded]
 
 
@@ -99,18 +99,18 @@ class DatabaseRecorder:
 
     # --- recording -----------------------------------------------------------------------------------------
 
-    async def record(self, run: NewRun, by: int | None = None, key: UUID | None = None) -> Recorded:
+    async def record(self, run: NewRun, client: int | None = None, key: UUID | None = None) -> Recorded:
         """Record a time; when this returns, it is committed. Raises `StorageError` or `Unavailable`."""
-        recorded = await self._add(run, by, key)
+        recorded = await self._add(run, client, key)
         return recorded if key is None else check_same(run, recorded)
 
-    def _add(self, run: NewRun, by: int | None, key: UUID | None = None) -> asyncio.Future[Recorded]:
+    def _add(self, run: NewRun, client: int | None, key: UUID | None = None) -> asyncio.Future[Recorded]:
         loop = asyncio.get_running_loop()
         now = self._clock.now()
         entry = NewEntry(run.llm, run.phase, run.time, format_timestamp(now), run.measure, run.source)
         # It begins with the time, so that the index on keys grows at its end.
         own_key = key or self._make_key(int(now * 1000).to_bytes(6, "big") + urandom(10))
-        waiting = _Waiting(run.day, entry, own_key, key is None, by, loop.create_future())
+        waiting = _Waiting(run.day, entry, own_key, key is None, client, loop.create_future())
         self._waiting.append(waiting)
         if (
             self._writing is None
@@ -118,11 +118,13 @@ class DatabaseRecorder:
             self._writing = loop.create_task(self._write())
         return waiting.answer
 
-    async def settled(self, by: int) -> None:
+    async def settled(self, client: int) -> None:
         """Wait for what somebody recorded before asking: the contract has one request after the other."""
         # Looked for when somebody asks, which is seldom: to note it with each record takes 1.8 µs.
         known = chain(self._waiting, self._under_way)
-        answers = [one.answer for one in known if one.by == by and not one.answer.done()]
+        answers = [
+            waiting.answer for waiting in known if waiting.client == client and not waiting.answer.done()
+        ]
         if answers:
             await asyncio.wait(answers)
 

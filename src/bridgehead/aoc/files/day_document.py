@@ -95,10 +95,10 @@ class DayDocument(Struct):
 
 
 class DecodedDay(NamedTuple):
-    """A day's entries as they stand, the newest first, and where in the bytes the next one goes."""
+    """A day's entries, newest first, and the byte offset at which the next one is inserted."""
 
     entries: list[Entry]
-    inside: int
+    insert_at: int
 
 
 def encode_entry(entry: NewEntry, key: RecordKey = "speedMs") -> bytes:
@@ -123,9 +123,9 @@ def empty_document(day: int) -> DayDocument:
     return DayDocument(_HEAD % day, _TAIL)
 
 
-def split_document(data: bytes, inside: int) -> DayDocument:
-    """Cut a file that was decoded where its next entry goes."""
-    return DayDocument(data[:inside], data[inside:])
+def split_document(data: bytes, insert_at: int) -> DayDocument:
+    """Split a decoded file at the offset of its next entry."""
+    return DayDocument(data[:insert_at], data[insert_at:])
 
 
 def decode_day(data: bytes, day: int) -> DecodedDay:
@@ -140,7 +140,7 @@ def decode_day(data: bytes, day: int) -> DecodedDay:
     if found.day != day:
         raise CorruptDay(f"it says day {found.day}, but its name says day {day}")
     _refuse_repeated_keys(text, _check_times(text, found.entries))
-    return DecodedDay(found.entries, len(data) - len(text) + _inside(text))
+    return DecodedDay(found.entries, len(data) - len(text) + _insert_at(text))
 
 
 def group_entries(entries: list[Entry]) -> dict[Group, Runs]:
@@ -224,7 +224,7 @@ def lines_of_entries(data: bytes) -> list[int]:
 def spans_of_entries(data: bytes) -> Iterator[tuple[int, int]]:
     """Find where each entry begins and ends; raises one of `UNDECODABLE`."""
     text = data.removeprefix(BYTE_ORDER_MARK)
-    at = len(data) - len(text) + _inside(text)
+    at = len(data) - len(text) + _insert_at(text)
     for raw in msgspec.json.decode(text, type=_Loose).entries:
         value = bytes(raw)
         start = data.find(value, at)
@@ -274,7 +274,7 @@ def _refuse_repeated_keys(data: bytes, quotes: int) -> None:
         raise CorruptDay("it is nested too deeply") from error
 
 
-def _inside(data: bytes) -> int:
+def _insert_at(data: bytes) -> int:
     """Find where the entries begin, behind their bracket."""
     ours = _OUR_HEAD.match(data)
     if ours and data.endswith(_TAIL) and data.find(b"]") == len(data) - len(_TAIL.lstrip()):
