@@ -79,9 +79,9 @@ def test_runs_of_every_day_are_listed_and_a_corrupt_day_is_named(filled: Data) -
 
 async def test_what_a_client_recorded_is_on_the_board_that_it_asks_for_next(data: Data) -> None:
     workspace = opened(data)
-    made = await workspace.record(NewRun(1, 1, "gpt4", 5), client=1)
+    made = await workspace.recorder.record(NewRun(1, 1, "gpt4", 5), client=1)
     view = await workspace.board(Filters(), client=1)
-    await workspace.withdraw(1, Group("gpt4", 1, "solving"), made.entry.timestamp)
+    await workspace.recorder.withdraw(1, Group("gpt4", 1, "solving"), made.entry.timestamp)
     after = await workspace.board(Filters(), client=1)
     await workspace.close()
 

@@ -1,4 +1,4 @@
-"""The aoc bridge, put together: its manifest, and what it holds open while it serves."""
+"""The aoc bridge: its manifest, and the resources that are open while it serves."""
 
 # ruff: noqa: PTH109, PTH112 - pathlib would delay the server's first answer
 
@@ -23,12 +23,11 @@ from .workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
     from bridgehead.runtime.findings import Report
-    from bridgehead.runtime.metrics import Metrics
-    from bridgehead.runtime.stores import migrations, postgres
+    from bridgehead.runtime.stores import migrations
 
 NAME = "aocMCP"
 VERSION = "1.0.0"
-"""As the contract has it; the distribution's own version is `bridgehead --version`."""
+"""Fixed by the contract; `bridgehead --version` prints the distribution's."""
 PREPARE_AFTER_SECONDS = 0.5
 INSTRUCTIONS = (
     "Advent of Code puzzle texts, and how fast models solve them. To time yourself, call start_attempt "
@@ -43,17 +42,28 @@ INSTRUCTIONS = (
 def make_bridge(
     settings: AocSettings, *, clock: Clock | None = None, watch_every: float = watching.EVERY_SECONDS
 ) -> Bridge[Workspace]:
-    """Make the bridge; nothing is read before it is served."""
+    """Make the bridge; it reads nothing before it is served."""
 
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[Workspace]:
         settings.configure_logs()
-        database = await _open_database(settings)
+        database = None
+        if settings.database_url is not None:
+            from bridgehead.runtime.stores import postgres
+
+            database = await postgres.acquire(settings.database_url)
         workspace = open_workspace(settings, clock, database)
         watcher = asyncio.create_task(
             watching.watch(bridge, workspace.folders, watch_every, workspace.changes)
         )
-        preparing = asyncio.create_task(_prepare(workspace))
+
+        async def prepare() -> None:
+            # Later, so that the imports do not delay the client's first answers.
+            await asyncio.sleep(PREPARE_AFTER_SECONDS)
+            await asyncio.to_thread(workspace.prepare)
+            workspace.recorder.fold_leftovers()
+
+        preparing = asyncio.create_task(prepare())
         try:
             yield workspace
         finally:
@@ -61,7 +71,9 @@ def make_bridge(
             watcher.cancel()
             await workspace.close()
             if database is not None:
-                await _close_database(database)
+                from bridgehead.runtime.stores import postgres
+
+                await postgres.release(database)
 
     bridge: Bridge[Workspace] = Bridge(
         NAME,
@@ -82,33 +94,8 @@ def make_bridge(
     return bridge
 
 
-async def _open_database(settings: AocSettings) -> postgres.Database | None:
-    if settings.database_url is None:
-        return None
-    from bridgehead.runtime.stores import postgres
-
-    return await postgres.acquire(settings.database_url)
-
-
-async def _close_database(database: postgres.Database) -> None:
-    from bridgehead.runtime.stores import postgres
-
-    await postgres.release(database)
-
-
-async def _prepare(workspace: Workspace) -> None:
-    """Get ready for records and rankings, once the client has what it asked for first."""
-    await asyncio.sleep(PREPARE_AFTER_SECONDS)
-    await asyncio.to_thread(workspace.prepare)
-    workspace.recorder.fold_leftovers()
-
-
-def _make(settings: AocSettings, _metrics: Metrics | None) -> Bridge[Workspace]:
-    return make_bridge(settings)
-
-
 def far_side(workspace: Workspace | None) -> FarSide:
-    """Tell whether there are puzzles to read, or records."""
+    """Report whether there is a folder with puzzles or records."""
     if workspace is None:
         return FarSide(is_up=False, detail="The files have not been read yet.")
     places = workspace.folders
@@ -124,7 +111,7 @@ def far_side(workspace: Workspace | None) -> FarSide:
 
 
 def first_step(settings: AocSettings) -> str:
-    """Send a newcomer to a first puzzle, and everybody else to their agent."""
+    """Suggest `init` if there are no puzzles, otherwise a first question to an agent."""
     places = find_folders(settings, os.getcwd())
     if not os.path.isdir(places.instructions):
         return "There are no puzzles yet: `bridgehead aoc init` makes a folder with one to begin with."
@@ -150,7 +137,7 @@ manifest = Manifest(
     summary="Advent of Code puzzles and solve-speed records",
     description="Advent of Code puzzle texts and solve-speed records on disk, with rankings.",
     settings=AocSettings,
-    make=_make,
+    make=lambda settings, _metrics: make_bridge(settings),
     far_side=far_side,
     report=_report,
     first_step=first_step,

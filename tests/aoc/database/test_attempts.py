@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bridgehead.aoc.files.attempts import Outcome, Step
+from bridgehead.aoc.files.attempts import AttemptOutcome, AttemptStep
 from bridgehead.aoc.ranking.board import AttemptCounts, Filters
 from bridgehead.aoc.workspace import Workspace
 from tests.aoc.database_data import DatabaseData, faulty_replica, replica
@@ -20,11 +20,11 @@ def data(tmp_path: Path, database_url: str) -> DatabaseData:
     return DatabaseData(tmp_path, database_url)
 
 
-def step(attempt: str, outcome: Outcome, **more: Any) -> Step:
-    return Step(attempt, outcome, "gpt4", 1, "", NOW, **more)
+def step(attempt: str, outcome: AttemptOutcome, **more: Any) -> AttemptStep:
+    return AttemptStep(attempt, outcome, "gpt4", 1, "", NOW, **more)
 
 
-async def append(workspace: Workspace, day: int, *steps: Step) -> None:
+async def append(workspace: Workspace, day: int, *steps: AttemptStep) -> None:
     await asyncio.to_thread(workspace.attempts.append, day, list(steps))
 
 

@@ -35,7 +35,7 @@ async def recorded_again(workspace: Workspace) -> None:
     async with asyncio.timeout(PATIENCE):
         while True:
             try:
-                await workspace.record(RUN)
+                await workspace.recorder.record(RUN)
             except BridgeError:
                 await asyncio.sleep(0.02)
             else:
@@ -48,7 +48,7 @@ async def refused(workspace: Workspace) -> tuple[BridgeError, float]:
         while True:
             begin = time.monotonic()
             try:
-                await workspace.record(RUN)
+                await workspace.recorder.record(RUN)
             except BridgeError as refusal:
                 return refusal, time.monotonic() - begin
 
@@ -79,13 +79,13 @@ async def test_a_full_disk_is_told_and_records_go_on_when_there_is_room(
         "create trigger full_disk before insert on aoc_records execute function full_disk()"
     )
     async with replica(data) as workspace:
-        await workspace.record(RUN)
+        await workspace.recorder.record(RUN)
         await asyncio.to_thread(postgres_server.execute, full, name)
         with pytest.raises(StorageError, match="No space left on device"):
-            await workspace.record(RUN)
+            await workspace.recorder.record(RUN)
         view = await workspace.board(Filters())
         await asyncio.to_thread(postgres_server.execute, "drop trigger full_disk on aoc_records", name)
-        last = await workspace.record(RUN)
+        last = await workspace.recorder.record(RUN)
 
     assert view.rows[0].n == 1
     assert last.figures.n == 2
@@ -115,7 +115,7 @@ async def test_nothing_acknowledged_is_lost_on_a_disk_that_is_really_full(
     data = await asyncio.to_thread(DatabaseData, tmp_path, url)
     acknowledged = 0
     async with replica(data) as workspace:
-        await workspace.record(RUN)
+        await workspace.recorder.record(RUN)
         acknowledged += 1
         with (small_disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
             while True:
@@ -123,7 +123,7 @@ async def test_nothing_acknowledged_is_lost_on_a_disk_that_is_really_full(
         refusal: BridgeError | None = None
         while refusal is None:
             try:
-                await workspace.record(RUN)
+                await workspace.recorder.record(RUN)
                 acknowledged += 1
             except BridgeError as problem:
                 refusal = problem
@@ -143,7 +143,7 @@ async def test_a_database_that_is_gone_adds_a_moment_at_most_to_a_record(
 ) -> None:
     took = []
     async with replica(breakable) as workspace:
-        await workspace.record(RUN)
+        await workspace.recorder.record(RUN)
         await asyncio.to_thread(breakable_postgres.kill)
         await until(lambda: down(workspace))
         for _ in range(15):
@@ -161,7 +161,7 @@ async def test_a_server_that_becomes_read_only_refuses_at_once_and_boards_are_st
             await asyncio.to_thread(breakable_postgres.execute, sql)
 
     async with replica(breakable) as workspace:
-        await workspace.record(RUN)
+        await workspace.recorder.record(RUN)
         await set_read_only("on")
         refusal, spent = await refused(workspace)
         view = await workspace.board(Filters())
@@ -180,11 +180,11 @@ async def test_a_restart_is_noticed_and_records_are_taken_again(
     breakable: DatabaseData, breakable_postgres: PostgresServer
 ) -> None:
     async with replica(breakable) as workspace:
-        await workspace.record(RUN)
+        await workspace.recorder.record(RUN)
         await asyncio.to_thread(breakable_postgres.stop)
         await until(lambda: down(workspace))
         with pytest.raises(Unavailable, match="database is unavailable"):
-            await workspace.record(RUN)
+            await workspace.recorder.record(RUN)
         await asyncio.to_thread(breakable_postgres.start)
         await recorded_again(workspace)
 
@@ -195,9 +195,9 @@ async def test_a_slow_database_makes_records_slow_and_loses_none(
     data: DatabaseData, postgres_server: PostgresServer
 ) -> None:
     async with faulty_replica(data, postgres_server.port) as (workspace, proxy):
-        await workspace.record(RUN)
+        await workspace.recorder.record(RUN)
         proxy.delay = 0.2
-        done = await asyncio.gather(*(workspace.record(RUN) for _ in range(50)))
+        done = await asyncio.gather(*(workspace.recorder.record(RUN) for _ in range(50)))
 
     assert [one.figures.n for one in done] == list(range(2, 52))
     assert len(await asyncio.to_thread(data.entries, 1)) == 51
@@ -224,11 +224,11 @@ async def test_what_a_slow_database_keeps_waiting_fails_within_its_limit_and_wha
 ) -> None:
     data.url += "?statement_timeout=500"
     async with faulty_replica(data, postgres_server.port) as (workspace, proxy):
-        await workspace.record(RUN)
+        await workspace.recorder.record(RUN)
         await workspace.board(Filters())
         proxy.delay = PATIENCE
         with pytest.raises(Unavailable, match=r"within 0\.5 seconds\. The record may be there or not"):
-            await workspace.record(RUN)
+            await workspace.recorder.record(RUN)
         with pytest.raises(TimedOut, match=r"did not answer within 0\.5 seconds"):
             await workspace.board(Filters())
         begin = time.monotonic()
@@ -250,13 +250,13 @@ async def test_replicas_behind_a_bouncer_record_and_read_over_connections_of_all
     data = await asyncio.to_thread(DatabaseData, tmp_path, pooled_url)
     async with replica(data) as one, replica(data) as other:
         runs = [
-            workspace.record(NewRun(n % 25 + 1, 1, "gpt4", 5))
+            workspace.recorder.record(NewRun(n % 25 + 1, 1, "gpt4", 5))
             for n in range(100)
             for workspace in (one, other)
         ]
         done = await asyncio.gather(*runs)
         boards = [await workspace.board(Filters()) for workspace in (one, other)]
-        [last] = await asyncio.gather(one.record(NewRun(1, 1, "gpt4", 5)))
+        [last] = await asyncio.gather(one.recorder.record(NewRun(1, 1, "gpt4", 5)))
 
     assert len(done) == sum(board.rows[0].n for board in boards) / 2 == 200
     assert last.figures.n == 9

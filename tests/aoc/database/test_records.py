@@ -28,7 +28,7 @@ def reader(workspace: Workspace, year: int = 2025) -> DatabaseRecords:
 async def test_runs_entries_and_days_are_those_that_another_replica_recorded(data: DatabaseData) -> None:
     async with replica(data) as writer, replica(data) as other:
         for day, time in ((5, 30), (2, 10), (2, 20)):
-            await writer.record(NewRun(day, 1, "gpt4", time))
+            await writer.recorder.record(NewRun(day, 1, "gpt4", time))
         found = reader(other)
         runs = await asyncio.to_thread(found.runs, None, [])
         entries = await asyncio.to_thread(found.entries, [1, 2])
@@ -41,7 +41,7 @@ async def test_runs_entries_and_days_are_those_that_another_replica_recorded(dat
 
 async def test_one_day_is_read_alone_and_one_without_records_is_not_there(data: DatabaseData) -> None:
     async with replica(data) as workspace:
-        await workspace.record(NewRun(1, 1, "gpt4", 5))
+        await workspace.recorder.record(NewRun(1, 1, "gpt4", 5))
         found = reader(workspace)
 
         assert list(await asyncio.to_thread(found.runs, 1, [])) == [1]
@@ -51,10 +51,10 @@ async def test_one_day_is_read_alone_and_one_without_records_is_not_there(data: 
 async def test_a_day_is_known_to_be_the_same_until_somebody_writes_to_it(data: DatabaseData) -> None:
     async with replica(data) as workspace, replica(data) as other:
         for day in (1, 2):
-            await workspace.record(NewRun(day, 1, "gpt4", 5))
+            await workspace.recorder.record(NewRun(day, 1, "gpt4", 5))
         found = reader(workspace)
         first = await asyncio.to_thread(found.runs, None, [])
-        await other.record(NewRun(2, 1, "gpt4", 7))
+        await other.recorder.record(NewRun(2, 1, "gpt4", 7))
         second = await asyncio.to_thread(found.runs, None, [])
 
     assert second[1] == first[1]
@@ -64,7 +64,7 @@ async def test_a_day_is_known_to_be_the_same_until_somebody_writes_to_it(data: D
 
 async def test_years_are_apart(data: DatabaseData) -> None:
     async with replica(data) as workspace:
-        await workspace.record(NewRun(1, 1, "gpt4", 5))
+        await workspace.recorder.record(NewRun(1, 1, "gpt4", 5))
 
         assert await asyncio.to_thread(reader(workspace, 2024).days) == []
 
@@ -74,9 +74,9 @@ async def test_changes_are_seen_of_records_withdrawals_and_attempts_and_of_nothi
 ) -> None:
     async with replica(data) as workspace:
         seen = [await workspace.changes()]
-        made = await workspace.record(NewRun(1, 1, "gpt4", 5))
+        made = await workspace.recorder.record(NewRun(1, 1, "gpt4", 5))
         seen.append(await workspace.changes())
-        await workspace.withdraw(1, GPT4, made.entry.timestamp)
+        await workspace.recorder.withdraw(1, GPT4, made.entry.timestamp)
         seen.append(await workspace.changes())
         await asyncio.to_thread(workspace.stopwatch.start, 1, 1, "gpt4")
         seen.append(await workspace.changes())

@@ -198,7 +198,9 @@ def explain(error: Exception, data: bytes) -> CorruptDay:
     return CorruptDay(f"not the records of a day ({text})")
 
 
-class _Loose(Struct):
+class RawDay(Struct):
+    """A day whose entries are not decoded, to look at each by itself."""
+
     entries: list[Raw]
 
 
@@ -225,7 +227,7 @@ def spans_of_entries(data: bytes) -> Iterator[tuple[int, int]]:
     """Find where each entry begins and ends; raises one of `UNDECODABLE`."""
     text = data.removeprefix(BYTE_ORDER_MARK)
     at = len(data) - len(text) + _insert_at(text)
-    for raw in msgspec.json.decode(text, type=_Loose).entries:
+    for raw in msgspec.json.decode(text, type=RawDay).entries:
         value = bytes(raw)
         start = data.find(value, at)
         at = start + len(value)

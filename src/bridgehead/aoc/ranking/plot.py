@@ -2,8 +2,8 @@
 
 On the board of one puzzle the axis is time. Over several puzzles times cannot share an axis: there each run
 stands at how many times the leader's median on the same puzzle it took. Drawn with matplotlib, an optional
-extra, whose own font has Latin, Greek and Cyrillic letters. Names in other scripts, or with emoji, use fonts of
-the system; a character that no font has is drawn as an empty box, with a note.
+extra, whose own font has Latin, Greek and Cyrillic letters. Names in other scripts, or with emoji, use the
+system's fonts; a character that no font has is drawn as an empty box, with a note.
 """
 
 from __future__ import annotations

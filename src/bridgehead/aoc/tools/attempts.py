@@ -16,7 +16,7 @@ from ..workspace import Workspace
 from .records import choose_name
 
 if TYPE_CHECKING:
-    from ..files.attempts import Step
+    from ..files.attempts import AttemptStep
     from ..files.instructions import Verdict
 
 _SAID = {
@@ -150,13 +150,13 @@ async def finish_attempt(args: FinishAttempt, ctx: Context[Workspace]) -> Answer
     is_recorded = outcome in {"solved", "unchecked"}
     if is_recorded:  # the record first: an attempt must not count as solved without its time
         run = NewRun(day, started.phase, started.llm, milliseconds, "solving", "measured")
-        await workspace.record(run, id(ctx.connection))
+        await workspace.recorder.record(run, id(ctx.connection))
     await workspace.run_in_thread(workspace.stopwatch.note, day, started, outcome, milliseconds, tokens, cost)
     structured = FinishedAttempt(args.attempt, outcome, verdict, milliseconds, is_recorded)
     return Answer(_text(started, day, structured), structured)
 
 
-def _text(started: Step, day: int, finished: FinishedAttempt) -> str:
+def _text(started: AttemptStep, day: int, finished: FinishedAttempt) -> str:
     what = f"{started.llm} Day {day} Phase {started.phase}"
     if finished.outcome == "wrong":
         return f"{_SAID[finished.verdict]} The clock runs on; correct it and hand in again."

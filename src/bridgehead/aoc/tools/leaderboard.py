@@ -18,7 +18,7 @@ from ..ranking.board import Order, Row, Skipped, make_filters
 from ..ranking.history import Run
 from ..workspace import BoardView, HistoryView, Workspace
 from . import leaderboard_app
-from .leaderboard_app import Day, Phase
+from .leaderboard_app import DayFilter, PhaseFilter
 from .records import choose_name
 
 Llm = Annotated[Name, Meta(description="LLM name or alias")]
@@ -30,8 +30,8 @@ MeasureFilter = Annotated[
 class SpeedLeaderboard(Arguments):
     """Without filters, all runs count."""
 
-    day: Day | UnsetType = UNSET
-    phase: Phase | UnsetType = UNSET
+    day: DayFilter | UnsetType = UNSET
+    phase: PhaseFilter | UnsetType = UNSET
     llm: Llm | UnsetType = UNSET
     llm_name: Annotated[str, Meta(min_length=1)] | UnsetType = UNSET
     measure: MeasureFilter | UnsetType = UNSET
@@ -55,8 +55,8 @@ class Leaderboard(Struct, frozen=True):
 class SpeedHistory(Arguments):
     """Without filters, all runs are listed."""
 
-    day: Day | UnsetType = UNSET
-    phase: Phase | UnsetType = UNSET
+    day: DayFilter | UnsetType = UNSET
+    phase: PhaseFilter | UnsetType = UNSET
     llm: Llm | UnsetType = UNSET
     llm_name: Annotated[str, Meta(min_length=1)] | UnsetType = UNSET
     measure: MeasureFilter | UnsetType = UNSET

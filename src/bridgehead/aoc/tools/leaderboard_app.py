@@ -19,8 +19,8 @@ URI = "ui://aoc/leaderboard"
 MAX_MODELS = 60
 """Rows of a page; with 50 puzzles each, they come to about 50 KB."""
 MAX_RUNS = 100
-Day = Annotated[int, Meta(ge=FIRST, le=LAST)]
-Phase = Annotated[int, Meta(ge=1, le=2)]
+DayFilter = Annotated[int, Meta(ge=FIRST, le=LAST)]
+PhaseFilter = Annotated[int, Meta(ge=1, le=2)]
 """As filters: their names and limits say enough, and every conversation carries what is said here."""
 _PAGE = os.path.join(os.path.dirname(__file__), "leaderboard.html")  # noqa: PTH118, PTH120 - see bridge.py
 
@@ -34,8 +34,8 @@ class LeaderboardCells(Arguments):
 class LeaderboardRuns(Arguments):
     """Whose runs of which puzzle are wanted."""
 
-    day: Day
-    phase: Phase
+    day: DayFilter
+    phase: PhaseFilter
     llm: Name
     measure: Measure
 
