@@ -1,6 +1,6 @@
-"""Fetching: brings a day's text, input and known answers, or a private leaderboard, into the data directory.
+"""Fetching: download a day's text, input and known answers, or a private leaderboard.
 
-What is there is never asked for again. A day that is not out is refused without a request. Nothing is ever
+Files that exist are not requested again. A day that is not out is refused without a request. Nothing is ever
 submitted.
 """
 
@@ -20,41 +20,41 @@ from ..files import layout
 from ..starter import ignore_puzzles
 from ..workspace import Workspace
 from .client import SiteClient
-from .page import DayPage, parse_page
+from .page import parse_page
 
 REMINDER = "The site asks people not to use AI to solve its puzzles for the leaderboards."
 _RELEASE_HOUR_UTC = 5
 """Midnight at the site's home, UTC-5."""
 
-Report = Callable[[str], None]
-
 
 class Fetcher(Struct):
-    """Fetches for one event."""
+    """Fetches into one workspace."""
 
     workspace: Workspace
     client: SiteClient
-    report: Report
+    report: Callable[[str], None]
 
     def fetch_day(self, day: int, *, again: bool = False) -> None:
-        """Fetch what is missing of a day.
-
-        `again` asks for the text again, for a second phase that has come.
-        """
+        """Fetch what is missing of a day; `again` requests the text for a second phase unlocked since."""
         self._check_is_out(day)
         folders = self.workspace.folders
         self._keep_out_of_git()
         first, second = (Path(folders.instructions) / layout.markdown_name(day, phase) for phase in (1, 2))
         if not first.exists() or (again and not second.exists()):
             page = parse_page(self.client.get(f"/{self.workspace.year}/day/{day}"))
-            self._save_page(day, page, first, second)
+            for path, text in zip((first, second), page.phases, strict=False):
+                self._save(path, text)
+            if len(page.phases) == 1 and first.exists():
+                self.report("Phase 2 is not shown to you yet; `fetch --again` looks for it")
+            for phase, answer in enumerate(page.answers, start=1):
+                self._save(Path(folders.answers) / layout.answer_name(day, phase), answer + "\n")
         else:
             self.report(f"{first} is there already")
-        given = Path(folders.inputs) / layout.input_name(day)
-        if given.exists():
-            self.report(f"{given} is there already")
+        puzzle_input = Path(folders.inputs) / layout.input_name(day)
+        if puzzle_input.exists():
+            self.report(f"{puzzle_input} is there already")
         else:
-            self._save(given, self.client.get(f"/{self.workspace.year}/day/{day}/input"))
+            self._save(puzzle_input, self.client.get(f"/{self.workspace.year}/day/{day}/input"))
         self.report(REMINDER)
 
     def fetch_board(self, number: int) -> None:
@@ -84,14 +84,6 @@ class Fetcher(Struct):
                 retry_after=left.total_seconds(),
             )
 
-    def _save_page(self, day: int, page: DayPage, first: Path, second: Path) -> None:
-        for path, text in zip((first, second), page.phases, strict=False):
-            self._save(path, text)
-        if len(page.phases) == 1 and first.exists():
-            self.report("Phase 2 is not shown to you yet; `fetch --again` looks for it")
-        for phase, answer in enumerate(page.answers, start=1):
-            self._save(Path(self.workspace.folders.answers) / layout.answer_name(day, phase), answer + "\n")
-
     def _save(self, path: Path, text: str, *, is_kept: bool = True) -> None:
         if is_kept and path.exists():
             return
@@ -103,13 +95,13 @@ class Fetcher(Struct):
         self.report(f"fetched {path}")
 
     def _keep_out_of_git(self) -> None:
-        """Write `.gitignore` before the first text: what is the site's must not be published by accident."""
-        workspace, texts = (
+        """Write `.gitignore` before the first text: the site's texts must not be published by accident."""
+        top, texts = (
             Path(self.workspace.folders.inputs).parent,
             Path(self.workspace.folders.instructions),
         )
-        ignore_puzzles(workspace)
-        if texts.parent != workspace:
+        ignore_puzzles(top)
+        if texts.parent != top:
             texts.mkdir(parents=True, exist_ok=True)
             if not (texts / ".gitignore").exists():
                 (texts / ".gitignore").write_text("*\n", encoding="utf-8")

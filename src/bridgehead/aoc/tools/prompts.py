@@ -92,7 +92,7 @@ class CompareModels(Arguments):
 
 
 def declare(bridge: Bridge[Workspace]) -> None:
-    """Let a bridge offer the prompts."""
+    """Declare the prompts and their completions."""
     bridge.prompt("Solve one phase of a day, time it honestly and record it.")(solve_day)
     bridge.prompt("Compare models by their recorded solving times.")(compare_models)
     for prompt in ("solve_day", "compare_models"):
@@ -104,33 +104,23 @@ def declare(bridge: Bridge[Workspace]) -> None:
 
 def solve_day(args: SolveDay, ctx: Context[Workspace]) -> str:
     """Give a model the text of a phase, and how to time and record it."""
+    day, year = args.day, ctx.state.year
     with contract_errors():
-        return _solve_text(args, ctx.state)
-
-
-def _solve_text(args: SolveDay, workspace: Workspace) -> str:
-    instruction = workspace.instruction(args.day)
-    if args.phase == 1:
-        text, what = Instruction(args.day, instruction.phase1).text, "Only its first phase counts."
-    elif instruction.problem is not None:
-        raise instruction.problem
-    elif instruction.phase2 is None:
-        raise _no_second_phase(workspace.year, args.day)
-    else:
-        text, what = (
-            instruction.text,
-            "Only its second phase counts; the first one is there to build on.",
-        )
+        instruction = ctx.state.instruction(day)
+        text, what = instruction.text, "Only its second phase counts; the first one is there to build on."
+        if args.phase == 1:
+            # Without the second phase, which would give away where the first one leads.
+            text, what = Instruction(day, instruction.phase1).text, "Only its first phase counts."
+        elif instruction.problem is not None:
+            raise instruction.problem
+        elif instruction.phase2 is None and day == layout.last_day(year):
+            raise NotFound(f"Day {day} is the last day of {year} and has no second puzzle.")
+        elif instruction.phase2 is None:
+            raise NotFound(
+                f"Day {day} has no second phase yet.",
+                next_step=f"Put its text into {layout.markdown_name(day, 2)} beside the first one.",
+            )
     return _SOLVE.format(language=args.language, what=what, text=text, day=args.day, phase=args.phase)
-
-
-def _no_second_phase(year: int, day: int) -> NotFound:
-    if day == layout.last_day(year):
-        return NotFound(f"Day {day} is the last day of {year} and has no second puzzle.")
-    return NotFound(
-        f"Day {day} has no second phase yet.",
-        next_step=f"Put its text into {layout.markdown_name(day, 2)} beside the first one.",
-    )
 
 
 async def compare_models(args: CompareModels, ctx: Context[Workspace]) -> str:

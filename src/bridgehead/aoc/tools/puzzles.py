@@ -1,4 +1,4 @@
-"""Puzzles: the tool and the resources that give a client the instructions and the input of a day."""
+"""Puzzles: the tool and the resources for a day's instructions and input."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ FETCH_SCHEMA = {
     "properties": {"day": {"type": "integer", "description": "Day number (1-25)"}},
     "required": ["day"],
 }
-"""As the contract has it, for clients of its revision; `FetchInstruction` is what is held to."""
+"""The contract's schema, for clients of its revision; `FetchInstruction` is what is enforced."""
 
 
 def declare(bridge: Bridge[Workspace], year: int) -> None:
-    """Let a bridge offer the puzzles of a year."""
+    """Declare the tool and the resources."""
     bridge.tool(
         "Fetch the full puzzle instruction for a specific day",
         read_only=True,
@@ -59,10 +59,7 @@ def fetch_instruction(args: FetchInstruction, ctx: Context[Workspace]) -> str:
 
 
 def list_resources(ctx: Context[Workspace]) -> list[ResourceItem]:
-    """List the days that have a puzzle, the newest first.
-
-    To clients newer than the contract the inputs too.
-    """
+    """List the days that have a puzzle, newest first; for clients newer than the contract, inputs too."""
     year = ctx.state.year
     days = [
         ResourceItem(
