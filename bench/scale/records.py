@@ -57,7 +57,8 @@ async def _record(url: str, seconds: float, callers: int) -> dict[str, float]:
     async def call(number: int) -> None:
         while time.perf_counter() < end:
             begin = time.perf_counter()
-            await workspace.recorder.record(NewRun(1, 1, f"model-{number % 8}", int(begin * 1000) % 5000), number)
+            run = NewRun(1, 1, f"model-{number % 8}", int(begin * 1000) % 5000)
+            await workspace.recorder.record(run, number)
             took.append(time.perf_counter() - begin)
 
     end = time.perf_counter() + seconds
