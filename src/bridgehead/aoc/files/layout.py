@@ -136,8 +136,8 @@ def find_folders(settings: AocSettings, current: str) -> Folders:
 def folders_in(data: str, year: int) -> Folders:
     """Return the folders of a year in a data directory."""
     # The contract's layout has no years: folders at the top belong to the default year, unless that has a
-    # folder of its own. Any other year uses the folder of its name even before it exists, so that it never reads or
-    # writes another year's files.
+    # folder of its own. Any other year uses the folder of its name even before it exists, so that it never
+    # reads or writes another year's files.
     of_year = os.path.join(data, str(year))
     is_apart = year != AocSettings.year.default or os.path.isdir(of_year)
     folder = of_year if is_apart else data

@@ -82,7 +82,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 class Skipped(Struct, frozen=True):
-    """A file left out of an answer because it could not be read."""
+    """A file that could not be read and is not in an answer, and why."""
 
     file: str
     problem: str
