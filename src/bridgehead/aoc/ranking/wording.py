@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from ..files.entries import CLAIMED, EXECUTION, Measure
 from .board import Board, Row, Skipped
-from .history import Page, Run
+from .history import Page
 
 METHOD = (
     "Ranked by the geometric mean of the ratios to the leader's medians on shared puzzles; "
@@ -132,18 +132,16 @@ def skipped_text(skipped: Iterable[Skipped]) -> str:
 
 def history_text(page: Page) -> str:
     """Write one page of a history."""
-    lines = [_run_text(run) for run in page.runs]
+    lines = []
+    for run in page.runs:
+        marks: list[str] = [EXECUTION] if run.measure == EXECUTION else []
+        marks += [run.source] if run.source != CLAIMED else []
+        marks += ["withdrawn"] if run.withdrawn else []
+        details = f" ({', '.join(marks)})" if marks else ""
+        lines.append(f"{run.timestamp} Day {run.day} Phase {run.phase} {run.llm}: {run.speed_ms}ms{details}")
     if page.older is not None:
         lines.append(f"{page.total} in all; for the next page: older {page.older}")
     return "\n".join(lines)
-
-
-def _run_text(run: Run) -> str:
-    marks: list[str] = [EXECUTION] if run.measure == EXECUTION else []
-    marks += [run.source] if run.source != CLAIMED else []
-    marks += ["withdrawn"] if run.withdrawn else []
-    said = f" ({', '.join(marks)})" if marks else ""
-    return f"{run.timestamp} Day {run.day} Phase {run.phase} {run.llm}: {run.speed_ms}ms{said}"
 
 
 def no_runs_text(llm: str | None, known: Iterable[str], day: int | None, days: Iterable[int]) -> str:
