@@ -33,15 +33,15 @@ CALL = (
 OURS = """
 import sys, time
 from bridgehead.aoc.files import attempts, names, records
-from bridgehead.aoc.event import open_event
+from bridgehead.aoc.workspace import open_workspace
 from bridgehead.aoc.ranking import standings
 from bridgehead.aoc.ranking.board import Filters
 from bridgehead.aoc.settings import AocSettings
-event = open_event(AocSettings({"AOC_DATA_DIR": sys.argv[1]}))
+workspace = open_workspace(AocSettings({"AOC_DATA_DIR": sys.argv[1]}))
 begin = time.perf_counter()
-event.board_now(Filters())
+workspace.board_now(Filters())
 first = time.perf_counter()
-board = event.board_now(Filters())
+board = workspace.board_now(Filters())
 print(first - begin, time.perf_counter() - first, len(board.rows), sum(row.n for row in board.rows))
 """
 YARDSTICK = """

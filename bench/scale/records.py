@@ -12,9 +12,9 @@ import sys
 import tempfile
 import time
 
-from bridgehead.aoc.event import open_event
 from bridgehead.aoc.files.recorder import NewRun
 from bridgehead.aoc.settings import AocSettings
+from bridgehead.aoc.workspace import open_workspace
 from bridgehead.commands import db
 from bridgehead.mcp import socket_loop
 from bridgehead.runtime.stores import postgres
@@ -51,13 +51,14 @@ async def _count(url: str) -> int:
 
 async def _record(url: str, seconds: float, callers: int) -> dict[str, float]:
     database = await postgres.acquire(url)
-    event = open_event(AocSettings({"AOC_DATA_DIR": tempfile.gettempdir()}), database=database)
+    workspace = open_workspace(AocSettings({"AOC_DATA_DIR": tempfile.gettempdir()}), database=database)
     took: list[float] = []
 
     async def call(number: int) -> None:
         while time.perf_counter() < end:
             begin = time.perf_counter()
-            await event.record(NewRun(1, 1, f"model-{number % 8}", int(begin * 1000) % 5000), number)
+            run = NewRun(1, 1, f"model-{number % 8}", int(begin * 1000) % 5000)
+            await workspace.recorder.record(run, number)
             took.append(time.perf_counter() - begin)
 
     end = time.perf_counter() + seconds

@@ -14,12 +14,12 @@ from filelock import FileLock
 
 from bench.aoc.kills import unmeasured
 from bridgehead.aoc.bridge import make_bridge
-from bridgehead.aoc.event import Event
 from bridgehead.aoc.files.day_file import DayFile
 from bridgehead.aoc.files.entries import NewEntry, format_timestamp
 from bridgehead.aoc.files.locking import LOCK_FILE, FolderLock
 from bridgehead.aoc.files.records import read_day
 from bridgehead.aoc.settings import AocSettings
+from bridgehead.aoc.workspace import Workspace
 from bridgehead.mcp import Bridge
 from bridgehead.mcp.revisions import REVISIONS
 from bridgehead.runtime.timing import SystemClock
@@ -77,7 +77,7 @@ class Data:
         """Give the environment that serves this directory."""
         return {"AOC_DATA_DIR": str(self.folder), **more}
 
-    def bridge(self, **more: str) -> Bridge[Event]:
+    def bridge(self, **more: str) -> Bridge[Workspace]:
         """Make a bridge in memory that serves this directory."""
         return make_bridge(AocSettings(self.environment(**more)), watch_every=QUICKLY)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from bridgehead.aoc.commands import main
-from bridgehead.aoc.event import Event, open_event
 from bridgehead.aoc.files.entries import Entry
 from bridgehead.aoc.settings import AocSettings
+from bridgehead.aoc.workspace import Workspace, open_workspace
 from bridgehead.commands import db
 from bridgehead.runtime.stores import postgres
 from bridgehead.runtime.stores.postgres import Database
@@ -42,31 +42,31 @@ class DatabaseData(Data):
     def entries(self, day: int) -> list[dict[str, Any]]:
         """Read a day's records as a file would have them."""
         with postgres.opened_in_thread(self.url) as database:
-            event = open_event(AocSettings(self.environment()), database=database)
-            return [_as_file(entry) for entry in event.records.entries([day]).get(day, [])]
+            workspace = open_workspace(AocSettings(self.environment()), database=database)
+            return [_as_file(entry) for entry in workspace.records.entries([day]).get(day, [])]
 
 
 @asynccontextmanager
-async def replica(data: DatabaseData, url: str | None = None) -> AsyncIterator[Event]:
+async def replica(data: DatabaseData, url: str | None = None) -> AsyncIterator[Workspace]:
     """Open an event as a replica of its own, with connections of its own."""
     database = Database(url or data.url)
     database.start()
-    event = open_event(AocSettings(data.environment()), database=database)
+    workspace = open_workspace(AocSettings(data.environment()), database=database)
     try:
-        yield event
+        yield workspace
     finally:
-        await event.close()
+        await workspace.close()
         await database.close()
 
 
 @asynccontextmanager
-async def faulty_replica(data: DatabaseData, port: int) -> AsyncIterator[tuple[Event, FaultProxy]]:
+async def faulty_replica(data: DatabaseData, port: int) -> AsyncIterator[tuple[Workspace, FaultProxy]]:
     """Open one that reaches the server at a port through a proxy, which a test can tell to fail."""
     async with (
         fault_proxy(port) as proxy,
-        replica(data, data.url.replace(f":{port}", f":{proxy.port}")) as event,
+        replica(data, data.url.replace(f":{port}", f":{proxy.port}")) as workspace,
     ):
-        yield event, proxy
+        yield workspace, proxy
 
 
 def _as_file(entry: Entry) -> dict[str, Any]:

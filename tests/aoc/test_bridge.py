@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from bridgehead.aoc.bridge import far_side, manifest
-from bridgehead.aoc.event import open_event
 from bridgehead.aoc.settings import AocSettings
+from bridgehead.aoc.workspace import open_workspace
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.settings import SettingError
 from tests.aoc.data import Data
@@ -28,10 +28,10 @@ def test_a_wrong_setting_is_told_to_the_host() -> None:
 def test_the_files_are_there_with_puzzles_or_records(data: Data, tmp_path: Path) -> None:
     data.puzzle(1, "one")
     data.puzzle(2, "two")
-    there = far_side(open_event(AocSettings(data.environment())))
+    there = far_side(open_workspace(AocSettings(data.environment())))
     empty = tmp_path / "empty"
     empty.mkdir()
-    gone = far_side(open_event(AocSettings({"AOC_DATA_DIR": str(empty)})))
+    gone = far_side(open_workspace(AocSettings({"AOC_DATA_DIR": str(empty)})))
 
     assert (there.is_up, there.detail) == (True, f"2 days in {data.instructions}.")
     assert not gone.is_up

@@ -1,4 +1,4 @@
-"""The aoc bridge, put together: its manifest, and what it holds open while it serves."""
+"""The aoc bridge: its manifest, and the resources that are open while it serves."""
 
 # ruff: noqa: PTH109, PTH112 - pathlib would delay the server's first answer
 
@@ -15,20 +15,19 @@ from bridgehead.runtime.manifest import FarSide, FormField, Manifest
 from bridgehead.runtime.timing import Clock
 
 from .errors import CONTRACT_REVISION, AocDialect
-from .event import Event, open_event
 from .files import watching
 from .files.layout import find_folders
 from .settings import TOOLSETS, AocSettings
 from .tools import attempts, leaderboard, leaderboard_app, prompts, puzzles, records
+from .workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
     from bridgehead.runtime.findings import Report
-    from bridgehead.runtime.metrics import Metrics
-    from bridgehead.runtime.stores import migrations, postgres
+    from bridgehead.runtime.stores import migrations
 
 NAME = "aocMCP"
 VERSION = "1.0.0"
-"""As the contract has it; the distribution's own version is `bridgehead --version`."""
+"""Fixed by the contract; `bridgehead --version` prints the distribution's."""
 PREPARE_AFTER_SECONDS = 0.5
 INSTRUCTIONS = (
     "Advent of Code puzzle texts, and how fast models solve them. To time yourself, call start_attempt "
@@ -42,26 +41,41 @@ INSTRUCTIONS = (
 
 def make_bridge(
     settings: AocSettings, *, clock: Clock | None = None, watch_every: float = watching.EVERY_SECONDS
-) -> Bridge[Event]:
-    """Make the bridge; nothing is read before it is served."""
+) -> Bridge[Workspace]:
+    """Make the bridge; it reads nothing before it is served."""
 
     @asynccontextmanager
-    async def lifespan() -> AsyncIterator[Event]:
+    async def lifespan() -> AsyncIterator[Workspace]:
         settings.configure_logs()
-        database = await _open_database(settings)
-        event = open_event(settings, clock, database)
-        watcher = asyncio.create_task(watching.watch(bridge, event.folders, watch_every, event.changes))
-        preparing = asyncio.create_task(_prepare(event))
+        database = None
+        if settings.database_url is not None:
+            from bridgehead.runtime.stores import postgres
+
+            database = await postgres.acquire(settings.database_url)
+        workspace = open_workspace(settings, clock, database)
+        watcher = asyncio.create_task(
+            watching.watch(bridge, workspace.folders, watch_every, workspace.changes)
+        )
+
+        async def prepare() -> None:
+            # Later, so that the imports do not delay the client's first answers.
+            await asyncio.sleep(PREPARE_AFTER_SECONDS)
+            await asyncio.to_thread(workspace.prepare)
+            workspace.recorder.fold_leftovers()
+
+        preparing = asyncio.create_task(prepare())
         try:
-            yield event
+            yield workspace
         finally:
             preparing.cancel()
             watcher.cancel()
-            await event.close()
+            await workspace.close()
             if database is not None:
-                await _close_database(database)
+                from bridgehead.runtime.stores import postgres
 
-    bridge: Bridge[Event] = Bridge(
+                await postgres.release(database)
+
+    bridge: Bridge[Workspace] = Bridge(
         NAME,
         VERSION,
         instructions=INSTRUCTIONS,
@@ -80,59 +94,34 @@ def make_bridge(
     return bridge
 
 
-async def _open_database(settings: AocSettings) -> postgres.Database | None:
-    if settings.database_url is None:
-        return None
-    from bridgehead.runtime.stores import postgres
-
-    return await postgres.acquire(settings.database_url)
-
-
-async def _close_database(database: postgres.Database) -> None:
-    from bridgehead.runtime.stores import postgres
-
-    await postgres.release(database)
-
-
-async def _prepare(event: Event) -> None:
-    """Get ready for records and rankings, once the client has what it asked for first."""
-    await asyncio.sleep(PREPARE_AFTER_SECONDS)
-    await asyncio.to_thread(event.prepare)
-    event.recorder.fold_leftovers()
-
-
-def _make(settings: AocSettings, _metrics: Metrics | None) -> Bridge[Event]:
-    return make_bridge(settings)
-
-
-def far_side(event: Event | None) -> FarSide:
-    """Tell whether there are puzzles to read, or records."""
-    if event is None:
+def far_side(workspace: Workspace | None) -> FarSide:
+    """Report whether there is a folder with puzzles or records."""
+    if workspace is None:
         return FarSide(is_up=False, detail="The files have not been read yet.")
-    places = event.folders
-    if event.database is not None and not event.database.is_up:
-        return FarSide(is_up=False, detail=event.database.detail)
+    places = workspace.folders
+    if workspace.database is not None and not workspace.database.is_up:
+        return FarSide(is_up=False, detail=workspace.database.detail)
     if not any(os.path.isdir(folder) for folder in (places.instructions, places.speeds)):
         return FarSide(is_up=False, detail=f"There is neither {places.instructions} nor {places.speeds}.")
-    count = len(event.days())
+    count = len(workspace.days())
     detail = f"{count} day{'' if count == 1 else 's'} in {places.instructions}."
-    if event.database is not None:
-        detail += f" {event.database.detail}"
+    if workspace.database is not None:
+        detail += f" {workspace.database.detail}"
     return FarSide(is_up=True, detail=detail)
 
 
 def first_step(settings: AocSettings) -> str:
-    """Send a newcomer to a first puzzle, and everybody else to their agent."""
+    """Suggest `init` if there are no puzzles, otherwise a first question to an agent."""
     places = find_folders(settings, os.getcwd())
     if not os.path.isdir(places.instructions):
         return "There are no puzzles yet: `bridgehead aoc init` makes a folder with one to begin with."
     return "Ask your agent: “Read day 1, solve it, and record how long it took.”"
 
 
-async def _report(event: Event) -> Report:
+async def _report(workspace: Workspace) -> Report:
     from .ranking.report import report
 
-    return await report(event)
+    return await report(workspace)
 
 
 def _read_schema() -> migrations.Schema:
@@ -148,7 +137,7 @@ manifest = Manifest(
     summary="Advent of Code puzzles and solve-speed records",
     description="Advent of Code puzzle texts and solve-speed records on disk, with rankings.",
     settings=AocSettings,
-    make=_make,
+    make=lambda settings, _metrics: make_bridge(settings),
     far_side=far_side,
     report=_report,
     first_step=first_step,

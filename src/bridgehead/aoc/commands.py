@@ -1,28 +1,28 @@
-"""Commands: what a person types after `bridgehead aoc`."""
+"""Commands: the command line `bridgehead aoc`."""
 
 from __future__ import annotations
 
 import os
 import sys
 from argparse import REMAINDER, Namespace
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bridgehead.runtime.command_line import Parser
 from bridgehead.runtime.errors import InvalidArgument
 
-from .event import open_event
 from .files.layout import FIRST, LAST, default_data_dir
 from .ranking.board import Board, Filters, Skipped
 from .settings import AocSettings
+from .workspace import open_workspace
 
 if TYPE_CHECKING:
     from bridgehead.runtime.stores import postgres
 
     from .database.transfer import Moved
-    from .event import BoardView, Event
+    from .workspace import BoardView, Workspace
 
 FORMATS = ("table", "csv", "json", "markdown")
 _ABOUT = """\
@@ -38,45 +38,23 @@ input and output.
 
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
-    """Run one command and return the exit status; 1 where `check` or `run` finds something wrong."""
+    """Run one command; return the exit status, 1 if `check` or `run` finds a problem."""
     chosen = parser().parse_args(arguments)
     settings = AocSettings(environment)
-    with _opened(settings) as event:
-        status: int = chosen.run(event, chosen, settings)
+    with ExitStack() as stack:
+        database = None
+        if settings.database_url is not None:
+            from bridgehead.runtime.stores import postgres
+
+            database = stack.enter_context(postgres.opened_in_thread(settings.database_url))
+        status: int = chosen.run(open_workspace(settings, database=database), chosen, settings)
     return status
-
-
-@contextmanager
-def _opened(settings: AocSettings) -> Iterator[Event]:
-    if settings.database_url is None:
-        yield open_event(settings)
-        return
-    from bridgehead.runtime.stores import postgres
-
-    with postgres.opened_in_thread(settings.database_url) as database:
-        yield open_event(settings, database=database)
 
 
 def parser() -> Parser:
     """Return the parser of the command line."""
-    found = Parser(prog="bridgehead aoc", description=_ABOUT)
-    commands = found.add_subparsers(required=True, metavar="COMMAND")
-    _add_boards(commands)
-    _add_runs(commands)
-    init = _add(commands, "init", _init, "make a folder with a puzzle of our own to begin with")
-    init.add_argument("folder", metavar="FOLDER", nargs="?", help="where (default: the data directory)")
-    _add(commands, "check", _check, "read every file and list every problem")
-    _add_site(commands)
-    return found
-
-
-def _add(commands: Any, name: str, run: Callable[..., int], about: str) -> Parser:
-    made: Parser = commands.add_parser(name, help=about)
-    made.set_defaults(run=run)
-    return made
-
-
-def _add_boards(commands: Any) -> None:
+    top = Parser(prog="bridgehead aoc", description=_ABOUT)
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
     board = _add(commands, "leaderboard", _leaderboard, "rank the models")
     board.add_argument(
         "--format", choices=FORMATS, default="table", help="the output format (default: table)"
@@ -107,9 +85,6 @@ def _add_boards(commands: Any) -> None:
         command.add_argument("--phase", type=int, choices=(1, 2), help="one phase only")
         command.add_argument("--llm", metavar="NAME", help="one model only, by any of its names")
         command.add_argument("--measure", choices=("solving", "execution"), help="what was timed")
-
-
-def _add_runs(commands: Any) -> None:
     run = _add(commands, "run", _run, "time a program on a day's input, check its answer, record it")
     run.add_argument("--llm", metavar="NAME", required=True, help="the model that wrote the program")
     run.add_argument("--day", type=int, choices=range(FIRST, LAST + 1), metavar="N", required=True)
@@ -130,9 +105,9 @@ def _add_runs(commands: Any) -> None:
         help="time limit of one run in seconds (default: 60)",
     )
     run.add_argument("command", nargs=REMAINDER, metavar="-- COMMAND", help="the program and its arguments")
-
-
-def _add_site(commands: Any) -> None:
+    init = _add(commands, "init", _init, "make a folder with a puzzle of our own to begin with")
+    init.add_argument("folder", metavar="FOLDER", nargs="?", help="where (default: the data directory)")
+    _add(commands, "check", _check, "read every file and list every problem")
     fetch = _add(
         commands, "fetch", _fetch, "fetch a day's text and input, or a private leaderboard, politely"
     )
@@ -144,6 +119,13 @@ def _add_site(commands: Any) -> None:
     )
     cookie = _add(commands, "cookie", _cookie, "store your session cookie for fetch")
     cookie.add_argument("--keyring", action="store_true", help="in the system's keyring instead of a file")
+    return top
+
+
+def _add(commands: Any, name: str, run: Callable[..., int], about: str) -> Parser:
+    made: Parser = commands.add_parser(name, help=about)
+    made.set_defaults(run=run)
+    return made
 
 
 def _positive(text: str) -> int:
@@ -171,10 +153,10 @@ def _filters(chosen: Namespace, order: Any = "speed") -> Filters:
 # --- boards and runs ---------------------------------------------------------------------------------------
 
 
-def _leaderboard(event: Event, chosen: Namespace, _settings: AocSettings) -> int:
+def _leaderboard(workspace: Workspace, chosen: Namespace, _settings: AocSettings) -> int:
     from .ranking import rendering
 
-    view = event.board_now(_filters(chosen, chosen.order))
+    view = workspace.board_now(_filters(chosen, chosen.order))
     board = Board(view.rows, view.board.measure, view.board.is_even, view.board.other_runs)
     if chosen.format == "table":
         _print_table(view, board, chosen)
@@ -195,7 +177,7 @@ def _print_table(view: BoardView, board: Board, chosen: Namespace) -> None:
     if not board.rows:
         sys.stdout.write(wording.no_runs_text(chosen.llm, view.known, chosen.day, view.days) + "\n")
         return
-    # rich leaves the last column of old consoles of Windows free, and takes a pipe for one.
+    # On Windows rich takes a pipe for an old console, and leaves the last column of those free.
     is_old = None if sys.stdout.isatty() else False
     console = Console(legacy_windows=is_old)
     width = console.width
@@ -210,67 +192,64 @@ def _print_table(view: BoardView, board: Board, chosen: Namespace) -> None:
 
 
 def _name_skipped(skipped: list[Skipped]) -> None:
-    for one in skipped:
-        sys.stderr.write(f"bridgehead aoc: skipped: {one.problem} Run `bridgehead aoc check`.\n")
+    for file in skipped:
+        sys.stderr.write(f"bridgehead aoc: skipped: {file.problem} Run `bridgehead aoc check`.\n")
 
 
-def _plot(event: Event, chosen: Namespace, _settings: AocSettings) -> int:
+def _plot(workspace: Workspace, chosen: Namespace, _settings: AocSettings) -> int:
     from .ranking.plot import draw
 
-    drawn = draw(event, _filters(chosen), chosen.file, chosen.theme)
+    drawn = draw(workspace, _filters(chosen), chosen.file, chosen.theme)
     sys.stdout.write(f"{drawn}\n")
-    _name_skipped(event.board_now(_filters(chosen)).skipped)
+    _name_skipped(workspace.board_now(_filters(chosen)).skipped)
     return 0
 
 
-def _history(event: Event, chosen: Namespace, _settings: AocSettings) -> int:
+def _history(workspace: Workspace, chosen: Namespace, _settings: AocSettings) -> int:
     from .ranking.history import Page
     from .ranking.wording import history_text
 
-    runs, skipped = event.runs_now(_filters(chosen))
+    runs, skipped = workspace.runs_now(_filters(chosen))
     text = history_text(Page(runs[: chosen.limit], len(runs), None))
     sys.stdout.write(f"{text or 'No runs are recorded for this.'}\n")
     _name_skipped(skipped)
     return 0
 
 
-def _export(event: Event, chosen: Namespace, settings: AocSettings) -> int:
+def _export(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
     from .ranking import rendering
 
     if chosen.folder is not None:
-        return _export_folder(event, chosen.folder, settings)
+        from .database.transfer import export_folder
+        from .files.layout import folders_in
 
-    runs, skipped = event.runs_now(_filters(chosen))
+        database = _need_database(workspace)
+        path = Path(chosen.folder).expanduser().absolute()
+        path.mkdir(parents=True, exist_ok=True)
+        moved = export_folder(workspace, folders_in(str(path), settings.year), database)
+        return _tell_moved(moved, f"to {path}")
+    runs, skipped = workspace.runs_now(_filters(chosen))
     is_json = chosen.format == "json"
     sys.stdout.write(rendering.json(runs) if is_json else rendering.csv(runs, rendering.RUN_COLUMNS))
     _name_skipped(skipped)
     return 0
 
 
-def _export_folder(event: Event, folder: str, settings: AocSettings) -> int:
-    from .database.transfer import export_folder
-    from .files.layout import folders_in
-
-    database = _need_database(event)
-    path = Path(folder).expanduser().absolute()
-    path.mkdir(parents=True, exist_ok=True)
-    moved = export_folder(event, folders_in(str(path), settings.year), database)
-    return _tell_moved(moved, f"to {path}")
-
-
-def _import(event: Event, _chosen: Namespace, _settings: AocSettings) -> int:
+def _import(workspace: Workspace, _chosen: Namespace, _settings: AocSettings) -> int:
     from .database.transfer import import_folder
 
-    return _tell_moved(import_folder(event, _need_database(event)), f"from {event.folders.speeds}")
+    return _tell_moved(
+        import_folder(workspace, _need_database(workspace)), f"from {workspace.folders.speeds}"
+    )
 
 
-def _need_database(event: Event) -> postgres.Database:
-    if event.database is None:
+def _need_database(workspace: Workspace) -> postgres.Database:
+    if workspace.database is None:
         raise InvalidArgument(
             "There is no database to move records to or from.",
             next_step="Set BRIDGEHEAD_DATABASE_URL to a postgresql:// address.",
         )
-    return event.database
+    return workspace.database
 
 
 def _tell_moved(moved: Moved, where: str) -> int:
@@ -286,25 +265,25 @@ def _tell_moved(moved: Moved, where: str) -> int:
 # --- files -------------------------------------------------------------------------------------------------
 
 
-def _check(event: Event, _chosen: Namespace, _settings: AocSettings) -> int:
+def _check(workspace: Workspace, _chosen: Namespace, _settings: AocSettings) -> int:
     from .doctor import check
 
-    report = check(event.folders)
+    report = check(workspace.folders)
     for problem in report.problems:
         sys.stdout.write(f"{problem.path}: {problem.text}\n")
-    found = len(report.problems)
-    sys.stdout.write(f"{report.files} files read, {found or 'no'} problem{'' if found == 1 else 's'}\n")
-    return 1 if found else 0
+    count = len(report.problems)
+    sys.stdout.write(f"{report.files} files read, {count or 'no'} problem{'' if count == 1 else 's'}\n")
+    return 1 if count else 0
 
 
-def _init(event: Event, chosen: Namespace, settings: AocSettings) -> int:
+def _init(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
     from .starter import make_starter
 
     folder = (
         Path(chosen.folder or settings.data_dir or default_data_dir(str(Path.cwd()))).expanduser().absolute()
     )
     if not chosen.folder:
-        folder = Path(event.folders.inputs).parent
+        folder = Path(workspace.folders.inputs).parent
     made = make_starter(folder)
     sys.stdout.write("".join(f"made {path}\n" for path in made) or f"{folder} has everything already\n")
     if chosen.folder:
@@ -313,7 +292,7 @@ def _init(event: Event, chosen: Namespace, settings: AocSettings) -> int:
     return 0
 
 
-def _run(event: Event, chosen: Namespace, _settings: AocSettings) -> int:
+def _run(workspace: Workspace, chosen: Namespace, _settings: AocSettings) -> int:
     from .files.names import clean_name
     from .measuring import Measurement, measure
 
@@ -329,7 +308,7 @@ def _run(event: Event, chosen: Namespace, _settings: AocSettings) -> int:
     def report(line: str) -> None:
         sys.stderr.write(f"{line}\n")
 
-    outcome = measure(event, wanted, report)
+    outcome = measure(workspace, wanted, report)
     sys.stdout.write(f"{outcome.says}\n")
     return 0 if outcome.outcome != "failed" else 1
 
@@ -343,7 +322,7 @@ def _session_file(settings: AocSettings) -> Path:
     return settings.session_file or user_config_path("bridgehead", appauthor=False) / "aoc" / "session"
 
 
-def _fetch(event: Event, chosen: Namespace, settings: AocSettings) -> int:
+def _fetch(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
     from bridgehead.runtime.http import Proxies
 
     from .site.client import SiteClient
@@ -366,7 +345,7 @@ def _fetch(event: Event, chosen: Namespace, settings: AocSettings) -> int:
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
 
-    fetcher = Fetcher(event, client, report)
+    fetcher = Fetcher(workspace, client, report)
     if chosen.leaderboard is not None:
         fetcher.fetch_board(chosen.leaderboard)
     else:
@@ -374,7 +353,7 @@ def _fetch(event: Event, chosen: Namespace, settings: AocSettings) -> int:
     return 0
 
 
-def _cookie(_event: Event, chosen: Namespace, settings: AocSettings) -> int:
+def _cookie(_event: Workspace, chosen: Namespace, settings: AocSettings) -> int:
     from getpass import getpass
 
     from .site.cookie import parse_cookie, save_cookie, save_in_keyring

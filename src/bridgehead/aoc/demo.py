@@ -18,11 +18,11 @@ from rich.console import Console
 from bridgehead.runtime.demo_script import DemoScript
 from bridgehead.runtime.manifest import Trial
 
-from .event import open_event
 from .ranking.board import Filters
 from .ranking.rendering import table
 from .settings import AocSettings
 from .starter import LANTERNS, make_starter
+from .workspace import open_workspace
 
 RUNS = 5
 
@@ -76,7 +76,7 @@ def show_demo(console: Console) -> bool:
         with DemoScript(console, "aoc", environment) as guide:
             _show(guide)
         console.print("\n[bold]And for people: bridgehead aoc leaderboard[/]")
-        board = open_event(AocSettings(environment)).board_now(Filters()).board
+        board = open_workspace(AocSettings(environment)).board_now(Filters()).board
         console.print(table(board, console.width))
         return guide.failures == 0 and board.rows[0].llm == FASTEST
 

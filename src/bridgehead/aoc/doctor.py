@@ -1,6 +1,6 @@
-"""Doctor: reads every file of an event and says what is wrong. Blocks.
+"""Doctor: read every file of a workspace and report problems. Blocks.
 
-`bridgehead aoc check` lists everything that it finds, `bridgehead doctor` what fits on a screen.
+`bridgehead aoc check` lists all of them, `bridgehead doctor` the first few.
 """
 
 # ruff: noqa: PTH112, PTH118, PTH208 - one way to write a path in this package
@@ -15,12 +15,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
-from msgspec import Raw, Struct
 
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding, settings_finding
 
-from .event import open_event
 from .files import attempts, day_document, instructions, layout
 from .files.day_document import CorruptDay
 from .files.entries import Entry
@@ -28,28 +26,29 @@ from .files.layout import Folders
 from .files.names import canonical_name, is_control, read_aliases
 from .files.snapshot import BYTE_ORDER_MARK, UNDECODABLE, read_snapshot
 from .settings import AocSettings
+from .workspace import open_workspace
 
 _SHOWN = 3
-"""Problems that fit on a screen; `aoc check` lists them all."""
+"""How many problems `doctor` shows."""
 _MEANT = re.compile(r"day\W*\d+.*\.(md|jsonl?|txt)", re.IGNORECASE)
-"""A name that somebody may have meant to be read."""
+"""A name that was probably meant to be read."""
 
 
 class Problem(NamedTuple):
-    """What is wrong, and with which file."""
+    """A problem with a file."""
 
     path: str
     text: str
 
 
-class Report(NamedTuple):
-    """What a check found."""
+class CheckResult(NamedTuple):
+    """The result of a check."""
 
     files: int
     problems: list[Problem]
 
 
-def check(folders: Folders) -> Report:
+def check(folders: Folders) -> CheckResult:
     """Read every file."""
     files, problems = 0, []
     looks = (
@@ -60,21 +59,22 @@ def check(folders: Folders) -> Report:
         (folders.attempts, _attempts),
     )
     for folder, look in looks:
-        for name in _names(folder):
+        try:
+            names = sorted(name for name in os.listdir(folder) if _MEANT.fullmatch(name))
+        except FileNotFoundError:
+            names = []
+        for name in names:
             files += 1
             path = os.path.join(folder, name)
             problems += [Problem(path, text) for text in look(folder, name)]
     if os.path.lexists(folders.aliases):
         files += 1
-        problems += [Problem(folders.aliases, text) for text in _aliases(folders.aliases)]
-    return Report(files, problems)
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return sorted(name for name in os.listdir(folder) if _MEANT.fullmatch(name))
-    except FileNotFoundError:
-        return []
+        try:
+            read_aliases(folders.aliases)
+        except BridgeError as error:
+            text = str(error).removeprefix(f"{folders.aliases} ")
+            problems.append(Problem(folders.aliases, text))
+    return CheckResult(files, problems)
 
 
 def _instruction(folder: str, name: str) -> Iterator[str]:
@@ -112,13 +112,6 @@ def _attempts(folder: str, name: str) -> Iterator[str]:
     yield from (f"line {line}: is not a step of an attempt and does not count. Remove it" for line in wrong)
 
 
-def _aliases(path: str) -> Iterator[str]:
-    try:
-        read_aliases(path)
-    except BridgeError as error:
-        yield str(error).removeprefix(f"{path} ")
-
-
 def _speeds(folder: str, name: str) -> Iterator[str]:
     day = layout.day_of_speeds_file(name)
     if day is None:
@@ -133,12 +126,8 @@ def _speeds(folder: str, name: str) -> Iterator[str]:
         yield from find_problems(stored.data, day)
 
 
-class _Loose(Struct):
-    entries: list[Raw]
-
-
 def find_problems(data: bytes, day: int) -> Iterator[str]:
-    """Find everything that is wrong with a day's records, with its line and what to do."""
+    """Find every problem of a day's records, with its line and what to do."""
     text = data.removeprefix(BYTE_ORDER_MARK)
     try:
         entries = dict(enumerate(day_document.decode_day(data, day).entries))
@@ -151,11 +140,14 @@ def find_problems(data: bytes, day: int) -> Iterator[str]:
 
 
 def _doubts(entry: Entry) -> Iterator[str]:
-    """Find what can be read and is still not as it should be."""
+    """Find problems of an entry that can be read."""
     if not entry.timestamp:
         yield "the entry has no `timestamp` and counts as the oldest. Add one: 2025-12-01T10:30:00.000Z"
-    elif not _is_moment(entry.timestamp):
-        yield f"{entry.timestamp!r} is not an ISO 8601 timestamp. Write it as 2025-12-01T10:30:00.000Z"
+    else:
+        try:
+            datetime.fromisoformat(entry.timestamp)
+        except ValueError:
+            yield f"{entry.timestamp!r} is not an ISO 8601 timestamp. Write it as 2025-12-01T10:30:00.000Z"
     if any(is_control(character) for character in entry.llm):
         yield f"the name {entry.llm!r} has control characters. Remove them"
     elif canonical_name(entry.llm) != entry.llm:
@@ -165,20 +157,12 @@ def _doubts(entry: Entry) -> Iterator[str]:
         )
 
 
-def _is_moment(timestamp: str) -> bool:
-    try:
-        datetime.fromisoformat(timestamp)
-    except ValueError:
-        return False
-    return True
-
-
 def _one_by_one(data: bytes, day: int) -> tuple[list[str], dict[int, Entry]]:
-    """Look at each entry by itself, so that one that is wrong does not hide the next."""
+    """Decode each entry by itself, so that a wrong one does not hide the next."""
     wrong: list[str] = []
     fine: dict[int, Entry] = {}
     try:
-        raws = msgspec.json.decode(data, type=_Loose).entries
+        raws = msgspec.json.decode(data, type=day_document.RawDay).entries
     except UNDECODABLE:
         return wrong, fine
     for line, (place, raw) in zip(day_document.lines_of_entries(data), enumerate(raws), strict=True):
@@ -191,19 +175,28 @@ def _one_by_one(data: bytes, day: int) -> tuple[list[str], dict[int, Entry]]:
 
 
 async def examine(environment: Mapping[str, str]) -> list[Finding]:
-    """Look at everything."""
+    """Check settings, folders, records and files."""
     settings = AocSettings(environment)
-    event = open_event(settings)
-    report = await asyncio.to_thread(check, event.folders)
-    count = len(event.days())
+    workspace = open_workspace(settings)
+    report = await asyncio.to_thread(check, workspace.folders)
+    count = len(workspace.days())
+    if settings.database_url is None:
+        records = _folder("records", workspace.folders.speeds, "kept")
+    else:
+        from bridgehead.runtime.stores import migrations
+
+        from .database import read_schema
+
+        kept = "records, attempts and aliases"
+        records = await migrations.examine(settings.database_url, read_schema, kept)
     found = [
         settings_finding(settings, environment),
         _folder(
             "puzzles",
-            event.folders.instructions,
+            workspace.folders.instructions,
             f"{count} day{'' if count == 1 else 's'} of {settings.year}",
         ),
-        await _records(settings, event.folders.speeds),
+        records,
     ]
     if not report.problems:
         found.append(Finding("files", "right", f"{report.files} read, all whole"))
@@ -212,16 +205,6 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
         for problem in report.problems[:_SHOWN]
     ]
     return found
-
-
-async def _records(settings: AocSettings, folder: str) -> Finding:
-    if settings.database_url is None:
-        return _folder("records", folder, "kept")
-    from bridgehead.runtime.stores import migrations
-
-    from .database import read_schema
-
-    return await migrations.examine(settings.database_url, read_schema, "records, attempts and aliases")
 
 
 def _folder(what: str, folder: str, detail: str) -> Finding:

@@ -1,9 +1,9 @@
-"""Errors: how the aoc bridge's failures look to a client, which depends on the revision that it speaks.
+"""Errors: how failures look to a client, by the protocol revision it speaks.
 
-The contract is written for 2024-11-05 and knows JSON-RPC errors only: -1 for what went wrong with the files,
--32602 with `Invalid params` for what was asked for wrongly. Clients of that revision get exactly that. Many
-newer clients end the conversation at a JSON-RPC error or hide its text from the model, so they get a result
-with `isError` and the same words.
+The contract is written for 2024-11-05 and has JSON-RPC errors only: -1 for problems with the files, -32602
+with `Invalid params` for wrong arguments. Clients of that revision get exactly that. Many newer clients end
+the conversation at a JSON-RPC error or hide its text from the model, so they get a result with `isError` and
+the same words.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class ContractDialect(Dialect):
 
 
 def _invalid_arguments(tool: str, problem: str) -> str:
-    said = problem.replace("phase must be between 1 and 2", "phase must be 1 or 2")  # there is none between
+    said = problem.replace("phase must be between 1 and 2", "phase must be 1 or 2")  # no integer is between
     return f"{_INVALID} for {tool}: {said}."
 
 

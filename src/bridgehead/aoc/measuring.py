@@ -1,7 +1,7 @@
-"""Measuring: runs somebody's program on a day's input, times it, checks its answer and records it. Blocks.
+"""Measuring: run a program on a day's input, time it, check its answer and record it. Blocks.
 
-The clock is monotonic and runs from just before the program is started until it has ended. A program that
-does not end in time is ended with everything that it started.
+The clock is monotonic and runs from just before the start of the program to its end. A program that exceeds
+the time limit is killed with everything it started.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from msgspec import Struct
 
 from bridgehead.runtime.errors import InvalidArgument, NotFound
 
-from .event import Event
 from .files import layout
 from .files.entries import EXECUTION, MEASURED
 from .files.instructions import Verdict
 from .files.recorder import NewRun
+from .workspace import Workspace
 
 MAX_OUTPUT = 1024 * 1024
 MAX_SHOWN = 2000
@@ -37,8 +37,6 @@ _VERDICTS = {
     "right": "right",
     "unknown": "not checked: no answer is known",
 }
-
-Report = Callable[[str], None]
 
 
 class Measurement(Struct, frozen=True):
@@ -61,20 +59,17 @@ class _Ended(NamedTuple):
     is_late: bool
 
 
-class Outcome(Struct, frozen=True):
-    """What came of a measurement."""
+class MeasuredRuns(Struct, frozen=True):
+    """The result of a measurement, and the text to print."""
 
     outcome: Literal["solved", "unchecked", "failed"]
     times: list[int]
     says: str
 
 
-def measure(event: Event, wanted: Measurement, report: Report) -> Outcome:
-    """Run the program as often as wanted.
-
-    Record its times if every run ended well, and the attempt in any case.
-    """
-    path = Path(event.folders.inputs) / layout.input_name(wanted.day)
+def measure(workspace: Workspace, wanted: Measurement, report: Callable[[str], None]) -> MeasuredRuns:
+    """Run the program; record its times if every run succeeded, and the attempt in any case."""
+    path = Path(workspace.folders.inputs) / layout.input_name(wanted.day)
     if not path.is_file():
         raise NotFound(f"There is no input for day {wanted.day}.", next_step=f"Put it into {path}.")
     times: list[int] = []
@@ -86,28 +81,25 @@ def measure(event: Event, wanted: Measurement, report: Report) -> Outcome:
         )
         problem = _problem(ended, wanted)
         if not problem:
-            verdict = event.check_answer(wanted.day, wanted.phase, _answer(ended.output))
+            verdict = workspace.check_answer(wanted.day, wanted.phase, _answer(ended.output))
             problem = "" if verdict in {"right", "unknown"} else f"The answer is {_VERDICTS[verdict]}."
         report(f"{what}: {ended.milliseconds} ms, {problem or _VERDICTS[verdict]}")
         if problem:
-            return _fail(event, wanted, ended.milliseconds, problem)
+            workspace.stopwatch.note_run(
+                wanted.day, wanted.phase, wanted.llm, "failed", ended.milliseconds, EXECUTION
+            )
+            return MeasuredRuns(
+                "failed", [], f"{problem} No time was recorded; the attempt counts as not solved."
+            )
         if number >= 0:
             times.append(ended.milliseconds)
-    return _keep(event, wanted, times, verdict)
-
-
-def _fail(event: Event, wanted: Measurement, milliseconds: int, problem: str) -> Outcome:
-    event.stopwatch.note_run(wanted.day, wanted.phase, wanted.llm, "failed", milliseconds, EXECUTION)
-    return Outcome("failed", [], f"{problem} No time was recorded; the attempt counts as not solved.")
-
-
-def _keep(event: Event, wanted: Measurement, times: list[int], verdict: Verdict) -> Outcome:
-    new = [NewRun(wanted.day, wanted.phase, wanted.llm, one, EXECUTION, MEASURED) for one in times]
-    event.recorder.record_now(new)
+    workspace.recorder.record_now(
+        [NewRun(wanted.day, wanted.phase, wanted.llm, time, EXECUTION, MEASURED) for time in times]
+    )
     outcome: Literal["solved", "unchecked"] = "solved" if verdict == "right" else "unchecked"
     typical = sorted(times)[len(times) // 2]
-    event.stopwatch.note_run(wanted.day, wanted.phase, wanted.llm, outcome, typical, EXECUTION)
-    return Outcome(
+    workspace.stopwatch.note_run(wanted.day, wanted.phase, wanted.llm, outcome, typical, EXECUTION)
+    return MeasuredRuns(
         outcome, times, f"Recorded {len(times)} runs of {wanted.llm}, median {typical} ms, measured."
     )
 
@@ -122,19 +114,19 @@ def _problem(ended: _Ended, wanted: Measurement) -> str:
 
 
 def _answer(output: bytes) -> str:
-    """Return the last line that is not empty: programs like to say more before it."""
+    """Return the last line that is not empty; programs may print more before it."""
     lines = [line.strip() for line in output.decode(errors="replace").splitlines()]
     return next((line for line in reversed(lines) if line), "")
 
 
 def _run(command: list[str], path: Path, timeout: float) -> _Ended:
     """Run a program once, its input on standard input."""
-    with path.open("rb") as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+    with path.open("rb") as puzzle_input, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         begin = time.perf_counter()
         try:
             # Its own session, so that everything it starts can be ended with it.
             process = subprocess.Popen(  # noqa: S603 - what the person typed
-                command, stdin=given, stdout=out, stderr=err, start_new_session=True
+                command, stdin=puzzle_input, stdout=out, stderr=err, start_new_session=True
             )
         except OSError as failure:
             raise InvalidArgument(
@@ -142,10 +134,15 @@ def _run(command: list[str], path: Path, timeout: float) -> _Ended:
                 next_step="Write the program and its arguments after --.",
             ) from failure
         is_late = threading.Event()
-        late = threading.Timer(timeout, _end_late, (process, is_late))
+
+        def end_late() -> None:
+            is_late.set()
+            _end_group(process)
+
+        late = threading.Timer(timeout, end_late)
         late.start()
         try:
-            # Without a limit: waiting with one looks only every few milliseconds, and would be measured too.
+            # No timeout here: `wait` with one polls every few milliseconds, which would be measured too.
             status = process.wait()
             spent = time.perf_counter() - begin
         finally:
@@ -154,13 +151,8 @@ def _run(command: list[str], path: Path, timeout: float) -> _Ended:
         return _Ended(max(1, round(spent * 1000)), _read(out), _read(err), status, is_late.is_set())
 
 
-def _end_late(process: subprocess.Popen[bytes], is_late: threading.Event) -> None:
-    is_late.set()
-    _end_group(process)
-
-
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """End a program and everything that it started."""
+    """Kill a program and everything it started (on Windows, the program alone)."""
     if sys.platform == "win32":
         process.kill()
         return

@@ -5,6 +5,7 @@ No text of the site is in this distribution; this one is invented.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from math import isqrt
 from pathlib import Path
 
@@ -43,20 +44,17 @@ def make_starter(folder: Path) -> list[Path]:
         "answers/Day01_phase1.txt": f"{ANSWER1}\n",
         "answers/Day01_phase2.txt": f"{ANSWER2}\n",
     }
-    made = [path for name, text in files.items() if _write_new(path := folder / name, text)]
+    made = []
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # "x": a file of the user's own is never overwritten.
+        with suppress(FileExistsError), path.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            made.append(path)
     if ignore_puzzles(folder):
         made.append(folder / ".gitignore")
     return made
-
-
-def _write_new(path: Path, text: str) -> bool:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with path.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    except FileExistsError:
-        return False
-    return True
 
 
 def ignore_puzzles(folder: Path) -> bool:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bridgehead.aoc.event import Event
-from bridgehead.aoc.files.attempts import Outcome, Step
+from bridgehead.aoc.files.attempts import AttemptOutcome, AttemptStep
 from bridgehead.aoc.ranking.board import AttemptCounts, Filters
+from bridgehead.aoc.workspace import Workspace
 from tests.aoc.database_data import DatabaseData, faulty_replica, replica
 from tests.support.postgres_server import PostgresServer
 
@@ -20,12 +20,12 @@ def data(tmp_path: Path, database_url: str) -> DatabaseData:
     return DatabaseData(tmp_path, database_url)
 
 
-def step(attempt: str, outcome: Outcome, **more: Any) -> Step:
-    return Step(attempt, outcome, "gpt4", 1, "", NOW, **more)
+def step(attempt: str, outcome: AttemptOutcome, **more: Any) -> AttemptStep:
+    return AttemptStep(attempt, outcome, "gpt4", 1, "", NOW, **more)
 
 
-async def append(event: Event, day: int, *steps: Step) -> None:
-    await asyncio.to_thread(event.attempts.append, day, list(steps))
+async def append(workspace: Workspace, day: int, *steps: AttemptStep) -> None:
+    await asyncio.to_thread(workspace.attempts.append, day, list(steps))
 
 
 async def test_an_attempt_that_one_replica_began_is_found_by_another_with_its_steps_in_order(
@@ -46,12 +46,12 @@ async def test_an_attempt_that_one_replica_began_is_found_by_another_with_its_st
 async def test_the_last_step_of_an_attempt_counts_and_only_on_the_day_that_is_asked_for(
     data: DatabaseData,
 ) -> None:
-    async with replica(data) as event:
-        await append(event, 1, step("a", "started"), step("a", "wrong"), step("a", "solved", tokens=10))
-        await append(event, 2, step("b", "failed"), step("c", "started"))
+    async with replica(data) as workspace:
+        await append(workspace, 1, step("a", "started"), step("a", "wrong"), step("a", "solved", tokens=10))
+        await append(workspace, 2, step("b", "failed"), step("c", "started"))
 
         def count(**filters: Any) -> Any:
-            return event.attempts.counts(Filters(**filters), lambda name: name, NOW)
+            return workspace.attempts.counts(Filters(**filters), lambda name: name, NOW)
 
         everything = await asyncio.to_thread(count)
         second = await asyncio.to_thread(count, day=2)
@@ -61,22 +61,22 @@ async def test_the_last_step_of_an_attempt_counts_and_only_on_the_day_that_is_as
 
 
 async def test_the_identity_changes_with_every_step(data: DatabaseData) -> None:
-    async with replica(data) as event:
-        before = await asyncio.to_thread(event.attempts.identity)
-        await append(event, 1, step("a", "started"))
-        after = await asyncio.to_thread(event.attempts.identity)
+    async with replica(data) as workspace:
+        before = await asyncio.to_thread(workspace.attempts.identity)
+        await append(workspace, 1, step("a", "started"))
+        after = await asyncio.to_thread(workspace.attempts.identity)
 
-        assert before != after == await asyncio.to_thread(event.attempts.identity)
+        assert before != after == await asyncio.to_thread(workspace.attempts.identity)
 
 
 async def test_a_step_whose_connection_dies_before_its_answer_is_there_once(
     data: DatabaseData, postgres_server: PostgresServer
 ) -> None:
-    async with faulty_replica(data, postgres_server.port) as (event, proxy):
-        await append(event, 1, step("a", "started"))
+    async with faulty_replica(data, postgres_server.port) as (workspace, proxy):
+        await append(workspace, 1, step("a", "started"))
         proxy.cut_answer_to = lambda sent: b"the-end" in sent
-        await append(event, 1, step("the-end", "solved"))
-        found = await asyncio.to_thread(event.attempts.steps, 1)
+        await append(workspace, 1, step("the-end", "solved"))
+        found = await asyncio.to_thread(workspace.attempts.steps, 1)
 
     assert proxy.cuts == 1
     assert [one.outcome for one in found] == ["started", "solved"]

@@ -17,9 +17,9 @@ import pytest
 
 from bridgehead.aoc.bridge import far_side
 from bridgehead.aoc.database.recorder import SETTLE_SECONDS
-from bridgehead.aoc.event import Event
 from bridgehead.aoc.files.recorder import NewRun
 from bridgehead.aoc.ranking.board import Filters
+from bridgehead.aoc.workspace import Workspace
 from bridgehead.runtime.errors import BridgeError, StorageError, TimedOut, Unavailable
 from bridgehead.runtime.stores.postgres import RECONNECTING_SECONDS
 from tests.aoc.database_data import DatabaseData, faulty_replica, replica
@@ -30,32 +30,32 @@ from tests.support.waiting import PATIENCE, until
 RUN = NewRun(1, 1, "gpt4", 5)
 
 
-async def recorded_again(event: Event) -> None:
+async def recorded_again(workspace: Workspace) -> None:
     """Wait until a record is taken again."""
     async with asyncio.timeout(PATIENCE):
         while True:
             try:
-                await event.record(RUN)
+                await workspace.recorder.record(RUN)
             except BridgeError:
                 await asyncio.sleep(0.02)
             else:
                 return
 
 
-async def refused(event: Event) -> tuple[BridgeError, float]:
+async def refused(workspace: Workspace) -> tuple[BridgeError, float]:
     """Record until a record is refused; return why, and how long the refusal took."""
     async with asyncio.timeout(PATIENCE):
         while True:
             begin = time.monotonic()
             try:
-                await event.record(RUN)
+                await workspace.recorder.record(RUN)
             except BridgeError as refusal:
                 return refusal, time.monotonic() - begin
 
 
-def down(event: Event) -> bool:
-    assert event.database is not None
-    return bool(event.database.writer.problem)
+def down(workspace: Workspace) -> bool:
+    assert workspace.database is not None
+    return bool(workspace.database.writer.problem)
 
 
 @pytest.fixture
@@ -78,14 +78,14 @@ async def test_a_full_disk_is_told_and_records_go_on_when_there_is_room(
         "raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$; "
         "create trigger full_disk before insert on aoc_records execute function full_disk()"
     )
-    async with replica(data) as event:
-        await event.record(RUN)
+    async with replica(data) as workspace:
+        await workspace.recorder.record(RUN)
         await asyncio.to_thread(postgres_server.execute, full, name)
         with pytest.raises(StorageError, match="No space left on device"):
-            await event.record(RUN)
-        view = await event.board(Filters())
+            await workspace.recorder.record(RUN)
+        view = await workspace.board(Filters())
         await asyncio.to_thread(postgres_server.execute, "drop trigger full_disk on aoc_records", name)
-        last = await event.record(RUN)
+        last = await workspace.recorder.record(RUN)
 
     assert view.rows[0].n == 1
     assert last.figures.n == 2
@@ -114,8 +114,8 @@ async def test_nothing_acknowledged_is_lost_on_a_disk_that_is_really_full(
     url = await asyncio.to_thread(breakable_postgres.make_database_in, small_disk / "tables")
     data = await asyncio.to_thread(DatabaseData, tmp_path, url)
     acknowledged = 0
-    async with replica(data) as event:
-        await event.record(RUN)
+    async with replica(data) as workspace:
+        await workspace.recorder.record(RUN)
         acknowledged += 1
         with (small_disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
             while True:
@@ -123,13 +123,13 @@ async def test_nothing_acknowledged_is_lost_on_a_disk_that_is_really_full(
         refusal: BridgeError | None = None
         while refusal is None:
             try:
-                await event.record(RUN)
+                await workspace.recorder.record(RUN)
                 acknowledged += 1
             except BridgeError as problem:
                 refusal = problem
-        view = await event.board(Filters())
+        view = await workspace.board(Filters())
         (small_disk / "filler").unlink()
-        await recorded_again(event)
+        await recorded_again(workspace)
         acknowledged += 1
 
     assert isinstance(refusal, StorageError)
@@ -142,12 +142,12 @@ async def test_a_database_that_is_gone_adds_a_moment_at_most_to_a_record(
     breakable: DatabaseData, breakable_postgres: PostgresServer
 ) -> None:
     took = []
-    async with replica(breakable) as event:
-        await event.record(RUN)
+    async with replica(breakable) as workspace:
+        await workspace.recorder.record(RUN)
         await asyncio.to_thread(breakable_postgres.kill)
-        await until(lambda: down(event))
+        await until(lambda: down(workspace))
         for _ in range(15):
-            _, spent = await refused(event)
+            _, spent = await refused(workspace)
             took.append(spent)
 
     assert median(took) < 2 * RECONNECTING_SECONDS  # twice, for a machine that is busy
@@ -160,14 +160,14 @@ async def test_a_server_that_becomes_read_only_refuses_at_once_and_boards_are_st
         for sql in (f"alter system set default_transaction_read_only = {word}", "select pg_reload_conf()"):
             await asyncio.to_thread(breakable_postgres.execute, sql)
 
-    async with replica(breakable) as event:
-        await event.record(RUN)
+    async with replica(breakable) as workspace:
+        await workspace.recorder.record(RUN)
         await set_read_only("on")
-        refusal, spent = await refused(event)
-        view = await event.board(Filters())
-        said = far_side(event)
+        refusal, spent = await refused(workspace)
+        view = await workspace.board(Filters())
+        said = far_side(workspace)
         await set_read_only("off")
-        await recorded_again(event)
+        await recorded_again(workspace)
 
     assert isinstance(refusal, Unavailable)
     assert spent < SETTLE_SECONDS  # it is sure that nothing was stored, so nothing is tried again
@@ -179,14 +179,14 @@ async def test_a_server_that_becomes_read_only_refuses_at_once_and_boards_are_st
 async def test_a_restart_is_noticed_and_records_are_taken_again(
     breakable: DatabaseData, breakable_postgres: PostgresServer
 ) -> None:
-    async with replica(breakable) as event:
-        await event.record(RUN)
+    async with replica(breakable) as workspace:
+        await workspace.recorder.record(RUN)
         await asyncio.to_thread(breakable_postgres.stop)
-        await until(lambda: down(event))
+        await until(lambda: down(workspace))
         with pytest.raises(Unavailable, match="database is unavailable"):
-            await event.record(RUN)
+            await workspace.recorder.record(RUN)
         await asyncio.to_thread(breakable_postgres.start)
-        await recorded_again(event)
+        await recorded_again(workspace)
 
     assert len(await asyncio.to_thread(breakable.entries, 1)) == 2
 
@@ -194,10 +194,10 @@ async def test_a_restart_is_noticed_and_records_are_taken_again(
 async def test_a_slow_database_makes_records_slow_and_loses_none(
     data: DatabaseData, postgres_server: PostgresServer
 ) -> None:
-    async with faulty_replica(data, postgres_server.port) as (event, proxy):
-        await event.record(RUN)
+    async with faulty_replica(data, postgres_server.port) as (workspace, proxy):
+        await workspace.recorder.record(RUN)
         proxy.delay = 0.2
-        done = await asyncio.gather(*(event.record(RUN) for _ in range(50)))
+        done = await asyncio.gather(*(workspace.recorder.record(RUN) for _ in range(50)))
 
     assert [one.figures.n for one in done] == list(range(2, 52))
     assert len(await asyncio.to_thread(data.entries, 1)) == 51
@@ -206,10 +206,10 @@ async def test_a_slow_database_makes_records_slow_and_loses_none(
 async def test_boards_that_wait_for_a_slow_database_leave_the_threads_of_others_alone(
     data: DatabaseData, postgres_server: PostgresServer
 ) -> None:
-    async with faulty_replica(data, postgres_server.port) as (event, proxy):
-        await event.board(Filters())
+    async with faulty_replica(data, postgres_server.port) as (workspace, proxy):
+        await workspace.board(Filters())
         proxy.delay = PATIENCE
-        boards = [asyncio.create_task(event.board(Filters(day=n % 25 + 1))) for n in range(100)]
+        boards = [asyncio.create_task(workspace.board(Filters(day=n % 25 + 1))) for n in range(100)]
         await asyncio.sleep(0)  # all of them wait now
         await asyncio.to_thread(sorted, "others")
         is_any_done = any(board.done() for board in boards)
@@ -223,22 +223,22 @@ async def test_what_a_slow_database_keeps_waiting_fails_within_its_limit_and_wha
     data: DatabaseData, postgres_server: PostgresServer
 ) -> None:
     data.url += "?statement_timeout=500"
-    async with faulty_replica(data, postgres_server.port) as (event, proxy):
-        await event.record(RUN)
-        await event.board(Filters())
+    async with faulty_replica(data, postgres_server.port) as (workspace, proxy):
+        await workspace.recorder.record(RUN)
+        await workspace.board(Filters())
         proxy.delay = PATIENCE
         with pytest.raises(Unavailable, match=r"within 0\.5 seconds\. The record may be there or not"):
-            await event.record(RUN)
+            await workspace.recorder.record(RUN)
         with pytest.raises(TimedOut, match=r"did not answer within 0\.5 seconds"):
-            await event.board(Filters())
+            await workspace.board(Filters())
         begin = time.monotonic()
-        while not isinstance((await refused(event))[0], Unavailable):
+        while not isinstance((await refused(workspace))[0], Unavailable):
             assert time.monotonic() - begin < PATIENCE
-        took = [(await refused(event))[1] for _ in range(9)]
-        assert event.database is not None
-        health = far_side(event), event.database.writer.outcomes["timeout"]
+        took = [(await refused(workspace))[1] for _ in range(9)]
+        assert workspace.database is not None
+        health = far_side(workspace), workspace.database.writer.outcomes["timeout"]
         proxy.delay = 0.0
-        await recorded_again(event)
+        await recorded_again(workspace)
 
     assert median(took) < 0.5 / 2
     assert (health[0].is_up, health[1] > 0) == (False, True)
@@ -249,10 +249,14 @@ async def test_replicas_behind_a_bouncer_record_and_read_over_connections_of_all
 ) -> None:
     data = await asyncio.to_thread(DatabaseData, tmp_path, pooled_url)
     async with replica(data) as one, replica(data) as other:
-        runs = [event.record(NewRun(n % 25 + 1, 1, "gpt4", 5)) for n in range(100) for event in (one, other)]
+        runs = [
+            workspace.recorder.record(NewRun(n % 25 + 1, 1, "gpt4", 5))
+            for n in range(100)
+            for workspace in (one, other)
+        ]
         done = await asyncio.gather(*runs)
-        boards = [await event.board(Filters()) for event in (one, other)]
-        [last] = await asyncio.gather(one.record(NewRun(1, 1, "gpt4", 5)))
+        boards = [await workspace.board(Filters()) for workspace in (one, other)]
+        [last] = await asyncio.gather(one.recorder.record(NewRun(1, 1, "gpt4", 5)))
 
     assert len(done) == sum(board.rows[0].n for board in boards) / 2 == 200
     assert last.figures.n == 9

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from bridgehead.aoc.event import Event
 from bridgehead.aoc.files.entries import Group
 from bridgehead.aoc.files.recorder import NewRun, key_of
+from bridgehead.aoc.workspace import Workspace
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, Unavailable
 from tests.aoc.database_data import DatabaseData, faulty_replica, replica
 from tests.support.checked import connect
@@ -28,10 +28,12 @@ def data(tmp_path: Path, database_url: str) -> DatabaseData:
 
 
 async def test_calls_that_wait_together_are_stored_by_one_statement(data: DatabaseData) -> None:
-    async with replica(data) as event:
-        assert event.database is not None
-        counts = await asyncio.gather(*(event.record(NewRun(1, 1, "gpt4", n)) for n in range(200)))
-        statements = event.database.writer.outcomes["ok"]
+    async with replica(data) as workspace:
+        assert workspace.database is not None
+        counts = await asyncio.gather(
+            *(workspace.recorder.record(NewRun(1, 1, "gpt4", n)) for n in range(200))
+        )
+        statements = workspace.database.writer.outcomes["ok"]
 
     assert [done.figures.n for done in counts] == list(range(1, 201))
     assert sorted(e["speedMs"] for e in await asyncio.to_thread(data.entries, 1)) == list(range(200))
@@ -41,11 +43,13 @@ async def test_calls_that_wait_together_are_stored_by_one_statement(data: Databa
 async def test_the_records_of_each_of_many_callers_are_stored_in_their_order(data: DatabaseData) -> None:
     callers = range(1, 49)
 
-    async with replica(data) as event:
+    async with replica(data) as workspace:
 
         async def record_on(caller: int) -> list[int]:
             times = [caller * 1000 + n for n in range(20)]
-            done = [event.record(NewRun(1, 1, f"model-{caller}", time), caller) for time in times]
+            done = [
+                workspace.recorder.record(NewRun(1, 1, f"model-{caller}", time), caller) for time in times
+            ]
             return [found.figures.n for found in await asyncio.gather(*done)]
 
         counts = await asyncio.gather(*map(record_on, callers))
@@ -59,17 +63,19 @@ async def test_the_records_of_each_of_many_callers_are_stored_in_their_order(dat
 
 @pytest.mark.parametrize("name", ['a "quoted" \\ name', "{a,b}", "NULL", "ünï — 你好", "it's; --"])
 async def test_any_name_is_stored_as_it_is(data: DatabaseData, name: str) -> None:
-    async with replica(data) as event:
-        await event.record(NewRun(1, 1, name, 5))
+    async with replica(data) as workspace:
+        await workspace.recorder.record(NewRun(1, 1, name, 5))
 
     assert [e["llm"] for e in await asyncio.to_thread(data.entries, 1)] == [name]
 
 
 async def test_what_a_caller_recorded_is_waited_for(data: DatabaseData) -> None:
-    async with replica(data) as event:
-        recording = [asyncio.create_task(event.record(NewRun(1, 1, "gpt4", n), 7)) for n in range(5)]
+    async with replica(data) as workspace:
+        recording = [
+            asyncio.create_task(workspace.recorder.record(NewRun(1, 1, "gpt4", n), 7)) for n in range(5)
+        ]
         await asyncio.sleep(0)
-        await event.settled(7)
+        await workspace.settled(7)
         stored = [e["speedMs"] for e in await asyncio.to_thread(data.entries, 1)]
         await asyncio.gather(*recording)
 
@@ -78,9 +84,11 @@ async def test_what_a_caller_recorded_is_waited_for(data: DatabaseData) -> None:
 
 async def test_replicas_that_record_on_one_day_count_each_others_runs(data: DatabaseData) -> None:
     async with replica(data) as one, replica(data) as other, replica(data) as third:
-        events = (one, other, third)
-        done = await asyncio.gather(*(events[n % 3].record(NewRun(1, 1, "gpt4", n)) for n in range(120)))
-        last = await third.record(NewRun(1, 2, "gpt4", 0))
+        workspaces = (one, other, third)
+        done = await asyncio.gather(
+            *(workspaces[n % 3].recorder.record(NewRun(1, 1, "gpt4", n)) for n in range(120))
+        )
+        last = await third.recorder.record(NewRun(1, 2, "gpt4", 0))
 
     assert max(found.figures.n for found in done) == 120
     assert last.average == sum(range(120)) // 121
@@ -88,10 +96,10 @@ async def test_replicas_that_record_on_one_day_count_each_others_runs(data: Data
 
 async def test_a_record_that_one_replica_takes_back_counts_no_more_on_another(data: DatabaseData) -> None:
     async with replica(data) as one, replica(data) as other:
-        first = await one.record(NewRun(1, 1, "gpt4", 1000))
-        await other.record(NewRun(1, 1, "gpt4", 10))
-        await other.withdraw(1, Group("gpt4", 1, "solving"), first.entry.timestamp)
-        last = await one.record(NewRun(1, 1, "gpt4", 20))
+        first = await one.recorder.record(NewRun(1, 1, "gpt4", 1000))
+        await other.recorder.record(NewRun(1, 1, "gpt4", 10))
+        await other.recorder.withdraw(1, Group("gpt4", 1, "solving"), first.entry.timestamp)
+        last = await one.recorder.record(NewRun(1, 1, "gpt4", 20))
 
     assert (last.figures.n, last.figures.best, last.average) == (2, 10, 15)
 
@@ -111,18 +119,20 @@ async def test_a_request_that_is_sent_again_is_stored_once_whichever_replica_get
 
 async def test_a_key_that_comes_twice_at_once_is_stored_once(data: DatabaseData) -> None:
     key = key_of("me", "twice")
-    async with replica(data) as event:
-        done = await asyncio.gather(*(event.record(NewRun(1, 1, "gpt4", 5), key=key) for _ in range(5)))
+    async with replica(data) as workspace:
+        done = await asyncio.gather(
+            *(workspace.recorder.record(NewRun(1, 1, "gpt4", 5), key=key) for _ in range(5))
+        )
 
     assert [found.figures.n for found in done] == [1] * 5
 
 
 async def test_a_key_belongs_to_one_record_and_to_one_caller(data: DatabaseData) -> None:
-    async with replica(data) as event:
-        await event.record(NewRun(1, 1, "gpt4", 5), key=key_of("me", "k"))
-        await event.record(NewRun(1, 1, "gpt4", 6), key=key_of("you", "k"))
+    async with replica(data) as workspace:
+        await workspace.recorder.record(NewRun(1, 1, "gpt4", 5), key=key_of("me", "k"))
+        await workspace.recorder.record(NewRun(1, 1, "gpt4", 6), key=key_of("you", "k"))
         with pytest.raises(InvalidArgument, match="used for another record"):
-            await event.record(NewRun(1, 1, "gpt4", 7), key=key_of("me", "k"))
+            await workspace.recorder.record(NewRun(1, 1, "gpt4", 7), key=key_of("me", "k"))
 
     assert len(await asyncio.to_thread(data.entries, 1)) == 2
 
@@ -130,10 +140,10 @@ async def test_a_key_belongs_to_one_record_and_to_one_caller(data: DatabaseData)
 async def test_a_connection_that_dies_between_commit_and_answer_loses_and_doubles_nothing(
     data: DatabaseData, postgres_server: PostgresServer
 ) -> None:
-    async with faulty_replica(data, postgres_server.port) as (event, proxy):
-        await event.record(NewRun(1, 1, "gpt4", 1))
+    async with faulty_replica(data, postgres_server.port) as (workspace, proxy):
+        await workspace.recorder.record(NewRun(1, 1, "gpt4", 1))
         proxy.cut_answer_to = lambda sent: b"the-run" in sent
-        done = await event.record(NewRun(1, 1, "the-run", 2))
+        done = await workspace.recorder.record(NewRun(1, 1, "the-run", 2))
 
     assert proxy.cuts == 1
     assert done.figures.n == 1
@@ -143,12 +153,12 @@ async def test_a_connection_that_dies_between_commit_and_answer_loses_and_double
 async def test_a_connection_that_stays_away_says_that_the_record_may_be_there(
     data: DatabaseData, postgres_server: PostgresServer
 ) -> None:
-    async with faulty_replica(data, postgres_server.port) as (event, proxy):
-        await event.record(NewRun(1, 1, "gpt4", 1))
+    async with faulty_replica(data, postgres_server.port) as (workspace, proxy):
+        await workspace.recorder.record(NewRun(1, 1, "gpt4", 1))
         proxy.cut_answer_to = lambda sent: b"the-run" in sent
         proxy.is_refusing = True
         with pytest.raises(Unavailable, match="may be there or not"):
-            await event.record(NewRun(1, 1, "the-run", 2))
+            await workspace.recorder.record(NewRun(1, 1, "the-run", 2))
 
 
 def answered(peer: Peer, number: int) -> bool:
@@ -183,18 +193,18 @@ async def test_no_acknowledged_record_is_lost_when_postgresql_is_killed_again_an
     numbers = iter(range(1_000_000))
     is_over = asyncio.Event()
 
-    async def record_on(event: Event) -> None:
+    async def record_on(workspace: Workspace) -> None:
         while not is_over.is_set():
             number = next(numbers)
             try:
-                await event.record(NewRun(1, 1, "gpt4", number))
+                await workspace.recorder.record(NewRun(1, 1, "gpt4", number))
             except BridgeError:
                 await asyncio.sleep(0.01)
             else:
                 acknowledged.append(number)
 
     async with replica(data) as one, replica(data) as other:
-        callers = [asyncio.create_task(record_on(event)) for event in (one, other) for _ in range(8)]
+        callers = [asyncio.create_task(record_on(workspace)) for workspace in (one, other) for _ in range(8)]
         for _ in range(3):
             before = len(acknowledged)
             await until(lambda before=before: len(acknowledged) > before + 100)  # type: ignore[misc]

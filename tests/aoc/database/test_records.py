@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from bridgehead.aoc.database.records import DatabaseRecords
-from bridgehead.aoc.event import Event
 from bridgehead.aoc.files.entries import Group
 from bridgehead.aoc.files.recorder import NewRun
+from bridgehead.aoc.workspace import Workspace
 from tests.aoc.data import entry
 from tests.aoc.database_data import DatabaseData, replica
 
@@ -20,15 +20,15 @@ def data(tmp_path: Path, database_url: str) -> DatabaseData:
     return DatabaseData(tmp_path, database_url)
 
 
-def reader(event: Event, year: int = 2025) -> DatabaseRecords:
-    assert event.database is not None
-    return DatabaseRecords(event.database, year)
+def reader(workspace: Workspace, year: int = 2025) -> DatabaseRecords:
+    assert workspace.database is not None
+    return DatabaseRecords(workspace.database, year)
 
 
 async def test_runs_entries_and_days_are_those_that_another_replica_recorded(data: DatabaseData) -> None:
     async with replica(data) as writer, replica(data) as other:
         for day, time in ((5, 30), (2, 10), (2, 20)):
-            await writer.record(NewRun(day, 1, "gpt4", time))
+            await writer.recorder.record(NewRun(day, 1, "gpt4", time))
         found = reader(other)
         runs = await asyncio.to_thread(found.runs, None, [])
         entries = await asyncio.to_thread(found.entries, [1, 2])
@@ -40,21 +40,21 @@ async def test_runs_entries_and_days_are_those_that_another_replica_recorded(dat
 
 
 async def test_one_day_is_read_alone_and_one_without_records_is_not_there(data: DatabaseData) -> None:
-    async with replica(data) as event:
-        await event.record(NewRun(1, 1, "gpt4", 5))
-        found = reader(event)
+    async with replica(data) as workspace:
+        await workspace.recorder.record(NewRun(1, 1, "gpt4", 5))
+        found = reader(workspace)
 
         assert list(await asyncio.to_thread(found.runs, 1, [])) == [1]
         assert await asyncio.to_thread(found.runs, 2, []) == {}
 
 
 async def test_a_day_is_known_to_be_the_same_until_somebody_writes_to_it(data: DatabaseData) -> None:
-    async with replica(data) as event, replica(data) as other:
+    async with replica(data) as workspace, replica(data) as other:
         for day in (1, 2):
-            await event.record(NewRun(day, 1, "gpt4", 5))
-        found = reader(event)
+            await workspace.recorder.record(NewRun(day, 1, "gpt4", 5))
+        found = reader(workspace)
         first = await asyncio.to_thread(found.runs, None, [])
-        await other.record(NewRun(2, 1, "gpt4", 7))
+        await other.recorder.record(NewRun(2, 1, "gpt4", 7))
         second = await asyncio.to_thread(found.runs, None, [])
 
     assert second[1] == first[1]
@@ -63,33 +63,33 @@ async def test_a_day_is_known_to_be_the_same_until_somebody_writes_to_it(data: D
 
 
 async def test_years_are_apart(data: DatabaseData) -> None:
-    async with replica(data) as event:
-        await event.record(NewRun(1, 1, "gpt4", 5))
+    async with replica(data) as workspace:
+        await workspace.recorder.record(NewRun(1, 1, "gpt4", 5))
 
-        assert await asyncio.to_thread(reader(event, 2024).days) == []
+        assert await asyncio.to_thread(reader(workspace, 2024).days) == []
 
 
 async def test_changes_are_seen_of_records_withdrawals_and_attempts_and_of_nothing_else(
     data: DatabaseData,
 ) -> None:
-    async with replica(data) as event:
-        seen = [await event.changes()]
-        made = await event.record(NewRun(1, 1, "gpt4", 5))
-        seen.append(await event.changes())
-        await event.withdraw(1, GPT4, made.entry.timestamp)
-        seen.append(await event.changes())
-        await asyncio.to_thread(event.stopwatch.start, 1, 1, "gpt4")
-        seen.append(await event.changes())
-        await asyncio.to_thread(reader(event).runs, None, [])
+    async with replica(data) as workspace:
+        seen = [await workspace.changes()]
+        made = await workspace.recorder.record(NewRun(1, 1, "gpt4", 5))
+        seen.append(await workspace.changes())
+        await workspace.recorder.withdraw(1, GPT4, made.entry.timestamp)
+        seen.append(await workspace.changes())
+        await asyncio.to_thread(workspace.stopwatch.start, 1, 1, "gpt4")
+        seen.append(await workspace.changes())
+        await asyncio.to_thread(reader(workspace).runs, None, [])
 
-        assert await event.changes() == seen[-1]
+        assert await workspace.changes() == seen[-1]
     assert len(set(map(repr, seen))) == 4
 
 
 async def test_aliases_are_those_of_the_folder_that_was_taken_in(data: DatabaseData) -> None:
     (data.folder / "aliases.json").write_bytes(b'{"gpt4": ["gpt-4"]}')
     await asyncio.to_thread(data.put_speeds, 1, [entry("gpt-4", 1)])
-    async with replica(data) as event:
-        aliases = await asyncio.to_thread(reader(event).aliases)
+    async with replica(data) as workspace:
+        aliases = await asyncio.to_thread(reader(workspace).aliases)
 
     assert (aliases.of("gpt-4"), aliases.of("o1")) == ("gpt4", "o1")

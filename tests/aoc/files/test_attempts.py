@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from bridgehead.aoc.files import attempts as attempts_module
-from bridgehead.aoc.files.attempts import OPEN_SECONDS, Attempts, Outcome, Step, Stopwatch, find_wrong_lines
+from bridgehead.aoc.files.attempts import (
+    OPEN_SECONDS,
+    AttemptOutcome,
+    Attempts,
+    AttemptStep,
+    Stopwatch,
+    find_wrong_lines,
+)
 from bridgehead.aoc.ranking.board import AttemptCounts, Filters
 from bridgehead.runtime.errors import NotFound, StorageError
 from tests.aoc.data import SECONDS
@@ -28,8 +35,8 @@ class Clock:
         raise AssertionError("the stopwatch has the system's")
 
 
-def step(attempt: str, outcome: Outcome, llm: str = "gpt4", **more: Any) -> Step:
-    return Step(attempt, outcome, llm, more.pop("phase", 1), "", more.pop("seconds", NOW), **more)
+def step(attempt: str, outcome: AttemptOutcome, llm: str = "gpt4", **more: Any) -> AttemptStep:
+    return AttemptStep(attempt, outcome, llm, more.pop("phase", 1), "", more.pop("seconds", NOW), **more)
 
 
 @pytest.fixture

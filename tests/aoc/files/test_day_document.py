@@ -51,8 +51,8 @@ def test_a_file_of_any_layout_keeps_everything_when_it_grows(
     document = {**more, "day": 4, "entries": entries} if first else {"day": 4, "entries": entries, **more}
     data = json.dumps(document, **layout).encode()
 
-    read, inside = day_document.decode_day(data, 4)
-    grown = day_document.split_document(data, inside).with_new([NEW, NEW]).data
+    read, insert_at = day_document.decode_day(data, 4)
+    grown = day_document.split_document(data, insert_at).with_new([NEW, NEW]).data
 
     assert [(e.llm, e.phase, e.time) for e in read] == [
         (e["llm"], e["phase"], e.get("speedMs", e.get("speed_ms"))) for e in entries
@@ -67,9 +67,9 @@ def test_a_file_of_any_layout_keeps_everything_when_it_grows(
 def test_any_name_comes_back_intact_from_a_file_of_ours(names: list[str]) -> None:
     data = day_document.empty_document(9).data
     for name in names:
-        inside = day_document.decode_day(data, 9).inside
+        insert_at = day_document.decode_day(data, 9).insert_at
         new = NewEntry(name, 1, 5, format_timestamp(0))
-        data = day_document.split_document(data, inside).with_new([new]).data
+        data = day_document.split_document(data, insert_at).with_new([new]).data
 
     decoded = day_document.decode_day(data, 9)
     assert [entry.llm for entry in decoded.entries] == names[::-1]
@@ -95,14 +95,14 @@ def test_any_mutation_is_read_as_other_readers_read_it_or_refused(
 ) -> None:
     mutated = data[:at] + put + data[at + cut :]
     try:
-        read, inside = day_document.decode_day(mutated, 4)
+        read, insert_at = day_document.decode_day(mutated, 4)
     except CorruptDay:
         return
 
     document = json.loads(mutated, object_pairs_hook=unique)
     found = [(e["llm"], e["phase"], e.get("speedMs", e.get("speed_ms"))) for e in document["entries"]]
     assert [(e.llm, e.phase, e.time) for e in read] == found
-    grown = day_document.split_document(mutated, inside).with_new([NEW]).data
+    grown = day_document.split_document(mutated, insert_at).with_new([NEW]).data
     assert json.loads(grown) == {**document, "entries": [WRITTEN, *document["entries"]]}
 
 
@@ -259,8 +259,8 @@ def test_the_line_of_an_entry_counts_from_the_first_line_even_if_that_is_empty()
 
 def test_a_file_without_any_layout_gets_some_where_it_grows() -> None:
     data = b'{"day":4,"entries":[{"llm":"a","phase":1,"speedMs":1,"timestamp":"t"}]}'
-    inside = day_document.decode_day(data, 4).inside
-    grown = day_document.split_document(data, inside).with_new([NEW]).data
+    insert_at = day_document.decode_day(data, 4).insert_at
+    grown = day_document.split_document(data, insert_at).with_new([NEW]).data
     first = day_document.split_document(b'{"day":4,"entries":[]}', 20).with_new([NEW]).data
 
     assert grown.count(b"\n    ") == 2

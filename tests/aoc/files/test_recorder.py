@@ -260,7 +260,7 @@ async def test_whoever_recorded_can_wait_for_it_and_nobody_else_does(
 ) -> None:
     released = hold(monkeypatch, "append", DayFile.append)
     one = open_recorder(data)
-    recording = [asyncio.create_task(one.record(GPT4, by=7)) for _ in range(2)]
+    recording = [asyncio.create_task(one.record(GPT4, client=7)) for _ in range(2)]
     await asyncio.sleep(0)
     await one.settled(8)
     waiting = asyncio.create_task(one.settled(7))
@@ -270,8 +270,8 @@ async def test_whoever_recorded_can_wait_for_it_and_nobody_else_does(
     await waiting
 
     assert len(data.entries(1)) == 2
-    await asyncio.gather(*recording, one.record(GPT4, by=9))
-    assert one._unanswered._answers == {}  # noqa: SLF001 - clients come and go, and leave nothing
+    await asyncio.gather(*recording, one.record(GPT4, client=9))
+    assert one._unanswered == {}  # noqa: SLF001 - clients come and go, and leave nothing
 
 
 async def test_a_record_that_is_given_up_before_it_is_written_is_not(data: Data) -> None:

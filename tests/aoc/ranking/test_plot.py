@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from bridgehead.aoc.event import open_event
 from bridgehead.aoc.ranking import plot, wording
 from bridgehead.aoc.ranking.board import Filters
+from bridgehead.aoc.ranking.plot import find_fonts
 from bridgehead.aoc.settings import AocSettings
+from bridgehead.aoc.workspace import open_workspace
 from tests.aoc.data import Data, entry
 
 if sys.platform != "win32":  # skipped by name there
@@ -20,6 +21,8 @@ if sys.platform != "win32":  # skipped by name there
     from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
 
+SIZE = 10.0
+LONG = "claude-opus-4.5-thinking-high-20251101-preview-with-an-unusually-long-name"
 HOSTILE = {
     "x": 1,
     "claude-opus-4.5-thinking-high-20251101-preview-with-an-unusually-long-name-that-goes-on": 1.5,
@@ -48,8 +51,8 @@ def drawn(data: Data, monkeypatch: pytest.MonkeyPatch, theme: str = "light", **f
     """Draw a board and catch the figure before it is written."""
     caught: list[Figure] = []
     monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: caught.append(figure))
-    event = open_event(AocSettings(data.environment()))
-    plot.draw(event, Filters(**filters), "board.svg", theme)
+    workspace = open_workspace(AocSettings(data.environment()))
+    plot.draw(workspace, Filters(**filters), "board.svg", theme)
     return caught[0]
 
 
@@ -116,7 +119,7 @@ def test_the_figures_in_the_picture_are_those_of_the_board(
     data.put_speeds(
         2, [*(entry("Alice", 10_000 + n) for n in range(18)), *(entry("Bob", 20_000 + n) for n in range(2))]
     )
-    board = open_event(AocSettings(data.environment())).board_now(Filters()).board
+    board = open_workspace(AocSettings(data.environment())).board_now(Filters()).board
 
     said = " ".join(text for text, _ in texts(drawn(data, monkeypatch)))
 
@@ -130,10 +133,10 @@ def test_the_figures_in_the_picture_are_those_of_the_board(
 
 def test_the_same_records_give_the_same_picture(data: Data, tmp_path: Path) -> None:
     data.put_speeds(1, [entry(llm, time) for llm in ("a", "b") for time in range(100, 160, 10)])
-    event = open_event(AocSettings(data.environment()))
+    workspace = open_workspace(AocSettings(data.environment()))
 
     for name in ("one.svg", "two.SVG"):
-        plot.draw(event, Filters(), str(tmp_path / name))
+        plot.draw(workspace, Filters(), str(tmp_path / name))
 
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.SVG").read_bytes()
 
@@ -145,3 +148,60 @@ def test_ratios_on_the_axis_are_round_and_few_with_one_among_them(low: float, hi
     assert 1.0 in ticks
     assert all(one < other for one, other in pairwise(ticks))
     assert len(ticks) <= 10
+
+
+# --- fonts: every name can be drawn, on at most two lines, and no wider than there is room ------------------
+
+
+def test_characters_that_no_font_has_are_drawn_as_boxes_with_a_note() -> None:
+    fonts = find_fonts("fox \U0010fffd")
+
+    assert fonts.clean("fox \U0010fffd") == "fox ▯"
+    assert "drawn as boxes" in fonts.notes[0]
+    assert find_fonts("Grüße, Мир").notes == []
+
+
+def test_joiners_and_variants_are_left_out_instead_of_drawn_as_boxes() -> None:
+    assert find_fonts("a").clean("a\ufe0fb\u200dc") == "abc"
+
+
+def test_a_text_is_as_wide_as_its_widest_line_and_grows_with_its_size() -> None:
+    fonts = find_fonts("")
+
+    assert fonts.width("iii\nWWW\ni", SIZE) == fonts.width("WWW", SIZE) > fonts.width("iii", SIZE)
+    assert fonts.width("WWW", 2 * SIZE) == pytest.approx(2 * fonts.width("WWW", SIZE))
+
+
+def test_a_name_that_fits_stays_on_one_line() -> None:
+    assert find_fonts("").fit("gpt4", 1.0, SIZE) == "gpt4"
+
+
+def test_a_longer_name_breaks_where_a_word_ends() -> None:
+    fonts = find_fonts("")
+
+    first, second = fonts.fit("claude-opus-4.5-thinking", 1.0, SIZE).split("\n")
+
+    assert first + second == "claude-opus-4.5-thinking"
+    assert first.endswith("-")
+
+
+@pytest.mark.parametrize("name", [LONG, "W" * 60, "x" * 500])
+def test_what_does_not_fit_on_two_lines_is_cut_off_with_a_sign(name: str) -> None:
+    fonts = find_fonts("")
+
+    fitted = fonts.fit(name, 1.0, SIZE)
+
+    assert fitted.count("\n") == 1
+    assert fitted.endswith("…")
+    assert fonts.width(fitted, SIZE) <= 1.0
+
+
+def test_a_sentence_is_wrapped_between_its_words_and_loses_none() -> None:
+    fonts = find_fonts("")
+    sentence = "Ranked by the geometric mean of the ratios to the leader on puzzles that both ran"
+
+    lines = fonts.wrap(sentence, 1.5, SIZE)
+
+    assert " ".join(lines) == sentence
+    assert len(lines) > 2
+    assert all(fonts.width(line, SIZE) <= 1.5 for line in lines)

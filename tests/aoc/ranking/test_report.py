@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.aoc.event import open_event
 from bridgehead.aoc.ranking.report import format_time, report
 from bridgehead.aoc.settings import AocSettings
+from bridgehead.aoc.workspace import open_workspace
 
 
 def write_runs(folder: Path, **times: list[int]) -> None:
@@ -22,7 +22,7 @@ def write_runs(folder: Path, **times: list[int]) -> None:
 
 async def test_models_are_ranked_and_runs_counted(tmp_path: Path) -> None:
     write_runs(tmp_path, fox=[1000] * 5, otter=[2000] * 6)
-    told = await report(open_event(AocSettings({"AOC_DATA_DIR": str(tmp_path)})))
+    told = await report(open_workspace(AocSettings({"AOC_DATA_DIR": str(tmp_path)})))
 
     facts = {fact.label: fact.value for fact in told.facts}
     assert (facts["Puzzles"], facts["Runs"], facts["Fastest"]) == ("0 of 2025", "11 on 1 day", "fox")
@@ -33,7 +33,7 @@ async def test_models_are_ranked_and_runs_counted(tmp_path: Path) -> None:
 
 
 async def test_an_empty_folder_has_nobody_on_the_board(tmp_path: Path) -> None:
-    told = await report(open_event(AocSettings({"AOC_DATA_DIR": str(tmp_path)})))
+    told = await report(open_workspace(AocSettings({"AOC_DATA_DIR": str(tmp_path)})))
 
     assert ("Fastest", "nobody yet") in [(fact.label, fact.value) for fact in told.facts]
     assert (told.charts, told.tables[0].rows) == ((), ())

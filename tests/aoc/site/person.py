@@ -3,10 +3,10 @@
 import subprocess
 from typing import Any
 
-from bridgehead.aoc.event import open_event
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.aoc.site.client import SiteClient
 from bridgehead.aoc.site.fetching import Fetcher
+from bridgehead.aoc.workspace import open_workspace
 from tests.aoc.data import Data
 from tests.aoc.data import typed as typed_as_is
 from tests.aoc.site.stand_in import COOKIE, Site
@@ -41,7 +41,7 @@ def fetcher(
         sleep=clock.sleep,
         now=clock.now,
     )
-    return Fetcher(open_event(settings, any_clock), client, (said if said is not None else []).append)
+    return Fetcher(open_workspace(settings, any_clock), client, (said if said is not None else []).append)
 
 
 def paths(site: Site) -> list[str]:

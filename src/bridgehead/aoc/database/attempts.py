@@ -1,10 +1,10 @@
-"""Attempts: who tried what, how it ended and how long it took, in the database. Blocks."""
+"""Attempts in PostgreSQL: who tried what, how it ended and how long it took. Blocks."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -12,7 +12,7 @@ import msgspec
 
 from bridgehead.runtime.errors import Unavailable
 
-from ..files.attempts import Step, count_attempts
+from ..files.attempts import AttemptStep, count_attempts
 from ..files.entries import Measure
 from ..ranking.board import AttemptCounts, Filters
 from .recorder import PAUSE, SETTLE_SECONDS
@@ -32,17 +32,17 @@ select distinct on (attempt) step::text from aoc_steps
 where year = $1 and ($2::smallint is null or day = $2) order by attempt, id desc"""
 _IDENTITY = "select count(*), max(id) from aoc_steps where year = $1"
 
-_decode = msgspec.json.Decoder(Step).decode
+_decode = msgspec.json.Decoder(AttemptStep).decode
 
 
 class DatabaseAttempts:
-    """The attempts of one event."""
+    """The attempts of one year."""
 
     def __init__(self, database: postgres.Database, year: int) -> None:
         self._database = database
         self._year = year
 
-    def append(self, day: int, steps: list[Step]) -> None:
+    def append(self, day: int, steps: list[AttemptStep]) -> None:
         """Store steps; they are committed when this returns."""
         values = (
             [step.attempt for step in steps],
@@ -53,37 +53,37 @@ class DatabaseAttempts:
         async def write(connection: postgres.Connection) -> None:
             await connection.execute(_APPEND, self._year, day, *values)
 
-        self._database.wait_for(self._write_once(write))
+        async def write_once() -> None:
+            # Sent again if its fate is unknown, as records are: the keys let each step be stored only once.
+            deadline, is_unsure = time.monotonic() + SETTLE_SECONDS, False
+            while True:
+                try:
+                    return await self._database.writer.run(write)
+                except Unavailable as failure:
+                    is_unsure = is_unsure or failure.code == "connection_lost"
+                    if not is_unsure or time.monotonic() > deadline:
+                        raise
+                    await asyncio.sleep(PAUSE)
 
-    async def _write_once(self, write: Callable[[postgres.Connection], Awaitable[None]]) -> None:
-        """Store what nobody knows the fate of again, as records are: its keys let it be stored once only."""
-        limit, is_unsure = time.monotonic() + SETTLE_SECONDS, False
-        while True:
-            try:
-                return await self._database.writer.run(write)
-            except Unavailable as failure:
-                is_unsure = is_unsure or failure.code == "connection_lost"
-                if not is_unsure or time.monotonic() > limit:
-                    raise
-                await asyncio.sleep(PAUSE)
+        self._database.wait_for(write_once())
 
-    def steps(self, day: int) -> list[Step]:
+    def steps(self, day: int) -> list[AttemptStep]:
         """Return the steps of a day, the oldest first."""
         return [_decode(row["step"]) for row in self._fetch(_STEPS, self._year, day)]
 
-    def find(self, attempt: str) -> tuple[int, list[Step]]:
-        """Return the day and the steps of one attempt; no steps where there is no such attempt."""
+    def find(self, attempt: str) -> tuple[int, list[AttemptStep]]:
+        """Return the day and the steps of one attempt; no steps if it does not exist."""
         rows = self._fetch(_FIND, self._year, attempt)
         return (rows[0]["day"] if rows else 0), [_decode(row["step"]) for row in rows]
 
     def identity(self) -> object:
-        """Return what changes when any attempt does."""
+        """Return a value that changes when any attempt does."""
         return tuple(map(tuple, self._fetch(_IDENTITY, self._year)))
 
     def counts(
         self, filters: Filters, name_of: Callable[[str], str], now: float
     ) -> dict[Measure, dict[str, AttemptCounts]]:
-        """Count attempts by measure and model: the last step of each says what became of it."""
+        """Count attempts by measure and model; the last step of each decides."""
         lasts = [_decode(row["step"]) for row in self._fetch(_LAST, self._year, filters.day)]
         return count_attempts(lasts, filters, name_of, now)
 

@@ -1,9 +1,9 @@
-"""Recorder: takes speed records from many calls at once and answers each when it is committed.
+"""Recorder: store speed records of many concurrent calls, and answer each once it is committed.
 
-All records that wait together are stored by one statement, whatever their days; while it is under way, the
-next gathers. (With a second connection half as many are stored: a day has one lock, and few large statements
-cost less.) Each record has the key of its request, and a key is stored once. So a statement whose connection
-died between commit and answer is sent again, and so may be a request, to any replica.
+All records that wait are stored by one statement, whatever their days; while it is under way, the next batch
+gathers. (A second connection halves the throughput: a day has one lock, and few large statements cost less.)
+Each record has the key of its request, and a key is stored once. So a statement whose connection died between
+commit and answer can be sent again, and so can a request, to any replica.
 """
 
 from __future__ import annotations
@@ -22,21 +22,22 @@ from ..files.day_file import Recorded, describe_run, take_run
 from ..files.entries import Entry, Group, NewEntry, format_timestamp
 from ..files.names import canonical_name
 from ..files.recorder import NewRun, check_same
-from ..ranking.figures import Runs
-from .pages import DayState, Page, Pages
+from .day_cache import DayCache, DayRevision
 
 if TYPE_CHECKING:
     from bridgehead.runtime.stores import postgres
 
 MAX_BATCH = 2000
-"""Records in one statement; more of them only make the first wait longer."""
+"""Records per statement; more only make the first one wait longer."""
 SETTLE_SECONDS = 2.0
-"""How long records whose connection died under way are sent again, before their callers hear of it."""
+"""How long a batch whose connection died is sent again before its callers get an error."""
 PAUSE = 0.02
 UNANSWERED = "unanswered"
-"""The code of a statement that was sent, and may have been carried out."""
+"""Error code of a statement that was sent and may have been carried out."""
 _LOST = "The connection to the database was lost while the record was being stored."
 
+# `held` takes the row lock of each day, in the order of days so that two batches cannot deadlock, and raises
+# its revision. `stored` inserts and leaves out keys that are there; its count tells whether there were any.
 _STORE_ONCE = """\
 with given as (
     select * from unnest(
@@ -59,13 +60,15 @@ select day, revision, rewritten, (select count(*) from stored) as stored from he
 _STORE = _STORE_ONCE.replace("    on conflict (key) do nothing\n    returning key\n", "").replace(
     ", (select count(*) from stored) as stored", ""
 )
-"""The same for keys that nobody can have stored, without a look for each whether it is there."""
+"""For keys made here just now: nobody can have stored them, so none is looked up."""
+# What is stored under the keys of a batch, to answer a request that was sent again.
 _KNOWN = """\
 select key, day, phase, llm, time, moment, measure, source, revision from aoc_records
 where key = any($1::uuid[])"""
 _CANDIDATES = """\
 select id, llm, time, measure, source from aoc_records
 where year = $1 and day = $2 and phase = $3 and moment = $4 and withdrawn is null order by id desc"""
+# `rewritten` tells readers that records they have may have changed: they read the whole day again.
 _REWRITE = """\
 insert into aoc_days (year, day, revision, rewritten) values ($1, $2, 1, 1)
 on conflict (year, day) do update set revision = aoc_days.revision + 1, rewritten = aoc_days.revision + 1"""
@@ -77,8 +80,8 @@ class _Waiting(NamedTuple):
     entry: NewEntry
     key: UUID
     is_new: bool
-    """Whether the key was made here just now, so that nobody can have stored it."""
-    by: int | None
+    """Whether the key was made here just now, so that it cannot be stored yet."""
+    client: int | None
     answer: asyncio.Future[Recorded]
 
 
@@ -89,7 +92,7 @@ class DatabaseRecorder:
         self._database = database
         self._year = year
         self._clock = clock
-        self._pages = Pages(year)
+        self._days = DayCache(year)
         self._waiting: list[_Waiting] = []
         self._under_way: list[_Waiting] = []
         self._writing: asyncio.Task[None] | None = None
@@ -99,35 +102,35 @@ class DatabaseRecorder:
 
     # --- recording -----------------------------------------------------------------------------------------
 
-    async def record(self, run: NewRun, by: int | None = None, key: UUID | None = None) -> Recorded:
-        """Record a time; when this returns, it is committed. Raises `StorageError` or `Unavailable`."""
-        recorded = await self._add(run, by, key)
+    async def record(self, run: NewRun, client: int | None = None, key: UUID | None = None) -> Recorded:
+        """Record a time; it is committed when this returns. Raises `StorageError` or `Unavailable`."""
+        recorded = await self._add(run, client, key)
         return recorded if key is None else check_same(run, recorded)
 
-    def _add(self, run: NewRun, by: int | None, key: UUID | None = None) -> asyncio.Future[Recorded]:
+    def _add(self, run: NewRun, client: int | None, key: UUID | None = None) -> asyncio.Future[Recorded]:
         loop = asyncio.get_running_loop()
         now = self._clock.now()
         entry = NewEntry(run.llm, run.phase, run.time, format_timestamp(now), run.measure, run.source)
-        # It begins with the time, so that the index on keys grows at its end.
+        # Time first (as in UUIDv7), so that the index on keys grows at its end.
         own_key = key or self._make_key(int(now * 1000).to_bytes(6, "big") + urandom(10))
-        waiting = _Waiting(run.day, entry, own_key, key is None, by, loop.create_future())
+        waiting = _Waiting(run.day, entry, own_key, key is None, client, loop.create_future())
         self._waiting.append(waiting)
-        if (
-            self._writing is None
-        ):  # it begins with the next turn of the loop: what comes in this one goes along
+        if self._writing is None:  # starts with the next turn of the loop; records of this turn go along
             self._writing = loop.create_task(self._write())
         return waiting.answer
 
-    async def settled(self, by: int) -> None:
-        """Wait for what somebody recorded before asking: the contract has one request after the other."""
-        # Looked for when somebody asks, which is seldom: to note it with each record takes 1.8 µs.
+    async def settled(self, client: int) -> None:
+        """Wait until the client's records are committed: the contract handles its requests in order."""
+        # Searched on demand, which is rare; keeping a set per client costs 1.8 µs for each record.
         known = chain(self._waiting, self._under_way)
-        answers = [one.answer for one in known if one.by == by and not one.answer.done()]
+        answers = [
+            waiting.answer for waiting in known if waiting.client == client and not waiting.answer.done()
+        ]
         if answers:
             await asyncio.wait(answers)
 
     def record_now(self, runs: list[NewRun]) -> list[Recorded]:
-        """Record times for somebody who is not in an event loop. Blocks."""
+        """Record times from outside the event loop. Blocks."""
 
         async def record_all() -> list[Recorded]:
             return list(await asyncio.gather(*(self._add(run, None) for run in runs)))
@@ -137,28 +140,29 @@ class DatabaseRecorder:
     async def _write(self) -> None:
         try:
             while self._waiting:
-                waiting = [one for one in self._waiting if not one.answer.cancelled()]
-                self._under_way, self._waiting = waiting[:MAX_BATCH], waiting[MAX_BATCH:]
-                if self._under_way:
-                    await self._write_batch(self._under_way)
+                wanted = [waiting for waiting in self._waiting if not waiting.answer.cancelled()]
+                self._under_way, self._waiting = wanted[:MAX_BATCH], wanted[MAX_BATCH:]
+                if not self._under_way:
+                    continue
+                failure: Exception | None = None
+                stored: list[Recorded] = []
+                try:
+                    stored = await self._store(self._under_way)
+                except Exception as error:  # noqa: BLE001 - passed on to each caller of the batch
+                    failure = error
+                for place, waiting in enumerate(self._under_way):
+                    if waiting.answer.done():  # its caller has gone
+                        continue
+                    if failure is not None:
+                        waiting.answer.set_exception(failure)
+                    else:
+                        waiting.answer.set_result(stored[place])
         finally:
             self._under_way = []
             self._writing = None
 
-    async def _write_batch(self, batch: list[_Waiting]) -> None:
-        try:
-            answers = await self._store(batch)
-        except Exception as failure:  # noqa: BLE001 - each one who waits hears of it
-            for one in batch:
-                if not one.answer.done():
-                    one.answer.set_exception(failure)
-            return
-        for one, answer in zip(batch, answers, strict=True):
-            if not one.answer.done():
-                one.answer.set_result(answer)
-
     async def _store(self, batch: list[_Waiting]) -> list[Recorded]:
-        """Store a batch, again where nobody knows what became of it: its keys let it be stored once only."""
+        """Store a batch; send it again if its fate is unknown. Its keys prevent a second copy."""
         limit = self._clock.monotonic() + SETTLE_SECONDS
         is_new, is_unsure = all(one.is_new for one in batch), False
         while True:
@@ -196,40 +200,42 @@ class DatabaseRecorder:
             _write_array(entry.source or "NULL" for entry in entries),
             _write_array(one.key.hex for one in batch),
         )
-        states = {row[0]: DayState(*row[:3]) for row in held}
+        states = {row[0]: DayRevision(*row[:3]) for row in held}
         known: dict[UUID, NewEntry] = {}
         if not is_new and held[0]["stored"] < len(batch):
-            known = await self._read_known(connection, batch, states)
-        pages = {day: await self._before(connection, state) for day, state in states.items()}
-        answers = [_answer(one, pages[one.day].groups, known) for one in batch]
-        for day, page in pages.items():
-            page.revision = states[day].revision
+            # Some keys were stored before this batch, by an earlier attempt or another replica.
+            rows = await connection.fetch(_KNOWN, [waiting.key for waiting in batch])
+            known = {
+                key: NewEntry(llm, phase, time, moment, measure, source)
+                for key, day, phase, llm, time, moment, measure, source, revision in rows
+                if day not in states or revision < states[day].revision
+            }
+        answers: list[Recorded] = []
+        days = {}
+        for day, state in states.items():
+            # As it was before this batch; between two batches of one replica, that reads nothing.
+            days[day] = await self._days.read(connection, state._replace(revision=state.revision - 1))
+        for waiting in batch:
+            groups, stored = days[waiting.day].groups, known.get(waiting.key)
+            if stored is not None:
+                answers.append(describe_run(groups, stored))
+            else:
+                known[waiting.key] = waiting.entry  # the same request may be in this batch twice
+                answers.append(take_run(groups, waiting.entry))
+        for day, cached in days.items():
+            cached.revision = states[day].revision
         return answers
-
-    async def _read_known(
-        self, connection: postgres.Connection, batch: list[_Waiting], states: dict[int, DayState]
-    ) -> dict[UUID, NewEntry]:
-        """Return what was there before the batch, by key."""
-        rows = await connection.fetch(_KNOWN, [one.key for one in batch])
-        return {
-            key: NewEntry(llm, phase, time, moment, measure, source)
-            for key, day, phase, llm, time, moment, measure, source, revision in rows
-            if day not in states or revision < states[day].revision
-        }
-
-    async def _before(self, connection: postgres.Connection, state: DayState) -> Page:
-        """Return a day as it was before this batch; between the batches of one replica nothing is read."""
-        return await self._pages.read(connection, state._replace(revision=state.revision - 1))
 
     # --- taking back ---------------------------------------------------------------------------------------
 
     async def withdraw(self, day: int, group: Group, timestamp: str) -> Entry:
-        """Take a record back: it stays, marked, and counts no more."""
+        """Withdraw a record: it stays, marked, and no longer counts."""
         marked = format_timestamp(self._clock.now())
 
         async def mark(connection: postgres.Connection) -> Entry | None:
             async with connection.transaction():
-                await connection.execute(_REWRITE, self._year, day)  # the day's lock comes first
+                # First: takes the row lock of the day, which every writer takes before it touches records.
+                await connection.execute(_REWRITE, self._year, day)
                 rows = await connection.fetch(_CANDIDATES, self._year, day, group.phase, timestamp)
                 for number, llm, time, measure, source in rows:
                     if canonical_name(llm) == group.llm:
@@ -248,21 +254,12 @@ class DatabaseRecorder:
         return found
 
     def fold_leftovers(self) -> None:
-        """Do nothing: there are no journals here."""
+        """Do nothing: a database has no journals."""
 
     async def close(self) -> None:
-        """Wait for what is being written."""
+        """Finish the write under way."""
         if self._writing is not None:
             await asyncio.wait([self._writing], timeout=SETTLE_SECONDS)
-
-
-def _answer(one: _Waiting, groups: dict[Group, Runs], known: dict[UUID, NewEntry]) -> Recorded:
-    """Count a record that is new; of one that was there before, tell how the runs are now."""
-    stored = known.get(one.key)
-    if stored is not None:
-        return describe_run(groups, stored)
-    known[one.key] = one.entry  # the same request may have come twice before it was answered
-    return take_run(groups, one.entry)
 
 
 def _write_array(elements: Iterable[str]) -> str:

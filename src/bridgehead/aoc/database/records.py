@@ -1,4 +1,4 @@
-"""Records: every run of every day, read by SQL, and read on only where somebody has written. Blocks."""
+"""Records in PostgreSQL: the runs of every day; only newer rows are read again. Blocks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..files.entries import Entry
 from ..files.names import Aliases
 from ..files.records import DayRuns
 from ..ranking.board import Skipped
-from .pages import DAYS, DayState, Pages
+from .day_cache import DAYS, DayCache, DayRevision
 
 if TYPE_CHECKING:
     from bridgehead.runtime.stores import postgres
@@ -28,17 +28,17 @@ class DatabaseRecords:
     def __init__(self, database: postgres.Database, year: int) -> None:
         self._database = database
         self._year = year
-        self._pages = Pages(year, is_shared=True)
+        self._days = DayCache(year, is_shared=True)
 
     def runs(self, day: int | None, skipped: list[Skipped]) -> dict[int, DayRuns]:
         """Return the runs of the days that have any, or of one day. There is nothing to skip here."""
 
         async def read(connection: postgres.Connection) -> dict[int, DayRuns]:
-            states = [DayState(*row) for row in await connection.fetch(DAYS, self._year, day)]
+            states = [DayRevision(*row) for row in await connection.fetch(DAYS, self._year, day)]
             found = {}
             for state in states:
-                page = await self._pages.read(connection, state)
-                found[state.day] = DayRuns(page.groups, page.revision)
+                cached = await self._days.read(connection, state)
+                found[state.day] = DayRuns(cached.groups, cached.revision)
             return found
 
         return self._database.wait_for(self._database.reader.run(read))
@@ -49,7 +49,11 @@ class DatabaseRecords:
         async def read(connection: postgres.Connection) -> dict[int, list[Entry]]:
             found: dict[int, list[Entry]] = {}
             for row in await connection.fetch(_ENTRIES, self._year, list(days)):
-                found.setdefault(row["day"], []).append(_entry(row))
+                day, llm, phase, moment, time, measure, source, withdrawn = row
+                entry = Entry(
+                    llm, phase, moment, time, measure_key=measure, source_key=source, withdrawn=withdrawn
+                )
+                found.setdefault(day, []).append(entry)
             return found
 
         return self._database.wait_for(self._database.reader.run(read))
@@ -63,7 +67,7 @@ class DatabaseRecords:
         return self._database.wait_for(self._database.reader.run(read))
 
     def aliases(self) -> Aliases:
-        """Read which names count as which."""
+        """Read the aliases."""
 
         async def read(connection: postgres.Connection) -> Aliases:
             rows = await connection.fetch("select name, llm from aoc_aliases order by name")
@@ -72,14 +76,9 @@ class DatabaseRecords:
         return self._database.wait_for(self._database.reader.run(read))
 
     async def changes(self) -> object:
-        """Return what changes when anything does that a board is made of."""
+        """Return a value that changes with anything that a board is made of."""
 
         async def read(connection: postgres.Connection) -> object:
             return tuple(map(repr, await connection.fetch(_CHANGES, self._year)))
 
         return await self._database.reader.run(read)
-
-
-def _entry(row: postgres.Record) -> Entry:
-    _, llm, phase, moment, time, measure, source, withdrawn = row
-    return Entry(llm, phase, moment, time, measure_key=measure, source_key=source, withdrawn=withdrawn)

@@ -1,7 +1,7 @@
-"""Transfer: moves records, attempts and aliases between a data folder and the database. Blocks.
+"""Transfer: copy records, attempts and aliases between a data folder and the database. Blocks.
 
-Both ways add what is missing and take nothing away: of equal records the other side has as many as this one.
-So either may be run again, after a failure or while somebody records, and nothing is there twice.
+Both directions add what is missing and remove nothing. Equal records are counted, so a transfer can be run
+again after a failure, or while others record, and stores nothing twice.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -19,7 +20,7 @@ from bridgehead.runtime import durable
 from bridgehead.runtime.errors import StorageError
 
 from ..files import layout
-from ..files.attempts import Attempts, Step
+from ..files.attempts import Attempts, AttemptStep
 from ..files.day_file import DayFile
 from ..files.entries import Entry, NewEntry
 from ..files.locking import FolderLock
@@ -31,7 +32,7 @@ from .records import DatabaseRecords
 if TYPE_CHECKING:
     from bridgehead.runtime.stores import postgres
 
-    from ..event import Event
+    from ..workspace import Workspace
 
 _BUMP = """\
 insert into aoc_days (year, day, revision, rewritten) values ($1, $2, 1, 1)
@@ -44,11 +45,11 @@ _COLUMNS += ["revision", "key"]
 _MINUTES = 600.0
 
 Content = tuple[str, int, int, str, str | None, str | None]
-"""What makes two records the same one: everything but whether it was taken back."""
+"""Identifies a record: everything but whether it was withdrawn."""
 
 
 class Moved(Struct):
-    """What was moved, and what was not and why."""
+    """How much was copied, and why some was not."""
 
     records: int = 0
     steps: int = 0
@@ -57,7 +58,7 @@ class Moved(Struct):
 
 
 def content_of(entry: Entry | NewEntry) -> Content:
-    """Return what a record says, without whether it counts."""
+    """Return the content of a record; measures and sources of other programs become None."""
     measure = entry.measure_key if isinstance(entry, Entry) else entry.measure
     source = entry.source_key if isinstance(entry, Entry) else entry.source
     known = (
@@ -70,41 +71,56 @@ def content_of(entry: Entry | NewEntry) -> Content:
 # --- folder to database ------------------------------------------------------------------------------------
 
 
-def import_folder(event: Event, database: postgres.Database) -> Moved:
-    """Bring what the event's folders hold into the database."""
+def import_folder(workspace: Workspace, database: postgres.Database) -> Moved:
+    """Copy the workspace's folders into the database."""
     moved = Moved()
     for day in layout.DAYS:
         try:
-            found = Records(event.folders.speeds).entries([day]).get(day, [])
+            found = Records(workspace.folders.speeds).entries([day]).get(day, [])
         except StorageError as problem:
             moved.problems.append(problem.message)
             continue
-        entries = [entry for entry in reversed(found) if _fits(entry, day, moved)]
+        entries = [entry for entry in reversed(found) if "\0" not in entry.llm + entry.timestamp]
+        # PostgreSQL's text cannot hold a zero byte.
+        moved.problems += [f"A record of day {day} has a zero byte in it and cannot be stored."] * (
+            len(found) - len(entries)
+        )
         if entries:
-            moved.records += database.wait_for(_import_day(database, event.year, day, entries))
-    attempts, stored = Attempts(event.folders.attempts, 0), DatabaseAttempts(database, event.year)
+            moved.records += database.wait_for(_import_day(database, workspace.year, day, entries))
+    attempts, stored = Attempts(workspace.folders.attempts, 0), DatabaseAttempts(database, workspace.year)
     for day in layout.DAYS:
         moved.steps += _add_steps(attempts.steps(day), stored.steps(day), day, stored.append)
-    moved.aliases = database.wait_for(_import_aliases(database, read_aliases(event.folders.aliases).names))
+    names = read_aliases(workspace.folders.aliases).names
+
+    async def store_aliases(connection: postgres.Connection) -> None:
+        await connection.execute(
+            "insert into aoc_aliases (name, llm) select * from unnest($1::text[], $2::text[]) "
+            "on conflict (name) do update set llm = excluded.llm",
+            list(names),
+            list(names.values()),
+        )
+
+    database.wait_for(database.writer.run(store_aliases))
+    moved.aliases = len(names)
     return moved
-
-
-def _fits(entry: Entry, day: int, moved: Moved) -> bool:
-    is_storable = "\0" not in entry.llm + entry.timestamp
-    if not is_storable:
-        moved.problems.append(f"A record of day {day} has a zero byte in it and cannot be stored.")
-    return is_storable
 
 
 async def _import_day(database: postgres.Database, year: int, day: int, entries: list[Entry]) -> int:
     async def store(connection: postgres.Connection) -> int:
         async with connection.transaction():
+            # A large day takes longer than the timeout of a record; `_MINUTES` limits the whole.
             await connection.execute("set local statement_timeout = 0")
             revision = await connection.fetchval(_BUMP, year, day)
             rows = await connection.fetch(_THERE, year, day)
             there: Counter[Content] = Counter(tuple(row) for row in rows)
             new = list(_surplus(entries, there))
-            values = [(year, day, *_values(entry), revision, uuid4()) for entry in new]
+            values = []
+            for entry in new:
+                llm, phase, time, moment, measure, source = content_of(entry)
+                withdrawn = str(entry.withdrawn) if entry.is_withdrawn else None
+                values.append(
+                    (year, day, phase, llm, time, moment, measure, source, withdrawn, revision, uuid4())
+                )
             await connection.copy_records_to_table("aoc_records", records=values, columns=_COLUMNS)
         return len(new)
 
@@ -112,7 +128,7 @@ async def _import_day(database: postgres.Database, year: int, day: int, entries:
 
 
 def _surplus(entries: Iterable[Entry], there: Counter[Content]) -> Iterable[Entry]:
-    """Give the entries that the other side has not, counting equal ones."""
+    """Yield the entries that the other side lacks, counting equal ones; uses up `there`."""
     for entry in entries:
         content = content_of(entry)
         if there[content]:
@@ -121,31 +137,15 @@ def _surplus(entries: Iterable[Entry], there: Counter[Content]) -> Iterable[Entr
             yield entry
 
 
-def _values(entry: Entry) -> tuple[object, ...]:
-    llm, phase, time, moment, measure, source = content_of(entry)
-    withdrawn = None if not entry.is_withdrawn else str(entry.withdrawn)
-    return phase, llm, time, moment, measure, source, withdrawn
-
-
-async def _import_aliases(database: postgres.Database, names: dict[str, str]) -> int:
-    async def store(connection: postgres.Connection) -> None:
-        await connection.execute(
-            "insert into aoc_aliases (name, llm) select * from unnest($1::text[], $2::text[]) "
-            "on conflict (name) do update set llm = excluded.llm",
-            list(names),
-            list(names.values()),
-        )
-
-    await database.writer.run(store)
-    return len(names)
-
-
 def _add_steps(
-    given: list[Step], there: list[Step], day: int, append: Callable[[int, list[Step]], None]
+    steps: list[AttemptStep],
+    there: list[AttemptStep],
+    day: int,
+    append: Callable[[int, list[AttemptStep]], None],
 ) -> int:
     known = Counter(msgspec.json.encode(step) for step in there)
     new = []
-    for step in given:
+    for step in steps:
         line = msgspec.json.encode(step)
         if known[line]:
             known[line] -= 1
@@ -159,41 +159,32 @@ def _add_steps(
 # --- database to folder ------------------------------------------------------------------------------------
 
 
-def export_folder(event: Event, folders: layout.Folders, database: postgres.Database) -> Moved:
-    """Write what the database holds of the event into folders."""
+def export_folder(workspace: Workspace, folders: layout.Folders, database: postgres.Database) -> Moved:
+    """Copy the workspace's year from the database into folders."""
     moved = Moved()
     for folder in (folders.speeds, folders.attempts):
         os.makedirs(folder, exist_ok=True)  # noqa: PTH103
     there = Records(folders.speeds).entries(layout.DAYS)
     lock = FolderLock(folders.speeds, 10.0)
-    for day, entries in DatabaseRecords(database, event.year).entries(layout.DAYS).items():
+    for day, entries in DatabaseRecords(database, workspace.year).entries(layout.DAYS).items():
         known = Counter(map(content_of, there.get(day, [])))
-        new = [_new(entry) for entry in _surplus(reversed(entries), known)]
+        new = [
+            NewEntry(*content_of(entry), str(entry.withdrawn) if entry.is_withdrawn else None)  # type: ignore[arg-type]
+            for entry in _surplus(reversed(entries), known)
+        ]
         if new:
-            file = DayFile(lock, day, event.clock)
+            file = DayFile(lock, day, workspace.clock)
             file.append(new)
             file.fold()
             moved.records += len(new)
-    attempts, stored = Attempts(folders.attempts, 10.0), DatabaseAttempts(database, event.year)
+    attempts, stored = Attempts(folders.attempts, 10.0), DatabaseAttempts(database, workspace.year)
     for day in layout.DAYS:
         moved.steps += _add_steps(stored.steps(day), attempts.steps(day), day, attempts.append)
-    moved.aliases = _export_aliases(DatabaseRecords(database, event.year).aliases().names, folders.aliases)
-    return moved
-
-
-def _new(entry: Entry) -> NewEntry:
-    llm, phase, time, moment, measure, source = content_of(entry)
-    withdrawn = None if not entry.is_withdrawn else str(entry.withdrawn)
-    return NewEntry(llm, phase, time, moment, measure, source, withdrawn)  # type: ignore[arg-type]
-
-
-def _export_aliases(names: dict[str, str], path: str) -> int:
-    from pathlib import Path
-
-    merged = {**read_aliases(path).names, **names}
+    names = DatabaseRecords(database, workspace.year).aliases().names
     lists: dict[str, list[str]] = {}
-    for name, llm in merged.items():
+    for name, llm in {**read_aliases(folders.aliases).names, **names}.items():
         lists.setdefault(llm, []).append(name)
     if lists:
-        durable.replace(Path(path), msgspec.json.format(msgspec.json.encode(lists)) + b"\n")
-    return len(names)
+        durable.replace(Path(folders.aliases), msgspec.json.format(msgspec.json.encode(lists)) + b"\n")
+    moved.aliases = len(names)
+    return moved

@@ -1,9 +1,8 @@
 """Attempts: who tried what, how it ended and how long it took, appended to a file a day. Blocks.
 
-Records say how fast a solution was; attempts say how often there was one. They stand in files of their own,
-`attempts/day01.jsonl`, one step a line, so that the original program never takes a failure for a time. The
-time of an attempt that began in this process is taken from the monotonic clock; of any other one from its
-timestamp, since nothing better survives a process.
+Records say how fast a solution was; attempts say how often there was one. They have files of their own,
+`attempts/day01.jsonl`, one step a line, so that the original program never takes a failure for a time. An
+attempt that began in this process is timed by the monotonic clock; any other one by its timestamp.
 """
 
 # ruff: noqa: PTH118 - one way to write a path in this package
@@ -13,7 +12,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -34,23 +33,23 @@ from .snapshot import Identity, identify, read_snapshot
 
 MAX_BYTES = 64 * 1024 * 1024
 OPEN_SECONDS = 24 * 3600.0
-"""An attempt that nobody finished within a day was given up."""
+"""An attempt not finished within a day counts as given up."""
 
-Outcome = Literal["started", "wrong", "solved", "unchecked", "failed"]
-"""`wrong` is an answer on the way, after which the attempt goes on; the last three end it."""
+AttemptOutcome = Literal["started", "wrong", "solved", "unchecked", "failed"]
+"""After `wrong` the attempt goes on; the last three end it."""
 ENDED = frozenset({"solved", "unchecked", "failed"})
 
 
-class Step(Struct, omit_defaults=True):
+class AttemptStep(Struct, omit_defaults=True):
     """One line: an attempt began, got a wrong answer, or ended."""
 
     attempt: str
-    outcome: Outcome
+    outcome: AttemptOutcome
     llm: Name
     phase: Phase
     timestamp: str
     seconds: float
-    """When, in seconds of the epoch, for reckoning."""
+    """The timestamp in seconds since the epoch."""
     measure: Measure = SOLVING
     time: int | None = None
     """How long the attempt took, in milliseconds."""
@@ -58,26 +57,26 @@ class Step(Struct, omit_defaults=True):
     cost_usd: float | None = None
 
 
-_decode = msgspec.json.Decoder(Step).decode
+_decode = msgspec.json.Decoder(AttemptStep).decode
 
 
 class AttemptStore(Protocol):
-    """Where attempts are: in files, or in a database. Blocks."""
+    """Attempts in files (`Attempts`) or in PostgreSQL (`DatabaseAttempts`). Blocks."""
 
-    def append(self, day: int, steps: list[Step]) -> None:
+    def append(self, day: int, steps: list[AttemptStep]) -> None:
         """Store steps durably."""
         ...
 
-    def find(self, attempt: str) -> tuple[int, list[Step]]:
-        """Return the day and the steps of one attempt; no steps where there is no such attempt."""
+    def find(self, attempt: str) -> tuple[int, list[AttemptStep]]:
+        """Return the day and the steps of one attempt; no steps if it does not exist."""
         ...
 
-    def steps(self, day: int) -> list[Step]:
-        """Return the steps of a day, the oldest first."""
+    def steps(self, day: int) -> list[AttemptStep]:
+        """Return the steps of a day, oldest first."""
         ...
 
     def identity(self) -> object:
-        """Return what changes when any attempt does."""
+        """Return a value that changes when any attempt does."""
         ...
 
     def counts(
@@ -88,19 +87,20 @@ class AttemptStore(Protocol):
 
 
 class Attempts:
-    """The attempts of one event in files."""
+    """The attempts of one year in files."""
 
     def __init__(self, folder: str, lock_wait: float) -> None:
         self._folder = folder
         self._lock = FolderLock(folder, lock_wait)
-        self._read: dict[int, tuple[Identity, list[Step]]] = {}
+        self._read: dict[int, tuple[Identity, list[AttemptStep]]] = {}
 
-    def append(self, day: int, steps: list[Step]) -> None:
+    def append(self, day: int, steps: list[AttemptStep]) -> None:
         """Write steps to the disk."""
         path = os.path.join(self._folder, layout.attempts_name(day))
         data = b"".join(msgspec.json.encode(step) + b"\n" for step in steps)
         try:
             with self._lock.held(path), Path(path).open("ab+") as file:
+                # A writer that was killed may have left half a line: begin a new one.
                 if file.tell():
                     file.seek(-1, os.SEEK_END)
                     data = data if file.read(1) == b"\n" else b"\n" + data
@@ -113,8 +113,8 @@ class Attempts:
                 next_step="Make room or give this user the right to write there, then try again.",
             ) from failure
 
-    def steps(self, day: int) -> list[Step]:
-        """Return the steps of a day, the oldest first; a line that is not one is left out."""
+    def steps(self, day: int) -> list[AttemptStep]:
+        """Return the steps of a day, oldest first; skip lines that are not steps."""
         path = os.path.join(self._folder, layout.attempts_name(day))
         identity = identify(path)
         if identity is None:
@@ -129,16 +129,16 @@ class Attempts:
         self._read[day] = stored.identity, steps
         return steps
 
-    def find(self, attempt: str) -> tuple[int, list[Step]]:
-        """Return the day and the steps of one attempt; no steps where there is no such attempt."""
+    def find(self, attempt: str) -> tuple[int, list[AttemptStep]]:
+        """Return the day and the steps of one attempt; no steps if it does not exist."""
         for day in layout.DAYS:
-            found = [step for step in self.steps(day) if step.attempt == attempt]
-            if found:
-                return day, found
+            steps = [step for step in self.steps(day) if step.attempt == attempt]
+            if steps:
+                return day, steps
         return 0, []
 
     def identity(self) -> tuple[Identity | None, ...]:
-        """Return what changes when any attempt does."""
+        """Return a value that changes when any attempt does."""
         names = map(layout.attempts_name, layout.DAYS)
         return tuple(identify(os.path.join(self._folder, name)) for name in names)
 
@@ -151,19 +151,34 @@ class Attempts:
 
 
 def count_attempts(
-    steps: Iterable[Step], filters: Filters, name_of: Callable[[str], str], now: float
+    steps: Iterable[AttemptStep], filters: Filters, name_of: Callable[[str], str], now: float
 ) -> dict[Measure, dict[str, AttemptCounts]]:
-    """Count the attempts whose last steps, at least, are given in their order."""
-    fitting = [step for step in steps if filters.phase in {None, step.phase}]
+    """Count attempts by measure and model. Of each attempt only the last step matters; steps are in order."""
+    lasts: dict[tuple[Measure, str], dict[str, AttemptStep]] = {}
+    for step in steps:
+        if filters.phase in {None, step.phase}:
+            model = step.measure, name_of(canonical_name(step.llm))
+            lasts.setdefault(model, {})[step.attempt] = step
     by_measure: dict[Measure, dict[str, AttemptCounts]] = {}
-    for (measure, llm), of_model in _group(fitting, name_of).items():
-        counted = _count(of_model, now)
-        if counted.attempts:
-            by_measure.setdefault(measure, {})[llm] = counted
+    for (measure, llm), of_model in lasts.items():
+        ended = [last for last in of_model.values() if last.outcome in ENDED]
+        is_open = (last for last in of_model.values() if last.outcome not in ENDED)
+        abandoned = sum(now - last.seconds > OPEN_SECONDS for last in is_open)
+        if not ended and not abandoned:
+            continue
+        tokens = [last.tokens for last in ended if last.tokens is not None]
+        costs = [last.cost_usd for last in ended if last.cost_usd is not None]
+        by_measure.setdefault(measure, {})[llm] = AttemptCounts(
+            attempts=len(ended) + abandoned,
+            solved=sum(last.outcome == "solved" for last in ended),
+            failed=sum(last.outcome == "failed" for last in ended) + abandoned,
+            tokens=sum(tokens) / len(tokens) if tokens else None,
+            cost_usd=sum(costs) / len(costs) if costs else None,
+        )
     return by_measure
 
 
-def _decode_lines(data: bytes) -> Iterable[Step]:
+def _decode_lines(data: bytes) -> Iterable[AttemptStep]:
     for line in data.split(b"\n"):
         try:
             yield _decode(line)
@@ -172,51 +187,26 @@ def _decode_lines(data: bytes) -> Iterable[Step]:
 
 
 def find_wrong_lines(path: str) -> list[int]:
-    """Return the numbers of the lines that are not steps; the last one may be half written."""
+    """Return the numbers of lines that are not steps. The last line is ignored: it may be half written."""
     stored = read_snapshot(path, MAX_BYTES)
     lines = [] if stored is None else stored.data.split(b"\n")[:-1]
     return [number for number, line in enumerate(lines, start=1) if line and not list(_decode_lines(line))]
 
 
-def _group(
-    steps: list[Step], name_of: Callable[[str], str]
-) -> Mapping[tuple[Measure, str], dict[str, list[Step]]]:
-    found: dict[tuple[Measure, str], dict[str, list[Step]]] = {}
-    for step in steps:
-        of_model = found.setdefault((step.measure, name_of(canonical_name(step.llm))), {})
-        of_model.setdefault(step.attempt, []).append(step)
-    return found
-
-
-def _count(attempts: Mapping[str, list[Step]], now: float) -> AttemptCounts:
-    lasts = [steps[-1] for steps in attempts.values()]
-    ended = [last for last in lasts if last.outcome in ENDED]
-    abandoned = sum(last.outcome not in ENDED and now - last.seconds > OPEN_SECONDS for last in lasts)
-    tokens = [last.tokens for last in ended if last.tokens is not None]
-    costs = [last.cost_usd for last in ended if last.cost_usd is not None]
-    return AttemptCounts(
-        attempts=len(ended) + abandoned,
-        solved=sum(last.outcome == "solved" for last in ended),
-        failed=sum(last.outcome == "failed" for last in ended) + abandoned,
-        tokens=sum(tokens) / len(tokens) if tokens else None,
-        cost_usd=sum(costs) / len(costs) if costs else None,
-    )
-
-
 MAX_RUNNING = 10_000
-"""Attempts whose start is kept in memory; of older ones the timestamp counts."""
+"""Attempts whose start is kept in memory; older ones are timed by their timestamp."""
 
 
 class Stopwatch:
-    """The attempts that run."""
+    """Times attempts and stores their steps."""
 
     def __init__(self, attempts: AttemptStore, clock: Clock) -> None:
         self._attempts = attempts
         self._clock = clock
         self._began: dict[str, float] = {}
 
-    def start(self, day: int, phase: int, llm: str) -> Step:
-        """Begin an attempt; it is on the disk when this returns."""
+    def start(self, day: int, phase: int, llm: str) -> AttemptStep:
+        """Begin an attempt; it is durable when this returns."""
         step = self._step(secrets.token_hex(6), "started", llm, phase, SOLVING)
         self._attempts.append(day, [step])
         if len(self._began) >= MAX_RUNNING:
@@ -224,7 +214,7 @@ class Stopwatch:
         self._began[step.attempt] = time.monotonic()
         return step
 
-    def look_up(self, attempt: str) -> tuple[int, Step, int]:
+    def look_up(self, attempt: str) -> tuple[int, AttemptStep, int]:
         """Return an attempt's day, its first step and how many milliseconds it has taken.
 
         Raises `NotFound`.
@@ -245,13 +235,13 @@ class Stopwatch:
     def note(
         self,
         day: int,
-        started: Step,
-        outcome: Outcome,
+        started: AttemptStep,
+        outcome: AttemptOutcome,
         milliseconds: int,
         tokens: int | None = None,
         cost_usd: float | None = None,
     ) -> None:
-        """Write down what became of an attempt."""
+        """Store an outcome of an attempt."""
         step = self._step(started.attempt, outcome, started.llm, started.phase, started.measure)
         step.time, step.tokens, step.cost_usd = milliseconds, tokens, cost_usd
         self._attempts.append(day, [step])
@@ -259,13 +249,15 @@ class Stopwatch:
             self._began.pop(started.attempt, None)
 
     def note_run(
-        self, day: int, phase: int, llm: str, outcome: Outcome, milliseconds: int, measure: Measure
+        self, day: int, phase: int, llm: str, outcome: AttemptOutcome, milliseconds: int, measure: Measure
     ) -> None:
-        """Write down a run that was started and timed by a command."""
+        """Store a finished attempt that a command has timed."""
         step = self._step(secrets.token_hex(6), outcome, llm, phase, measure)
         step.time = milliseconds
         self._attempts.append(day, [step])
 
-    def _step(self, attempt: str, outcome: Outcome, llm: str, phase: int, measure: Measure) -> Step:
+    def _step(
+        self, attempt: str, outcome: AttemptOutcome, llm: str, phase: int, measure: Measure
+    ) -> AttemptStep:
         now = self._clock.now()
-        return Step(attempt, outcome, llm, phase, format_timestamp(now), now, measure)
+        return AttemptStep(attempt, outcome, llm, phase, format_timestamp(now), now, measure)

@@ -1,10 +1,9 @@
 """Day document: the bytes of a day's records, decoded by one rule, grown by new entries. Pure.
 
 The document is one JSON object, `{"day": 1, "entries": [...]}`, newest entry first, one entry a line. A new
-entry is spliced in behind the opening bracket and no other byte changes: other keys, older entries and the
-layout stay. Whoever reads or writes decodes with `decode_day`, so that all agree on what is corrupt. A file
-that could be read in two ways (a key that stands twice, two different times in one entry) is refused, as is
-one that cannot be read.
+entry is inserted behind the opening bracket and no other byte changes: unknown keys, older entries and the
+formatting stay. Readers and writers all decode with `decode_day`, so that they agree on what is corrupt. A
+file that can be read in two ways (a repeated key, two different times in one entry) is refused too.
 """
 
 from __future__ import annotations
@@ -49,14 +48,14 @@ RULES = {
 
 
 class CorruptDay(Exception):
-    """Bytes that are not the records of this day; says why, and in which line where that is known."""
+    """Bytes that are not the records of this day; the text says why, and in which line if known."""
 
     def __init__(self, problem: str, line: int | None = None) -> None:
         super().__init__(problem if line is None else f"line {line}: {problem}")
 
 
 def corrupt_file(path: str, problem: CorruptDay) -> StorageError:
-    """Say that a file is not what its name says; it stays as it is."""
+    """Make the error for a corrupt file, which stays as it is."""
     return StorageError(
         f"{path} is corrupt and was left as it is: {problem}.",
         next_step="Fix or move the file; `bridgehead aoc check` lists every problem.",
@@ -73,13 +72,13 @@ _decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
 class DayDocument(Struct):
-    """A day's file, cut in two where new entries go."""
+    """A day's file, split where new entries are inserted."""
 
     head: bytes
     rest: bytes
 
     def with_new(self, entries: list[NewEntry], key: RecordKey = "speedMs") -> DayDocument:
-        """Return the document with new entries spliced in, of which the first is the newest."""
+        """Return the document with new entries, given newest first."""
         space = _end_of_space(self.rest, 0)
         is_first = self.rest[space : space + 1] == b"]"
         joint = b"" if is_first else b","
@@ -95,10 +94,10 @@ class DayDocument(Struct):
 
 
 class DecodedDay(NamedTuple):
-    """A day's entries as they stand, the newest first, and where in the bytes the next one goes."""
+    """A day's entries, newest first, and the byte offset at which the next one is inserted."""
 
     entries: list[Entry]
-    inside: int
+    insert_at: int
 
 
 def encode_entry(entry: NewEntry, key: RecordKey = "speedMs") -> bytes:
@@ -123,31 +122,31 @@ def empty_document(day: int) -> DayDocument:
     return DayDocument(_HEAD % day, _TAIL)
 
 
-def split_document(data: bytes, inside: int) -> DayDocument:
-    """Cut a file that was decoded where its next entry goes."""
-    return DayDocument(data[:inside], data[inside:])
+def split_document(data: bytes, insert_at: int) -> DayDocument:
+    """Split a decoded file at the offset of its next entry."""
+    return DayDocument(data[:insert_at], data[insert_at:])
 
 
 def decode_day(data: bytes, day: int) -> DecodedDay:
-    """Decode a day's file; raises `CorruptDay`. This is the one rule for what can be read."""
+    """Decode a day's file, by the one rule for what is valid; raises `CorruptDay`."""
     text = data.removeprefix(BYTE_ORDER_MARK)
     try:
         found = _decode_day(text)
         if not text.isascii():
-            text.decode()  # refuse bytes that are no text also under keys that nobody looks at
+            text.decode()  # msgspec does not check the text of keys it skips
     except UNDECODABLE as error:
         raise explain(error, text) from error
     if found.day != day:
         raise CorruptDay(f"it says day {found.day}, but its name says day {day}")
     _refuse_repeated_keys(text, _check_times(text, found.entries))
-    return DecodedDay(found.entries, len(data) - len(text) + _inside(text))
+    return DecodedDay(found.entries, len(data) - len(text) + _insert_at(text))
 
 
 def group_entries(entries: list[Entry]) -> dict[Group, Runs]:
     """Group the times of the entries that count by LLM, phase and measure."""
     times: dict[tuple[str, int, object], list[int]] = {}
     measured: dict[tuple[str, int, object], int] = {}
-    # This loop sees each of 300,000 runs: plain attributes, and a `try` that costs nothing when it holds.
+    # Up to 300,000 iterations: plain attributes instead of properties, and a `try` that is free on success.
     for entry in entries:
         if entry.withdrawn:
             continue
@@ -159,7 +158,7 @@ def group_entries(entries: list[Entry]) -> dict[Group, Runs]:
             times[key].append(milliseconds)
         except KeyError:
             times[key] = [milliseconds]
-        except TypeError:  # a measure of another program's, which is not a word
+        except TypeError:  # another program's measure that cannot be hashed
             key = (entry.llm, entry.phase, None)
             times.setdefault(key, []).append(milliseconds)
         if entry.source_key == MEASURED:
@@ -177,7 +176,7 @@ def group_entries(entries: list[Entry]) -> dict[Group, Runs]:
 
 
 def explain(error: Exception, data: bytes) -> CorruptDay:
-    """Say in our words, with the line, why bytes could not be decoded."""
+    """Turn a decoder's error into our words, with the line."""
     text = str(error)
     entry = _ENTRY_PATH.search(text)
     missing = _MISSING.search(text)
@@ -198,12 +197,14 @@ def explain(error: Exception, data: bytes) -> CorruptDay:
     return CorruptDay(f"not the records of a day ({text})")
 
 
-class _Loose(Struct):
+class RawDay(Struct):
+    """A day whose entries are not decoded, to look at each by itself."""
+
     entries: list[Raw]
 
 
 def line_of_entry(data: bytes, place: int) -> int | None:
-    """Return the line in which an entry begins, counted from 1; None where the bytes are beyond reading."""
+    """Return the line in which an entry begins, from 1; None if the bytes are not JSON."""
     try:
         return lines_of_entries(data)[place]
     except UNDECODABLE:
@@ -224,8 +225,8 @@ def lines_of_entries(data: bytes) -> list[int]:
 def spans_of_entries(data: bytes) -> Iterator[tuple[int, int]]:
     """Find where each entry begins and ends; raises one of `UNDECODABLE`."""
     text = data.removeprefix(BYTE_ORDER_MARK)
-    at = len(data) - len(text) + _inside(text)
-    for raw in msgspec.json.decode(text, type=_Loose).entries:
+    at = len(data) - len(text) + _insert_at(text)
+    for raw in msgspec.json.decode(text, type=RawDay).entries:
         value = bytes(raw)
         start = data.find(value, at)
         at = start + len(value)
@@ -245,7 +246,7 @@ def _check_times(data: bytes, entries: list[Entry]) -> int:
             if entry.speed_ms not in {UNSET, entry.original_speed_ms}:
                 raise CorruptDay("`speedMs` and `speed_ms` are different", line_of_entry(data, place))
         if not entry.timestamp:
-            quotes += 1  # never even: this file is looked at key by key
+            quotes += 1  # an odd number never matches: such a file is checked key by key
         if entry.source_key is not None or entry.measure_key is not None or entry.withdrawn is not None:
             newer = (entry.source_key, entry.measure_key, entry.withdrawn)
             quotes += sum(4 for value in newer if isinstance(value, str))
@@ -274,11 +275,11 @@ def _refuse_repeated_keys(data: bytes, quotes: int) -> None:
         raise CorruptDay("it is nested too deeply") from error
 
 
-def _inside(data: bytes) -> int:
-    """Find where the entries begin, behind their bracket."""
+def _insert_at(data: bytes) -> int:
+    """Return the offset behind the opening bracket of the entries."""
     ours = _OUR_HEAD.match(data)
     if ours and data.endswith(_TAIL) and data.find(b"]") == len(data) - len(_TAIL.lstrip()):
-        return ours.end()  # as we write it: the only closing bracket is the last one, so that nothing follows
+        return ours.end()  # our own format: the only closing bracket is the last one
     at = data.index(b"{") + 1
     for name, raw in _decode_members(data).items():
         key = _KEY.match(data, at)

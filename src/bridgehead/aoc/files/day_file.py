@@ -1,10 +1,9 @@
 """Day file: the records of one day on disk, written by this process and maybe by others. Blocks.
 
-Every write holds the folder's lock, looks whether the file is still the one that the last write left, reads
-it again where it is not, and replaces it as a whole: written beside, flushed, renamed. So a kill at any
-moment leaves the old file or the new one. A file above a megabyte grows by its journal instead, and is
-replaced when nobody records. What is in memory is used again while the disk still has it; then a write costs
-no reading and no decoding.
+Every write holds the folder's lock, checks whether the file is still the one that the last write left (and
+reads it again if not), and replaces it as a whole: write beside, flush, rename. A kill at any moment leaves
+the old file or the new one. A file above a megabyte grows by its journal instead and is replaced when nobody
+records. While nobody else writes, a write neither reads nor decodes.
 """
 
 # ruff: noqa: PTH116, PTH118 - one way to write a path in this package
@@ -33,56 +32,48 @@ from .records import read_day, read_journal_tail
 from .snapshot import Identity, identify
 
 _READABLE = 0o666
-"""What the user's umask leaves of this is who may read a new file."""
+"""Mode of a new file, before the umask."""
 _GROUP = 0o060
 _GROUP_WRITES = 0o020
 
 
 class Recorded(NamedTuple):
-    """A record that is on the disk, and what the runs come to with it."""
+    """A stored record, with the figures of the runs it counts among."""
 
     entry: NewEntry
     figures: Figures
-    """Of the same LLM, day, phase and measure."""
+    """Same LLM, day, phase and measure."""
     average: int
-    """Of the same LLM and day, both phases, without its fraction."""
+    """Same LLM and day, both phases; rounded down, as the contract has it."""
 
 
-class _Page(Struct):
-    """A day's file as it was last seen, and what its runs come to."""
+class _CachedDay(Struct):
+    """A day's file as this process last saw it."""
 
     runs: dict[Group, Runs]
     size: int
-    inside: int
+    insert_at: int
     identity: Identity | None
     document: DayDocument | None
-    """The bytes, only where the file is small enough to be replaced at each write."""
+    """The bytes; None if the file is so large that it grows by its journal."""
     journal: Identity | None = None
-
-    def take(self, entry: NewEntry) -> Recorded:
-        """Count a record that has been written."""
-        return take_run(self.runs, entry)
 
 
 def take_run(groups: dict[Group, Runs], entry: NewEntry) -> Recorded:
-    """Count a record that has been stored among the runs of its day."""
+    """Count a record that has just been stored."""
     group = entry.group
     runs = groups.get(group)
     if runs is None:
         runs = groups[group] = Runs([])
     runs.add(entry.time, is_claimed=entry.source in {None, CLAIMED})
-    return _describe(groups, entry, group, runs)
+    return describe_run(groups, entry)
 
 
 def describe_run(groups: dict[Group, Runs], entry: NewEntry) -> Recorded:
-    """Tell what the runs of a day come to, with a record that counts among them."""
+    """Return the figures for a record that is already counted."""
     group = entry.group
-    runs = groups.get(group) or Runs([entry.time])  # taken back meanwhile, it counts for itself
-    return _describe(groups, entry, group, runs)
-
-
-def _describe(groups: dict[Group, Runs], entry: NewEntry, group: Group, runs: Runs) -> Recorded:
-    # For every record: nothing is made that is not told.
+    # A record withdrawn since has no runs left; it then stands for itself.
+    runs = groups.get(group) or Runs([entry.time])
     total, n = runs.total, len(runs.ordered)
     other = groups.get(Group(group.llm, 3 - group.phase, group.measure))
     if other is not None:
@@ -100,7 +91,7 @@ class DayFile:
         self._key: RecordKey = key
         self._path = os.path.join(lock.folder, layout.speeds_name(day))
         self._journal_path = os.path.join(lock.folder, layout.journal_name(day))
-        self._page: _Page | None = None
+        self._cached: _CachedDay | None = None
         self._is_swept = False
 
     @property
@@ -108,36 +99,52 @@ class DayFile:
         """Whether records wait to be folded into the file."""
         return identify(self._journal_path) is not None
 
-    # --- the three things that are done to a file ----------------------------------------------------------
-
     def append(self, entries: list[NewEntry]) -> list[Recorded]:
-        """Write records, given from the oldest to the newest: all of them, or none and an error."""
+        """Write records, oldest first: all of them, or none and an error."""
         try:
             with self._lock.held(self._path):
-                self._sweep()
-                page = self._current()
-                self._page = None  # until it is known that what is in memory is what is on the disk
-                if page.document is not None:
-                    self._replace(page, page.document.with_new(entries[::-1], self._key))
+                if not self._is_swept:  # temporary files of killed writers
+                    durable.sweep(Path(self._lock.folder), self._clock.now())
+                    self._is_swept = True
+                cached = self._read_cached()
+                # Until the write has succeeded, memory and disk may differ: a failure leaves no cache.
+                self._cached = None
+                if cached.document is not None:
+                    document = cached.document.with_new(entries[::-1], self._key)
+                    self._write(document.data)
+                    # The document has all that was in the journal. A torn journal holds nothing that was
+                    # answered.
+                    if self.has_journal:
+                        self._drop_journal()
+                    cached.size = len(document.head) + len(document.rest)
+                    cached.document = document if cached.size < journal.JOURNAL_FROM_BYTES else None
+                    cached.identity, cached.journal = identify(self._path), None
                 else:
-                    self._append_to_journal(page, entries)
+                    self._append_to_journal(cached, entries)
         except OSError as failure:
             raise self._unwritable(failure) from failure
-        self._page = page
-        return [page.take(entry) for entry in entries]
+        self._cached = cached
+        return [take_run(cached.runs, entry) for entry in entries]
 
     def withdraw(self, group: Group, timestamp: str) -> Entry:
-        """Mark a record as taken back; it stays in the file and counts no more. Raises `NotFound`."""
+        """Mark a record as withdrawn; it stays in the file and no longer counts. Raises `NotFound`."""
         try:
             with self._lock.held(self._path):
-                self._page = None
+                self._cached = None
                 self._fold()
-                found = read_day(self._lock.folder, self._day)
-                if found is not None:
-                    for place, entry in enumerate(found.entries):
-                        if _is_meant(entry, group, timestamp):
-                            self._write(_marked(found.data, place, format_timestamp(self._clock.now())))
-                            return entry
+                day = read_day(self._lock.folder, self._day)
+                for place, entry in enumerate([] if day is None else day.entries):
+                    if (
+                        day is not None
+                        and (entry.phase, entry.timestamp) == (group.phase, timestamp)
+                        and not entry.is_withdrawn
+                        and canonical_name(entry.llm) == group.llm
+                    ):
+                        # The mark goes before the entry's closing brace; no other byte changes.
+                        end = next(islice(day_document.spans_of_entries(day.data), place, None))[1] - 1
+                        mark = b', "withdrawn": "%b"' % format_timestamp(self._clock.now()).encode()
+                        self._write(day.data[:end] + mark + day.data[end:])
+                        return entry
         except OSError as failure:
             raise self._unwritable(failure) from failure
         raise NotFound(
@@ -146,101 +153,71 @@ class DayFile:
         )
 
     def fold(self, idle_seconds: float = 0.0) -> bool:
-        """Put the journal into the file, unless somebody wrote to it within these seconds.
+        """Fold the journal into the file unless it was written to within `idle_seconds`.
 
-        Tell whether it was.
+        Return whether it was folded.
         """
         written = identify(self._journal_path)
         if written is None or self._clock.now() - written.modified / 1e9 < idle_seconds:
             return False
         try:
             with self._lock.held(self._path):
-                self._page = None
+                self._cached = None
                 self._fold()
         except OSError as failure:
             raise self._unwritable(failure) from failure
         return True
 
-    # --- reading -------------------------------------------------------------------------------------------
-
-    def _current(self) -> _Page:
-        """Return the page as the disk has it, read again only where somebody else wrote."""
-        page = self._page
-        if page is not None and page.identity == identify(self._path):
-            if page.journal == identify(self._journal_path):
-                return page
-            if self._read_on(page):
-                return page
-        return self._read()
-
-    def _read_on(self, page: _Page) -> bool:
-        """Read what others have appended to the journal since.
-
-        Tell whether that is all that happened to it.
-        """
-        tail = None if page.document is not None else read_journal_tail(self._journal_path, page.journal)
-        if tail is None:
-            return False
-        entries, page.journal = tail
-        for entry in entries:
-            page.take(journal.as_new(entry))
-        return True
-
-    def _read(self) -> _Page:
-        found = read_day(self._lock.folder, self._day)
-        if found is None:
+    def _read_cached(self) -> _CachedDay:
+        """Return the day as the disk has it; read only what others have changed since the last write."""
+        cached = self._cached
+        if cached is not None and cached.identity == identify(self._path):
+            if cached.journal == identify(self._journal_path):
+                return cached
+            # Only the journal changed: if it has just grown, count the new lines.
+            tail = None
+            if cached.document is None:
+                tail = read_journal_tail(self._journal_path, cached.journal)
+            if tail is not None:
+                entries, cached.journal = tail
+                for entry in entries:
+                    take_run(cached.runs, journal.as_new(entry))
+                return cached
+        day = read_day(self._lock.folder, self._day)
+        if day is None:
             empty = day_document.empty_document(self._day)
-            return _Page({}, 0, len(empty.head), None, empty)
+            return _CachedDay({}, 0, len(empty.head), None, empty)
         document = None
-        if len(found.data) < journal.JOURNAL_FROM_BYTES:
-            waiting = [journal.as_new(entry) for entry in found.pending]
-            document = day_document.split_document(found.data, found.inside)
-            document = document.with_new(waiting[::-1], self._key) if waiting else document
-        runs = day_document.group_entries(found.all_entries)
-        return _Page(runs, len(found.data), found.inside, found.identity, document, found.journal_identity)
+        if len(day.data) < journal.JOURNAL_FROM_BYTES:
+            pending = [journal.as_new(entry) for entry in day.pending]
+            document = day_document.split_document(day.data, day.insert_at)
+            document = document.with_new(pending[::-1], self._key) if pending else document
+        runs = day_document.group_entries(day.all_entries)
+        return _CachedDay(runs, len(day.data), day.insert_at, day.identity, document, day.journal_identity)
 
-    # --- writing -------------------------------------------------------------------------------------------
-
-    def _sweep(self) -> None:
-        """Remove, the first time, what killed writers left."""
-        if not self._is_swept:
-            durable.sweep(Path(self._lock.folder), self._clock.now())
-            self._is_swept = True
-
-    def _replace(self, page: _Page, document: DayDocument) -> None:
-        self._write(document.data)
-        if self.has_journal:  # what was in it is in the document; a torn one has nothing that was answered
-            self._drop_journal()
-        page.size = len(document.head) + len(document.rest)
-        page.document = document if page.size < journal.JOURNAL_FROM_BYTES else None
-        page.inside = len(document.head)
-        page.journal = None
-        page.identity = identify(self._path)
-
-    def _append_to_journal(self, page: _Page, entries: list[NewEntry]) -> None:
-        lines = [day_document.encode_entry(entry, self._key) for entry in entries]
-        data = b"".join(line + b"\n" for line in lines)
-        size = page.journal.size if page.journal is not None else 0
-        self._check_room(page.size + size + len(data))
-        if page.journal is None:
-            self._drop_journal()  # one of which not even the first line was written whole
-            data = journal.begin_journal(self._day, durable.read(Path(self._path)), page.inside) + data
-        self._append_durably(data, is_new=page.journal is None)
-        page.journal = identify(self._journal_path)
-        if page.journal is not None and page.journal.size > journal.MAX_JOURNAL_BYTES:
-            self._fold()
-            page.identity, page.journal = identify(self._path), None
-            page.size = 0 if page.identity is None else page.identity.size
-
-    def _append_durably(self, data: bytes, *, is_new: bool) -> None:
-        """Append to the journal and flush; what fails half-way is taken back, so that no line is torn."""
+    def _append_to_journal(self, cached: _CachedDay, entries: list[NewEntry]) -> None:
+        data = b"".join(day_document.encode_entry(entry, self._key) + b"\n" for entry in entries)
+        is_new = cached.journal is None
+        self._check_room(cached.size + (0 if cached.journal is None else cached.journal.size) + len(data))
+        if is_new:
+            self._drop_journal()  # one whose first line was torn by a kill
+            data = journal.begin_journal(self._day, durable.read(Path(self._path)), cached.insert_at) + data
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
         descriptor = durable.retry_while_locked(lambda: os.open(self._journal_path, flags, _READABLE))
         try:
             before = os.fstat(descriptor).st_size
             try:
-                self._fill_journal(descriptor, data, is_new=is_new)
+                if is_new:
+                    with suppress(OSError):
+                        durable.give_rights(descriptor, None, self._share())
+                elif _lacks_end(descriptor):
+                    data = b"\n" + data  # behind the half line of a writer that was killed
+                view = memoryview(data)
+                while view:
+                    view = view[os.write(descriptor, view) :]
+                durable.flush(descriptor)
             except BaseException:
+                # Not acknowledged: take it back, so that no line is torn and none appears later.
                 with suppress(OSError):
                     os.ftruncate(descriptor, before)
                 raise
@@ -248,30 +225,21 @@ class DayFile:
             os.close(descriptor)
         if is_new:
             durable.flush_folder(Path(self._lock.folder))  # a new name is on the disk only with its folder
-
-    def _fill_journal(self, descriptor: int, data: bytes, *, is_new: bool) -> None:
-        if is_new:
-            with suppress(OSError):
-                durable.give_rights(descriptor, None, self._share())
-        elif _lacks_end(descriptor):
-            data = b"\n" + data  # behind the half line of a writer that was killed
-        view = memoryview(data)
-        while view:
-            view = view[os.write(descriptor, view) :]
-        durable.flush(descriptor)
+        cached.journal = identify(self._journal_path)
+        if cached.journal is not None and cached.journal.size > journal.MAX_JOURNAL_BYTES:
+            self._fold()
+            cached.identity, cached.journal = identify(self._path), None
+            cached.size = 0 if cached.identity is None else cached.identity.size
 
     def _fold(self) -> None:
-        """Write the journal's entries into the file, then remove the journal.
-
-        In this order a kill loses nothing.
-        """
-        found = read_day(self._lock.folder, self._day, is_decoded=False)
-        if found is None or found.journal_identity is None:
+        """Write the journal's entries into the file, then remove it; a kill in between loses nothing."""
+        day = read_day(self._lock.folder, self._day, is_decoded=False)
+        if day is None or day.journal_identity is None:
             return
-        if found.pending:
-            waiting = [journal.as_new(entry) for entry in found.pending]
-            document = day_document.split_document(found.data, found.inside)
-            self._write(document.with_new(waiting[::-1], self._key).data)
+        if day.pending:
+            pending = [journal.as_new(entry) for entry in day.pending]
+            document = day_document.split_document(day.data, day.insert_at)
+            self._write(document.with_new(pending[::-1], self._key).data)
         self._drop_journal()
 
     def _drop_journal(self) -> None:
@@ -279,7 +247,7 @@ class DayFile:
 
     def _write(self, data: bytes) -> None:
         self._check_room(len(data))
-        path = Path(os.path.realpath(self._path))  # a link stays a link
+        path = Path(os.path.realpath(self._path))  # replace what a symbolic link points to, not the link
         try:
             like = path.stat()
         except FileNotFoundError:
@@ -287,7 +255,7 @@ class DayFile:
         durable.replace(path, data, mode=_READABLE, like=like, share=self._share())
 
     def _share(self) -> int:
-        """Return what the group of a folder that it may write to gets of a new file, whatever the umask."""
+        """Return group rights for a new file: in a group-writable folder they override the umask."""
         return _GROUP if os.stat(self._lock.folder).st_mode & _GROUP_WRITES else 0
 
     def _check_room(self, size: int) -> None:
@@ -298,7 +266,7 @@ class DayFile:
             )
 
     def _unwritable(self, failure: OSError) -> StorageError:
-        """Name the day's file, and what it was that could not be opened where that is something else."""
+        """Name the day's file, and in brackets the path that failed if that is another one."""
         culprit = str(failure.filename or "")
         if Path(culprit).name.startswith("."):  # a temporary file: it is the folder that refuses it
             culprit = self._lock.folder
@@ -309,19 +277,8 @@ class DayFile:
         )
 
 
-def _is_meant(entry: Entry, group: Group, timestamp: str) -> bool:
-    is_same = entry.phase == group.phase and entry.timestamp == timestamp
-    return is_same and not entry.is_withdrawn and canonical_name(entry.llm) == group.llm
-
-
-def _marked(data: bytes, place: int, timestamp: str) -> bytes:
-    """Put the mark of a withdrawn record into an entry, before its closing brace."""
-    end = next(islice(day_document.spans_of_entries(data), place, None))[1] - 1
-    return data[:end] + b', "withdrawn": "%b"' % timestamp.encode() + data[end:]
-
-
 def _lacks_end(descriptor: int) -> bool:
-    """Tell whether the last line of a file has no end."""
+    """Return whether the last line of a file has no line feed."""
     if not os.lseek(descriptor, 0, os.SEEK_END):
         return False
     os.lseek(descriptor, -1, os.SEEK_END)

@@ -1,7 +1,7 @@
-"""Entries: one speed record as a day's file has it, read and written.
+"""Entries: one speed record of a day's file, as read and as written.
 
-Two keys for the time are read: `speedMs`, which the contract has, and `speed_ms`, which the original program
-writes. What a record was made with beyond the contract stands in keys of its own, which older readers ignore.
+The time is read from `speedMs`, the contract's key, or from `speed_ms`, which the original program writes.
+Data beyond the contract has keys of its own, which the original program ignores.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Name = Annotated[str, Meta(min_length=1)]
 Measure = Literal["solving", "execution"]
 """What was timed: a model until it had the solution, or its program while it ran."""
 Source = Literal["claimed", "measured"]
-"""Whether the time was told, or taken by this product."""
+"""Whether the time was reported by a model, or taken by a clock."""
 RecordKey = Literal["speedMs", "speed_ms"]
 
 SOLVING: Measure = "solving"
@@ -39,7 +39,7 @@ class Group(NamedTuple):
 
 
 class Entry(Struct, gc=False):
-    """One record as it is read. Values of the newer keys that are not ours are ignored, not refused."""
+    """One record as read. Unknown values of the newer keys are ignored: other programs may write them."""
 
     llm: Name
     phase: Phase
@@ -52,13 +52,13 @@ class Entry(Struct, gc=False):
 
     @property
     def time(self) -> int:
-        """The time in milliseconds; a file is only decoded where each entry has one."""
+        """The time in milliseconds; decoding has made sure that there is one."""
         found = self.original_speed_ms if isinstance(self.speed_ms, UnsetType) else self.speed_ms
         return 0 if isinstance(found, UnsetType) else found
 
     @property
     def measure(self) -> Measure:
-        """What was timed. The contract's own word is "solving time", so that is what no word means."""
+        """What was timed; without the key, solving time, as the contract calls it."""
         return EXECUTION if self.measure_key == EXECUTION else SOLVING
 
     @property
@@ -68,12 +68,12 @@ class Entry(Struct, gc=False):
 
     @property
     def is_withdrawn(self) -> bool:
-        """Whether it was taken back, and counts no more."""
+        """Whether it no longer counts."""
         return bool(self.withdrawn)
 
 
 class NewEntry(Struct, frozen=True):
-    """One record as it is written."""
+    """One record as written."""
 
     llm: str
     phase: int
@@ -82,11 +82,11 @@ class NewEntry(Struct, frozen=True):
     measure: Measure | None = None
     source: Source | None = None
     withdrawn: str | None = None
-    """When it was taken back; only one that is moved from elsewhere comes so."""
+    """When it was withdrawn; set only for records copied from a database."""
 
     @property
     def group(self) -> Group:
-        """The runs that it counts among."""
+        """The group it counts in."""
         return Group(self.llm, self.phase, self.measure or SOLVING)
 
 

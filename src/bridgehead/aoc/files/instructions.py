@@ -1,8 +1,7 @@
-"""Instructions: a day's puzzle text and input as a client gets them, and the answer, which nobody gets.
+"""Instructions: a day's puzzle text and input, and verdicts on answers.
 
-`DayXX_phase1.md` and `DayXX_phase2.md` come first, the older `dayXX.json` where there is no first phase in
-Markdown. Line endings become LF; nothing else of a text is touched. No tool, resource
-or message has an answer in it: what leaves this module is a verdict.
+`DayXX_phase1.md` and `DayXX_phase2.md` win over the contract's older `dayXX.json`. Line endings become LF;
+nothing else of a text changes. Known answers never leave this module: it returns verdicts only.
 """
 
 # ruff: noqa: PTH118, PTH208 - pathlib would delay the server's first answer
@@ -10,7 +9,6 @@ or message has an answer in it: what leaves this module is a verdict.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
@@ -35,7 +33,7 @@ class Instruction(Struct, frozen=True):
     phase1: str
     phase2: str | None = None
     problem: BridgeError | None = None
-    """Why the second phase, which is there, cannot be read. The first one can."""
+    """Why the second phase cannot be read, although its file exists."""
 
     @property
     def text(self) -> str:
@@ -55,7 +53,7 @@ class _Legacy(Struct):
 
 
 def check_file(folder: str, name: str, day: int) -> None:
-    """Read one file of a day only to see that it can be read."""
+    """Raise if a file of a day cannot be read."""
     path = os.path.join(folder, name)
     stored = read_snapshot(path, MAX_BYTES)
     if stored is None:
@@ -67,7 +65,7 @@ def check_file(folder: str, name: str, day: int) -> None:
 
 
 def check_text(path: str) -> None:
-    """Read an input or an answer only to see that it can be read."""
+    """Raise if an input or an answer cannot be read."""
     stored = read_snapshot(path, MAX_BYTES)
     if stored is not None:
         _decode_text(path, stored.data)
@@ -84,7 +82,13 @@ def read_instruction(folder: str, day: int) -> Instruction:
     path = os.path.join(folder, layout.legacy_name(day))
     stored = read_snapshot(path, MAX_BYTES)
     if stored is None:
-        raise _not_found(folder, day)
+        first, older = layout.markdown_name(day, 1), layout.legacy_name(day)
+        days = ", ".join(map(str, sorted(list_days(folder))))
+        raise NotFound(
+            f"Instruction file not found for day {day} (tried {first} and {older}).",
+            next_step=f"Put the puzzle text into {os.path.join(folder, first)}. "
+            + (f"Days with a text: {days}." if days else "No day has a text yet."),
+        )
     return _decode_legacy(path, day, stored.data)
 
 
@@ -131,42 +135,38 @@ def _broken(path: str, day: int, problem: str) -> StorageError:
     )
 
 
-def _not_found(folder: str, day: int) -> NotFound:
-    first, older = layout.markdown_name(day, 1), layout.legacy_name(day)
-    days = ", ".join(map(str, sorted(list_days(folder))))
-    return NotFound(
-        f"Instruction file not found for day {day} (tried {first} and {older}).",
-        next_step=f"Put the puzzle text into {os.path.join(folder, first)}. "
-        + (f"Days with a text: {days}." if days else "No day has a text yet."),
-    )
-
-
 def with_line_feeds(text: str) -> str:
     """Write line endings as LF, be they CRLF or CR alone."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def list_days(folder: str) -> dict[int, frozenset[tuple[str, Identity]]]:
-    """List the days that can be read, and for each which files it is made of right now."""
-    found: dict[int, set[tuple[str, Identity]]] = {}
-    for day, name, identity in _list_files(folder):
-        found.setdefault(day, set()).add((name, identity))
-    return {day: frozenset(files) for day, files in found.items() if _has_beginning(day, files)}
-
-
-def list_inputs(folder: str) -> dict[int, Identity]:
-    """List the days that have an input, and which file that is right now."""
-    names = {layout.input_name(day): day for day in layout.DAYS}
-    found = {names[name]: identify(os.path.join(folder, name)) for name in _names(folder) if name in names}
-    return {day: identity for day, identity in sorted(found.items()) if identity is not None}
-
-
-def _list_files(folder: str) -> Iterator[tuple[int, str, Identity]]:
+    """List the days that have a puzzle, each with its files and their identities."""
+    days: dict[int, dict[str, Identity]] = {}
     for name in _names(folder):
         day = layout.day_of_instruction_file(name)
         identity = None if day is None else identify(os.path.join(folder, name))
         if day is not None and identity is not None:
-            yield day, name, identity
+            days.setdefault(day, {})[name] = identity
+    # A second phase alone is no puzzle.
+    return {
+        day: frozenset(files.items())
+        for day, files in days.items()
+        if layout.markdown_name(day, 1) in files or layout.legacy_name(day) in files
+    }
+
+
+def has_puzzle(folder: str, day: int) -> bool:
+    """Return whether a day is one of `list_days`."""
+    names = (layout.markdown_name(day, 1), layout.legacy_name(day))
+    return any(identify(os.path.join(folder, name)) is not None for name in names)
+
+
+def list_inputs(folder: str) -> dict[int, Identity]:
+    """List the days that have an input, each with the identity of its file."""
+    names = {layout.input_name(day): day for day in layout.DAYS}
+    found = {names[name]: identify(os.path.join(folder, name)) for name in _names(folder) if name in names}
+    return {day: identity for day, identity in sorted(found.items()) if identity is not None}
 
 
 def _names(folder: str) -> list[str]:
@@ -176,34 +176,28 @@ def _names(folder: str) -> list[str]:
         return []  # no folder, no puzzles; it may come later
 
 
-def _has_beginning(day: int, files: set[tuple[str, Identity]]) -> bool:
-    names = {name for name, _ in files}
-    return layout.markdown_name(day, 1) in names or layout.legacy_name(day) in names
-
-
 def check_answer(folder: str, day: int, phase: int, answer: str) -> Verdict:
-    """Compare an answer with the known one; `unknown` where there is none."""
+    """Compare an answer with the known one; `unknown` if there is none."""
     path = os.path.join(folder, layout.answer_name(day, phase))
     stored = read_snapshot(path, MAX_ANSWER_BYTES)
     if stored is None:
         return "unknown"
-    known = _normalise(_decode_text(path, stored.data))
-    given = _normalise(answer)
-    if given == known:
+    known, proposed = _normalise(_decode_text(path, stored.data)), _normalise(answer)
+    if proposed == known:
         return "right"
-    right, said = _number(known), _number(given)
-    if right is None or said is None:
+    right, wrong = _number(known), _number(proposed)
+    if right is None or wrong is None:
         return "wrong"
-    return "too_high" if said > right else "too_low"
+    return "too_high" if wrong > right else "too_low"
 
 
 def _normalise(text: str) -> str:
-    """Take away what does not count: space around it, and how lines end."""
+    """Remove what does not count: surrounding space and the form of line ends."""
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
 def _number(text: str) -> int | None:
-    """Read a whole number of a length that an answer may have."""
+    """Parse a whole number of plausible length: `int` takes quadratic time."""
     digits = text.removeprefix("-")
     is_number = digits.isascii() and digits.isdigit() and len(digits) <= 400  # noqa: PLR2004 - far above any
     return int(text) if is_number else None

@@ -2,8 +2,8 @@
 
 Rewriting a file of 30 MB for each record takes 185 ms. Above `JOURNAL_FROM_BYTES` new entries are appended
 to a journal beside the file instead, one JSON object a line, and folded into the file when nobody records.
-Its first line says of which file it goes on. A kill between writing the file and removing the journal leaves
-both: then the file is not that one any more, and only the entries count that it does not have.
+Its first line identifies the file that it extends. A kill between writing the file and removing the journal
+leaves both: then the file no longer matches, and only those entries count that the file does not have.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ import zlib
 from collections import Counter
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from .entries import Entry, NewEntry
 
 JOURNAL_FROM_BYTES = 1024 * 1024
-"""Up to here the file itself is written before the answer; it takes less than two flushes to the disk do."""
+"""Below this size the file itself is replaced: that takes less time than two flushes to the disk."""
 MAX_JOURNAL_BYTES = 4 * 1024 * 1024
-"""A journal this long is folded in also where nobody pauses."""
+"""A longer journal is folded even if records keep coming."""
 
 
 class Base(Struct):
-    """The file that a journal goes on from: its size, its checksum, and where in it the next entry goes."""
+    """The file that a journal extends: size, checksum, and the offset at which the next entry is inserted."""
 
     day: int
     size: int
     crc: int
-    inside: int
+    insert_at: int = field(name="inside")
 
     def matches(self, data: bytes) -> bool:
-        """Tell whether a file is still the one that the journal goes on from."""
+        """Return whether a file is still the one that the journal extends."""
         return self.size == len(data) and self.crc == zlib.crc32(data)
 
 
@@ -39,26 +39,22 @@ _decode_entry = msgspec.json.Decoder(Entry).decode
 _decode_base = msgspec.json.Decoder(Base).decode
 
 
-def begin_journal(day: int, data: bytes, inside: int) -> bytes:
-    """Write the first line of a journal for a file."""
-    return msgspec.json.encode(Base(day, len(data), zlib.crc32(data), inside)) + b"\n"
-
-
-def encode_lines(lines: list[bytes]) -> bytes:
-    """Write entries for a journal, from the oldest to the newest."""
-    return b"".join(line + b"\n" for line in lines)
+def begin_journal(day: int, data: bytes, insert_at: int) -> bytes:
+    """Return the first line of a journal for a file."""
+    return msgspec.json.encode(Base(day, len(data), zlib.crc32(data), insert_at)) + b"\n"
 
 
 class Journal(Struct):
-    """A journal as it was read, from the oldest entry to the newest."""
+    """A decoded journal, oldest entry first."""
 
     base: Base
     entries: list[Entry]
 
     def pending(self, data: bytes, entries: list[Entry]) -> list[Entry]:
-        """Return the entries that are not in the file, which is given as bytes and as its entries."""
+        """Return the entries that are not in the file, given as its bytes and its decoded entries."""
         if self.base.matches(data):
             return self.entries
+        # Counted, not a set: two equal records are two records.
         there = Counter((e.llm, e.phase, e.time, e.timestamp) for e in entries)
         missing: list[Entry] = []
         for entry in self.entries:
@@ -71,9 +67,9 @@ class Journal(Struct):
 
 
 def decode_journal(data: bytes) -> Journal | None:
-    """Decode a journal; None where not even its first line was written whole.
+    """Decode a journal; None if its first line is torn.
 
-    A last line without its end is of a writer that was killed before it answered, and does not count.
+    A last line without a line feed is from a writer killed before it answered, and does not count.
     """
     first, *lines = data[: data.rfind(b"\n") + 1].split(b"\n")
     try:
@@ -84,7 +80,7 @@ def decode_journal(data: bytes) -> Journal | None:
 
 
 def decode_lines(lines: list[bytes]) -> list[Entry]:
-    """Decode whole lines of a journal; one that was cut short by a kill, and then written on, is skipped."""
+    """Decode lines of a journal; skip one that a kill cut short before another writer went on."""
     entries: list[Entry] = []
     for line in lines:
         try:

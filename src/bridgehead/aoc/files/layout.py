@@ -1,7 +1,4 @@
-"""Layout: where the files of one event are, what they are called, and the days that they belong to.
-
-Nothing here opens a file; a folder need not exist.
-"""
+"""Layout: folders, file names and URIs of one year. Opens no file; folders need not exist."""
 
 # ruff: noqa: PTH112, PTH118 - pathlib would delay the server's first answer
 
@@ -58,7 +55,7 @@ def input_uri(day: int) -> str:
 
 
 def parse_day(text: str) -> int | None:
-    """Read a day as a URI has it, with two digits; None where it is not one."""
+    """Parse the two digits of a day in a URI; None if they are not a day."""
     return int(text) if _NUMBER.fullmatch(text) else None
 
 
@@ -68,7 +65,7 @@ def markdown_name(day: int, phase: int) -> str:
 
 
 def legacy_name(day: int) -> str:
-    """Name the older file that has both phases of a day."""
+    """Name the contract's older file with both phases of a day."""
     return f"day{day:02}.json"
 
 
@@ -78,7 +75,7 @@ def speeds_name(day: int) -> str:
 
 
 def journal_name(day: int) -> str:
-    """Name the file with the records of a large day that are not in its file yet."""
+    """Name the journal of a large day."""
     return f".day{day:02}.journal"
 
 
@@ -98,24 +95,24 @@ def attempts_name(day: int) -> str:
 
 
 def day_of_instruction_file(name: str) -> int | None:
-    """Tell which day's instructions a file belongs to; None where it is no such file."""
+    """Return the day of an instruction file; None for any other name."""
     found = _INSTRUCTION_FILE.fullmatch(name)
     return None if found is None else parse_day(found[1] or found[3])
 
 
 def day_of_speeds_file(name: str) -> int | None:
-    """Tell which day's records a file has; None where it is no such file."""
+    """Return the day of a records file; None for any other name."""
     found = _SPEEDS_FILE.fullmatch(name)
     return None if found is None else parse_day(found[1])
 
 
 def last_day(year: int) -> int:
-    """Tell the last day of an event, the one without a second puzzle."""
+    """Return the last day of a year, the one without a second puzzle."""
     return SHORTER_LAST if year >= SHORTER_SINCE else LAST
 
 
 class Folders(Struct, frozen=True):
-    """The places of one event's files. None of them needs to exist."""
+    """Paths of one year's files. None of them needs to exist."""
 
     instructions: str
     speeds: str
@@ -123,16 +120,11 @@ class Folders(Struct, frozen=True):
     answers: str
     attempts: str
     aliases: str
-    """The file with the aliases, which are the same for all years."""
+    """The aliases file, shared by all years."""
 
 
 def find_folders(settings: AocSettings, current: str) -> Folders:
-    """Find the folders of the event.
-
-    The folders at the top of the data directory are those of the default year, unless that has a folder of
-    its own. Any other year lives in the folder of its name, also before that exists: it must never read or
-    write another's.
-    """
+    """Return the folders of the configured year."""
     found = folders_in(settings.data_dir or default_data_dir(current), settings.year)
     return replace(
         found,
@@ -142,22 +134,25 @@ def find_folders(settings: AocSettings, current: str) -> Folders:
 
 
 def folders_in(data: str, year: int) -> Folders:
-    """Name the folders of an event in a data directory."""
+    """Return the folders of a year in a data directory."""
+    # The contract's layout has no years: folders at the top belong to the default year, unless that has a
+    # folder of its own. Any other year uses the folder of its name even before it exists, so that it never
+    # reads or writes another year's files.
     of_year = os.path.join(data, str(year))
     is_apart = year != AocSettings.year.default or os.path.isdir(of_year)
-    event = of_year if is_apart else data
+    folder = of_year if is_apart else data
     return Folders(
-        instructions=os.path.join(event, INSTRUCTIONS),
-        speeds=os.path.join(event, SPEEDS),
-        inputs=os.path.join(event, INPUTS),
-        answers=os.path.join(event, ANSWERS),
-        attempts=os.path.join(event, ATTEMPTS),
+        instructions=os.path.join(folder, INSTRUCTIONS),
+        speeds=os.path.join(folder, SPEEDS),
+        inputs=os.path.join(folder, INPUTS),
+        answers=os.path.join(folder, ANSWERS),
+        attempts=os.path.join(folder, ATTEMPTS),
         aliases=os.path.join(data, ALIASES),
     )
 
 
 def default_data_dir(current: str) -> str:
-    """Return the data directory where none is set: the current one if it looks like one, else the user's."""
+    """Return the current directory if it has puzzles or records, else the user's data directory."""
     if any(os.path.isdir(os.path.join(current, name)) for name in (INSTRUCTIONS, SPEEDS)):
         return current
     from bridgehead.runtime import directories  # brings pathlib and platformdirs, which few starts need

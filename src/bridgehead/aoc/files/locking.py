@@ -1,9 +1,8 @@
 """Locking: one writer at a time in a folder, over all processes and users that share it. Blocks.
 
-The lock is on the folder itself, since that cannot vanish while its files are written: a lock file that
-somebody removes lets two writers in at once, and one that another user made may not be opened. Whoever may
-read the folder may lock it. Where a folder cannot be locked (Windows, NFS), a lock file in it is the next
-best.
+The lock is on the folder itself. A lock file can be removed, which lets two writers in at once, or belong to
+another user, who may not let others open it; the right to read a folder is enough to lock it. Where a folder
+cannot be locked (Windows, some NFS servers), a lock file in it is used.
 """
 
 # ruff: noqa: PTH116, PTH118 - one way to write a path in this package
@@ -29,76 +28,61 @@ LOCK_FILE = ".bridgehead.lock"
 _POLL_SECONDS = 0.002
 _HELD = {errno.EAGAIN, errno.EACCES, errno.EINTR}
 _UNLOCKABLE = {errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP}
-"""What file systems answer that cannot lock a folder."""
+"""Answers of file systems that cannot lock a folder (NFS: EBADF)."""
 _EVERYBODY = 0o666
 
 
 class FolderLock:
-    """The right to write in a folder; made once per process and folder."""
+    """The right to write in a folder; create one per process and folder.
+
+    Lock order: the thread lock first, then the folder's. No code takes two folder locks at once.
+    """
 
     def __init__(self, folder: str, wait_seconds: float) -> None:
         self.folder = folder
         self._wait_seconds = wait_seconds
-        # Threads of this process queue here; a folder lock would not tell two of them apart fairly.
+        # Threads of this process queue here: `flock` polls, so among threads it would be a lottery.
         self._threads = threading.Lock()
 
     @contextmanager
     def held(self, what: str) -> Iterator[None]:
-        """Hold the lock, with the folder made where it is missing; raises `Unavailable` or OSError.
+        """Hold the lock and create the folder if missing; raises `Unavailable` or OSError.
 
-        `what` names the file that could not be written in time.
+        `what` names the file in the error message.
         """
         deadline = time.monotonic() + self._wait_seconds
         if not self._threads.acquire(timeout=self._wait_seconds):
             raise self._taken(what)
+        descriptor = None
         try:
-            with self._locked(what, deadline):
-                yield
-        finally:
-            self._threads.release()
-
-    @contextmanager
-    def _locked(self, what: str, deadline: float) -> Iterator[None]:
-        if sys.platform == "win32":
-            durable.make_folder(Path(self.folder))
-            with self._lock_file(what, deadline):
-                yield
-            return
-        descriptor, is_locked = self._open_folder(what, deadline)
-        try:
+            is_locked = False
+            # A folder that was removed and made again while this waited is another one: lock that instead.
+            while not is_locked:
+                durable.make_folder(Path(self.folder))
+                if sys.platform == "win32":
+                    break
+                if descriptor is not None:
+                    os.close(descriptor)
+                    descriptor = None
+                descriptor = os.open(self.folder, os.O_RDONLY)
+                if not self._lock_folder(descriptor, what, deadline):
+                    break
+                with suppress(FileNotFoundError):
+                    is_locked = os.path.samestat(os.fstat(descriptor), os.stat(self.folder))
+                if not is_locked and time.monotonic() >= deadline:
+                    raise self._taken(what)
             if is_locked:
-                yield  # closing the descriptor lets go of the lock, as does the end of the process
+                yield
             else:
                 with self._lock_file(what, deadline):
                     yield
         finally:
-            os.close(descriptor)
-
-    def _open_folder(self, what: str, deadline: float) -> tuple[int, bool]:
-        """Open the folder, and lock it where that can be done.
-
-        A folder that was removed and made again while this waited is another one, and is locked anew.
-        """
-        while time.monotonic() < deadline:
-            durable.make_folder(Path(self.folder))
-            descriptor = os.open(self.folder, os.O_RDONLY)
-            try:
-                is_locked = self._lock_folder(descriptor, what, deadline)
-                if not is_locked or self._is_still(descriptor):
-                    return descriptor, is_locked
-            except BaseException:
-                os.close(descriptor)
-                raise
-            os.close(descriptor)
-        raise self._taken(what)
-
-    def _is_still(self, descriptor: int) -> bool:
-        try:
-            return os.path.samestat(os.fstat(descriptor), os.stat(self.folder))
-        except FileNotFoundError:
-            return False
+            if descriptor is not None:
+                os.close(descriptor)  # releases the folder's lock, as the end of the process does
+            self._threads.release()
 
     def _lock_folder(self, descriptor: int, what: str, deadline: float) -> bool:
+        """Return False if this file system cannot lock a folder."""
         while sys.platform != "win32":
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -126,7 +110,8 @@ class FolderLock:
         except Timeout as failure:
             raise self._taken(what) from failure
         try:
-            with suppress(OSError):  # the umask took rights away that other users of the folder need
+            # The umask took rights away that other users of the folder need; only the owner can add them.
+            with suppress(OSError):
                 Path(path).chmod(_EVERYBODY)
             yield
         finally:

@@ -1,8 +1,7 @@
-"""Names: when two names of LLMs are one, by their spelling or because `aliases.json` says so.
+"""Names: which names mean the same LLM, by spelling or by `aliases.json`.
 
-A name is kept in one spelling: composed (NFC), without characters that nobody sees (zero-width, direction
-marks), every kind of space as a plain one. Case is kept, and ignored only where a name is looked up. The
-file with the aliases is like this:
+Names are stored in one spelling: composed (NFC), without invisible characters (zero-width, direction marks),
+with plain spaces. Case is kept, and ignored in lookups. The file with the aliases looks like this:
 
     {"gpt4": ["gpt-4", "gpt4agent"]}
 
@@ -40,20 +39,16 @@ def canonical_name(name: str) -> str:
         category = unicodedata.category(character)
         if category == "Zs":
             kept.append(" ")
-        elif category != "Cf" or (character == _JOINER and _joins_pictures(kept)):
+        # A joiner behind an emoji makes another emoji of it, and so is visible; others are not.
+        elif category != "Cf" or (
+            character == _JOINER and kept and unicodedata.category(kept[-1]) in {"So", "Sk", "Mn"}
+        ):
             kept.append(character)
     return unicodedata.normalize("NFC", "".join(kept)).strip()
 
 
-def _joins_pictures(before: list[str]) -> bool:
-    """Tell whether a joiner stands behind an emoji, of which it makes another one, and is seen."""
-    import unicodedata
-
-    return bool(before) and unicodedata.category(before[-1]) in {"So", "Sk", "Mn"}
-
-
 def clean_name(name: str) -> str:
-    """Return a name as it is recorded; refuse one that no list could show."""
+    """Return a name as it is recorded; refuse control characters, empty and overlong names."""
     if any(is_control(character) for character in name.strip()):
         raise InvalidArgument(
             "llm_name has control characters in it.", next_step="Give the name as one line of plain text."
@@ -69,12 +64,12 @@ def clean_name(name: str) -> str:
 
 
 def is_control(character: str) -> bool:
-    """Tell whether a character is a control character, which would break a line or a terminal."""
+    """Return whether a character is a control character, which would break a line or a terminal."""
     return character < " " or _DELETE <= ord(character) <= _LAST_CONTROL or character in "\u2028\u2029"
 
 
 def match_names(wanted: str, known: Iterable[str]) -> list[str]:
-    """Return the known names that a name means: itself, else those that differ from it only in case."""
+    """Return the known names that match: the exact one, else those that differ only in case."""
     names = list(known)
     cleaned = canonical_name(wanted)
     if cleaned in names:
@@ -84,17 +79,17 @@ def match_names(wanted: str, known: Iterable[str]) -> list[str]:
 
 
 class Aliases(Struct, frozen=True):
-    """For each other name the one that it counts as."""
+    """Maps each alias to the main name of its LLM."""
 
     names: dict[str, str] = {}
     identity: object = None
 
     def of(self, name: str) -> str:
-        """Return the name under which an LLM counts."""
+        """Return the main name for a recorded name."""
         return self.names.get(name, name)
 
     def look_up(self, name: str) -> str:
-        """Return the same for a name that somebody typed, in any spelling and case."""
+        """Return the main name for a typed name, in any spelling and case."""
         cleaned = canonical_name(name)
         if cleaned in self.names:
             return self.names[cleaned]
@@ -103,13 +98,21 @@ class Aliases(Struct, frozen=True):
 
 
 def read_aliases(path: str) -> Aliases:
-    """Read the file with the aliases, which need not exist; raises `StorageError` where it is broken."""
+    """Read the aliases; none if there is no file. Raises `StorageError` if it is broken."""
     stored = read_snapshot(path, MAX_ALIASES_BYTES)
     if stored is None:
         return Aliases()
     try:
-        said = msgspec.json.decode(stored.data.removeprefix(BYTE_ORDER_MARK), type=dict[Name, list[Name]])
-        return Aliases(_turn_around(said), stored.identity)
+        lists = msgspec.json.decode(stored.data.removeprefix(BYTE_ORDER_MARK), type=dict[Name, list[Name]])
+        names: dict[str, str] = {}
+        for llm, others in lists.items():
+            for other in map(canonical_name, others):
+                # An alias must lead to one model, in one step.
+                if other in lists and other != llm:
+                    raise ValueError(f"{other!r} has aliases of its own and is one of {llm!r}")  # noqa: TRY301
+                if names.setdefault(other, canonical_name(llm)) != canonical_name(llm):
+                    raise ValueError(f"{other!r} is an alias of both {names[other]!r} and {llm!r}")  # noqa: TRY301
+        return Aliases(names, stored.identity)
     except (*UNDECODABLE, ValueError) as error:
         raise StorageError(
             f"{path} is broken: {error}.", next_step='Write it like {"gpt4": ["gpt-4", "gpt4agent"]}.'
@@ -117,21 +120,9 @@ def read_aliases(path: str) -> Aliases:
 
 
 def read_or_skip(path: str, skipped: list[Skipped]) -> Aliases:
-    """Read the aliases; a broken file is named, and every name then counts as itself."""
+    """Read the aliases; a broken file is added to `skipped` and counts as empty."""
     try:
         return read_aliases(path)
     except StorageError as problem:
         skipped.append(Skipped(path, problem.message))
         return Aliases()
-
-
-def _turn_around(said: dict[str, list[str]]) -> dict[str, str]:
-    """Turn the lists around; a name may stand for one LLM only."""
-    names: dict[str, str] = {}
-    for llm, others in said.items():
-        for other in map(canonical_name, others):
-            if other in said and other != llm:
-                raise ValueError(f"{other!r} has aliases of its own and is one of {llm!r}")
-            if names.setdefault(other, canonical_name(llm)) != canonical_name(llm):
-                raise ValueError(f"{other!r} is an alias of both {names[other]!r} and {llm!r}")
-    return names

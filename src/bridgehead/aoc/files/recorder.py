@@ -1,8 +1,7 @@
-"""Recorder: takes speed records from many calls at once and answers each when it is on the disk.
+"""Recorder: write speed records of many concurrent calls, and answer each once it is on the disk.
 
-All records of a day that wait together are written together: one lock, one write, one flush, however many
-they are. While one batch is written (in a thread, so that the loop is free), the next one gathers. A day
-whose records went to its journal is folded when nobody has recorded for a moment.
+All records of a day that wait are written as one batch: one lock, one write, one flush. While a batch is
+written in a thread, the next one gathers. A journal is folded once nobody has recorded for a moment.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import asyncio
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
-from bridgehead.runtime.errors import InvalidArgument
+from bridgehead.runtime.errors import BridgeError, InvalidArgument
 from bridgehead.runtime.timing import Clock
 
 from . import layout
@@ -20,9 +19,9 @@ from .entries import Entry, Group, Measure, NewEntry, RecordKey, Source, format_
 from .locking import FolderLock
 
 MAX_KEYS = 10_000
-"""Idempotency keys that are remembered."""
+"""How many idempotency keys are remembered."""
 IDLE_SECONDS = 1.0
-"""How long nobody records before a journal is folded in."""
+"""Pause after the last record before a journal is folded."""
 
 
 class NewRun(NamedTuple):
@@ -42,59 +41,35 @@ class _Waiting(NamedTuple):
 
 
 class RecordWriter(Protocol):
-    """Where records are written: to files, or to a database."""
+    """Records in files (`Recorder`) or in PostgreSQL (`DatabaseRecorder`)."""
 
-    async def record(self, run: NewRun, by: int | None = None, key: UUID | None = None) -> Recorded:
-        """Record a time durably, once for each key."""
+    async def record(self, run: NewRun, client: int | None = None, key: UUID | None = None) -> Recorded:
+        """Record a time durably, once per idempotency key."""
         ...
 
     def record_now(self, runs: list[NewRun]) -> list[Recorded]:
-        """Record times of one day for somebody who is not in an event loop. Blocks."""
+        """Record times of one day from outside the event loop. Blocks."""
         ...
 
     async def withdraw(self, day: int, group: Group, timestamp: str) -> Entry:
-        """Take a record back."""
+        """Withdraw a record: it stays, marked, and no longer counts."""
         ...
 
-    async def settled(self, by: int) -> None:
-        """Wait for what somebody recorded."""
+    async def settled(self, client: int) -> None:
+        """Wait until the client's records are stored."""
         ...
 
     def fold_leftovers(self) -> None:
-        """See to what a killed process left."""
+        """Schedule the folding of journals that a killed process left."""
         ...
 
     async def close(self) -> None:
-        """Wait for what is being written."""
+        """Finish the writes under way."""
         ...
 
 
-class Unanswered:
-    """What each client has recorded and not heard of yet."""
-
-    def __init__(self) -> None:
-        self._answers: dict[int, set[asyncio.Future[Recorded]]] = {}
-
-    def add(self, by: int, answer: asyncio.Future[Recorded]) -> None:
-        """Note an answer that somebody waits for."""
-        self._answers.setdefault(by, set()).add(answer)
-        answer.add_done_callback(lambda done: self._forget(by, done))
-
-    def _forget(self, by: int, answer: asyncio.Future[Recorded]) -> None:
-        waiting = self._answers.get(by, set())
-        waiting.discard(answer)
-        if not waiting:
-            self._answers.pop(by, None)
-
-    async def settled(self, by: int) -> None:
-        """Wait for what somebody recorded."""
-        waiting = self._answers.get(by)
-        if waiting:
-            await asyncio.wait(set(waiting))
-
-
 def check_same(run: NewRun, recorded: Recorded) -> Recorded:
-    """Refuse a request whose key has made another record."""
+    """Refuse a key that was used for a different record."""
     entry = recorded.entry
     if (run.phase, run.llm, run.time, run.measure, run.source) != (
         entry.phase,
@@ -110,14 +85,14 @@ def check_same(run: NewRun, recorded: Recorded) -> Recorded:
 
 
 def key_of(principal: str | None, key: str) -> UUID:
-    """Return the key under which a request's record is stored: each caller has keys of its own."""
+    """Return the stored form of an idempotency key; two callers never share one."""
     from hashlib import sha256
 
     return UUID(bytes=sha256(f"{principal or ''}\n{key}".encode()).digest()[:16])
 
 
 class Recorder:
-    """The records of one event, open for writing."""
+    """The records of one year in files, open for writing."""
 
     def __init__(self, folder: str, lock_wait: float, clock: Clock, key: RecordKey = "speedMs") -> None:
         self._lock = FolderLock(folder, lock_wait)
@@ -125,37 +100,43 @@ class Recorder:
         self._clock = clock
         self._key: RecordKey = key
         self._days: dict[int, _DayQueue] = {}
-        self._answers: dict[UUID, asyncio.Future[Recorded]] = {}
-        self._unanswered = Unanswered()
+        self._by_key: dict[UUID, asyncio.Future[Recorded]] = {}
+        self._unanswered: dict[int, set[asyncio.Future[Recorded]]] = {}
+        """The records under way, by client."""
 
-    async def record(self, run: NewRun, by: int | None = None, key: UUID | None = None) -> Recorded:
-        """Record a time; when this returns, it is on the disk. Raises `StorageError` or `Unavailable`.
+    async def record(self, run: NewRun, client: int | None = None, key: UUID | None = None) -> Recorded:
+        """Record a time; it is on the disk when this returns. Raises `StorageError` or `Unavailable`.
 
-        A key that this process has seen lately is not recorded again; it is known to nobody else.
+        A key that this process has seen lately is not recorded again; other processes do not know it.
         """
-        answer = self._answers.get(key) if key is not None else None
+        answer = self._by_key.get(key) if key is not None else None
         if answer is None or (answer.done() and (answer.cancelled() or answer.exception())):
             answer = self._queue(run.day).add(self._entry(run))
             if key is not None:
-                self._remember(key, answer)
-        if by is not None:
-            self._unanswered.add(by, answer)
-        return check_same(run, await answer)
+                if len(self._by_key) >= MAX_KEYS:
+                    del self._by_key[next(iter(self._by_key))]
+                self._by_key[key] = answer
+        if client is None:
+            return check_same(run, await answer)
+        under_way = self._unanswered.setdefault(client, set())
+        under_way.add(answer)
+        try:
+            return check_same(run, await answer)
+        finally:
+            under_way.discard(answer)
+            if not under_way:
+                self._unanswered.pop(client, None)
 
-    def _remember(self, key: UUID, answer: asyncio.Future[Recorded]) -> None:
-        if len(self._answers) >= MAX_KEYS:
-            del self._answers[next(iter(self._answers))]
-        self._answers[key] = answer
-
-    async def settled(self, by: int) -> None:
-        """Wait for what somebody recorded before asking: the contract has one request after the other."""
-        await self._unanswered.settled(by)
+    async def settled(self, client: int) -> None:
+        """Wait until the client's records are on the disk: the contract handles its requests in order."""
+        under_way = self._unanswered.get(client)
+        if under_way:
+            await asyncio.wait(set(under_way))
 
     def record_now(self, runs: list[NewRun]) -> list[Recorded]:
-        """Record times of one day for somebody who is not in an event loop. Blocks."""
+        """Record times of one day from outside the event loop. Blocks."""
         file = self._queue(runs[0].day).file
-        entries = [self._entry(run) for run in runs]
-        recorded = file.append(entries)
+        recorded = file.append([self._entry(run) for run in runs])
         file.fold()
         return recorded
 
@@ -164,11 +145,11 @@ class Recorder:
         return NewEntry(run.llm, run.phase, run.time, moment, run.measure, run.source)
 
     async def withdraw(self, day: int, group: Group, timestamp: str) -> Entry:
-        """Take a record back: it stays, marked, and counts no more."""
+        """Withdraw a record: it stays, marked, and no longer counts."""
         return await asyncio.to_thread(self._queue(day).file.withdraw, group, timestamp)
 
     def fold_leftovers(self) -> None:
-        """See to it that journals which a killed process left are folded in."""
+        """Schedule the folding of journals that a killed process left."""
         for day in layout.DAYS:
             self._queue(day).fold_when_idle()
 
@@ -178,7 +159,7 @@ class Recorder:
         return self._days[day]
 
     async def close(self) -> None:
-        """Wait for what is being written, and fold the journals in."""
+        """Finish the writes under way, and fold the journals."""
         busy = [queue.task for queue in self._days.values() if queue.task is not None]
         if busy:
             await asyncio.wait(busy, timeout=self._lock_wait)
@@ -187,7 +168,10 @@ class Recorder:
 
 
 class _DayQueue:
-    """Takes the records of a day as they come, and writes those that wait whenever it can."""
+    """Collects the records of a day while one batch is written, then writes them as the next batch.
+
+    `task` is the one write or fold under way; everything else of this day waits behind it.
+    """
 
     def __init__(self, file: DayFile) -> None:
         self.file = file
@@ -196,7 +180,7 @@ class _DayQueue:
         self._folding: asyncio.TimerHandle | None = None
 
     def add(self, entry: NewEntry) -> asyncio.Future[Recorded]:
-        """Hand in a record; it may be written even if nobody waits for the answer any more."""
+        """Queue a record. Once its batch is under way, cancelling the answer does not stop the write."""
         loop = asyncio.get_running_loop()
         waiting = _Waiting(entry, loop.create_future())
         self._waiting.append(waiting)
@@ -205,50 +189,50 @@ class _DayQueue:
         return waiting.answer
 
     async def _write(self) -> None:
-        self._fold_later(None)
+        self._cancel_fold()
         try:
             while self._waiting:
-                batch = [one for one in self._waiting if not one.answer.cancelled()]
+                batch = [waiting for waiting in self._waiting if not waiting.answer.cancelled()]
                 self._waiting = []
-                if batch:
-                    await self._write_batch(batch)
+                if not batch:
+                    continue
+                failure: Exception | None = None
+                written: list[Recorded] = []
+                try:
+                    written = await asyncio.to_thread(self.file.append, [waiting.entry for waiting in batch])
+                except Exception as error:  # noqa: BLE001 - passed on to each caller of the batch
+                    failure = error
+                for place, waiting in enumerate(batch):
+                    if waiting.answer.done():  # its caller has gone
+                        continue
+                    if failure is not None:
+                        waiting.answer.set_exception(failure)
+                    else:
+                        waiting.answer.set_result(written[place])
         finally:
             self.task = None
             self.fold_when_idle()
 
-    async def _write_batch(self, batch: list[_Waiting]) -> None:
-        try:
-            written = await asyncio.to_thread(self.file.append, [one.entry for one in batch])
-        except Exception as failure:  # noqa: BLE001 - each one who waits hears of it
-            for one in batch:
-                if not one.answer.done():
-                    one.answer.set_exception(failure)
-            return
-        for one, recorded in zip(batch, written, strict=True):
-            if not one.answer.done():
-                one.answer.set_result(recorded)
-
     def fold_when_idle(self) -> None:
-        """Fold the journal in, if there is one, once nobody has written to it for a moment."""
+        """If there is a journal, fold it once nobody has written to it for a moment."""
         if self.file.has_journal:
-            self._fold_later(IDLE_SECONDS)
+            self._cancel_fold()
+            self._folding = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._start_fold)
 
-    def _fold_later(self, seconds: float | None) -> None:
+    def _cancel_fold(self) -> None:
         if self._folding is not None:
             self._folding.cancel()
             self._folding = None
-        if seconds is not None:
-            self._folding = asyncio.get_running_loop().call_later(seconds, self._fold_now)
 
-    def _fold_now(self) -> None:
+    def _start_fold(self) -> None:
         self._folding = None
-        if self.task is None:
+        if self.task is None:  # else a record is being written, and sets the timer again
             self.task = asyncio.get_running_loop().create_task(self._fold())
 
     async def _fold(self) -> None:
-        """Fold, as a task of its own that records wait behind."""
         was_tried = True
         try:
+            # Half the pause: this process's own last write must not count as somebody else's.
             was_tried = await asyncio.to_thread(self._fold_quietly, IDLE_SECONDS / 2)
         finally:
             self.task = None
@@ -258,9 +242,7 @@ class _DayQueue:
                 self.task = asyncio.get_running_loop().create_task(self._write())
 
     def _fold_quietly(self, idle_seconds: float) -> bool:
-        """Fold, unless somebody wrote a moment ago; tell whether it was tried. What stays is still read."""
-        from bridgehead.runtime.errors import BridgeError
-
+        """Fold and log a failure: the journal stays, and is read as before. Return whether it was tried."""
         try:
             return self.file.fold(idle_seconds)
         except BridgeError as failure:
@@ -270,8 +252,8 @@ class _DayQueue:
             return True
 
     async def close(self) -> None:
-        """Fold the journal in, if there is one."""
+        """Fold the journal if that is due."""
         is_due = self._folding is not None
-        self._fold_later(None)
+        self._cancel_fold()
         if is_due:
             await asyncio.to_thread(self._fold_quietly, 0.0)

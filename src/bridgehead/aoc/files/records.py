@@ -1,4 +1,4 @@
-"""Records: every run of every day, read again only for the days whose files have changed. Blocks."""
+"""Records: the runs of every day; only files that have changed are read again. Blocks."""
 
 # ruff: noqa: PTH118 - one way to write a path in this package
 
@@ -25,49 +25,47 @@ class DayRead(NamedTuple):
 
     data: bytes
     entries: list[Entry]
-    """What is in the file; empty where it was not decoded."""
-    inside: int
+    """The entries of the file; empty if it was not decoded."""
+    insert_at: int
     identity: Identity | None
     pending: list[Entry]
-    """What is only in the journal, from the oldest to the newest."""
+    """Entries that are only in the journal, oldest first."""
     journal_identity: Identity | None
 
     @property
     def all_entries(self) -> list[Entry]:
-        """The entries of both, the newest first."""
+        """File and journal together, newest first."""
         return self.pending[::-1] + self.entries if self.pending else self.entries
 
 
 def read_day(folder: str, day: int, *, is_decoded: bool = True) -> DayRead | None:
-    """Read a day; None where it has no records. Raises `StorageError` where the file is corrupt.
-
-    The journal is read first. Where it is folded in between, the file has its entries already, and is found
-    not to be the one that the journal goes on from. The other way round a reader could miss them in both.
-    """
+    """Read a day; None if it has no records. Raises `StorageError` if the file is corrupt."""
     path = os.path.join(folder, layout.speeds_name(day))
+    # Without a lock, so the order matters: journal first. If it is folded between the two reads, the file has
+    # its entries and no longer matches the journal's base. Read the other way round, both could miss them.
     stored_journal = read_snapshot(os.path.join(folder, layout.journal_name(day)), MAX_BYTES)
     stored = read_snapshot(path, MAX_BYTES)
     waiting = None if stored_journal is None else journal.decode_journal(stored_journal.data)
     identity = None if waiting is None or stored_journal is None else stored_journal.identity
     if stored is None:
-        # Somebody moved the file away. What is only in the journal must not go with it: it begins a new one.
+        # The file was moved away. Entries that are only in the journal stay and begin a new file.
         empty = day_document.empty_document(day)
         new = None if waiting is None else waiting.entries
         return None if new is None else DayRead(empty.data, [], len(empty.head), None, new, identity)
     if not is_decoded and waiting is not None and waiting.base.matches(stored.data):
-        return DayRead(stored.data, [], waiting.base.inside, stored.identity, waiting.entries, identity)
+        return DayRead(stored.data, [], waiting.base.insert_at, stored.identity, waiting.entries, identity)
     try:
         decoded = day_document.decode_day(stored.data, day)
     except CorruptDay as problem:
         raise corrupt_file(path, problem) from problem
     pending = [] if waiting is None else waiting.pending(stored.data, decoded.entries)
-    return DayRead(stored.data, decoded.entries, decoded.inside, stored.identity, pending, identity)
+    return DayRead(stored.data, decoded.entries, decoded.insert_at, stored.identity, pending, identity)
 
 
 def read_journal_tail(path: str, before: Identity | None) -> tuple[list[Entry], Identity] | None:
-    """Read what was appended to a journal since it was this one (or not there yet) and its file the same.
+    """Read the entries appended since the journal had the identity `before` (None: did not exist).
 
-    None where the journal has not just grown.
+    None if the journal has changed in any other way than by growing.
     """
     stored = read_snapshot(path, MAX_BYTES)
     if stored is None:
@@ -77,22 +75,22 @@ def read_journal_tail(path: str, before: Identity | None) -> tuple[list[Entry], 
         return None if whole is None else (whole.entries, stored.identity)
     if before.inode != stored.identity.inode or len(stored.data) < before.size:
         return None
-    # From the beginning of a line: the last one may have been half written when the journal was read before.
+    # Start at a line's beginning: the last line may have been half written at the previous read.
     start = stored.data.rfind(b"\n", 0, before.size) + 1
     tail = stored.data[start : stored.data.rfind(b"\n") + 1]
     return journal.decode_lines(tail.split(b"\n")), stored.identity
 
 
 class DayRuns(NamedTuple):
-    """The runs of one day, and of which files."""
+    """The runs of one day, by group."""
 
     groups: dict[Group, Runs]
     identity: object
-    """What changes when they do."""
+    """Changes when the runs do."""
 
 
 class RecordReader(Protocol):
-    """Where records are read: in files, or in a database. Blocks."""
+    """Records in files (`Records`) or in PostgreSQL (`DatabaseRecords`). Blocks."""
 
     def runs(self, day: int | None, skipped: list[Skipped]) -> dict[int, DayRuns]:
         """Return the runs of the days that have any, or of one day."""
@@ -113,18 +111,18 @@ class _FileRuns(NamedTuple):
 
 
 class Records:
-    """The records of one event in files, open for reading."""
+    """The records of one year in files, open for reading."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._read: dict[int, _FileRuns] = {}
-        # Boards are made in threads; what is known of a day is read and added to by one of them at a time.
+        # Protects `_read`: boards are made in threads, and one at a time may read a day and extend it.
         self._lock = threading.Lock()
 
     def runs(self, day: int | None, skipped: list[Skipped]) -> dict[int, DayRuns]:
-        """Return the runs of the days that have any, or of one day.
+        """Return the runs of one day, or of all days that have any.
 
-        A corrupt file is refused where it is asked for by its day; else it is skipped and named.
+        A corrupt file raises if its day was asked for; otherwise it is added to `skipped`.
         """
         if day is not None:
             found = self._of_day(day)
@@ -142,7 +140,10 @@ class Records:
 
     def _of_day(self, day: int) -> _FileRuns | None:
         with self._lock:
-            identity = self._identity(day)
+            identity = (
+                identify(self.path(day)),
+                identify(os.path.join(self._folder, layout.journal_name(day))),
+            )
             known = self._read.get(day)
             if known is not None and known.identity == identity:
                 return known
@@ -159,10 +160,7 @@ class Records:
             return known
 
     def _read_on(self, day: int, known: _FileRuns) -> _FileRuns | None:
-        """Add what the journal has gained, to a copy: a board may be made of the other in another thread.
-
-        A board of a large day need not decode it again for each record.
-        """
+        """Add what the journal has gained, so that a large day is not decoded again for each record."""
         path = os.path.join(self._folder, layout.journal_name(day))
         tail = read_journal_tail(path, known.identity[1])
         if tail is None:
@@ -172,20 +170,15 @@ class Records:
         for entry in entries:
             group = Group(canonical_name(entry.llm), entry.phase, entry.measure)
             gained.setdefault(group, Runs([])).add(entry.time, is_claimed=entry.source == CLAIMED)
+        # A copy: another thread may be making a board of the old one.
         groups = dict(known.groups)
         for group, runs in gained.items():
             groups[group] = groups[group].merged(runs) if group in groups else runs
         grown = self._read[day] = _FileRuns(groups, (known.identity[0], identity))
         return grown
 
-    def _identity(self, day: int) -> tuple[Identity | None, Identity | None]:
-        return identify(self.path(day)), identify(os.path.join(self._folder, layout.journal_name(day)))
-
     def entries(self, days: Iterable[int], skipped: list[Skipped] | None = None) -> dict[int, list[Entry]]:
-        """Return the entries of some days, the newest first.
-
-        Without a list for skipped files one is refused.
-        """
+        """Return the entries of some days, newest first. If `skipped` is None, a corrupt file raises."""
         read: dict[int, list[Entry]] = {}
         for day in days:
             try:
@@ -204,5 +197,5 @@ class Records:
         return [day for day in layout.DAYS if identify(self.path(day)) is not None]
 
     def path(self, day: int) -> str:
-        """Return where the records of a day are."""
+        """Return the path of a day's records."""
         return os.path.join(self._folder, layout.speeds_name(day))

@@ -1,6 +1,6 @@
-"""Watching: looks for changed puzzles, inputs and records while the bridge serves, and tells who listens.
+"""Watching: notice changed puzzles, inputs and records, and notify subscribers.
 
-It asks the file system again and again, which works on every disk and costs a fraction of a millisecond.
+Polls the file system, which works on every disk (network drives too) and costs a fraction of a millisecond.
 """
 
 # ruff: noqa: PTH118 - pathlib would delay the server's first answer
@@ -25,20 +25,21 @@ EVERY_SECONDS = 1.0
 
 
 class Seen(Struct, frozen=True):
-    """What the folders hold at one moment."""
+    """The state of the folders at one moment."""
 
     resources: dict[str, object]
-    """Each listed resource, and what changes with it."""
+    """Each listed resource, with a value that changes with it."""
     records: dict[str, Identity]
-    """Each file that a board is made of."""
+    """The files that a board is made of."""
 
 
 async def watch(
     bridge: Bridge[Any], folders: Folders, every: float, look_elsewhere: Callable[[], Awaitable[object]]
 ) -> None:
-    """Announce every change in the folders, and of records that are elsewhere, until cancelled.
+    """Announce every change in the folders and in the database, until cancelled.
 
-    Who subscribed before the first look elsewhere may have missed a change, and is told that there was one.
+    The first look at the database always counts as a change: a client that subscribed before it may have
+    missed one.
     """
     before: Seen = look(folders)
     elsewhere: object = None
@@ -47,7 +48,7 @@ async def watch(
         now = look(folders)
         try:
             found = await look_elsewhere()
-        except BridgeError:  # whoever asks for a board hears of it
+        except BridgeError:  # a call for a board reports it
             found = elsewhere
         if found != elsewhere:
             bridge.changed.resource(layout.LEADERBOARD_URI)
@@ -63,7 +64,7 @@ async def watch(
 
 
 def look(folders: Folders) -> Seen:
-    """Look at everything that can change."""
+    """Take the state of everything that can change."""
     resources: dict[str, object] = {
         layout.day_uri(day): files for day, files in instructions.list_days(folders.instructions).items()
     }

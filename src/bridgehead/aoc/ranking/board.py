@@ -1,6 +1,6 @@
-"""Board: a ranking as it is asked for and shown. Types only, since the list of tools needs them at the start.
+"""Board: types of a ranking; `standings` computes it.
 
-How ranks come about is in `standings`.
+Separate because the list of tools needs the types at start-up, and `standings` is slow to import.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Order = Literal["speed", "solve_rate"]
 
 
 class Filters(Struct, frozen=True):
-    """Which runs count; None lets all of them. Without a measure the board picks one."""
+    """Which runs count; None means all. Without a measure the board picks one."""
 
     day: int | None = None
     phase: int | None = None
@@ -31,18 +31,18 @@ def make_filters(
     measure: Measure | UnsetType = UNSET,
     order: Order = "speed",
 ) -> Filters:
-    """Make filters of the arguments of a call, of which any may be missing."""
+    """Make filters from optional arguments of a call."""
     return Filters(day or None, phase or None, llm or None, measure or None, order)
 
 
 class AttemptCounts(Struct, frozen=True):
-    """What became of a model's attempts."""
+    """How a model's attempts ended."""
 
     attempts: int = 0
     solved: int = 0
     failed: int = 0
     tokens: float | None = None
-    """On average for an attempt that says so."""
+    """Mean over the attempts that report tokens."""
     cost_usd: float | None = None
 
     @property
@@ -58,16 +58,16 @@ class Row(Struct, frozen=True, kw_only=True):
     rank: int
     llm: str
     slower: float | None
-    """How many times slower than the leader; None without a puzzle that both ran."""
+    """How many times slower than the leader; None without a shared puzzle."""
     low: float | None
     high: float | None
     provisional: bool
     puzzles: int
     shared: int
-    """Of the puzzles, how many the leader ran too."""
+    """How many of the puzzles the leader ran too."""
     n: int
     claimed: int
-    """Of the runs, how many were told and not measured."""
+    """How many of the runs were claimed, not measured."""
     best: int | None
     median: float | None
     """Of one puzzle; over several, the geometric mean of their medians."""
@@ -96,4 +96,4 @@ class Board(Struct, frozen=True):
     is_even: bool
     """Whether all rows stand on the same puzzles."""
     other_runs: int
-    """Runs of the other measure, which are on a board of their own."""
+    """Runs of the other measure, which this board does not show."""

@@ -80,7 +80,7 @@ def cut_page(found: list[tuple[int, Entry]], limit: int, older: int | None) -> P
 
 
 def sortable_moment(timestamp: str) -> str:
-    """Return a text that sorts as the moment does, however many decimals it was written with."""
+    """Return a text that sorts as the moment does; the original program writes 7 decimals, this one 3."""
     if timestamp.endswith("Z"):
         return timestamp[:-1]
     from datetime import UTC, datetime

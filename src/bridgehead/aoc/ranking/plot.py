@@ -2,27 +2,30 @@
 
 On the board of one puzzle the axis is time. Over several puzzles times cannot share an axis: there each run
 stands at how many times the leader's median on the same puzzle it took. Drawn with matplotlib, an optional
-extra.
+extra, whose own font has Latin, Greek and Cyrillic letters. Names in other scripts, or with emoji, use the
+system's fonts; a character that no font has is drawn as an empty box, with a note.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from bridgehead.runtime.errors import BridgeError, InvalidArgument, StorageError, Unavailable
+from bridgehead.runtime.errors import InvalidArgument, StorageError, Unavailable
 
 from .board import Board, Filters, Row
-from .plot_text import Fonts, find_fonts
+from .comparison import ZERO_MS
+from .figures import median_of
 from .wording import duration, interval, measure_name, no_runs_text, notes, ratio, solved
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..event import Event
+    from ..workspace import Workspace
 
 SUFFIXES = (".svg", ".png", ".pdf")
 MAX_MODELS = 25
@@ -34,6 +37,16 @@ ENOUGH_FOR_BOX = 5
 WIDTH, ROW, HEAD, AXIS, NOTE = 12.0, 0.52, 1.34, 0.72, 0.2
 """In inches: the picture, a row, what is above the rows, the axis below them, a line of notes."""
 MARGIN, GAP, MAX_LABEL = 0.32, 0.26, 2.7
+
+_BASE = "DejaVu Sans"
+_PREFERRED = ("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Emoji", "Noto Sans")
+"""Tried first; any other font of the system that has the character does too."""
+_BOX = "\u25af"
+_INVISIBLE = frozenset("\ufe0f\ufe0e\u200d")
+"""Joiners and variants, which matplotlib cannot apply and would draw as boxes."""
+_POINTS_PER_INCH = 72.0
+_UNIT = 100.0
+_NOTE = "Some characters have no font here and are drawn as boxes; a Noto font would have them."
 
 
 class Theme(Struct, frozen=True):
@@ -64,56 +77,48 @@ class Line(Struct, frozen=True):
     high: float
 
 
-def draw(event: Event, filters: Filters, path: str, theme: str = "light") -> str:
-    """Draw a board into a file, and return what to tell the person who asked."""
+def draw(workspace: Workspace, filters: Filters, path: str, theme: str = "light") -> str:
+    """Draw a board into a file; return a summary to print."""
     suffix = path[path.rfind(".") :].lower()
     if suffix not in SUFFIXES:
         raise InvalidArgument(
             f"{path} is not a picture.", next_step="Name a file that ends with .svg, .png or .pdf."
         )
-    view = event.board_now(filters)
+    view = workspace.board_now(filters)
     rows = [row for row in view.rows if row.n and row.slower is not None]
     if not rows:
         raise Unavailable(no_runs_text(filters.llm, view.known, filters.day, view.days))
     shown = rows[:MAX_MODELS]
-    lines, is_relative = _lines(event, filters, view.board, shown)
+    lines, is_relative = _lines(workspace, filters, view.board, shown)
     said = notes(view.board)
     said += [f"Left out: {one.problem}" for one in view.skipped]
     if len(rows) > len(shown):
         said.append(f"The first {len(shown)} of {len(rows)} models.")
-    title = _title(event.year, filters, view.board)
+    day = "" if filters.day is None else f", day {filters.day}"
+    phase = "" if filters.phase is None else f", phase {filters.phase}"
+    title = f"Advent of Code {workspace.year}{day}{phase}: {measure_name(view.board.measure)}"
     _save(lines, title, said, path, suffix, THEMES[theme], is_relative=is_relative)
     return f"{path}: {len(shown)} models, {sum(row.n for row in shown)} runs"
 
 
-def _title(year: int, filters: Filters, board: Board) -> str:
-    day = "" if filters.day is None else f", day {filters.day}"
-    phase = "" if filters.phase is None else f", phase {filters.phase}"
-    return f"Advent of Code {year}{day}{phase}: {measure_name(board.measure)}"
-
-
-def _lines(event: Event, filters: Filters, board: Board, rows: list[Row]) -> tuple[list[Line], bool]:
+def _lines(workspace: Workspace, filters: Filters, board: Board, rows: list[Row]) -> tuple[list[Line], bool]:
     """Work out where everything is on the axis, and whether that is relative to the leader."""
-    found = event.tallies_now(filters, board)
-    leader = found[next(row for row in board.rows if row.slower == row.low == row.high).llm]
-    medians = {puzzle: max(_median(runs), 0.5) for puzzle, runs in leader.items()}
-    is_relative = len({puzzle for row in rows for puzzle in found[row.llm]}) > 1
+    times = workspace.tallies_now(filters, board)
+    leader = times[next(row for row in board.rows if row.slower == row.low == row.high).llm]
+    medians = {puzzle: max(median_of(runs), ZERO_MS) for puzzle, runs in leader.items()}
+    is_relative = len({puzzle for row in rows for puzzle in times[row.llm]}) > 1
     unit = 1.0 if is_relative else next(iter(medians.values()))
     lines = []
     for row in rows:
         places = sorted(
-            max(time, 0.5) / (medians[puzzle] if is_relative else 1.0)
-            for puzzle, runs in found[row.llm].items()
+            max(time, ZERO_MS) / (medians[puzzle] if is_relative else 1.0)
+            for puzzle, runs in times[row.llm].items()
             if puzzle in medians
             for time in runs
         )
         slower, low, high = (value or 1.0 for value in (row.slower, row.low, row.high))
         lines.append(Line(row, places, slower * unit, low * unit, high * unit))
     return lines, is_relative
-
-
-def _median(ordered: list[int]) -> float:
-    return (ordered[len(ordered) // 2] + ordered[(len(ordered) - 1) // 2]) / 2
 
 
 # --- drawing -----------------------------------------------------------------------------------------------
@@ -133,7 +138,10 @@ def _save(
         from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError as missing:
-        raise _not_installed() from missing
+        raise Unavailable(
+            "Drawing needs matplotlib, which is not installed.",
+            next_step='Install it with: pip install "bridgehead[plot]"',
+        ) from missing
     fonts = find_fonts("".join(line.row.llm for line in lines))
     settings: dict[Any, Any] = {
         "font.family": fonts.families,
@@ -152,13 +160,6 @@ def _save(
             figure.savefig(path, format=suffix[1:], dpi=160, facecolor=theme.paper, metadata=metadata)
         except OSError as failure:
             raise StorageError(f"{path} cannot be written: {failure.strerror or failure}.") from failure
-
-
-def _not_installed() -> BridgeError:
-    return Unavailable(
-        "Drawing needs matplotlib, which is not installed.",
-        next_step='Install it with: pip install "bridgehead[plot]"',
-    )
 
 
 class _Picture:
@@ -185,33 +186,16 @@ class _Picture:
 
     def compose(self, title: str, *, is_relative: bool) -> None:
         self._figure.set_size_inches(WIDTH, self._height)
-        self._draw_runs(is_relative=is_relative)
-        self._write(MARGIN, self._height - 0.36, title, fontsize=14, fontweight="bold")
-        _draw_key(self._figure, self._height, self._theme)
-        self._write_names()
-        self._write_columns()
-        for number, part in enumerate(self._notes):
-            y = self._bottom - AXIS - NOTE * (number + 0.5)
-            self._write(MARGIN, y, part, color=self._theme.faint, fontsize=8.5)
-
-    def _write(self, x: float, y: float, text: str, **options: Any) -> None:
-        options = {"va": "center", "color": self._theme.ink, **options}
-        self._figure.text(x / WIDTH, y / self._height, text, **options)
-
-    def _row_middle(self, place: int) -> float:
-        return self._height - HEAD - ROW * (place + 0.5)
-
-    def _draw_runs(self, *, is_relative: bool) -> None:
         width, body = WIDTH - self._left - self._right, ROW * len(self._lines)
         corner = (self._left / WIDTH, self._bottom / self._height)
         axes = self._figure.add_axes((*corner, width / WIDTH, body / self._height))
         for place, line in enumerate(self._lines):
             _draw_model(axes, place, line, self._theme)
-        room = width / 0.62  # how many labels of this width have room beside each other
+        room = width / 0.62  # how many labels fit beside each other
         _draw_axis(axes, self._lines, self._theme, int(room), is_relative=is_relative)
-
-    def _write_names(self) -> None:
-        """Write the rank and the name of each model, left of its runs."""
+        self._write(MARGIN, self._height - 0.36, title, fontsize=14, fontweight="bold")
+        _draw_key(self._figure, self._height, self._theme)
+        # Left of the runs: rank and name.
         faint, x = self._theme.faint, MARGIN + 0.42
         for place, (line, label) in enumerate(zip(self._lines, self._labels, strict=True)):
             y, row = self._row_middle(place), line.row
@@ -222,8 +206,7 @@ class _Picture:
                 lower = 0.17 if "\n" not in label else 0.26
                 self._write(x, y - lower, "provisional", color=faint, fontsize=7.5, style="italic")
 
-    def _write_columns(self) -> None:
-        """Write the figures, right of the runs."""
+        # Right of the runs: the figures.
         x = WIDTH - self._right
         for heading, cells in self._columns.items():
             x += GAP + self._widths[heading]
@@ -231,6 +214,16 @@ class _Picture:
             self._write(x, top, heading, ha="right", color=self._theme.faint, fontsize=9.5)
             for place, cell in enumerate(cells):
                 self._write(x, self._row_middle(place), cell, ha="right", fontsize=9.5)
+        for number, part in enumerate(self._notes):
+            y = self._bottom - AXIS - NOTE * (number + 0.5)
+            self._write(MARGIN, y, part, color=faint, fontsize=8.5)
+
+    def _write(self, x: float, y: float, text: str, **options: Any) -> None:
+        options = {"va": "center", "color": self._theme.ink, **options}
+        self._figure.text(x / WIDTH, y / self._height, text, **options)
+
+    def _row_middle(self, place: int) -> float:
+        return self._height - HEAD - ROW * (place + 0.5)
 
 
 def _columns(rows: list[Row]) -> dict[str, list[str]]:
@@ -279,13 +272,13 @@ def _draw_model(axes: Axes, place: int, line: Line, theme: Theme) -> None:
 def _draw_axis(axes: Axes, lines: list[Line], theme: Theme, labels: int, *, is_relative: bool) -> None:
     axes.set_facecolor(theme.paper)
     axes.set_xscale("log")
-    least = min(min(line.low, line.places[0]) for line in lines)
-    most = max(max(line.high, line.places[-1]) for line in lines)
-    room = max((most / least) ** 0.04, 1.15)
-    axes.set_xlim(least / room, most * room)
+    lowest = min(min(line.low, line.places[0]) for line in lines)
+    highest = max(max(line.high, line.places[-1]) for line in lines)
+    room = max((highest / lowest) ** 0.04, 1.15)
+    axes.set_xlim(lowest / room, highest * room)
     choose = round_ratios if is_relative else round_times
-    ticks = choose(least / room, most * room, labels)
-    axes.set_xticks(ticks, [_tick(tick) if is_relative else duration(tick) for tick in ticks])
+    ticks = choose(lowest / room, highest * room, labels)
+    axes.set_xticks(ticks, [f"{tick:,.10g}×" if is_relative else duration(tick) for tick in ticks])
     axes.set_xticks([], minor=True)
     axes.tick_params(axis="x", length=0, pad=5, labelcolor=theme.ink, labelsize=9)
     axes.set_ylim(len(lines) - 0.5, -0.5)
@@ -297,10 +290,6 @@ def _draw_axis(axes: Axes, lines: list[Line], theme: Theme, labels: int, *, is_r
     axes.set_axisbelow(True)
     what = "Times the leader's median on the same puzzle" if is_relative else "Time of a run"
     axes.set_xlabel(f"{what} (logarithmic)", color=theme.faint, fontsize=9.5, labelpad=6)
-
-
-def _tick(value: float) -> str:
-    return f"{value:,.10g}×"
 
 
 def _draw_key(figure: Figure, height: float, theme: Theme) -> None:
@@ -342,32 +331,145 @@ def _draw_key(figure: Figure, height: float, theme: Theme) -> None:
     )
 
 
-def round_times(low: float, high: float, most: int) -> list[float]:
+def round_times(low: float, high: float, limit: int) -> list[float]:
     """Choose a few times between two that people find round."""
     small = [digit * 10.0**power for power in range(5) for digit in (1, 2, 5)][:-1]  # 50 s is next to 1 min
     minutes = [60_000.0 * number for number in (1, 2, 5, 10, 30)]
     hours = [3_600_000.0 * digit * 10**power for power in range(13) for digit in (1, 2, 5)]
     units = [1, 10, 100, 1000, 10_000, 60_000, 600_000, *(3_600_000.0 * 10**power for power in range(13))]
-    return _first_that_fits(([0.5, *small, *minutes, *hours], units, units[::3]), low, high, most)
+    return _first_that_fits(([0.5, *small, *minutes, *hours], units, units[::3]), low, high, limit)
 
 
-def round_ratios(low: float, high: float, most: int) -> list[float]:
+def round_ratios(low: float, high: float, limit: int) -> list[float]:
     """Choose a few ratios between two that people find round, 1 among them."""
     fine = [0.6, 0.8, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0]
     if high / low > 4:  # noqa: PLR2004 - fewer steps say nothing of a narrow scale
         fine = []
     scales = ([digit * 10.0**power for power in range(-6, 13) for digit in digits] for digits in _DIGITS)
-    return _first_that_fits((fine, *scales, [1.0]), low, high, most)
+    return _first_that_fits((fine, *scales, [1.0]), low, high, limit)
 
 
 _DIGITS = ((1, 2, 5), (1, 3), (1,))
 
 
-def _first_that_fits(scales: Iterable[list[float]], low: float, high: float, most: int) -> list[float]:
+def _first_that_fits(scales: Iterable[list[float]], low: float, high: float, limit: int) -> list[float]:
     """Return the steps of the finest scale that has room."""
     within: list[float] = []
     for scale in scales:
         within = [round(value, 9) for value in scale if low <= value <= high]
-        if 1 < len(within) <= most:
+        if 1 < len(within) <= limit:
             break
     return within
+
+
+# --- fonts -------------------------------------------------------------------------------------------------
+
+
+class Fonts:
+    """The fonts of one picture."""
+
+    def __init__(self, families: list[str], missing: frozenset[str]) -> None:
+        self.families = families
+        self._missing = missing
+        self.notes = [_NOTE] if missing else []
+
+    def clean(self, text: str) -> str:
+        """Return a text as it can be drawn."""
+        kept = (character for character in text if character not in _INVISIBLE)
+        return "".join(_BOX if character in self._missing else character for character in kept)
+
+    def width(self, text: str, size: float) -> float:
+        """Return how wide a text is, its widest line, in inches."""
+        families = tuple(self.families)
+        lines = text.split("\n")
+        return max(sum(_advance(one, families) for one in line) for line in lines) * size / _POINTS_PER_INCH
+
+    def fit(self, text: str, limit: float, size: float) -> str:
+        """Write a text on one line, or on two, and cut off what does not fit on those."""
+        whole = self.clean(text)
+        if self.width(whole, size) <= limit:
+            return whole
+        first = self._head(whole, limit, size)
+        rest = whole[len(first) :]
+        if self.width(rest, size) > limit:
+            rest = self._head(rest, limit - self.width("…", size), size) + "…"
+        return f"{first}\n{rest.strip()}"
+
+    def _head(self, text: str, limit: float, size: float) -> str:
+        """Return the longest beginning that fits, ending where a word does if that is not far off."""
+        end = len(text)
+        while end > 1 and self.width(text[:end], size) > limit:
+            end -= 1
+        at = max(text.rfind(mark, 0, end) for mark in " -/_:")
+        return text[: at + 1] if at > end // 2 else text[:end]
+
+    def wrap(self, text: str, limit: float, size: float) -> list[str]:
+        """Break a text into lines of at most this width."""
+        lines = [""]
+        for word in text.split():
+            longer = f"{lines[-1]} {word}".strip()
+            if lines[-1] and self.width(longer, size) > limit:
+                lines.append(word)
+            else:
+                lines[-1] = longer
+        return lines
+
+
+def find_fonts(text: str) -> Fonts:
+    """Choose fonts that have every character of a text, as far as the system goes."""
+    wanted = {c for c in text if not c.isascii() and c not in _INVISIBLE and not c.isspace()}
+    files = _font_files()
+    wanted -= _characters(files[_BASE])
+    families = [_BASE]
+    others = [name for name in files if name not in {_BASE, *_PREFERRED}]
+    for name in [*(name for name in _PREFERRED if name in files), *sorted(others)]:
+        if not wanted:
+            break
+        found = wanted & _characters(files[name])
+        if found:
+            families.append(name)
+            wanted -= found
+    return Fonts(families, frozenset(wanted))
+
+
+@lru_cache(maxsize=1)
+def _font_files() -> dict[str, str]:
+    """Return the file of each family, the plainest face of it."""
+    from matplotlib.font_manager import fontManager
+
+    plain = sorted(
+        fontManager.ttflist, key=lambda font: (font.style != "normal", font.weight not in {400, "normal"})
+    )
+    files: dict[str, str] = {}
+    for font in plain:
+        if "Last Resort" not in font.name:  # which has a box for every character
+            files.setdefault(font.name, font.fname)
+    return files
+
+
+@lru_cache(maxsize=1024)
+def _characters(file: str) -> frozenset[str]:
+    """Return the characters that a font can draw; none of a font that cannot be used."""
+    from matplotlib.font_manager import get_font
+
+    try:
+        font = get_font(file)
+        return frozenset(map(chr, font.get_charmap())) if font.scalable else frozenset()
+    except (RuntimeError, ValueError, OSError):
+        return frozenset()  # a font of coloured pictures
+
+
+@lru_cache(maxsize=4096)
+def _advance(character: str, families: tuple[str, ...]) -> float:
+    """Return how far a character moves the pen, in units of the font's size."""
+    from matplotlib.font_manager import get_font
+    from matplotlib.ft2font import LoadFlags
+
+    files = _font_files()
+    for family in families:
+        if character in _characters(files[family]):
+            font = get_font(files[family])
+            font.set_size(_UNIT, _POINTS_PER_INCH)
+            glyph = font.load_char(ord(character), flags=LoadFlags.NO_HINTING)
+            return float(glyph.linearHoriAdvance) / 65536 / _UNIT
+    return 1.0

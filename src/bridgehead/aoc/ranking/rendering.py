@@ -1,7 +1,4 @@
-"""Rendering.
-
-A whole board as a table for the terminal, or a board or every run as CSV, JSON or Markdown. Pure.
-"""
+"""Rendering: a board as a table for the terminal, boards and runs as CSV, JSON or Markdown. Pure."""
 
 from __future__ import annotations
 
@@ -80,9 +77,9 @@ def _time(milliseconds: float | None) -> str:
 
 
 def table(board: Board, width: int | None) -> Table:
-    """Make the table that a terminal of this width shows, or one as wide as it needs where there is none.
+    """Make a table of at most this width; None sets no limit.
 
-    Columns about the spread go first where there is little room; a model's name is never cut.
+    Columns about the spread are dropped first; a model's name is never cut.
     """
     from rich.table import Table
     from rich.text import Text
@@ -145,9 +142,8 @@ def markdown(board: Board) -> str:
     rows = [_cells(row) for row in board.rows]
     headings = _fitting(rows, None)
     rules = ("---" if heading == "model" else "---:" for heading in headings)
-    lines = [headings, rules, *([_escaped(cells[heading]) for heading in headings] for cells in rows)]
+    written = (
+        [cells[heading].replace("\\", "\\\\").replace("|", "\\|") for heading in headings] for cells in rows
+    )
+    lines = [headings, rules, *written]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("|", "\\|")

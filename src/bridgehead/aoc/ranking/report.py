@@ -1,4 +1,4 @@
-"""Report: what the host's page shows of puzzles and records: how many there are, and who is fastest."""
+"""Report: puzzles, records and the ranking, as the host's page shows them."""
 
 from __future__ import annotations
 
@@ -7,49 +7,36 @@ from typing import TYPE_CHECKING
 
 from bridgehead.runtime.findings import Chart, ChartBar, Fact, Report, ReportTable
 
-from .board import Filters, Row
+from .board import Filters
 
 if TYPE_CHECKING:
-    from ..event import BoardView, Event
+    from ..workspace import Workspace
 
-MOST_ROWS = 20
+MAX_ROWS = 20
 _COLUMNS = ("Rank", "Model", "Slower", "Interval", "Median", "Runs", "Puzzles", "Solved")
 _SECOND, _MINUTE = 1000.0, 60_000.0
 
 
-async def report(event: Event) -> Report:
-    """Tell how many puzzles and records there are, and rank the models."""
-    view = await event.board(Filters())
-    days = await asyncio.to_thread(event.days)
-    rows = view.rows[:MOST_ROWS]
-    return Report(facts=_list_facts(event, view, days), charts=_draw(view, rows), tables=(_tabulate(rows),))
-
-
-def _list_facts(event: Event, view: BoardView, days: list[int]) -> tuple[Fact, ...]:
+async def report(workspace: Workspace) -> Report:
+    """Count puzzles and records, and rank the models."""
+    view = await workspace.board(Filters())
+    days = await asyncio.to_thread(workspace.days)
+    rows = view.rows[:MAX_ROWS]
     runs = sum(row.n for row in view.rows)
-    leader = next((row.llm for row in view.rows if row.n), "nobody yet")
-    return (
-        Fact("Puzzles", f"{len(days)} of {event.year}"),
+    is_solving = view.board.measure == "solving"
+    facts = (
+        Fact("Puzzles", f"{len(days)} of {workspace.year}"),
         Fact("Runs", f"{runs:,} on {len(view.days)} day{'' if len(view.days) == 1 else 's'}"),
         Fact("Models", str(len(view.rows))),
-        Fact("Fastest", leader),
-        Fact(
-            "Measure", "time to the right answer" if view.board.measure == "solving" else "run of the program"
-        ),
-        Fact("Stored in", "PostgreSQL" if event.database is not None else "files"),
-        *(Fact("Left out", f"{one.file}: {one.problem}") for one in view.skipped),
+        Fact("Fastest", next((row.llm for row in view.rows if row.n), "nobody yet")),
+        Fact("Measure", "time to the right answer" if is_solving else "run of the program"),
+        Fact("Stored in", "PostgreSQL" if workspace.database is not None else "files"),
+        *(Fact("Left out", f"{skipped.file}: {skipped.problem}") for skipped in view.skipped),
     )
-
-
-def _draw(view: BoardView, rows: list[Row]) -> tuple[Chart, ...]:
     bars = tuple(
         ChartBar(row.llm, row.slower, f"{row.slower:.2f}×") for row in rows if row.slower is not None
     )
     even = "" if view.board.is_even else ", on the puzzles that both ran"
-    return (Chart(f"Leaderboard: times slower than the leader{even}", bars),) if bars else ()
-
-
-def _tabulate(rows: list[Row]) -> ReportTable:
     written = tuple(
         (
             f"{row.rank}{' (few runs)' if row.provisional else ''}",
@@ -63,11 +50,15 @@ def _tabulate(rows: list[Row]) -> ReportTable:
         )
         for row in rows
     )
-    return ReportTable("Leaderboard", _COLUMNS, written, frozenset(_COLUMNS) - {"Model", "Rank"})
+    return Report(
+        facts=facts,
+        charts=(Chart(f"Leaderboard: times slower than the leader{even}", bars),) if bars else (),
+        tables=(ReportTable("Leaderboard", _COLUMNS, written, frozenset(_COLUMNS) - {"Model", "Rank"}),),
+    )
 
 
 def format_time(milliseconds: float) -> str:
-    """Write a time in the unit that people would say it in."""
+    """Write a time in the unit that people would use."""
     if milliseconds >= _MINUTE:
         return f"{int(milliseconds // _MINUTE)} min {milliseconds % _MINUTE / _SECOND:.0f} s"
     if milliseconds >= _SECOND:

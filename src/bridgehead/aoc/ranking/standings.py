@@ -1,7 +1,7 @@
-"""Standings: ranks models by how many times slower they are than the leader on shared puzzles. Pure.
+"""Standings: rank models by how many times slower they are than the leader on shared puzzles. Pure.
 
-Runs of different measures never meet on one board. A model with few runs, or few puzzles in common with the
-leader, is provisional, and stands behind those that are not.
+A board has runs of one measure only. A model with few runs, or few puzzles in common with the leader, is
+provisional and comes after those that are not.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .figures import Runs, figures, median_of
 
 ENOUGH_RUNS = 5
 MAX_CHANGES = 5
-"""How often a faster leader is looked for; three models that each beat the next would go round for ever."""
+"""How often the leader may change; three models that each beat the next would go round for ever."""
 
 RunsByDay = Mapping[int, Mapping[Group, Runs]]
 """The runs of each day, by the name that they were recorded under."""
@@ -35,40 +35,34 @@ def rank(
     name_of: Callable[[str], str],
     attempts: Mapping[Measure, Mapping[str, AttemptCounts]],
 ) -> Board:
-    """Rank the models of all records that pass the filters; `name_of` gives the name that one counts under.
+    """Rank the models of all records that pass the filters; `name_of` resolves aliases.
 
-    A filter for one model is up to whoever shows the board: ranks are those among all.
+    `filters.llm` is ignored: ranks are those among all models, and the caller shows some of them.
     """
     tallies = {measure: tally(records, filters, name_of, measure) for measure in (SOLVING, EXECUTION)}
-    measure = filters.measure or _likely_measure(tallies, attempts)
+    measure = filters.measure
+    if measure is None:
+        # Solving time is what the contract means; execution time only if there is nothing else.
+        has_solving = tallies[SOLVING] or attempts.get(SOLVING)
+        has_execution = tallies[EXECUTION] or attempts.get(EXECUTION)
+        measure = EXECUTION if has_execution and not has_solving else SOLVING
     chosen = tallies[measure]
     other = tallies[EXECUTION if measure == SOLVING else SOLVING]
     counts = attempts.get(measure, {})
     rows = [*_rank_runs(chosen, counts), *_unsolved(counts.keys() - chosen.keys(), counts)]
     if filters.order == "solve_rate":
-        rows.sort(key=_by_solve_rate)
-    is_even = len({frozenset(one) for one in chosen.values()}) <= 1
-    other_runs = sum(len(runs.ordered) for one in other.values() for runs in one.values())
+        rows.sort(
+            key=lambda row: (row.solve_rate is None, -(row.solve_rate or 0.0), not row.n, row.rank, row.llm)
+        )
+    is_even = len({frozenset(puzzles) for puzzles in chosen.values()}) <= 1
+    other_runs = sum(len(runs.ordered) for puzzles in other.values() for runs in puzzles.values())
     return Board(_number(rows, filters.order), measure, is_even, other_runs)
-
-
-def _by_solve_rate(row: Row) -> tuple[bool, float, bool, int, str]:
-    rate = row.solve_rate
-    return rate is None, -(rate or 0.0), not row.n, row.rank, row.llm
-
-
-def _likely_measure(
-    tallies: Mapping[Measure, dict[str, Tally]], attempts: Mapping[Measure, Mapping[str, AttemptCounts]]
-) -> Measure:
-    """Choose solving time, as the contract means it, unless there is nothing but execution time."""
-    is_there = tallies[SOLVING] or attempts.get(SOLVING)
-    return SOLVING if is_there or not (tallies[EXECUTION] or attempts.get(EXECUTION)) else EXECUTION
 
 
 def tally(
     records: RunsByDay, filters: Filters, name_of: Callable[[str], str], measure: Measure
 ) -> dict[str, Tally]:
-    """Gather each model's runs of a measure on the day and phase that the filters name."""
+    """Collect each model's runs of a measure, for the day and phase of the filters."""
     found: dict[str, Tally] = {}
     for day, groups in records.items():
         if filters.day not in {None, day}:
@@ -85,7 +79,7 @@ def tally(
 
 
 class _Place(Struct, frozen=True):
-    """Where a model stands before ranks are given."""
+    """A model compared with the leader, before ranks are assigned."""
 
     model: Model
     ratio: Ratio | None
@@ -114,8 +108,11 @@ def _rank_runs(tallies: dict[str, Tally], counts: Mapping[str, AttemptCounts]) -
 
 
 def _places(models: list[Model]) -> list[_Place]:
-    """Compare all models with the leader, and with a faster one if that shows one."""
-    leader = find_leader(models, _candidates(models))
+    """Compare all models with the leader; if one turns out faster, start again with that one."""
+    # A leader needs enough runs, and at least half as many puzzles as is usual on this board.
+    tried = [model for model in models if model.n >= ENOUGH_RUNS] or models
+    usual = middle(len(model.puzzles) for model in tried)
+    leader = find_leader(models, [model for model in tried if 2 * len(model.puzzles) >= usual])
     seen = {leader.llm}
     for _ in range(MAX_CHANGES):
         places = sorted((_place(model, leader) for model in models), key=_order)
@@ -134,13 +131,6 @@ def _order(place: _Place) -> tuple[bool, float, int, str]:
     return place.provisional, ratio, -place.model.n, place.model.llm
 
 
-def _candidates(models: list[Model]) -> list[Model]:
-    """Choose who may lead: enough runs, and at least half as many puzzles as is usual on this board."""
-    tried = [model for model in models if model.n >= ENOUGH_RUNS] or models
-    usual = middle(len(model.puzzles) for model in tried)
-    return [model for model in tried if 2 * len(model.puzzles) >= usual]
-
-
 def _place(model: Model, leader: Model) -> _Place:
     shared = len(model.puzzles.keys() & leader.puzzles.keys())
     is_thin = 2 * shared < max(len(model.puzzles), len(leader.puzzles))
@@ -150,6 +140,10 @@ def _place(model: Model, leader: Model) -> _Place:
 def _row(place: _Place, rank: int, counts: AttemptCounts) -> Row:
     puzzles = list(place.model.puzzles.values())
     of_one = figures(puzzles) if len(puzzles) == 1 else None
+    medians = [median_of(runs.ordered) for runs in puzzles]
+    median = medians[0]
+    if len(medians) > 1:
+        median = round(math.exp(sum(math.log(one or ZERO_MS) for one in medians) / len(medians)), 1)
     ratio = place.ratio
     return Row(
         rank=rank,
@@ -163,19 +157,12 @@ def _row(place: _Place, rank: int, counts: AttemptCounts) -> Row:
         n=place.model.n,
         claimed=sum(runs.claimed for runs in puzzles),
         best=min(runs.ordered[0] for runs in puzzles),
-        median=_typical(puzzles),
+        median=median,
         mean=None if of_one is None else of_one.mean,
         stdev=None if of_one is None else of_one.stdev,
         p95=None if of_one is None else of_one.p95,
         **_correctness(counts),
     )
-
-
-def _typical(puzzles: list[Runs]) -> float:
-    medians = [median_of(runs.ordered) for runs in puzzles]
-    if len(medians) == 1:
-        return medians[0]
-    return round(math.exp(sum(math.log(one or ZERO_MS) for one in medians) / len(medians)), 1)
 
 
 def _correctness(counts: AttemptCounts) -> dict[str, Any]:
@@ -189,7 +176,7 @@ def _correctness(counts: AttemptCounts) -> dict[str, Any]:
 
 
 def _unsolved(llms: set[str], counts: Mapping[str, AttemptCounts]) -> list[Row]:
-    """Make rows for models that tried and have no run: they come last, and are not left out."""
+    """Make rows for models that have attempts but no run; they come last."""
     empty: dict[str, Any] = dict.fromkeys(("slower", "low", "high", "best", "median", "mean", "stdev", "p95"))
     zero: dict[str, Any] = dict.fromkeys(("rank", "puzzles", "shared", "n", "claimed"), 0)
     return [
@@ -198,7 +185,7 @@ def _unsolved(llms: set[str], counts: Mapping[str, AttemptCounts]) -> list[Row]:
 
 
 def _number(rows: list[Row], order: Order) -> list[Row]:
-    """Give ranks to rows that have none yet, or that were put into another order."""
+    """Assign ranks to rows without runs, or to all rows if they were sorted by solve rate."""
     if order == "speed":
         last = sum(row.n > 0 for row in rows) + 1
         return [row if row.n else replace(row, rank=last) for row in rows]

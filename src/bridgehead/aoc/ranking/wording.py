@@ -1,4 +1,4 @@
-"""Wording: times, ratios, boards and histories as short lines for whoever reads text. Pure.
+"""Wording: times, ratios, boards and histories as short lines of text. Pure.
 
 Every view of a board (a tool's text, the terminal, exports, the picture, the prompt) takes its words from
 here, so that all of them show the same figures.
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from ..files.entries import CLAIMED, EXECUTION, Measure
 from .board import Board, Row, Skipped
-from .history import Page, Run
+from .history import Page
 
 METHOD = (
     "Ranked by the geometric mean of the ratios to the leader's medians on shared puzzles; "
@@ -34,7 +34,7 @@ def _three_digits(value: float) -> str:
 
 
 def ratio(value: float | None) -> str:
-    """Write how many times slower something is than the leader."""
+    """Write how many times slower than the leader."""
     if value is None:
         return "–"
     if value < 0.01:  # noqa: PLR2004 - two digits have no less
@@ -43,7 +43,7 @@ def ratio(value: float | None) -> str:
 
 
 def interval(row: Row) -> str:
-    """Write between what a ratio is; nothing for the leader, which is not compared with itself."""
+    """Write the interval of a ratio; empty for the leader."""
     if row.low is None or row.high is None or row.low == row.high:
         return ""
     return f"{ratio(row.low).removesuffix('×')}–{ratio(row.high)}"
@@ -60,7 +60,7 @@ def measure_name(measure: Measure) -> str:
 
 
 def board_text(board: Board, rows: list[Row], total: int, next_offset: int | None = None) -> str:
-    """Write one page of a board, with how it came about underneath."""
+    """Write one page of a board, with notes underneath."""
     lines = [f"{measure_name(board.measure).capitalize()}:", *map(_row_text, rows), *notes(board)]
     if next_offset is not None:
         lines.append(f"{total} in all; for more: offset {next_offset}")
@@ -71,30 +71,27 @@ def _row_text(row: Row) -> str:
     mark = " (provisional)" if row.provisional else ""
     if row.best is None or row.median is None:
         return f"{row.rank}. {row.llm}{mark}: no solved runs{_correctness(row)}"
+    compared = "no puzzle shared with the leader" if row.slower is None else f"{ratio(row.slower)} the leader"
     between = f" ({interval(row)})" if interval(row) else ""
     spread = "" if row.stdev is None else f", stdev {duration(row.stdev)}"
     slowest = "" if row.p95 is None else f", p95 {duration(row.p95)}"
     return (
         f"{row.rank}. {row.llm}{mark}: "
-        f"median {duration(row.median)}, {_comparison(row)}{between}; "
+        f"median {duration(row.median)}, {compared}{between}; "
         f"{count(row.n, 'run')} on {count(row.puzzles, 'puzzle')}, best {duration(row.best)}{spread}{slowest}"
         f"{claims(row)}{_correctness(row)}"
     )
 
 
-def _comparison(row: Row) -> str:
-    return "no puzzle shared with the leader" if row.slower is None else f"{ratio(row.slower)} the leader"
-
-
 def claims(row: Row) -> str:
-    """Say how many of the runs nobody measured."""
+    """Write how many of the runs were claimed, not measured."""
     if not row.claimed:
         return ""
     return "; claimed" if row.claimed == row.n else f"; {row.claimed:,} of them claimed"
 
 
 def solved(row: Row) -> str:
-    """Write how often the answer was right, of the attempts that were made."""
+    """Write how many of the attempts were solved."""
     return f"{row.solved} of {row.attempts}" if row.attempts else ""
 
 
@@ -108,7 +105,7 @@ def _correctness(row: Row) -> str:
 
 
 def notes(board: Board) -> list[str]:
-    """Say how the board came about, and what it does not show."""
+    """Explain how the board was made, and what it does not show."""
     said = [METHOD] if board.rows else []
     if any(row.provisional for row in board.rows):
         said.append(PROVISIONAL)
@@ -129,30 +126,28 @@ def notes(board: Board) -> list[str]:
 
 
 def skipped_text(skipped: Iterable[Skipped]) -> str:
-    """Name the files that were left out, on lines of their own."""
+    """Name the skipped files, one per line."""
     return "".join(f"\nSkipped: {one.problem} Run `bridgehead aoc check`." for one in skipped)
 
 
 def history_text(page: Page) -> str:
     """Write one page of a history."""
-    lines = [_run_text(run) for run in page.runs]
+    lines = []
+    for run in page.runs:
+        marks: list[str] = [EXECUTION] if run.measure == EXECUTION else []
+        marks += [run.source] if run.source != CLAIMED else []
+        marks += ["withdrawn"] if run.withdrawn else []
+        details = f" ({', '.join(marks)})" if marks else ""
+        lines.append(f"{run.timestamp} Day {run.day} Phase {run.phase} {run.llm}: {run.speed_ms}ms{details}")
     if page.older is not None:
         lines.append(f"{page.total} in all; for the next page: older {page.older}")
     return "\n".join(lines)
 
 
-def _run_text(run: Run) -> str:
-    marks: list[str] = [EXECUTION] if run.measure == EXECUTION else []
-    marks += [run.source] if run.source != CLAIMED else []
-    marks += ["withdrawn"] if run.withdrawn else []
-    said = f" ({', '.join(marks)})" if marks else ""
-    return f"{run.timestamp} Day {run.day} Phase {run.phase} {run.llm}: {run.speed_ms}ms{said}"
-
-
 def no_runs_text(llm: str | None, known: Iterable[str], day: int | None, days: Iterable[int]) -> str:
-    """Say that there is nothing to show, and what there is.
+    """Say that nothing matches, and which models or days there are.
 
-    Never asks for a record: that invites inventing one.
+    Never suggest recording a time: that invites inventing one.
     """
     names, numbers = sorted(known), sorted(days)
     if llm is not None and names and llm not in names:

@@ -1,7 +1,7 @@
-"""Client: asks the site politely. One request every five seconds at most, over all processes of this user.
+"""Client: at most one request to the site every five seconds, over all processes of this user.
 
-The time of the last request stands in a file, and the folder of that file is locked from looking at it until
-the answer is there, so that two commands at once take turns.
+A file holds the time of the last request. Its folder is locked from reading it until the answer has arrived,
+so that concurrent commands take turns.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ GAP_SECONDS = 5.0
 BOARD_SECONDS = 15 * 60.0
 REQUEST_SECONDS = 30.0
 TURN_SECONDS = 600.0
-"""How long a command waits for the others to have had their turns."""
+"""How long a command waits for its turn."""
 MAX_BYTES = 4 * 1024 * 1024
 _OK, _NOT_FOUND, _TOO_MANY = 200, 404, 429
 _BAD = frozenset({301, 302, 303, 307, 400, 401, 403, 500})
-"""What the site answers to a cookie that it does not know: a redirect to the login, 400 or 500."""
+"""The site's answers to an unknown cookie: a redirect to the login, 400 or 500."""
 
 
 class SiteClient(Struct):
@@ -38,38 +38,32 @@ class SiteClient(Struct):
     cookie: str
     contact: str
     folder: Path
-    """Where the time of the last request is kept, for all processes."""
+    """Holds the time of the last request, for all processes."""
     proxy: Proxy | None = None
     sleep: Callable[[float], None] = time.sleep
     now: Callable[[], float] = time.time
 
     def get(self, path: str, board: str = "") -> str:
-        """GET a page when it is this command's turn; `board` is a private leaderboard, which rests."""
+        """GET a page in turn; `board` names a private leaderboard, fetched at most every 15 minutes."""
         make_private(self.folder)
         with FolderLock(str(self.folder), TURN_SECONDS).held(self.url):
             if board:
-                self._check_rest(board)
-            self._wait()
+                left = BOARD_SECONDS - (self.now() - self._read_time(f"leaderboard-{board}"))
+                if left > 0:
+                    raise Unavailable(
+                        "This leaderboard was fetched less than 15 minutes ago.",
+                        next_step=f"Fetch it again in {left / 60:.0f} min.",
+                        retry_after=left,
+                    )
+                # Before the request: a failed one counts too, as far as the site is concerned.
+                (self.folder / f"leaderboard-{board}").write_text(f"{self.now():.3f}", encoding="ascii")
+            since = self.now() - self._read_time("last-request")
+            if 0 <= since < GAP_SECONDS:  # negative if the system clock was set back
+                self.sleep(GAP_SECONDS - since)
             try:
                 return self._get(path)
             finally:
                 (self.folder / "last-request").write_text(f"{self.now():.3f}", encoding="ascii")
-
-    def _check_rest(self, board: str) -> None:
-        """Refuse a leaderboard that was asked for a moment ago, and write down that it is asked for now."""
-        left = BOARD_SECONDS - (self.now() - self._read_time(f"leaderboard-{board}"))
-        if left > 0:
-            raise Unavailable(
-                "This leaderboard was fetched less than 15 minutes ago.",
-                next_step=f"Fetch it again in {left / 60:.0f} min.",
-                retry_after=left,
-            )
-        (self.folder / f"leaderboard-{board}").write_text(f"{self.now():.3f}", encoding="ascii")
-
-    def _wait(self) -> None:
-        since = self.now() - self._read_time("last-request")
-        if 0 <= since < GAP_SECONDS:
-            self.sleep(GAP_SECONDS - since)
 
     def _read_time(self, name: str) -> float:
         try:
@@ -85,7 +79,7 @@ class SiteClient(Struct):
         )
         url = f"{self.url}{path}"
         try:
-            found = asyncio.run(
+            response = asyncio.run(
                 fetch(url, seconds=REQUEST_SECONDS, max_bytes=MAX_BYTES, headers=headers, proxy=self.proxy)
             )
         except (ConnectFailed, ConnectionBroken, BodyTooLarge, TimeoutError) as failure:
@@ -93,9 +87,9 @@ class SiteClient(Struct):
                 f"{url} cannot be reached: {str(failure) or 'it took too long'}.",
                 next_step="Try again later.",
             ) from failure
-        if found.status != _OK:
-            raise _refused(url, found.status)
-        return found.body.decode(errors="replace")
+        if response.status != _OK:
+            raise _refused(url, response.status)
+        return response.body.decode(errors="replace")
 
 
 def _refused(url: str, status: int) -> Exception:

@@ -21,7 +21,7 @@ _OTHERS = 0o077
 
 
 def parse_cookie(text: str) -> str:
-    """Return the cookie's value from what somebody pasted, with or without its name."""
+    """Return the cookie's value from pasted text, with or without its name."""
     value = text.strip().removeprefix("session=").strip().strip('"')
     if not _FORM.fullmatch(value):
         raise InvalidArgument(
@@ -59,7 +59,11 @@ def read_cookie(path: Path) -> str:
         status = path.stat()
         text = durable.read(path).decode("ascii", errors="replace")
     except FileNotFoundError:
-        text = _read_keyring()
+        keyring = _load_keyring()
+        try:
+            text = "" if keyring is None else keyring.get_password(_SERVICE, _ACCOUNT) or ""
+        except Exception as failure:  # each backend has errors of its own
+            raise _locked(failure) from failure
     except OSError as failure:
         raise StorageError(f"{path} cannot be read: {failure.strerror or failure}.") from failure
     else:
@@ -75,18 +79,8 @@ def read_cookie(path: Path) -> str:
     return parse_cookie(text)
 
 
-def _read_keyring() -> str:
-    keyring = _load_keyring()
-    if keyring is None:
-        return ""
-    try:
-        return keyring.get_password(_SERVICE, _ACCOUNT) or ""
-    except Exception as failure:  # each backend has errors of its own
-        raise _locked(failure) from failure
-
-
 def _locked(failure: Exception) -> Unavailable:
-    # Not its words: nobody promises that they do not repeat what was to be kept.
+    # Without the backend's message: it may repeat the secret.
     return Unavailable(
         f"The system's keyring cannot be used ({type(failure).__name__}).",
         next_step="Unlock it, or keep the cookie in a file: run `bridgehead aoc cookie` without --keyring.",
@@ -94,7 +88,7 @@ def _locked(failure: Exception) -> Unavailable:
 
 
 def _load_keyring() -> Any:
-    """Return the keyring package, which is the user's own choice to install; None where it is not there."""
+    """Return the keyring package, an optional dependency; None if it is not installed."""
     from importlib import import_module
 
     try:

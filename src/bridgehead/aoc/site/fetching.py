@@ -1,6 +1,6 @@
-"""Fetching: brings a day's text, input and known answers, or a private leaderboard, into the data directory.
+"""Fetching: download a day's text, input and known answers, or a private leaderboard.
 
-What is there is never asked for again. A day that is not out is refused without a request. Nothing is ever
+Files that exist are not requested again. A day that is not out is refused without a request. Nothing is ever
 submitted.
 """
 
@@ -16,51 +16,51 @@ from msgspec import Struct
 from bridgehead.runtime import durable
 from bridgehead.runtime.errors import InvalidArgument, StorageError, Unavailable
 
-from ..event import Event
 from ..files import layout
 from ..starter import ignore_puzzles
+from ..workspace import Workspace
 from .client import SiteClient
-from .page import DayPage, parse_page
+from .page import parse_page
 
 REMINDER = "The site asks people not to use AI to solve its puzzles for the leaderboards."
 _RELEASE_HOUR_UTC = 5
 """Midnight at the site's home, UTC-5."""
 
-Report = Callable[[str], None]
-
 
 class Fetcher(Struct):
-    """Fetches for one event."""
+    """Fetches into one workspace."""
 
-    event: Event
+    workspace: Workspace
     client: SiteClient
-    report: Report
+    report: Callable[[str], None]
 
     def fetch_day(self, day: int, *, again: bool = False) -> None:
-        """Fetch what is missing of a day.
-
-        `again` asks for the text again, for a second phase that has come.
-        """
+        """Fetch what is missing of a day; `again` requests the text for a second phase unlocked since."""
         self._check_is_out(day)
-        folders = self.event.folders
+        folders = self.workspace.folders
         self._keep_out_of_git()
         first, second = (Path(folders.instructions) / layout.markdown_name(day, phase) for phase in (1, 2))
         if not first.exists() or (again and not second.exists()):
-            page = parse_page(self.client.get(f"/{self.event.year}/day/{day}"))
-            self._save_page(day, page, first, second)
+            page = parse_page(self.client.get(f"/{self.workspace.year}/day/{day}"))
+            for path, text in zip((first, second), page.phases, strict=False):
+                self._save(path, text)
+            if len(page.phases) == 1 and first.exists():
+                self.report("Phase 2 is not shown to you yet; `fetch --again` looks for it")
+            for phase, answer in enumerate(page.answers, start=1):
+                self._save(Path(folders.answers) / layout.answer_name(day, phase), answer + "\n")
         else:
             self.report(f"{first} is there already")
-        given = Path(folders.inputs) / layout.input_name(day)
-        if given.exists():
-            self.report(f"{given} is there already")
+        puzzle_input = Path(folders.inputs) / layout.input_name(day)
+        if puzzle_input.exists():
+            self.report(f"{puzzle_input} is there already")
         else:
-            self._save(given, self.client.get(f"/{self.event.year}/day/{day}/input"))
+            self._save(puzzle_input, self.client.get(f"/{self.workspace.year}/day/{day}/input"))
         self.report(REMINDER)
 
     def fetch_board(self, number: int) -> None:
         """Fetch a private leaderboard, at most every 15 minutes."""
-        year = self.event.year
-        path = Path(self.event.folders.inputs).parent / "leaderboards" / f"{number}.json"
+        year = self.workspace.year
+        path = Path(self.workspace.folders.inputs).parent / "leaderboards" / f"{number}.json"
         self._keep_out_of_git()
         text = self.client.get(f"/{year}/leaderboard/private/view/{number}.json", board=f"{year}-{number}")
         try:
@@ -72,25 +72,17 @@ class Fetcher(Struct):
         self._save(path, text, is_kept=False)
 
     def _check_is_out(self, day: int) -> None:
-        year = self.event.year
+        year = self.workspace.year
         if day > layout.last_day(year):
             raise InvalidArgument(f"The event of {year} has {layout.last_day(year)} days.")
         out = datetime(year, 12, day, _RELEASE_HOUR_UTC, tzinfo=UTC)
-        left = out - datetime.fromtimestamp(self.event.clock.now(), UTC)
+        left = out - datetime.fromtimestamp(self.workspace.clock.now(), UTC)
         if left > timedelta(0):
             raise Unavailable(
                 f"Day {day} of {year} is not out yet.",
                 next_step=f"It comes out on {out:%Y-%m-%d at %H:%M} UTC; nothing was asked for.",
                 retry_after=left.total_seconds(),
             )
-
-    def _save_page(self, day: int, page: DayPage, first: Path, second: Path) -> None:
-        for path, text in zip((first, second), page.phases, strict=False):
-            self._save(path, text)
-        if len(page.phases) == 1 and first.exists():
-            self.report("Phase 2 is not shown to you yet; `fetch --again` looks for it")
-        for phase, answer in enumerate(page.answers, start=1):
-            self._save(Path(self.event.folders.answers) / layout.answer_name(day, phase), answer + "\n")
 
     def _save(self, path: Path, text: str, *, is_kept: bool = True) -> None:
         if is_kept and path.exists():
@@ -103,10 +95,13 @@ class Fetcher(Struct):
         self.report(f"fetched {path}")
 
     def _keep_out_of_git(self) -> None:
-        """Write `.gitignore` before the first text: what is the site's must not be published by accident."""
-        event, texts = Path(self.event.folders.inputs).parent, Path(self.event.folders.instructions)
-        ignore_puzzles(event)
-        if texts.parent != event:
+        """Write `.gitignore` before the first text: the site's texts must not be published by accident."""
+        top, texts = (
+            Path(self.workspace.folders.inputs).parent,
+            Path(self.workspace.folders.instructions),
+        )
+        ignore_puzzles(top)
+        if texts.parent != top:
             texts.mkdir(parents=True, exist_ok=True)
             if not (texts / ".gitignore").exists():
                 (texts / ".gitignore").write_text("*\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Attempts: the tools that time a model from the puzzle to the right answer, with the server's own clock."""
+"""Attempts: the tools that time a model from puzzle to right answer, by the server's clock."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from bridgehead.mcp import Answer, Arguments, Bridge, Context
 from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import InvalidArgument, NotFound
 
-from ..event import Event
 from ..files.layout import Day, Phase
 from ..files.names import clean_name
+from ..workspace import Workspace
 from .records import choose_name
 
 if TYPE_CHECKING:
-    from ..files.attempts import Step
     from ..files.instructions import Verdict
 
-_SAID = {
+_WRONG = {
     "wrong": "Wrong.",
     "too_high": "Wrong: too high.",
     "too_low": "Wrong: too low.",
@@ -27,7 +26,7 @@ _SAID = {
 
 
 class StartAttempt(Arguments):
-    """Who begins with what."""
+    """Arguments of `start_attempt`."""
 
     day: Day
     phase: Phase
@@ -58,7 +57,7 @@ class StartedAttempt(Struct, frozen=True):
 
 
 class FinishAttempt(Arguments):
-    """How an attempt goes on or ends."""
+    """Arguments of `finish_attempt`."""
 
     attempt: Annotated[str, Meta(min_length=1, max_length=64, description="From start_attempt")]
     answer: (
@@ -71,11 +70,11 @@ class FinishAttempt(Arguments):
 
 
 GRACE_SECONDS = 2.0
-"""How long an attempt may take to be answered as a call, where the client could take a task instead."""
+"""How long a call may take before a client that supports tasks gets a task instead."""
 
 
 class FinishedAttempt(Struct, frozen=True):
-    """How it stands: `wrong` goes on with the clock running, the others have ended."""
+    """After `wrong` the clock runs on; the other outcomes end the attempt."""
 
     attempt: str
     outcome: Literal["solved", "wrong", "unchecked", "failed"]
@@ -84,8 +83,8 @@ class FinishedAttempt(Struct, frozen=True):
     recorded: bool
 
 
-def declare(bridge: Bridge[Event]) -> None:
-    """Let a bridge time attempts."""
+def declare(bridge: Bridge[Workspace]) -> None:
+    """Declare the tools."""
     bridge.tool(
         "Start the server's clock for solving one phase of a day. Call it before you read the puzzle.",
         read_only=False,
@@ -108,7 +107,7 @@ def declare(bridge: Bridge[Event]) -> None:
     )(finish_attempt)
 
 
-async def start_attempt(args: StartAttempt, ctx: Context[Event]) -> Answer[StartedAttempt]:
+async def start_attempt(args: StartAttempt, ctx: Context[Workspace]) -> Answer[StartedAttempt]:
     """Begin an attempt."""
     name = choose_name(args.llm_name, args.llm)
     if isinstance(name, UnsetType):
@@ -125,7 +124,7 @@ async def start_attempt(args: StartAttempt, ctx: Context[Event]) -> Answer[Start
     return Answer(text, StartedAttempt(step.attempt, args.day, args.phase, llm, step.timestamp))
 
 
-async def finish_attempt(args: FinishAttempt, ctx: Context[Event]) -> Answer[FinishedAttempt]:
+async def finish_attempt(args: FinishAttempt, ctx: Context[Workspace]) -> Answer[FinishedAttempt]:
     """Check an answer, and end the attempt if that is its end."""
     from ..files.recorder import NewRun
 
@@ -133,37 +132,34 @@ async def finish_attempt(args: FinishAttempt, ctx: Context[Event]) -> Answer[Fin
         raise InvalidArgument(
             "Give either an answer or give_up.", next_step="give_up ends the attempt unsolved."
         )
-    event = ctx.state
-    day, started, milliseconds = await event.run_in_thread(event.stopwatch.look_up, args.attempt)
+    workspace = ctx.state
+    day, started, milliseconds = await workspace.run_in_thread(workspace.stopwatch.look_up, args.attempt)
     verdict: Verdict | Literal["none"] = "none"
     if not isinstance(args.answer, UnsetType):
-        verdict = await asyncio.to_thread(event.check_answer, day, started.phase, args.answer)
+        verdict = await asyncio.to_thread(workspace.check_answer, day, started.phase, args.answer)
     outcome: Literal["solved", "wrong", "unchecked", "failed"]
     if verdict == "none":
         outcome = "failed"
-    elif verdict in _SAID:
+    elif verdict in _WRONG:
         outcome = "wrong"
     else:
         outcome = "solved" if verdict == "right" else "unchecked"
     tokens = None if isinstance(args.tokens, UnsetType) else args.tokens
     cost = None if isinstance(args.cost_usd, UnsetType) else args.cost_usd
     is_recorded = outcome in {"solved", "unchecked"}
-    if is_recorded:  # the record first: an attempt must not count as solved without its time
+    # The record first: after a failure in between, an attempt must not count as solved without its time.
+    if is_recorded:
         run = NewRun(day, started.phase, started.llm, milliseconds, "solving", "measured")
-        await event.record(run, id(ctx.connection))
-    await event.run_in_thread(event.stopwatch.note, day, started, outcome, milliseconds, tokens, cost)
+        await workspace.recorder.record(run, id(ctx.connection))
+    await workspace.run_in_thread(workspace.stopwatch.note, day, started, outcome, milliseconds, tokens, cost)
     structured = FinishedAttempt(args.attempt, outcome, verdict, milliseconds, is_recorded)
-    return Answer(_text(started, day, structured), structured)
-
-
-def _text(started: Step, day: int, finished: FinishedAttempt) -> str:
     what = f"{started.llm} Day {day} Phase {started.phase}"
-    if finished.outcome == "wrong":
-        return f"{_SAID[finished.verdict]} The clock runs on; correct it and hand in again."
-    if finished.outcome == "failed":
-        return f"Not solved: {what}, after {finished.speed_ms}ms."
-    if finished.outcome == "solved":
-        return f"Right. Recorded {what}: {finished.speed_ms}ms, measured."
-    return (
-        f"Recorded {what}: {finished.speed_ms}ms, measured. The answer was not checked: none is known here."
-    )
+    if outcome == "wrong":
+        text = f"{_WRONG[verdict]} The clock runs on; correct it and hand in again."
+    elif outcome == "failed":
+        text = f"Not solved: {what}, after {milliseconds}ms."
+    elif outcome == "solved":
+        text = f"Right. Recorded {what}: {milliseconds}ms, measured."
+    else:
+        text = f"Recorded {what}: {milliseconds}ms, measured. The answer was not checked: none is known here."
+    return Answer(text, structured)

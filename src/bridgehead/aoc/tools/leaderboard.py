@@ -1,7 +1,4 @@
-"""Leaderboard.
-
-The tools that compare recorded times, `speed_leaderboard` and `speed_history`, and the resource.
-"""
+"""Leaderboard: the tools `speed_leaderboard` and `speed_history`, and the resource."""
 
 from __future__ import annotations
 
@@ -12,13 +9,13 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from bridgehead.mcp import Answer, Arguments, Bridge, Context
 
 from ..errors import contract_errors
-from ..event import BoardView, Event, HistoryView
 from ..files import layout
 from ..files.entries import Measure, Name
 from ..ranking.board import Order, Row, Skipped, make_filters
 from ..ranking.history import Run
+from ..workspace import BoardView, Workspace
 from . import leaderboard_app
-from .leaderboard_app import Day, Phase
+from .leaderboard_app import DayFilter, PhaseFilter
 from .records import choose_name
 
 Llm = Annotated[Name, Meta(description="LLM name or alias")]
@@ -30,8 +27,8 @@ MeasureFilter = Annotated[
 class SpeedLeaderboard(Arguments):
     """Without filters, all runs count."""
 
-    day: Day | UnsetType = UNSET
-    phase: Phase | UnsetType = UNSET
+    day: DayFilter | UnsetType = UNSET
+    phase: PhaseFilter | UnsetType = UNSET
     llm: Llm | UnsetType = UNSET
     llm_name: Annotated[str, Meta(min_length=1)] | UnsetType = UNSET
     measure: MeasureFilter | UnsetType = UNSET
@@ -55,8 +52,8 @@ class Leaderboard(Struct, frozen=True):
 class SpeedHistory(Arguments):
     """Without filters, all runs are listed."""
 
-    day: Day | UnsetType = UNSET
-    phase: Phase | UnsetType = UNSET
+    day: DayFilter | UnsetType = UNSET
+    phase: PhaseFilter | UnsetType = UNSET
     llm: Llm | UnsetType = UNSET
     llm_name: Annotated[str, Meta(min_length=1)] | UnsetType = UNSET
     measure: MeasureFilter | UnsetType = UNSET
@@ -73,8 +70,8 @@ class History(Struct, frozen=True):
     skipped: list[Skipped]
 
 
-def declare(bridge: Bridge[Event]) -> None:
-    """Let a bridge compare records."""
+def declare(bridge: Bridge[Workspace]) -> None:
+    """Declare the tools and the resource."""
     bridge.tool(
         "Rank LLMs by how many times slower they are than the leader on the puzzles that both ran: medians, "
         "ratios with intervals, runs, and how often the answer was right. One measure at a time.",
@@ -95,31 +92,26 @@ def declare(bridge: Bridge[Event]) -> None:
     )(read_leaderboard)
 
 
-async def speed_leaderboard(args: SpeedLeaderboard, ctx: Context[Event]) -> Answer[Leaderboard]:
+async def speed_leaderboard(args: SpeedLeaderboard, ctx: Context[Workspace]) -> Answer[Leaderboard]:
     """Rank the LLMs."""
+    from ..ranking.wording import METHOD
+
     llm = choose_name(args.llm_name, args.llm)
     filters = make_filters(args.day, args.phase, llm, args.measure, args.order)
     view = await ctx.state.board(filters, id(ctx.connection))
     total, end = len(view.rows), args.offset + args.limit
     rows = view.rows[args.offset : end]
     next_offset = end if end < total else None
-    return Answer(
-        _board_text(view, rows, filters.llm, filters.day, next_offset), _page(view, rows, next_offset)
-    )
-
-
-def _page(view: BoardView, rows: list[Row], next_offset: int | None) -> Leaderboard:
-    from ..ranking.wording import METHOD
-
-    return Leaderboard(
+    page = Leaderboard(
         rows=rows,
-        total=len(view.rows),
+        total=total,
         measure=view.board.measure,
         even=view.board.is_even,
         method=METHOD,
         next_offset=next_offset,
         skipped=view.skipped,
     )
+    return Answer(_board_text(view, rows, filters.llm, filters.day, next_offset), page)
 
 
 def _board_text(
@@ -135,24 +127,20 @@ def _board_text(
     return board_text(view.board, rows, len(view.rows), next_offset) + skipped
 
 
-async def speed_history(args: SpeedHistory, ctx: Context[Event]) -> Answer[History]:
+async def speed_history(args: SpeedHistory, ctx: Context[Workspace]) -> Answer[History]:
     """List single runs."""
+    from ..ranking.wording import history_text, no_runs_text, skipped_text
+
     llm = choose_name(args.llm_name, args.llm)
     filters = make_filters(args.day, args.phase, llm, args.measure)
     view = await ctx.state.history(filters, args.limit, args.older or None, id(ctx.connection))
     page = view.page
     structured = History(page.runs, page.total, page.older, view.skipped)
-    return Answer(_history_text(view, filters.llm, filters.day), structured)
+    text = history_text(page) if page.total else no_runs_text(filters.llm, view.known, filters.day, view.days)
+    return Answer(text + skipped_text(view.skipped), structured)
 
 
-def _history_text(view: HistoryView, llm: str | None, day: int | None) -> str:
-    from ..ranking.wording import history_text, no_runs_text, skipped_text
-
-    said = history_text(view.page) if view.page.total else no_runs_text(llm, view.known, day, view.days)
-    return said + skipped_text(view.skipped)
-
-
-async def read_leaderboard(ctx: Context[Event]) -> str:
+async def read_leaderboard(ctx: Context[Workspace]) -> str:
     """Return the whole board as text."""
     with contract_errors():
         view = await ctx.state.board(make_filters(), id(ctx.connection))

@@ -9,33 +9,33 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from bridgehead.mcp import Answer, Arguments, Bridge, Context
 
-from ..event import BoardView, Event
 from ..files.entries import Measure, Name
 from ..files.layout import FIRST, LAST
-from ..ranking.board import Row, make_filters
+from ..ranking.board import make_filters
 from ..ranking.history import Run
+from ..workspace import Workspace
 
 URI = "ui://aoc/leaderboard"
 MAX_MODELS = 60
 """Rows of a page; with 50 puzzles each, they come to about 50 KB."""
 MAX_RUNS = 100
-Day = Annotated[int, Meta(ge=FIRST, le=LAST)]
-Phase = Annotated[int, Meta(ge=1, le=2)]
-"""As filters: their names and limits say enough, and every conversation carries what is said here."""
+DayFilter = Annotated[int, Meta(ge=FIRST, le=LAST)]
+PhaseFilter = Annotated[int, Meta(ge=1, le=2)]
+"""Without descriptions, unlike `layout.Day`: every conversation pays for the words of a schema."""
 _PAGE = os.path.join(os.path.dirname(__file__), "leaderboard.html")  # noqa: PTH118, PTH120 - see bridge.py
 
 
 class LeaderboardCells(Arguments):
-    """Which times are wanted."""
+    """Arguments of `leaderboard_cells`."""
 
     measure: Measure | UnsetType = UNSET
 
 
 class LeaderboardRuns(Arguments):
-    """Whose runs of which puzzle are wanted."""
+    """Arguments of `leaderboard_runs`."""
 
-    day: Day
-    phase: Phase
+    day: DayFilter
+    phase: PhaseFilter
     llm: Name
     measure: Measure
 
@@ -82,8 +82,8 @@ class CellRuns(Struct, frozen=True):
     total: int
 
 
-def declare(bridge: Bridge[Event]) -> None:
-    """Let a bridge show the leaderboard as a page."""
+def declare(bridge: Bridge[Workspace]) -> None:
+    """Declare the page and its tools."""
     bridge.app(URI, _PAGE, name="Leaderboard", description="Models by puzzle, with their times")
     for description, handler in (
         ("Every model's times by puzzle.", leaderboard_cells),
@@ -92,45 +92,42 @@ def declare(bridge: Bridge[Event]) -> None:
         bridge.tool(description, visible_to="app", read_only=True, open_world=False)(handler)
 
 
-async def leaderboard_cells(args: LeaderboardCells, ctx: Context[Event]) -> Answer[Cells]:
+async def leaderboard_cells(args: LeaderboardCells, ctx: Context[Workspace]) -> Answer[Cells]:
     """Return the board with each model's times."""
-    event = ctx.state
-    view = await event.board(make_filters(measure=args.measure), id(ctx.connection))
-    cells = await event.run_in_thread(_gather, event, view)
-    return Answer(f"{len(cells.models)} models on {len(cells.puzzles)} puzzles.", cells)
-
-
-def _gather(event: Event, view: BoardView) -> Cells:
-    board = view.board
-    times = event.tallies_now(make_filters(measure=board.measure), board)
-    puzzles = sorted({puzzle for of_model in times.values() for puzzle in of_model})
-    places = {puzzle: place for place, puzzle in enumerate(puzzles)}
-    return Cells(
-        year=event.year,
-        measure=board.measure,
-        other_runs=board.other_runs,
-        puzzles=[list(puzzle) for puzzle in puzzles],
-        models=[_describe(row, times.get(row.llm, {}), places) for row in view.rows[:MAX_MODELS]],
-        left_out=max(0, len(view.rows) - MAX_MODELS),
-        skipped=[f"{one.file}: {one.problem}" for one in view.skipped],
-    )
-
-
-def _describe(
-    row: Row, times: dict[tuple[int, int], list[int]], places: dict[tuple[int, int], int]
-) -> ModelCells:
     from ..ranking.figures import median_of
 
-    cells = [
-        Cell(places[puzzle], ordered[0], median_of(ordered), len(ordered))
-        for puzzle, ordered in sorted(times.items())
-    ]
-    return ModelCells(
-        row.rank, row.llm, row.slower, row.low, row.high, row.provisional, row.n, row.solve_rate, cells
-    )
+    workspace = ctx.state
+    view = await workspace.board(make_filters(measure=args.measure), id(ctx.connection))
+    board = view.board
+
+    def gather() -> Cells:
+        times = workspace.tallies_now(make_filters(measure=board.measure), board)
+        puzzles = sorted({puzzle for of_model in times.values() for puzzle in of_model})
+        places = {puzzle: place for place, puzzle in enumerate(puzzles)}
+        models = []
+        for row in view.rows[:MAX_MODELS]:
+            cells = [
+                Cell(places[puzzle], ordered[0], median_of(ordered), len(ordered))
+                for puzzle, ordered in sorted(times.get(row.llm, {}).items())
+            ]
+            rated = row.slower, row.low, row.high, row.provisional, row.n, row.solve_rate
+            models.append(ModelCells(row.rank, row.llm, *rated, cells))
+        return Cells(
+            year=workspace.year,
+            measure=board.measure,
+            other_runs=board.other_runs,
+            puzzles=[list(puzzle) for puzzle in puzzles],
+            models=models,
+            left_out=max(0, len(view.rows) - MAX_MODELS),
+            skipped=[f"{skipped.file}: {skipped.problem}" for skipped in view.skipped],
+        )
+
+    # In a thread: 60 models with 50 puzzles each are 3,000 medians.
+    page = await workspace.run_in_thread(gather)
+    return Answer(f"{len(page.models)} models on {len(page.puzzles)} puzzles.", page)
 
 
-async def leaderboard_runs(args: LeaderboardRuns, ctx: Context[Event]) -> Answer[CellRuns]:
+async def leaderboard_runs(args: LeaderboardRuns, ctx: Context[Workspace]) -> Answer[CellRuns]:
     """Return the runs behind one cell."""
     filters = make_filters(args.day, args.phase, args.llm, args.measure)
     view = await ctx.state.history(filters, MAX_RUNS, None, id(ctx.connection))

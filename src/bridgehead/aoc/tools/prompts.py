@@ -10,13 +10,13 @@ from bridgehead.mcp import Arguments, Bridge, Context
 from bridgehead.runtime.errors import NotFound
 
 from ..errors import contract_errors
-from ..event import Event
 from ..files import layout
 from ..files.entries import Name
 from ..files.instructions import Instruction
 from ..files.layout import Day, Phase
 from ..ranking.board import make_filters
 from ..ranking.wording import board_text, skipped_text
+from ..workspace import Workspace
 
 LANGUAGES = (
     "C",
@@ -91,8 +91,8 @@ class CompareModels(Arguments):
     llm_name: Annotated[Name, Meta(description="One model to look at closely")] | UnsetType = UNSET
 
 
-def declare(bridge: Bridge[Event]) -> None:
-    """Let a bridge offer the prompts."""
+def declare(bridge: Bridge[Workspace]) -> None:
+    """Declare the prompts and their completions."""
     bridge.prompt("Solve one phase of a day, time it honestly and record it.")(solve_day)
     bridge.prompt("Compare models by their recorded solving times.")(compare_models)
     for prompt in ("solve_day", "compare_models"):
@@ -102,38 +102,28 @@ def declare(bridge: Bridge[Event]) -> None:
     bridge.complete_prompt("compare_models", "llm_name")(complete_llm)
 
 
-def solve_day(args: SolveDay, ctx: Context[Event]) -> str:
+def solve_day(args: SolveDay, ctx: Context[Workspace]) -> str:
     """Give a model the text of a phase, and how to time and record it."""
+    day, year = args.day, ctx.state.year
     with contract_errors():
-        return _solve_text(args, ctx.state)
-
-
-def _solve_text(args: SolveDay, event: Event) -> str:
-    instruction = event.instruction(args.day)
-    if args.phase == 1:
-        text, what = Instruction(args.day, instruction.phase1).text, "Only its first phase counts."
-    elif instruction.problem is not None:
-        raise instruction.problem
-    elif instruction.phase2 is None:
-        raise _no_second_phase(event.year, args.day)
-    else:
-        text, what = (
-            instruction.text,
-            "Only its second phase counts; the first one is there to build on.",
-        )
+        instruction = ctx.state.instruction(day)
+        text, what = instruction.text, "Only its second phase counts; the first one is there to build on."
+        if args.phase == 1:
+            # Without the second phase, which would give away where the first one leads.
+            text, what = Instruction(day, instruction.phase1).text, "Only its first phase counts."
+        elif instruction.problem is not None:
+            raise instruction.problem
+        elif instruction.phase2 is None and day == layout.last_day(year):
+            raise NotFound(f"Day {day} is the last day of {year} and has no second puzzle.")
+        elif instruction.phase2 is None:
+            raise NotFound(
+                f"Day {day} has no second phase yet.",
+                next_step=f"Put its text into {layout.markdown_name(day, 2)} beside the first one.",
+            )
     return _SOLVE.format(language=args.language, what=what, text=text, day=args.day, phase=args.phase)
 
 
-def _no_second_phase(year: int, day: int) -> NotFound:
-    if day == layout.last_day(year):
-        return NotFound(f"Day {day} is the last day of {year} and has no second puzzle.")
-    return NotFound(
-        f"Day {day} has no second phase yet.",
-        next_step=f"Put its text into {layout.markdown_name(day, 2)} beside the first one.",
-    )
-
-
-async def compare_models(args: CompareModels, ctx: Context[Event]) -> str:
+async def compare_models(args: CompareModels, ctx: Context[Workspace]) -> str:
     """Give a model the ranking, and how to read it."""
     with contract_errors():
         view = await ctx.state.board(make_filters(args.day, args.phase), id(ctx.connection))
@@ -152,21 +142,21 @@ async def compare_models(args: CompareModels, ctx: Context[Event]) -> str:
     return _COMPARE.format(scope=day + phase, board=rows, focus=focus)
 
 
-def complete_day(value: str, given: dict[str, str], ctx: Context[Event]) -> list[str]:
+def complete_day(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
     """Complete a day with those that have a puzzle."""
     return [text for text in map(str, sorted(ctx.state.days())) if text.startswith(value)]
 
 
-def complete_phase(value: str, given: dict[str, str], ctx: Context[Event]) -> list[str]:
+def complete_phase(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
     """Complete a phase."""
     return [text for text in ("1", "2") if text.startswith(value)]
 
 
-def complete_language(value: str, given: dict[str, str], ctx: Context[Event]) -> list[str]:
+def complete_language(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
     """Complete a programming language, in any case."""
     return [name for name in LANGUAGES if name.lower().startswith(value.lower())]
 
 
-async def complete_llm(value: str, given: dict[str, str], ctx: Context[Event]) -> list[str]:
+async def complete_llm(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
     """Complete the name of an LLM with those that have records, in any case."""
     return [name for name in await ctx.state.llms() if name.lower().startswith(value.lower())]

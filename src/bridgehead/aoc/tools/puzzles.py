@@ -1,4 +1,4 @@
-"""Puzzles: the tool and the resources that give a client the instructions and the input of a day."""
+"""Puzzles: the tool and the resources for a day's instructions and input."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from bridgehead.mcp import Arguments, Bridge, Context, ResourceItem
 from bridgehead.runtime.errors import BridgeError, NotFound
 
 from ..errors import CONTRACT_REVISION, not_loaded
-from ..event import Event
 from ..files import instructions, layout
 from ..files.layout import Day
+from ..workspace import Workspace
 
 TEXT = "text/plain"
 
@@ -24,11 +24,11 @@ FETCH_SCHEMA = {
     "properties": {"day": {"type": "integer", "description": "Day number (1-25)"}},
     "required": ["day"],
 }
-"""As the contract has it, for clients of its revision; `FetchInstruction` is what is held to."""
+"""The contract's schema, for clients of its revision; `FetchInstruction` is what is enforced."""
 
 
-def declare(bridge: Bridge[Event], year: int) -> None:
-    """Let a bridge offer the puzzles of a year."""
+def declare(bridge: Bridge[Workspace], year: int) -> None:
+    """Declare the tool and the resources."""
     bridge.tool(
         "Fetch the full puzzle instruction for a specific day",
         read_only=True,
@@ -53,16 +53,13 @@ def declare(bridge: Bridge[Event], year: int) -> None:
     bridge.complete_template(layout.INPUT_TEMPLATE, "day")(complete_input_number)
 
 
-def fetch_instruction(args: FetchInstruction, ctx: Context[Event]) -> str:
+def fetch_instruction(args: FetchInstruction, ctx: Context[Workspace]) -> str:
     """Return the puzzle of a day."""
     return ctx.state.instruction(args.day).text
 
 
-def list_resources(ctx: Context[Event]) -> list[ResourceItem]:
-    """List the days that have a puzzle, the newest first.
-
-    To clients newer than the contract the inputs too.
-    """
+def list_resources(ctx: Context[Workspace]) -> list[ResourceItem]:
+    """List the days that have a puzzle, newest first; for clients newer than the contract, inputs too."""
     year = ctx.state.year
     days = [
         ResourceItem(
@@ -86,7 +83,7 @@ def list_resources(ctx: Context[Event]) -> list[ResourceItem]:
     ]
 
 
-def read_day(variables: dict[str, str], ctx: Context[Event]) -> str:
+def read_day(variables: dict[str, str], ctx: Context[Workspace]) -> str:
     """Read the puzzle of the day that a URI names."""
     try:
         return ctx.state.instruction(_parse_day(variables["day"])).text
@@ -94,7 +91,7 @@ def read_day(variables: dict[str, str], ctx: Context[Event]) -> str:
         raise not_loaded(error) from error
 
 
-def read_input(variables: dict[str, str], ctx: Context[Event]) -> str:
+def read_input(variables: dict[str, str], ctx: Context[Workspace]) -> str:
     """Read the input of the day that a URI names."""
     try:
         return instructions.read_input(ctx.state.folders.inputs, _parse_day(variables["day"]))
@@ -111,12 +108,12 @@ def _parse_day(number: str) -> int:
     return day
 
 
-def complete_day_number(value: str, given: dict[str, str], ctx: Context[Event]) -> list[str]:
+def complete_day_number(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
     """Complete the number in a URI with the days that there are."""
     return _complete(value, ctx.state.days())
 
 
-def complete_input_number(value: str, given: dict[str, str], ctx: Context[Event]) -> list[str]:
+def complete_input_number(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
     """Complete the number in a URI with the days that have an input."""
     return _complete(value, list(instructions.list_inputs(ctx.state.folders.inputs)))
 

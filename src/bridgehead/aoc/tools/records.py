@@ -1,4 +1,4 @@
-"""Records: the tools that keep a time and that take one back."""
+"""Records: the tools that record a time and withdraw one."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from bridgehead.mcp import Answer, Arguments, Bridge, Context
 from bridgehead.runtime.errors import InvalidArgument
 
 from ..errors import CONTRACT_REVISION
-from ..event import Event
 from ..files.entries import Group, Measure, Milliseconds, Source
 from ..files.layout import Day, Phase, last_day
 from ..files.names import clean_name
+from ..workspace import Workspace
 
 
 class RecordSpeed(Arguments):
@@ -41,7 +41,7 @@ CONTRACT_SCHEMA: dict[str, Any] = {
     },
     "required": ["day", "phase", "llm_name", "speed_ms"],
 }
-"""As the contract has it, for clients of its revision; `RecordSpeed` is what is held to."""
+"""The contract's schema, for clients of its revision; `RecordSpeed` is what is enforced."""
 
 RECORD_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -84,7 +84,7 @@ class RecordedSpeed(Struct, frozen=True):
 
 
 class WithdrawRecord(Arguments):
-    """Which record is taken back."""
+    """Identifies the record to withdraw."""
 
     day: Day
     phase: Phase
@@ -109,7 +109,7 @@ WITHDRAW_SCHEMA: dict[str, Any] = {
 
 
 class Withdrawn(Struct, frozen=True):
-    """A record that counts no more."""
+    """A record that no longer counts."""
 
     day: int
     phase: int
@@ -118,8 +118,8 @@ class Withdrawn(Struct, frozen=True):
     timestamp: str
 
 
-def declare(bridge: Bridge[Event]) -> None:
-    """Let a bridge take records, and take them back."""
+def declare(bridge: Bridge[Workspace]) -> None:
+    """Declare the tools."""
     bridge.tool(
         "Record the solving speed for an LLM on a specific day and phase",
         read_only=False,
@@ -139,24 +139,37 @@ def declare(bridge: Bridge[Event]) -> None:
     )(withdraw_record)
 
 
-async def record_speed(args: RecordSpeed, ctx: Context[Event]) -> Answer[RecordedSpeed]:
-    """Record a time, and answer when it is on the disk."""
+async def record_speed(args: RecordSpeed, ctx: Context[Workspace]) -> Answer[RecordedSpeed]:
+    """Record a time; answer once it is durable."""
     from ..files.recorder import NewRun, key_of
 
     llm = _name(args.llm_name, args.llm)
     run = NewRun(args.day, args.phase, llm, args.speed_ms, args.measure or None, args.source or None)
     key = None if ctx.idempotency_key is None else key_of(ctx.principal, ctx.idempotency_key)
-    entry, figures, average = await ctx.state.record(run, id(ctx.connection), key)
+    entry, figures, average = await ctx.state.recorder.record(run, id(ctx.connection), key)
     text = f"Recorded {llm} Day {args.day} Phase {args.phase}: {args.speed_ms}ms (avg: {average}ms)"
+    # Clients of the contract's revision get exactly the contract's text; others are asked about odd records.
     if ctx.revision.name != CONTRACT_REVISION:
-        text += _question(args, ctx.state, llm, entry.timestamp)
+        year, doubts = ctx.state.year, []
+        if args.speed_ms == 0:
+            doubts.append("0 ms is less than any solution takes")
+        if args.day > last_day(year):
+            doubts.append(f"the event of {year} has {last_day(year)} days")
+        elif not ctx.state.has_puzzle(args.day):
+            doubts.append(f"day {args.day} has no puzzle here")
+        if doubts:
+            moment = entry.timestamp
+            text += (
+                f"\nIs this right? {'; '.join(doubts).capitalize()}. If not, take it back: withdraw_record("
+                f'day={args.day}, phase={args.phase}, llm_name="{llm}", timestamp="{moment}")'
+            )
     structured = RecordedSpeed(
         day=args.day,
         phase=args.phase,
         llm=llm,
         speed_ms=args.speed_ms,
         timestamp=entry.timestamp,
-        measure=entry.group.measure,
+        measure=entry.measure or "solving",
         source=entry.source or "claimed",
         n=figures.n,
         best=figures.best,
@@ -167,26 +180,11 @@ async def record_speed(args: RecordSpeed, ctx: Context[Event]) -> Answer[Recorde
     return Answer(text, structured)
 
 
-def _question(args: RecordSpeed, event: Event, llm: str, timestamp: str) -> str:
-    """Ask whether a record that looks wrong is meant, and say how to take it back."""
-    doubts = []
-    if args.speed_ms == 0:
-        doubts.append("0 ms is less than any solution takes")
-    if args.day > last_day(event.year):
-        doubts.append(f"the event of {event.year} has {last_day(event.year)} days")
-    elif args.day not in event.days():
-        doubts.append(f"day {args.day} has no puzzle here")
-    if not doubts:
-        return ""
-    call = f'withdraw_record(day={args.day}, phase={args.phase}, llm_name="{llm}", timestamp="{timestamp}")'
-    return f"\nIs this right? {'; '.join(doubts).capitalize()}. If not, take it back: {call}"
-
-
-async def withdraw_record(args: WithdrawRecord, ctx: Context[Event]) -> Answer[Withdrawn]:
+async def withdraw_record(args: WithdrawRecord, ctx: Context[Workspace]) -> Answer[Withdrawn]:
     """Mark a record as withdrawn."""
     llm = _name(args.llm_name, args.llm)
     await ctx.state.settled(id(ctx.connection))
-    entry = await ctx.state.withdraw(args.day, Group(llm, args.phase, "solving"), args.timestamp)
+    entry = await ctx.state.recorder.withdraw(args.day, Group(llm, args.phase, "solving"), args.timestamp)
     text = f"Withdrawn: {llm} Day {args.day} Phase {args.phase}: {entry.time}ms of {entry.timestamp}"
     return Answer(text, Withdrawn(args.day, args.phase, llm, entry.time, entry.timestamp))
 
@@ -199,7 +197,7 @@ def _name(llm_name: str | UnsetType, llm: str | UnsetType) -> str:
 
 
 def choose_name(llm_name: str | UnsetType, llm: str | UnsetType) -> str | UnsetType:
-    """Return the name that was given under either of its two spellings; refuse two different ones."""
+    """Return the name from either argument; refuse two different ones."""
     if llm_name is UNSET:
         return llm
     if llm is not UNSET and llm != llm_name:

@@ -4,48 +4,48 @@ from typing import Any
 
 import pytest
 
-from bridgehead.aoc import event as event_module
-from bridgehead.aoc.event import Event, open_event
+from bridgehead.aoc import workspace as workspace_module
 from bridgehead.aoc.files.entries import Group
 from bridgehead.aoc.files.recorder import NewRun
 from bridgehead.aoc.ranking.board import Filters
 from bridgehead.aoc.settings import AocSettings
+from bridgehead.aoc.workspace import Workspace, open_workspace
 from tests.aoc.data import Data, entry
 
 
-def opened(data: Data, **more: str) -> Event:
-    return open_event(AocSettings(data.environment(**more)))
+def opened(data: Data, **more: str) -> Workspace:
+    return open_workspace(AocSettings(data.environment(**more)))
 
 
 def test_a_board_is_made_once_while_nothing_changes(filled: Data) -> None:
-    event = opened(filled)
-    first = event.board_now(Filters())
+    workspace = opened(filled)
+    first = workspace.board_now(Filters())
 
-    assert event.board_now(Filters()) is first
+    assert workspace.board_now(Filters()) is first
     filled.put_speeds(2, [entry("fast", 3)])
-    assert event.board_now(Filters()).days == [1, 2]
+    assert workspace.board_now(Filters()).days == [1, 2]
 
 
 @pytest.mark.parametrize("changed", ["aliases", "attempts"])
 def test_a_board_is_made_again_when_what_it_is_made_of_changes(filled: Data, changed: str) -> None:
-    event = opened(filled)
-    first = event.board_now(Filters())
+    workspace = opened(filled)
+    first = workspace.board_now(Filters())
     if changed == "aliases":
         (filled.folder / "aliases.json").write_bytes(b'{"fast": ["slow|model"]}')
     else:
-        event.stopwatch.note_run(1, 1, "fast", "solved", 5, "solving")
+        workspace.stopwatch.note_run(1, 1, "fast", "solved", 5, "solving")
 
-    assert event.board_now(Filters()) != first
+    assert workspace.board_now(Filters()) != first
 
 
 def test_of_very_many_boards_only_some_are_kept(filled: Data, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_module, "MAX_BOARDS", 2)
-    event = opened(filled)
-    first = event.board_now(Filters())
+    monkeypatch.setattr(workspace_module, "MAX_BOARDS", 2)
+    workspace = opened(filled)
+    first = workspace.board_now(Filters())
     for day in (1, 2):
-        event.board_now(Filters(day=day))
+        workspace.board_now(Filters(day=day))
 
-    assert event.board_now(Filters()) is not first
+    assert workspace.board_now(Filters()) is not first
 
 
 def test_a_model_keeps_its_rank_when_it_is_shown_alone(filled: Data) -> None:
@@ -58,10 +58,10 @@ def test_a_model_with_times_of_another_measure_is_shown_by_those_unless_one_was_
     filled: Data,
 ) -> None:
     filled.put_speeds(2, [entry("runner", 7, measure="execution")])
-    event = opened(filled)
+    workspace = opened(filled)
 
-    found = event.board_now(Filters(llm="runner"))
-    strict = event.board_now(Filters(llm="runner", measure="solving"))
+    found = workspace.board_now(Filters(llm="runner"))
+    strict = workspace.board_now(Filters(llm="runner", measure="solving"))
 
     assert (found.board.measure, [row.llm for row in found.rows]) == ("execution", ["runner"])
     assert strict.rows == []
@@ -78,12 +78,12 @@ def test_runs_of_every_day_are_listed_and_a_corrupt_day_is_named(filled: Data) -
 
 
 async def test_what_a_client_recorded_is_on_the_board_that_it_asks_for_next(data: Data) -> None:
-    event = opened(data)
-    made = await event.record(NewRun(1, 1, "gpt4", 5), by=1)
-    view = await event.board(Filters(), by=1)
-    await event.withdraw(1, Group("gpt4", 1, "solving"), made.entry.timestamp)
-    after = await event.board(Filters(), by=1)
-    await event.close()
+    workspace = opened(data)
+    made = await workspace.recorder.record(NewRun(1, 1, "gpt4", 5), client=1)
+    view = await workspace.board(Filters(), client=1)
+    await workspace.recorder.withdraw(1, Group("gpt4", 1, "solving"), made.entry.timestamp)
+    after = await workspace.board(Filters(), client=1)
+    await workspace.close()
 
     assert ([row.llm for row in view.rows], after.rows) == (["gpt4"], [])
 
@@ -100,8 +100,8 @@ async def test_files_have_no_changes_to_ask_for(data: Data) -> None:
 
 
 async def test_closing_an_event_that_never_recorded_opens_no_recorder(data: Data) -> None:
-    event: Any = opened(data)
-    await event.settled(by=1)
-    await event.close()
+    workspace: Any = opened(data)
+    await workspace.settled(client=1)
+    await workspace.close()
 
-    assert "recorder" not in vars(event)
+    assert "recorder" not in vars(workspace)

@@ -1,7 +1,7 @@
-"""Event: one year's puzzles and speed records on disk, as long as the bridge serves them.
+"""Workspace: one year's puzzles, records and attempts, in folders or partly in a database.
 
-What a call needs of the far side, it asks here. What may take long runs in a thread; what is loaded late is
-loaded when the first call needs it.
+Tools reach the far side through this class alone. Slow work runs in a thread; modules that the handshake does
+not need are imported by the first call that does.
 """
 
 # ruff: noqa: PTH109 - pathlib would delay the server's first answer
@@ -26,16 +26,14 @@ from .ranking.history import Page, Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from uuid import UUID
 
     from bridgehead.runtime.stores import postgres
 
     from .files.attempts import AttemptStore, Stopwatch
-    from .files.day_file import Recorded
-    from .files.entries import Entry, Group, Measure, RecordKey
+    from .files.entries import Entry, Measure, RecordKey
     from .files.instructions import Verdict
     from .files.names import Aliases
-    from .files.recorder import NewRun, RecordWriter
+    from .files.recorder import RecordWriter
     from .files.records import RecordReader
     from .ranking.comparison import Puzzle
     from .settings import AocSettings
@@ -43,25 +41,25 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_BOARDS = 64
-"""How many boards are kept for whoever asks again."""
+"""How many boards are cached."""
 
 
 class BoardView(Struct, frozen=True):
-    """A board as somebody asked for it."""
+    """The result of a query for a board."""
 
     board: Board
     rows: list[Row]
-    """Those of the model that was asked for, or all."""
+    """The rows of the model in the filters, or all."""
     skipped: list[Skipped]
-    """Files that could not be read, and are not in it."""
+    """Files that could not be read and are left out."""
     days: list[int]
-    """The days that have runs."""
+    """Days that have runs."""
     known: list[str]
-    """The models that have runs or attempts, whatever was measured."""
+    """Models that have runs or attempts, of either measure."""
 
 
 class HistoryView(Struct, frozen=True):
-    """Single runs as somebody asked for them."""
+    """The result of a query for single runs."""
 
     page: Page
     known: list[str]
@@ -69,7 +67,7 @@ class HistoryView(Struct, frozen=True):
     skipped: list[Skipped]
 
 
-class Event:
+class Workspace:
     """The far side of the aoc bridge."""
 
     def __init__(
@@ -84,7 +82,7 @@ class Event:
     ) -> None:
         self.year = year
         self.database = database
-        """Where records, attempts and aliases are, if not in the folders."""
+        """Holds records, attempts and aliases; None if they are in the folders."""
         self.folders = folders
         self.clock = clock
         self._lock_wait = lock_wait
@@ -98,14 +96,18 @@ class Event:
         return instructions.read_instruction(self.folders.instructions, day)
 
     def days(self) -> list[int]:
-        """List the days that have a puzzle text, the newest first."""
+        """List the days that have a puzzle text, newest first."""
         return sorted(instructions.list_days(self.folders.instructions), reverse=True)
+
+    def has_puzzle(self, day: int) -> bool:
+        """Return whether a day has a puzzle text; two lookups, where `days` lists the folder."""
+        return instructions.has_puzzle(self.folders.instructions, day)
 
     # --- records -------------------------------------------------------------------------------------------
 
     @cached_property
     def recorder(self) -> RecordWriter:
-        """Where records are written."""
+        """Writes records."""
         if self.database is not None:
             from .database.recorder import DatabaseRecorder
 
@@ -116,7 +118,7 @@ class Event:
 
     @cached_property
     def records(self) -> RecordReader:
-        """Where records are read."""
+        """Reads records."""
         if self.database is not None:
             from .database.records import DatabaseRecords
 
@@ -127,7 +129,7 @@ class Event:
 
     @cached_property
     def attempts(self) -> AttemptStore:
-        """Where attempts are read and written."""
+        """Reads and writes attempts."""
         if self.database is not None:
             from .database.attempts import DatabaseAttempts
 
@@ -138,7 +140,7 @@ class Event:
 
     @cached_property
     def stopwatch(self) -> Stopwatch:
-        """What times attempts."""
+        """Times attempts."""
         from .files.attempts import Stopwatch
 
         return Stopwatch(self.attempts, self.clock)
@@ -148,56 +150,57 @@ class Event:
         return instructions.check_answer(self.folders.answers, day, phase, answer)
 
     def prepare(self) -> None:
-        """Load what records and rankings need, so that the first of them does not wait. Blocks."""
-        from .ranking import standings  # noqa: F401 - that it is loaded is the point
+        """Import what records and rankings need before the first call does. Blocks."""
+        from .ranking import standings  # noqa: F401 - imported for its side effect
 
         _ = self.records, self.attempts
         if self.database is None:
             self._aliases([])
 
-    async def record(self, run: NewRun, by: int | None = None, key: UUID | None = None) -> Recorded:
-        """Record a time, once for each key of a request; it is durable when this returns."""
-        return await self.recorder.record(run, by, key)
-
-    async def withdraw(self, day: int, group: Group, timestamp: str) -> Entry:
-        """Take a record back."""
-        return await self.recorder.withdraw(day, group, timestamp)
-
-    async def settled(self, by: int) -> None:
-        """Wait for what a client recorded before it asks for something else."""
+    async def settled(self, client: int) -> None:
+        """Wait until the client's records are stored: its next request must see them."""
         if "recorder" in self.__dict__:
-            await self.recorder.settled(by)
+            await self.recorder.settled(client)
 
     async def run_in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Run what blocks on files or on the database; a slow database keeps nobody else from a thread."""
+        """Run blocking work. The database has threads of its own: a slow one must not starve file work."""
         if self.database is None:
             return await asyncio.to_thread(work, *arguments)
         return await self.database.run_in_thread(work, *arguments)
 
     # --- boards and histories ------------------------------------------------------------------------------
 
-    async def board(self, filters: Filters, by: int | None = None) -> BoardView:
-        """Rank the models, with what changed since the last time read anew."""
-        if by is not None:
-            await self.settled(by)
+    async def board(self, filters: Filters, client: int | None = None) -> BoardView:
+        """Rank the models; only files that changed are read again."""
+        if client is not None:
+            await self.settled(client)
         return await self.run_in_thread(self.board_now, filters)
 
     def board_now(self, filters: Filters) -> BoardView:
-        """Do the same at once. Blocks.
+        """Blocking version of `board`.
 
-        A model that was asked for, and is only on the board of the other measure, is shown there.
+        Without a measure in the filters, a model that only has runs of the other measure is shown on that
+        board.
         """
+        from .files.names import match_names
+
         skipped: list[Skipped] = []
         aliases = self._aliases(skipped)
         view = self._whole_board(replace(filters, llm=None), aliases, skipped)
         if filters.llm is None:
             return view
-        own = _narrow(view, aliases.look_up(filters.llm))
+
+        def narrow(whole: BoardView) -> BoardView:
+            wanted = match_names(name, whole.known)
+            return replace(whole, rows=[row for row in whole.rows if row.llm in wanted])
+
+        name = aliases.look_up(filters.llm)
+        own = narrow(view)
         if own.rows:
             return own
         measure: Measure = "solving" if view.board.measure == "execution" else "execution"
         other = self._whole_board(replace(filters, llm=None, measure=measure), aliases, [])
-        shown = _narrow(other, aliases.look_up(filters.llm)) if filters.measure is None else own
+        shown = narrow(other) if filters.measure is None else own
         known = sorted({*view.known, *other.known})
         return replace(shown if shown.rows else own, known=known)
 
@@ -205,54 +208,55 @@ class Event:
         from .ranking.standings import rank
 
         records = self.records.runs(filters.day, skipped)
+        # Everything that the board is made of; while none of it changes, the cached board is still right.
         state = (
             aliases.identity,
-            tuple((day, found.identity) for day, found in records.items()),
+            tuple((day, runs.identity) for day, runs in records.items()),
             tuple(skipped),
             self.attempts.identity(),
         )
-        known = self._boards.get(filters)
-        if known is not None and known[0] == state:
-            return known[1]
+        cached = self._boards.get(filters)
+        if cached is not None and cached[0] == state:
+            return cached[1]
         counts = self.attempts.counts(filters, aliases.of, self.clock.now())
-        board = rank({day: found.groups for day, found in records.items()}, filters, aliases.of, counts)
+        board = rank({day: runs.groups for day, runs in records.items()}, filters, aliases.of, counts)
         names = [row.llm for row in board.rows]
-        view = BoardView(board, board.rows, skipped, self._days_with_runs(), names)
+        view = BoardView(board, board.rows, skipped, self.records.days(), names)
         if len(self._boards) >= MAX_BOARDS:
             self._boards.clear()
         self._boards[filters] = state, view
         return view
 
     def tallies_now(self, filters: Filters, board: Board) -> dict[str, dict[Puzzle, list[int]]]:
-        """Return the times of each model on a board by puzzle, each in order. Blocks."""
+        """Return each model's times by puzzle, sorted. Blocks."""
         from .ranking.standings import tally
 
-        records = {day: found.groups for day, found in self.records.runs(filters.day, []).items()}
-        found = tally(records, filters, self._aliases([]).of, board.measure)
+        records = {day: runs.groups for day, runs in self.records.runs(filters.day, []).items()}
+        models = tally(records, filters, self._aliases([]).of, board.measure)
         return {
-            llm: {puzzle: runs.ordered for puzzle, runs in puzzles.items()} for llm, puzzles in found.items()
+            llm: {puzzle: runs.ordered for puzzle, runs in puzzles.items()} for llm, puzzles in models.items()
         }
 
     async def history(
-        self, filters: Filters, limit: int, older: int | None, by: int | None = None
+        self, filters: Filters, limit: int, older: int | None, client: int | None = None
     ) -> HistoryView:
-        """List single runs, the newest first."""
-        if by is not None:
-            await self.settled(by)
-        return await self.run_in_thread(self._history, filters, limit, older)
-
-    def _history(self, filters: Filters, limit: int, older: int | None) -> HistoryView:
+        """List single runs, newest first."""
         from .ranking.history import cut_page
 
-        found, known, skipped = self._find_runs(filters)
-        return HistoryView(cut_page(found, limit, older), known, self._days_with_runs(), skipped)
+        def read() -> HistoryView:
+            matches, known, skipped = self._find_runs(filters)
+            return HistoryView(cut_page(matches, limit, older), known, self.records.days(), skipped)
+
+        if client is not None:
+            await self.settled(client)
+        return await self.run_in_thread(read)
 
     def runs_now(self, filters: Filters) -> tuple[list[Run], list[Skipped]]:
-        """List every run that fits. Blocks."""
+        """List every run that passes the filters. Blocks."""
         from .ranking.history import as_run
 
-        found, _, skipped = self._find_runs(filters)
-        return [as_run(day, entry) for day, entry in found], skipped
+        matches, _, skipped = self._find_runs(filters)
+        return [as_run(day, entry) for day, entry in matches], skipped
 
     def _find_runs(self, filters: Filters) -> tuple[list[tuple[int, Entry]], list[str], list[Skipped]]:
         from .files.names import canonical_name, match_names
@@ -261,7 +265,7 @@ class Event:
         skipped: list[Skipped] = []
         aliases = self._aliases(skipped)
         days = layout.DAYS if filters.day is None else (filters.day,)
-        # A file that the question names is refused where it is corrupt; any other one is skipped and named.
+        # A corrupt file raises if its day was asked for; otherwise it is skipped and named.
         entries = self.records.entries(days, skipped if filters.day is None else None)
         names = {entry.llm for of_day in entries.values() for entry in of_day}
         known = sorted({aliases.of(canonical_name(name)) for name in names})
@@ -269,7 +273,7 @@ class Event:
         return find_runs(entries, filters, aliases.of, llms), known, skipped
 
     async def changes(self) -> object:
-        """Return what changes when a record in the database does; None where records are in files."""
+        """Return a value that changes with the records in the database; None if they are in files."""
         if self.database is None:
             return None
         from .database.records import DatabaseRecords
@@ -277,7 +281,7 @@ class Event:
         return await DatabaseRecords(self.database, self.year).changes()
 
     async def llms(self) -> list[str]:
-        """List the models that have records, under the names that they count as."""
+        """List the models that have records, by their main names."""
         boards = [await self.board(Filters(measure=measure)) for measure in ("solving", "execution")]
         return sorted({name for view in boards for name in view.known})
 
@@ -290,28 +294,17 @@ class Event:
             return DatabaseRecords(self.database, self.year).aliases()
         return read_or_skip(self.folders.aliases, skipped)
 
-    def _days_with_runs(self) -> list[int]:
-        return self.records.days()
-
     async def close(self) -> None:
-        """Wait for what is being written."""
+        """Finish the writes under way."""
         if "recorder" in self.__dict__:
             await self.recorder.close()
 
 
-def open_event(
+def open_workspace(
     settings: AocSettings, clock: Clock | None = None, database: postgres.Database | None = None
-) -> Event:
-    """Open the files that the settings name, with the records in a database where there is one."""
-    found = find_folders(settings, os.getcwd())
+) -> Workspace:
+    """Open the folders of the settings, with records in the database if there is one."""
+    folders = find_folders(settings, os.getcwd())
     key: RecordKey = "speed_ms" if settings.record_keys == "speed_ms" else "speedMs"
     wait = settings.lock_wait_ms / 1000
-    return Event(settings.year, found, wait, clock or SystemClock(), key, database=database)
-
-
-def _narrow(view: BoardView, name: str) -> BoardView:
-    """Leave only the rows of one model."""
-    from .files.names import match_names
-
-    wanted = match_names(name, view.known)
-    return replace(view, rows=[row for row in view.rows if row.llm in wanted])
+    return Workspace(settings.year, folders, wait, clock or SystemClock(), key, database=database)
