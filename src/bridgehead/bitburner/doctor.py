@@ -12,9 +12,9 @@ from bridgehead.runtime.findings import Finding, settings_finding
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.timing import SystemClock
 
+from .game.connection import GUEST
 from .game.counters import GameCounters
 from .game.sharing import peer_auth
-from .game.switchboard import GUEST
 from .session import Session, open_session
 from .settings import BitburnerSettings
 from .tools import saves
@@ -33,12 +33,12 @@ async def examine(environment: Mapping[str, str], wait: float = WAIT_SECONDS) ->
     found = [settings_finding(BitburnerSettings(environment), environment), *_check_folders(settings)]
     try:
         async with open_session(settings, GameCounters(Metrics()), SystemClock()) as session:
-            if not session.board.problem:
-                await session.board.wait_for_game(wait)
+            if not session.connection.problem:
+                await session.connection.wait_for_game(wait)
             found.append(_check_port(session))
-            if not session.board.problem:  # said already, and nothing else can be found out
+            if not session.connection.problem:  # said already, and nothing else can be found out
                 found += [_check_listener(session), _check_game(session, wait)]
-            if session.board.link is not None:
+            if session.connection.link is not None:
                 found.append(await _check_generation(session))
             found.append(_list_origins(session))
     except BridgeError as error:
@@ -75,33 +75,35 @@ def _check_folder(what: str, folder: Path) -> Finding:
 
 
 def _check_port(session: Session) -> Finding:
-    board, settings = session.board, session.settings
+    connection, settings = session.connection, session.settings
     if settings.rpc_url is not None:
         return Finding(
-            "port", "note", f"not used: BITBURNER_RPC_URL is set, so the bridge dials {board.address}"
+            "port", "note", f"not used: BITBURNER_RPC_URL is set, so the bridge dials {connection.address}"
         )
-    if board.problem:
-        problem, _, advice = board.problem.partition(". ")
+    if connection.problem:
+        problem, _, advice = connection.problem.partition(". ")
         return Finding("port", "wrong", f"{problem.rstrip('.')}.", advice)
-    if board.role == GUEST:
-        return Finding("port", "right", f"{board.address} is held by another bridge of yours")
-    return Finding("port", "right", f"{board.address} is free")
+    if connection.role == GUEST:
+        return Finding("port", "right", f"{connection.address} is held by another bridge of yours")
+    return Finding("port", "right", f"{connection.address} is free")
 
 
 def _check_listener(session: Session) -> Finding:
-    board = session.board
-    if board.role == GUEST:
+    connection = session.connection
+    if connection.role == GUEST:
         return Finding("listener", "right", "that bridge answers and shares its game")
     scheme = "wss" if session.settings.tls_cert else "ws"
     return Finding("listener", "right", f"opened for {scheme} during this check, then closed again")
 
 
 def _check_game(session: Session, wait: float) -> Finding:
-    board = session.board
-    if board.link is not None:
-        return Finding("game", "right", f"connected, from {board.game}")
-    refused = ", one was refused" if board.refused else ""
-    return Finding("game", "wrong", f"none connected within {wait:g} s{refused}", board.describe_next_step())
+    connection = session.connection
+    if connection.link is not None:
+        return Finding("game", "right", f"connected, from {connection.game}")
+    refused = ", one was refused" if connection.refused else ""
+    return Finding(
+        "game", "wrong", f"none connected within {wait:g} s{refused}", connection.describe_next_step()
+    )
 
 
 async def _check_generation(session: Session) -> Finding:

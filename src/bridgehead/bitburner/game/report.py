@@ -22,10 +22,10 @@ _KIB = 1024
 
 async def report(session: Session) -> Report:
     """Tell how things stand with the game; one that has gone meanwhile is simply not there."""
-    facts = [Fact("Game", "connected" if session.board.link is not None else "not connected")]
+    facts = [Fact("Game", "connected" if session.connection.link is not None else "not connected")]
     files: list[Metadata] = []
     names: list[str] = []
-    if session.board.link is not None:
+    if session.connection.link is not None:
         try:
             names, files = await _list_files(session.remote)
             facts += await _describe_game(session, len(names))
@@ -51,12 +51,12 @@ async def _describe_game(session: Session, files: int) -> list[Fact]:
 
 
 def _describe_link(session: Session) -> list[Fact]:
-    board, counters = session.board, session.board.counters
-    pending = 0 if board.link is None else board.link.pending
-    since = [] if board.since is None else [Fact("Since", timestamps.format_utc(board.since))]
+    connection, counters = session.connection, session.connection.counters
+    pending = 0 if connection.link is None else connection.link.pending
+    since = [] if connection.since is None else [Fact("Since", timestamps.format_utc(connection.since))]
     return [
         *since,
-        Fact("Address", board.address),
+        Fact("Address", connection.address),
         Fact("Exchanges pending", str(pending)),
         Fact("Other processes that share it", str(session.relay.guests)),
         Fact("Reconnects", _total(counters.reconnects.values)),

@@ -106,15 +106,15 @@ async def _run(settings: BitburnerSettings, folder: Folder, options: Namespace, 
 
 
 async def _wait_for_game(session: Session, seconds: float, console: Console) -> bool:
-    if session.board.link is None:
+    if session.connection.link is None:
         waiting = f"Waiting up to {seconds:g} s for the game to connect …"
         if not console.is_terminal:  # which shows no status: whoever reads a log should know as well
             console.print(waiting)
         with console.status(waiting):
-            await session.board.wait_for_game(seconds)
-    if session.board.link is None:
-        console.print(f"[red]{session.board.make_not_connected()}[/red]", soft_wrap=True)
-    return session.board.link is not None
+            await session.connection.wait_for_game(seconds)
+    if session.connection.link is None:
+        console.print(f"[red]{session.connection.make_not_connected()}[/red]", soft_wrap=True)
+    return session.connection.link is not None
 
 
 async def _stay(sync: Sync, session: Session, console: Console) -> int:
@@ -128,12 +128,12 @@ async def _stay(sync: Sync, session: Session, console: Console) -> int:
     with console.status("") as status:
 
         def refresh() -> None:
-            state = "in step" if session.board.link is not None else "waiting for the game to come back"
+            state = "in step" if session.connection.link is not None else "waiting for the game to come back"
             status.update(f"{sync.files} files, {state}; Ctrl-C ends")
 
         refresh()
-        session.board.on_change.append(refresh)
-        session.on_step.append(lambda _: refresh())
+        session.connection.on_change.append(refresh)
+        session.on_change.append(lambda _: refresh())
         await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
     for task in (running, stopping):
         task.cancel()

@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 from bridgehead.runtime import durable
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, StorageError
 
-from ..changes.changing import digest
+from ..changes.history import digest
 from ..game import paths
 from .planning import Digests, Place
 

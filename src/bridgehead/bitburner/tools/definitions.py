@@ -147,7 +147,7 @@ def _make_index(text: str) -> Index:
 
 async def _load_text(session: Session) -> tuple[str, float | None]:
     """Return the definitions, and since when they are kept if the game is away."""
-    if session.board.link is None:
+    if session.connection.link is None:
         kept = await asyncio.to_thread(_read_kept, _path(session), session.index)
         if kept is not None:
             return kept

@@ -118,7 +118,7 @@ async def read_file(args: ReadFile, ctx: Context[Session]) -> Answer[Content]:
     content = await ctx.state.remote.read(name, on)
     part = _choose_lines(name, content, args)
     notes = [_describe_cut(part, args), *describe_damage([(name, content)])]
-    difference = await ctx.state.changes.differences.check(on, name, content)
+    difference = await ctx.state.differences.check(on, name, content)
     if difference is not None:
         from ..changes.differences import describe_differences
 

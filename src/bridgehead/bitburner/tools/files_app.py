@@ -118,11 +118,11 @@ async def browse_files(args: BrowseFiles, ctx: Context[Session]) -> str:
 
 async def files_overview(_: NoArguments, ctx: Context[Session]) -> Answer[Overview]:
     """Tell at once whether there is a game; never wait for one."""
-    board = ctx.state.board
-    since = None if board.since is None else timestamps.format_utc(board.since)
-    if board.link is None:
-        state: State = "blocked" if board.problem else "waiting"
-        return Answer("No game is connected.", Overview(state, since, board.describe_next_step()))
+    connection = ctx.state.connection
+    since = None if connection.since is None else timestamps.format_utc(connection.since)
+    if connection.link is None:
+        state: State = "blocked" if connection.problem else "waiting"
+        return Answer("No game is connected.", Overview(state, since, connection.describe_next_step()))
     servers = await _list_servers(ctx.state.remote)
     return Answer(f"{len(servers)} servers.", Overview("connected", since, "", servers))
 
@@ -146,7 +146,7 @@ async def files_on_server(args: OfServer, ctx: Context[Session]) -> Answer[Liste
     session, on = ctx.state, paths.validate_server(args.server)
     files = await _list_files(session.remote, on)
     names = {one.name for one in files}
-    for difference in await session.changes.differences.check_all(session.remote):
+    for difference in await session.differences.check_all(session.remote):
         if difference.server != on:
             continue
         if difference.filename not in names:

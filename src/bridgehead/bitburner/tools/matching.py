@@ -37,7 +37,7 @@ class Job(Struct):
     """Server, where that is told; path; content."""
 
 
-class Outcome(Struct):
+class MatchResult(Struct):
     """What the matching process answers."""
 
     matches: list[Match] = []
@@ -56,23 +56,23 @@ def main() -> None:
     sys.stdout.buffer.write(msgspec.msgpack.encode(find_matches(job)))
 
 
-def find_matches(job: Job) -> Outcome:
+def find_matches(job: Job) -> MatchResult:
     """Find the lines that match."""
     import re
 
     try:
         pattern = re.compile(job.pattern, re.IGNORECASE if job.ignore_case else 0)
     except (re.error, OverflowError, RecursionError) as problem:
-        return Outcome(problem=str(problem))
+        return MatchResult(problem=str(problem))
     matches: list[Match] = []
     for server, filename, content in job.files:
         for number, line in enumerate(split_lines(content), start=1):
             if pattern.search(line) is None:
                 continue
             if len(matches) == job.most:
-                return Outcome(matches, truncated=True)
+                return MatchResult(matches, truncated=True)
             matches.append(Match(filename, number, _shorten(line), server))
-    return Outcome(matches)
+    return MatchResult(matches)
 
 
 def _shorten(line: str) -> str:

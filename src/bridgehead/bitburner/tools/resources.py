@@ -46,7 +46,7 @@ async def home_files(ctx: Context[Session]) -> list[ResourceItem]:
 
 async def complete_server(value: str, _: dict[str, str], ctx: Context[Session]) -> list[str]:
     """Complete a server's name; a game that cannot list them has at least home."""
-    if ctx.state.board.link is None:
+    if ctx.state.connection.link is None:
         return []
     try:
         names = [one.hostname for one in await ctx.state.remote.list_servers()]
@@ -63,7 +63,7 @@ async def complete_path(value: str, given: dict[str, str], ctx: Context[Session]
 
 async def _names(session: Session, on: str) -> list[str]:
     """List a server's files without waiting for a game: a list that is shown in passing may be empty."""
-    if session.board.link is None:
+    if session.connection.link is None:
         return []
     try:
         return await session.remote.list_names(on)

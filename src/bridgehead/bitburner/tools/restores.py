@@ -102,7 +102,7 @@ async def restore_file(args: RestoreFile, ctx: Context[Session]) -> Answer[Resto
 
 
 async def _restore(session: Session, on: str, name: str, version: str | None) -> tuple[Written, str]:
-    from ..changes.changing import Restore
+    from ..changes.file_writer import Restore
 
     written, told = await apply_change(session, Restore(on, name, version))
     undo = f" To undo this, restore version {written.kept_version}." if written.kept_version else ""

@@ -22,7 +22,7 @@ from ..game import paths
 from ..session import Session
 from .declaring import LONGEST_QUERY, Glob, Server, ToolDeclarer
 from .files import add_block, describe_damage, describe_no_match
-from .matching import Job, Match, Outcome
+from .matching import Job, Match, MatchResult
 
 _START_SECONDS = 10.0
 """What the process itself may take beyond the pattern's time, on a busy machine."""
@@ -111,7 +111,7 @@ async def _read_files(args: SearchFiles, session: Session) -> list[tuple[str, st
     ]
 
 
-async def _run_matching(job: Job) -> Outcome:
+async def _run_matching(job: Job) -> MatchResult:
     """Let a process of its own do the matching; it is gone when this returns, however this returns."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -124,9 +124,9 @@ async def _run_matching(job: Job) -> Outcome:
         async with asyncio.timeout(job.seconds + _START_SECONDS):
             written, _ = await process.communicate(msgspec.msgpack.encode(job))
     except TimeoutError:
-        return Outcome(ran_away=True)
+        return MatchResult(ran_away=True)
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    return msgspec.msgpack.decode(written, type=Outcome) if written else Outcome(ran_away=True)
+    return msgspec.msgpack.decode(written, type=MatchResult) if written else MatchResult(ran_away=True)

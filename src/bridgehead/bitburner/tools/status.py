@@ -68,29 +68,29 @@ async def connection_status(_: NoArguments, ctx: Context[Session]) -> Answer[Con
 
 async def _list_differences(session: Session) -> list[Difference]:
     try:
-        return await session.changes.list_differences()
+        return await session.writer.list_differences()
     except BridgeError:
         return []  # the game has just gone; the state says so
 
 
 async def _describe(session: Session) -> ConnectionStatus:
-    board = session.board
-    link = board.link
+    connection = session.connection
+    link = connection.link
     generation = None if link is None else await _generation(session)
     return ConnectionStatus(
-        state="connected" if link is not None else "blocked" if board.problem else "waiting",
-        role=board.role,
-        address=board.address,
-        since=None if board.since is None else timestamps.format_utc(board.since),
-        game=board.game if link is not None else None,
+        state="connected" if link is not None else "blocked" if connection.problem else "waiting",
+        role=connection.role,
+        address=connection.address,
+        since=None if connection.since is None else timestamps.format_utc(connection.since),
+        game=connection.game if link is not None else None,
         generation=generation,
-        next_step="Nothing; go ahead." if link is not None else board.describe_next_step(),
+        next_step="Nothing; go ahead." if link is not None else connection.describe_next_step(),
         read_only=session.settings.read_only,
         pending=0 if link is None else link.pending,
         guests=session.relay.guests,
-        timeouts=int(sum(board.counters.timeouts.values.values())),
-        reconnects=int(sum(board.counters.reconnects.values.values())),
-        ignored_replies=int(sum(board.counters.ignored.values.values())),
+        timeouts=int(sum(connection.counters.timeouts.values.values())),
+        reconnects=int(sum(connection.counters.reconnects.values.values())),
+        ignored_replies=int(sum(connection.counters.ignored.values.values())),
     )
 
 

@@ -17,7 +17,7 @@ from .ram import describe_cost, measure_cost
 from .scripts import ScriptProblem, describe_problems, find_importers, inspect_script
 
 if TYPE_CHECKING:
-    from ..changes.changing import Change, Outcome
+    from ..changes.file_writer import Change
 
 NOTHING_CHANGED = "Nothing was changed."
 _AGREEMENT: dict[str, Any] = {"type": "object", "properties": {}}
@@ -155,7 +155,7 @@ def declare(tools: ToolDeclarer) -> None:
 
 async def write_file(args: WriteFile, ctx: Context[Session]) -> Answer[Written]:
     """Write a whole file."""
-    from ..changes.changing import Write, check_size
+    from ..changes.file_writer import Write, check_size
 
     name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
     check_size(args.content, ctx.state.settings.write_max_bytes)
@@ -166,8 +166,8 @@ async def write_file(args: WriteFile, ctx: Context[Session]) -> Answer[Written]:
 
 async def edit_file(args: EditFile, ctx: Context[Session]) -> Answer[Written]:
     """Replace exact texts in a file."""
-    from ..changes.changing import EditText
     from ..changes.edits import Replacement
+    from ..changes.file_writer import EditText
 
     name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
     edits = [Replacement(one.old_text, one.new_text, one.count) for one in _list_edits(args)]
@@ -190,25 +190,25 @@ def _list_edits(args: EditFile) -> list[Edit]:
 
 async def delete_file(args: DeleteFile, ctx: Context[Session]) -> Answer[Deleted]:
     """Delete a file."""
-    from ..changes.changing import Delete
+    from ..changes.file_writer import Delete
 
     name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
     importers = await find_importers(ctx.state, on, name)
     imported = f"It is imported by {', '.join(importers)}." if importers else ""
     await _ask_agreement(ctx, f"Delete {name} on {on}?{f' {imported}' if imported else ''}")
-    outcome = await ctx.state.changes.apply(Delete(on, name))
+    outcome = await ctx.state.writer.apply(Delete(on, name))
     text = f"OK. {imported} These scripts no longer run." if imported else "OK"
     return Answer(text, Deleted("OK", outcome.kept_version, importers))
 
 
 async def move_file(args: MoveFile, ctx: Context[Session]) -> Answer[Moved]:
     """Rename a file, or move it to another server."""
-    from ..changes.changing import Move
+    from ..changes.file_writer import Move
 
     name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
     to, to_server = paths.validate_filename(args.to), paths.validate_server(args.to_server or args.server)
     importers = await find_importers(ctx.state, on, name)
-    outcome = await ctx.state.changes.apply(Move(on, name, to_server, to, args.overwrite))
+    outcome = await ctx.state.writer.apply(Move(on, name, to_server, to, args.overwrite))
     text = f"OK. {name} is now {to}{f' on {to_server}' if to_server != on else ''}."
     if importers:
         text += f" It is still imported under its old path by {', '.join(importers)}: edit these."
@@ -231,7 +231,7 @@ async def _ask_agreement(ctx: Context[Session], message: str) -> None:
 
 async def apply_change(session: Session, change: Change) -> tuple[Written, str]:
     """Make a change of one file's content; returns it with what there is to tell beside OK."""
-    outcome: Outcome = await session.changes.apply(change)
+    outcome = await session.writer.apply(change)
     cost, problem = await measure_cost(session.remote, change.filename, change.server)
     problems = await inspect_script(session, change.filename, outcome.content)
     written = Written(
