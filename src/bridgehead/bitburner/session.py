@@ -71,7 +71,7 @@ class Session:
         from .changes.file_writer import CHANGED
         from .game import wire
 
-        self.differences.record_change(change)
+        self.differences.record_change((change.server, change.filename), change.digest)
         for listener in self.on_change:
             listener(change)
         if is_ours:

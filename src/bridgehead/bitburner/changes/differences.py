@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from bridgehead.runtime.timing import Clock
 
     from ..game.remote import Remote
-    from .file_writer import FileChange
     from .history import History
 
 log = logs.logger("bitburner.differences")
@@ -69,11 +68,10 @@ class Differences:
             place = (version.server, version.filename)
             self._expected.setdefault(place, None if content is None else digest(content))
 
-    def record_change(self, change: FileChange) -> None:
-        """Expect the content of a change that was made through the bridge."""
-        place = (change.server, change.filename)
+    def record_change(self, place: tuple[str, str], new_digest: str | None) -> None:
+        """Expect the content of a change that was made through the bridge; None: deleted."""
         self._expected.pop(place, None)
-        self._expected[place] = change.digest
+        self._expected[place] = new_digest
         while len(self._expected) > _MAX_FILES:
             del self._expected[next(iter(self._expected))]
         self.found.pop(place, None)

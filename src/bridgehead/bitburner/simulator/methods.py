@@ -164,33 +164,22 @@ def delete_file(call: Call) -> str:
     if not call.world.is_second:
         call.check_extension(path, filename)
     host = call.host(server)
-    if call.world.is_second:
-        _delete_in_second(call, host, path)
-    _check_present(call, host, path)
-    if (host, path) in call.world.running:
-        call.refuse(Case.RUNNING)
-    if path in call.world.servers[host]:
-        call.world.delete(host, path)
-    return OK
-
-
-def _delete_in_second(call: Call, host: str, path: str) -> None:
-    """Say what is missing as the second generation does, and delete a program as it does."""
-    if path.endswith(PROGRAM):
-        programs = call.world.programs.get(host, set())
+    world = call.world
+    if world.is_second and path.endswith(PROGRAM):  # the second generation deletes programs too
+        programs = world.programs.get(host, set())
         if path not in programs:
             raise Refusal(f"Program {path} does not exist")
         programs.remove(path)
-        return
-    if not is_script(path) and not is_text(path, 2):
+        return OK
+    if world.is_second and not is_script(path) and not is_text(path, 2):
         raise Refusal(f"Unhandled file extension on file path {path}")
-
-
-def _check_present(call: Call, host: str, path: str) -> None:
-    """Say what is missing in the words of the game's own delete, which both generations pass on."""
-    if not path.endswith(PROGRAM) and path not in call.world.servers[host]:
-        kind = "Script" if is_script(path) else "Text file"
-        raise Refusal(f"{kind} {path} not found.")
+    if path not in world.servers[host]:
+        # The words of the game's own delete, which both generations pass on.
+        raise Refusal(f"{'Script' if is_script(path) else 'Text file'} {path} not found.")
+    if (host, path) in world.running:
+        call.refuse(Case.RUNNING)
+    world.delete(host, path)
+    return OK
 
 
 def get_file_names(call: Call) -> list[str]:
