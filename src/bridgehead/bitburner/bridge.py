@@ -22,10 +22,10 @@ from .tools import (
     files,
     files_app,
     prompts,
-    ram,
     resources,
     restores,
     saves,
+    scripts,
     search,
     servers,
     status,
@@ -44,7 +44,7 @@ Nothing here runs a script. If a call says that the game is not connected, show 
 connection_status tells how things stand. Look API functions up with search_definitions. A file that is \
 written over or deleted can be brought back with restore_file."""
 
-_NOUNS = (status, files, search, writes, restores, ram, definitions, servers, saves, files_app)
+_NOUNS = (status, files, search, writes, restores, scripts, definitions, servers, saves, files_app)
 
 
 def make_bridge(

@@ -18,7 +18,7 @@ from ..errors import UnsupportedByGame
 from ..game import paths, timestamps
 from ..session import Session
 from .declaring import Server, ToolDeclarer
-from .ram import measure_cost
+from .scripts import measure_cost
 
 if TYPE_CHECKING:
     from ..game.remote import Remote
