@@ -11,6 +11,7 @@ import hashlib
 import itertools
 import os
 from contextlib import suppress
+from operator import attrgetter
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -97,7 +98,8 @@ class History:
             folder = self.folder
             entries = _list_entries(folder)
             key = _make_key(version.server, version.filename)
-            newest = max((entry.name for entry in entries if entry.key == key), default="0")
+            ending = f"-{key}{_SUFFIX}"
+            newest = max([entry.name for entry in entries if entry.name.endswith(ending)], default="0")
             # Never named before the file's newest version: a clock that is set back must not reorder them.
             moment = max(int(version.at * 1000), int(newest.partition("-")[0]))
             unique = f"{next(self._count):08x}{os.getpid():x}"
@@ -135,7 +137,7 @@ class History:
     def _prune(self, folder: Path, entries: list[_Entry], added: int) -> None:
         """Delete the oldest versions above the limits, but a file's last version only after all others."""
         durable.sweep(folder, self._clock.now())
-        count, size = len(entries) + 1, sum(entry.size for entry in entries) + added
+        count, size = len(entries) + 1, sum([entry.size for entry in entries]) + added
         if count <= self._max_files and size <= self._max_bytes:
             return
         last = {entry.key: entry.name for entry in entries}
@@ -156,9 +158,11 @@ class History:
 
     def find_newest(self, server: str, filename: str) -> Version | None:
         """Return the newest version of a file."""
-        key = _make_key(server, filename)
-        matching = (entry for entry in reversed(_list_entries(self.folder)) if entry.key == key)
-        return next((found for entry in matching if (found := self._read(entry)) is not None), None)
+        ending = f"-{_make_key(server, filename)}{_SUFFIX}"
+        for entry in reversed(_list_entries(self.folder)):
+            if entry.name.endswith(ending) and (version := self._read(entry)) is not None:
+                return version
+        return None
 
     def list_last_writes(self) -> list[Version]:
         """Return the newest version of each file, where this bridge wrote or deleted it; newest first."""
@@ -211,7 +215,7 @@ def _list_entries(folder: Path) -> list[_Entry]:
             if file.name.endswith(_SUFFIX) and not file.name.startswith("."):
                 with suppress(FileNotFoundError):  # pruned by another process since the scan began
                     entries.append(_Entry(file.name, file.stat().st_size))
-    return sorted(entries, key=lambda entry: entry.name)
+    return sorted(entries, key=attrgetter("name"))
 
 
 def _make_key(server: str, filename: str) -> str:

@@ -31,6 +31,7 @@ _JSDOC = re.compile(r"@param\s*\{\s*(?:import\([^)]*\)\.)?NS\s*\}\s*\[?(\w+)")
 _NS_TYPE = re.compile(r":\s*(?:import\([^)]*\)\.)?NS\s*(?:\|\s*(?:null|undefined))?\s*")
 _MAX_STEPS = 30
 """Variables followed in a row; `a = b; b = a` must end too."""
+_ACCESSING = frozenset({"member_expression", "subscript_expression", "object_pattern"})
 _DECLARING = FUNCTIONS | frozenset(
     {
         "variable_declarator",
@@ -85,10 +86,14 @@ class Script:
         self._calls: dict[str, list[list[Node]]] = {}
         self._fields: dict[str, list[Node]] = {}
         self._typed_fields: set[str] = set()
+        self._accesses: list[Node] = []
+        """Member expressions and object patterns, in order."""
         assignments: list[Node] = []
         for node in walk(self.root):
             kind = node.type
-            if kind not in _DECLARING:  # most nodes: one lookup each
+            if kind in _ACCESSING:
+                self._accesses.append(node)
+            if kind not in _DECLARING:  # most nodes
                 continue
             match kind:
                 case "variable_declarator":
@@ -121,14 +126,14 @@ class Script:
     def find_uses(self) -> list[ApiUse]:
         """Return every place where a member of the API is taken, in order."""
         uses: list[ApiUse] = []
-        for node in walk(self.root):
-            if node.type in ("member_expression", "subscript_expression"):
+        for node in self._accesses:
+            if node.type != "object_pattern":
                 name = _property_of(node)
                 target = node.child_by_field_name("property") or node.child_by_field_name("index")
                 parent = self.resolve(node.child_by_field_name("object"))
                 if parent is not None and name and target is not None:
                     uses.append(ApiUse(parent, name, *place_of(target), _is_guarded(node)))
-            elif node.type == "object_pattern":
+            else:
                 declarator = node.parent
                 value = declarator.child_by_field_name("value") if declarator is not None else None
                 parent = self.resolve(value if value is not None else node)

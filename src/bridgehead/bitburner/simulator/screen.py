@@ -15,7 +15,7 @@ from .answer import decode
 from .game import Exchange
 
 LINES = 16
-LONGEST = 60
+MAX_TEXT = 60
 
 
 class Screen:
@@ -87,4 +87,4 @@ def _describe_reply(exchange: Exchange) -> Text:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"

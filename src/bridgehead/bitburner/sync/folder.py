@@ -243,15 +243,12 @@ class Folder:
                     len(data),
                 )
             ):
-                return self._decode(path, data)
+                try:
+                    return data.decode()
+                except UnicodeDecodeError:
+                    self.left_out[path.relative_to(self.root).as_posix()] = "It is not a text in UTF-8."
+                    return None
         return None  # it is being written right now; the next event brings it
-
-    def _decode(self, path: Path, data: bytes) -> str | None:
-        try:
-            return data.decode()
-        except UnicodeDecodeError:
-            self.left_out[path.relative_to(self.root).as_posix()] = "It is not a text in UTF-8."
-            return None
 
     def write(self, place: Place, content: str) -> None:
         """Put a content into a file, whole or not at all."""

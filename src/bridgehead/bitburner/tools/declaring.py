@@ -37,11 +37,9 @@ Function = TypeVar("Function", bound=Callable[..., Awaitable[Any]])
 
 Server = Annotated[str, Meta(description="Host name, case-sensitive")]
 Filename = Annotated[str, Meta(min_length=1, description="Path on the server, such as scripts/hack.js")]
-LONGEST_QUERY = 1000
+MAX_QUERY = 1000
 """Characters of a pattern or query: compiling a pattern of a megabyte takes seconds."""
-Glob = Annotated[
-    str, Meta(max_length=LONGEST_QUERY, description="Only files whose path fits, such as lib/*.js")
-]
+Glob = Annotated[str, Meta(max_length=MAX_QUERY, description="Only files whose path fits, such as lib/*.js")]
 
 
 class ToolDeclarer:

@@ -15,7 +15,7 @@ from ..session import Session
 from .declaring import Filename, Glob, Server, ToolDeclarer
 
 T = TypeVar("T", bound=Struct)
-LONGEST_READ = 50_000
+DEFAULT_READ = 50_000
 """Default of max_characters: enough for nearly every script, and an answer that a model can hold."""
 DAMAGED = "\ufffd"
 
@@ -39,7 +39,7 @@ class ReadFile(Arguments):
     server: Server = paths.HOME
     start_line: Annotated[int, Meta(ge=1, description="First line, counted from 1")] | None = None
     end_line: Annotated[int, Meta(ge=1, description="Last line, included")] | None = None
-    max_characters: Annotated[int, Meta(ge=1, description="Longer answers are cut at a line")] = LONGEST_READ
+    max_characters: Annotated[int, Meta(ge=1, description="Longer answers are cut at a line")] = DEFAULT_READ
 
 
 class Content(Struct, omit_defaults=True):

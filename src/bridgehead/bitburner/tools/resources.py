@@ -55,9 +55,9 @@ async def complete_server(value: str, _: dict[str, str], ctx: Context[Session]) 
     return [name for name in names if name.startswith(value)]
 
 
-async def complete_path(value: str, given: dict[str, str], ctx: Context[Session]) -> list[str]:
-    """Complete a path on the server that was given."""
-    names = await _names(ctx.state, given.get("server", paths.HOME))
+async def complete_path(value: str, arguments: dict[str, str], ctx: Context[Session]) -> list[str]:
+    """Complete a path on the server that the other argument names."""
+    names = await _names(ctx.state, arguments.get("server", paths.HOME))
     return sorted(name for name in names if name.startswith(value.removeprefix("/")))
 
 

@@ -1,7 +1,8 @@
-"""Status: the tool that tells how things stand with the game, and what to do."""
+"""Status: the tool that reports the connection to the game, and what to do next."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -55,29 +56,19 @@ def declare(tools: ToolDeclarer) -> None:
 
 
 async def connection_status(_: NoArguments, ctx: Context[Session]) -> Answer[ConnectionStatus]:
-    """Tell how things stand."""
+    """Report the connection, and files that differ from what was written."""
     from ..changes.differences import describe_differences
 
-    status = await _describe(ctx.state)
-    found = await _list_differences(ctx.state)
-    status.differences = [DifferingFile(one.filename, one.server, one.state) for one in found]
-    ctx.state.take_notice()  # said below
-    told = describe_differences(found)
-    return Answer(_word(status) + (f"\n{told}" if told else ""), status)
-
-
-async def _list_differences(session: Session) -> list[Difference]:
-    try:
-        return await session.writer.list_differences()
-    except BridgeError:
-        return []  # the game has just gone; the state says so
-
-
-async def _describe(session: Session) -> ConnectionStatus:
+    session = ctx.state
     connection = session.connection
-    link = connection.link
-    generation = None if link is None else await _generation(session)
-    return ConnectionStatus(
+    link, counters = connection.link, connection.counters
+    generation = None
+    if link is not None:
+        try:
+            generation = await session.remote.detect_generation()
+        except BridgeError as error:
+            generation = f"unknown: {error.message}"
+    status = ConnectionStatus(
         state="connected" if link is not None else "blocked" if connection.problem else "waiting",
         role=connection.role,
         address=connection.address,
@@ -88,17 +79,17 @@ async def _describe(session: Session) -> ConnectionStatus:
         read_only=session.settings.read_only,
         pending=0 if link is None else link.pending,
         guests=session.relay.guests,
-        timeouts=int(sum(connection.counters.timeouts.values.values())),
-        reconnects=int(sum(connection.counters.reconnects.values.values())),
-        ignored_replies=int(sum(connection.counters.ignored.values.values())),
+        timeouts=int(sum(counters.timeouts.values.values())),
+        reconnects=int(sum(counters.reconnects.values.values())),
+        ignored_replies=int(sum(counters.ignored.values.values())),
     )
-
-
-async def _generation(session: Session) -> str:
-    try:
-        return await session.remote.detect_generation()
-    except BridgeError as error:
-        return f"unknown: {error.message}"
+    differences: list[Difference] = []
+    with suppress(BridgeError):  # the game has just gone; the state says so
+        differences = await session.writer.list_differences()
+    status.differences = [DifferingFile(one.filename, one.server, one.state) for one in differences]
+    session.take_notice()  # this answer includes it
+    note = describe_differences(differences)
+    return Answer(_describe_status(status) + (f"\n{note}" if note else ""), status)
 
 
 _ROLES = {
@@ -108,7 +99,7 @@ _ROLES = {
 }
 
 
-def _word(status: ConnectionStatus) -> str:
+def _describe_status(status: ConnectionStatus) -> str:
     """Give the status in a few lines."""
     head = {
         "connected": f"Connected since {status.since} to a game of generation {status.generation}, "

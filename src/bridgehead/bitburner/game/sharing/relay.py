@@ -33,7 +33,7 @@ Operation = Callable[[Raw], Awaitable[bytes]]
 STATUS = "bridgehead/status"
 _IN_FLIGHT = 256
 """Requests of one guest being served at once; further ones wait unread."""
-_LONGEST_MS = 600_000
+_MAX_MS = 600_000
 _UNKNOWN_METHOD = b'{"code":-32601,"message":"Method not found: the relay passes only the Remote API on."}'
 
 
@@ -95,7 +95,7 @@ class Relay:
 def _read_timeout(headers: Mapping[str, str], default: float) -> float:
     """Return the guest's own time limit, so that both sides give up on a call at the same time."""
     asked = headers.get(TIMEOUT, "")
-    return min(int(asked), _LONGEST_MS) / 1000 if asked.isdecimal() and int(asked) else default
+    return min(int(asked), _MAX_MS) / 1000 if asked.isdecimal() and int(asked) else default
 
 
 class _Guest:
