@@ -91,7 +91,7 @@ def _find_nearest(lines: list[str], wanted: list[str]) -> tuple[int | None, floa
 
 
 def _explain_difference(found: list[str], wanted: list[str], *, is_one: bool) -> str:
-    """Name the kind of difference where it is one that is easily overlooked."""
+    """Name a kind of difference that is easily overlooked, if it is one."""
     there, sought = "\n".join(found), "\n".join(wanted)
     differs, holds = ("differs", "holds") if is_one else ("differ", "hold")
     bare_there, bare_sought = _strip_spaces(there), _strip_spaces(sought)

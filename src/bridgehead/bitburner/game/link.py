@@ -154,7 +154,7 @@ class Link:
         log.debug("reply ignored", why=why, bytes=len(frame))
 
     async def is_alive(self, within: float) -> bool:
-        """Tell whether the far side answers a ping in time."""
+        """Return whether the far side answers a ping in time."""
         try:
             async with asyncio.timeout(within):
                 await (await self._socket.ping())

@@ -90,7 +90,7 @@ def validate_server(text: str) -> str:
 
 
 def is_script(name: str) -> bool:
-    """Tell whether a file is one that the game can run, and so has a RAM cost."""
+    """Return whether a file is one that the game can run, and so has a RAM cost."""
     return name.endswith(SCRIPTS)
 
 
@@ -116,7 +116,7 @@ def guess_mime_type(name: str) -> str:
 
 
 def matches(name: str, glob: str | None) -> bool:
-    """Tell whether a name fits a pattern with `*`, `**`, `?`, `[…]` and `{a,b}`.
+    """Return whether a name fits a pattern with `*`, `**`, `?`, `[…]` and `{a,b}`.
 
     A pattern without a slash is for the name in any folder, as in a .gitignore; with one, for the whole path.
     """

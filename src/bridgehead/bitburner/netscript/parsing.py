@@ -66,7 +66,7 @@ def text_of(node: Node) -> str:
 
 
 def string_value(node: Node) -> str | None:
-    """Return what a plain string literal holds; None for anything else."""
+    """Return the value of a plain string literal; None for anything else."""
     if node.type != "string":
         return None
     return "".join(text_of(part) for part in node.named_children)

@@ -1,4 +1,4 @@
-"""Search: finds declarations by symbol, by the words in their names, and by what is said of them.
+"""Search: finds declarations by symbol, by the words in their names, and by their comments.
 
 An exact symbol always comes first. Otherwise each word of the query counts for the best place it is found in:
 the name, what it belongs to, its first sentence, the rest of its comment. Rare words count more than common

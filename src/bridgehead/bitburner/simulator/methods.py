@@ -1,4 +1,4 @@
-"""Methods: what each method of the Remote API does to the world and answers, and the words it refuses in."""
+"""Methods: the Remote API of a simulated game, with the error texts of both generations."""
 
 from __future__ import annotations
 
@@ -189,14 +189,14 @@ def get_file_names(call: Call) -> list[str]:
 
 
 def get_all_files(call: Call) -> list[dict[str, str]]:
-    """Give the files of a server: scripts, then texts."""
+    """Return the files of a server: scripts, then texts."""
     host = call.host(*call.strings("server"))
     files = {**call.world.scripts(host), **call.world.texts(host)}
     return [{"filename": path, "content": content} for path, content in files.items()]
 
 
 def calculate_ram(call: Call) -> float:
-    """Give the cost of a script in GB."""
+    """Return the cost of a script in GB."""
     filename, server = call.strings("filename", "server")
     path = call.path(filename)
     if not call.world.is_second:
@@ -224,7 +224,7 @@ def get_all_servers(call: Call) -> list[dict[str, object]]:
 
 
 def get_file_metadata(call: Call) -> dict[str, object]:
-    """Give the times of a file."""
+    """Return the times of a file."""
     host, path = call.place()
     if path not in call.world.servers[host]:
         call.refuse(Case.MISSING, call.filename)
@@ -232,7 +232,7 @@ def get_file_metadata(call: Call) -> dict[str, object]:
 
 
 def get_all_file_metadata(call: Call) -> list[dict[str, object]]:
-    """Give the times of each file of a server."""
+    """Return the times of each file of a server."""
     host = call.host(*call.strings("server"))
     paths = [*call.world.scripts(host), *call.world.texts(host)]
     return [_metadata(call.world, host, path) for path in paths]

@@ -43,12 +43,12 @@ def resolve(name: str) -> str | None:
 
 
 def is_script(path: str) -> bool:
-    """Tell whether a path has the extension of a script."""
+    """Return whether a path has the extension of a script."""
     return path.endswith(SCRIPTS)
 
 
 def is_text(path: str, generation: int) -> bool:
-    """Tell whether a path has the extension of a text in this generation."""
+    """Return whether a path has the extension of a text in this generation."""
     return path.endswith(TEXTS[generation])
 
 

@@ -1,4 +1,4 @@
-"""RAM: what a script costs, in GB: a base, and once for each function of the game that it names.
+"""RAM: the cost of a script in GB: a base, and each function of the game that it names, once.
 
 Follows the game's own way, read in its source: every name in the script counts, whatever it is called on;
 of an imported module only what stands at its top and the functions whose names are used; names that are only

@@ -1,4 +1,4 @@
-"""Screen: shows a person what a simulated game is asked: on one screen, or line by line elsewhere."""
+"""Screen: shows the requests to a simulated game: live on a terminal, line by line elsewhere."""
 
 from __future__ import annotations
 

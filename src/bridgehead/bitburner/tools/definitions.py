@@ -1,4 +1,4 @@
-"""Definitions: the tools that give the game's definitions, whole or the part that is looked for.
+"""Definitions: the tools that return the game's definitions, whole or by search.
 
 They stay on this machine, so that an agent can look things up while the game is away.
 """
@@ -18,6 +18,8 @@ from ..session import Session
 from .declaring import MAX_QUERY, ToolDeclarer
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..netscript.definitions import Declaration, Definitions
     from ..netscript.search import Index
 
@@ -78,7 +80,7 @@ def declare(tools: ToolDeclarer) -> None:
 
 
 async def get_netscript_definitions(_: NoArguments, ctx: Context[Session]) -> Answer[NetscriptDefinitions]:
-    """Give the whole file."""
+    """Return the whole file."""
     text = (await _load_text(ctx.state))[0]
     return Answer(text, NetscriptDefinitions(text))
 
@@ -142,10 +144,10 @@ async def load_index(session: Session) -> Index:
 
 async def _load_text(session: Session) -> tuple[str, float | None]:
     """Return the definitions, and when they were stored if the game is away."""
-    path = directories.open_state(session.settings, "bitburner") / _FILE
     if session.connection.link is None:
 
         def read_stored() -> tuple[str, float] | None:
+            path = _path(session)
             try:
                 text, moment = durable.read(path).decode(), path.stat().st_mtime
             except (OSError, UnicodeDecodeError):
@@ -162,6 +164,7 @@ async def _load_text(session: Session) -> tuple[str, float | None]:
         session.kept_definitions = text
 
         def store() -> None:
+            path = _path(session)
             with suppress(OSError):  # they are missed only while the game is away
                 if not path.exists() or durable.read(path) != text.encode():
                     durable.replace(path, text.encode())
@@ -170,8 +173,12 @@ async def _load_text(session: Session) -> tuple[str, float | None]:
     return text, None
 
 
+def _path(session: Session) -> Path:
+    return directories.open_state(session.settings, "bitburner") / _FILE
+
+
 def shorten(one: Declaration) -> str:
-    """Give a declaration's text, cut where it is very long."""
+    """Return a declaration's text, cut if it is very long."""
     if len(one.text) <= _MAX_SHOWN:
         return one.text
     return f"{one.text[:_MAX_SHOWN]}\n… {len(one.text) - _MAX_SHOWN} more characters"

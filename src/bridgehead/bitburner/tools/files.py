@@ -181,7 +181,7 @@ def add_block(answer: Answer[T], text: str) -> Answer[T]:
 
 
 async def get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[AllFiles]:
-    """Give all files of a server, or those that fit."""
+    """Return all files of a server, or those that fit."""
     from ..game.remote import decode_result
 
     raw = await ctx.state.remote.call("getAllFiles", server=paths.validate_server(args.server))

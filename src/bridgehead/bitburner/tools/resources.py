@@ -36,7 +36,7 @@ async def read(variables: dict[str, str], ctx: Context[Session]) -> list[TextRes
 
 
 async def home_files(ctx: Context[Session]) -> list[ResourceItem]:
-    """List the files on the player's own server; none where no game is connected."""
+    """List the files on home; none if no game is connected."""
     names = await _names(ctx.state, paths.HOME)
     return [
         ResourceItem(paths.make_uri(paths.HOME, name), name, mime_type=paths.guess_mime_type(name))

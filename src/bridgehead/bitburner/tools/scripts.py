@@ -133,7 +133,7 @@ async def inspect_script(session: Session, name: str, content: str) -> list[Scri
 
 
 def describe_problems(problems: list[ScriptProblem]) -> str:
-    """Say what is wrong, a line for each."""
+    """List the problems, one per line."""
     if not problems:
         return ""
     lines = [f"line {one.line}, column {one.column}: {one.message}" for one in problems]

@@ -100,7 +100,7 @@ _ROLES = {
 
 
 def _describe_status(status: ConnectionStatus) -> str:
-    """Give the status in a few lines."""
+    """Describe the status in a few lines."""
     head = {
         "connected": f"Connected since {status.since} to a game of generation {status.generation}, "
         f"from {status.game}.",
