@@ -87,8 +87,8 @@ async def ours() -> AsyncIterator[Side]:
         async with in_memory.connect(bridge) as client:
             await client.call("connection_status")
             session = client.dispatcher.lifespans[bridge].value
-            async with dialled(f"ws://{session.board.address}"):
-                await session.board.require_link()
+            async with dialled(f"ws://{session.connection.address}"):
+                await session.connection.require_link()
                 context = SimpleNamespace(state=session, request_id=1)
 
                 async def call(tool: str, **arguments: Any) -> Any:

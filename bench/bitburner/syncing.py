@@ -35,8 +35,8 @@ async def started(folder: Path, game: Game) -> AsyncIterator[Sync]:
         }
     )
     async with open_session(settings, GameCounters(Metrics()), SystemClock()) as session, game:
-        assert await game.dial(f"ws://{session.board.address}")
-        await session.board.wait_for_game(10)
+        assert await game.dial(f"ws://{session.connection.address}")
+        await session.connection.wait_for_game(10)
         yield Sync(session, Folder(folder / "scripts", ("home",)), Rules(), lambda _: None)
 
 

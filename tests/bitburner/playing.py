@@ -36,7 +36,7 @@ class Play:
     @property
     def url(self) -> str:
         """Where the bridge listens."""
-        return f"ws://{self.session.board.address}"
+        return f"ws://{self.session.connection.address}"
 
     def count(self, name: str, *labels: str) -> float:
         """What a counter has come to."""
@@ -106,5 +106,5 @@ async def played(state: Path, *, game: Game | None = None, **options: Any) -> As
     """A bridge with a game."""
     async with bridged(state, game=game, **options) as play:
         assert await play.game.dial(play.url, PAGE)
-        await until(lambda: play.session.board.link is not None)
+        await until(lambda: play.session.connection.link is not None)
         yield play

@@ -182,9 +182,9 @@ async def test_in_chaos_every_call_ends_with_its_own_answer_or_a_clear_error(
 
         game.faults = Faults()
         await game.dial(play.url, PAGE)
-        await until(lambda: play.session.board.link is not None)
+        await until(lambda: play.session.connection.link is not None)
         assert await play.ok("read_file", filename="read0.txt")
-        link = play.session.board.link
+        link = play.session.connection.link
         assert link is not None
         await until(lambda: link.pending == 0)  # a new game is compared with what was written
         await until(lambda: len(asyncio.all_tasks()) <= tasks)
@@ -197,7 +197,7 @@ async def test_a_reply_repeated_over_a_reconnection_reaches_no_other_call(tmp_pa
             old = _reply(await socket.recv(), ["old.js"])
             await socket.send(old)
             assert (await first)[1] == {"files": ["old.js"]}
-        await until(lambda: play.session.board.link is None)
+        await until(lambda: play.session.connection.link is None)
         second = asyncio.create_task(play.ok("list_files"))
         async with connect(play.url) as socket:
             request = await socket.recv()

@@ -63,7 +63,7 @@ async def test_the_doctor_says_what_is_missing_and_what_to_do(tmp_path: Path) ->
 
 async def test_the_doctor_shares_the_game_of_a_running_bridge(tmp_path: Path) -> None:
     async with played(tmp_path, game=Game(3, FILES)) as play:
-        port = int(play.session.board.address.rpartition(":")[2])
+        port = int(play.session.connection.address.rpartition(":")[2])
         status, said = await run(tmp_path, port, "doctor")
 
         assert status == 0

@@ -1,4 +1,4 @@
-"""The bitburner bridge, put together: its manifest and its parts. Nothing runs before it serves."""
+"""The bitburner bridge: its manifest, tools, resources and prompts. Nothing runs before it serves."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from .tools import (
     files,
     files_app,
     prompts,
-    ram,
     resources,
     restores,
     saves,
+    scripts,
     search,
     servers,
     status,
@@ -36,32 +36,34 @@ from .tools.declaring import CallObserver, ToolDeclarer
 if TYPE_CHECKING:
     from bridgehead.runtime.findings import Report
 
+    from .changes.file_writer import FileChange
+
 INSTRUCTIONS = """\
 Files of a running game of Bitburner: list, read, search, write, edit, delete, restore, and RAM costs. \
 Nothing here runs a script. If a call says that the game is not connected, show the user the steps it gives; \
 connection_status tells how things stand. Look API functions up with search_definitions. A file that is \
 written over or deleted can be brought back with restore_file."""
 
-_NOUNS = (status, files, search, writes, restores, ram, definitions, servers, saves, files_app)
+_NOUNS = (status, files, search, writes, restores, scripts, definitions, servers, saves, files_app)
 
 
 def make_bridge(
     settings: BitburnerSettings, *, metrics: Metrics | None = None, clock: Clock | None = None
 ) -> Bridge[Session]:
-    """Make the bridge; the port opens when it is served."""
+    """Build the bridge; the port opens when it is served."""
     counted = metrics or Metrics()
     counters = GameCounters(counted)
 
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[Session]:
         async with open_session(settings, counters, clock or SystemClock()) as session:
-            session.announce = announce
-            session.board.on_change.append(bridge.changed.resources)
+            session.on_change.append(announce)
+            session.connection.on_change.append(bridge.changed.resources)
             yield session
 
-    def announce(server: str, filename: str, is_listed_anew: bool) -> None:  # noqa: FBT001 - one caller
-        bridge.changed.resource(paths.make_uri(server, filename))
-        if is_listed_anew and server == paths.HOME:
+    def announce(change: FileChange) -> None:
+        bridge.changed.resource(paths.make_uri(change.server, change.filename))
+        if change.is_listed_anew and change.server == paths.HOME:
             bridge.changed.resources()
 
     bridge: Bridge[Session] = Bridge(
@@ -86,21 +88,17 @@ def make_bridge(
     return bridge
 
 
-def _make(settings: BitburnerSettings, metrics: Metrics | None) -> Bridge[Session]:
-    return make_bridge(settings, metrics=metrics)
-
-
 def far_side(session: Session | None) -> FarSide:
-    """Tell whether a game is connected."""
+    """Report whether a game is connected."""
     if session is None:
         return FarSide(is_up=False, detail="The port is not open yet.")
-    if session.board.link is None:
-        return FarSide(is_up=False, detail=str(session.board.make_not_connected()))
-    return FarSide(is_up=True, detail=f"A game is connected, from {session.board.game}.")
+    if session.connection.link is None:
+        return FarSide(is_up=False, detail=str(session.connection.make_not_connected()))
+    return FarSide(is_up=True, detail=f"A game is connected, from {session.connection.game}.")
 
 
 def first_step(settings: BitburnerSettings) -> str:
-    """Say how the game is connected."""
+    """Tell a new user how to connect the game."""
     from .game.setup_steps import describe_connect
 
     return describe_connect(settings, str(settings.listen))
@@ -119,7 +117,7 @@ manifest = Manifest(
     summary="files of a running game of Bitburner",
     description="Scripts and files of a running game of Bitburner, through its Remote API.",
     settings=BitburnerSettings,
-    make=_make,
+    make=lambda settings, metrics: make_bridge(settings, metrics=metrics),
     far_side=far_side,
     report=_report,
     first_step=first_step,

@@ -1,4 +1,4 @@
-"""Commands: what a person types after `bridgehead bitburner`."""
+"""Commands: `bridgehead bitburner doctor`, `settings`, `sync` and `simulate`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from . import doctor
 from .settings import BitburnerSettings
 from .sync import command as sync
 
-MOST_SECONDS = 3600.0
+MAX_WAIT_SECONDS = 3600.0
 _ABOUT = """\
 The scripts inside a running game of Bitburner, for agents. Without a command it serves an MCP client on
 standard input and output.
@@ -37,18 +37,23 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     if options.command == "sync":
         return sync.run(options, environment)
     if options.command == "settings":
-        return _settings(environment)
-    return _examine(environment, options.wait)
+        Console(highlight=False).print(settings_table(BitburnerSettings(environment), environment))
+        return 0
+    console = Console()
+    with console.status(f"Waiting up to {options.wait:g} s for a game to dial in …"):
+        report = run_on_loop(doctor.examine(environment, options.wait))
+    console.print(findings.table(report))
+    return findings.exit_code(report)
 
 
 def parser() -> Parser:
     """Return the parser of the command line."""
-    found = Parser(prog="bridgehead bitburner", description=_ABOUT)
-    commands = found.add_subparsers(dest="command", required=True)
-    looking = commands.add_parser("doctor", help="check everything between this machine and the game")
-    looking.add_argument(
+    root = Parser(prog="bridgehead bitburner", description=_ABOUT)
+    commands = root.add_subparsers(dest="command", required=True)
+    checking = commands.add_parser("doctor", help="check everything between this machine and the game")
+    checking.add_argument(
         "--wait",
-        type=seconds,
+        type=parse_wait,
         default=5.0,
         metavar="SECONDS",
         help="how long to wait for a game (default: 5)",
@@ -56,25 +61,12 @@ def parser() -> Parser:
     commands.add_parser("settings", help="list every setting with its current value")
     sync.add_parser(commands)
     commands.add_parser("simulate", help="run a simulated game, to try things without the real one")
-    return found
+    return root
 
 
-def seconds(text: str) -> float:
-    """Read how long to wait, up to an hour."""
-    found = float(text)
-    if not 0 <= found <= MOST_SECONDS:
+def parse_wait(text: str) -> float:
+    """Return seconds to wait, up to an hour."""
+    seconds = float(text)
+    if not 0 <= seconds <= MAX_WAIT_SECONDS:
         raise ValueError(text)
-    return found
-
-
-def _examine(environment: Mapping[str, str], wait: float) -> int:
-    console = Console()
-    with console.status(f"Waiting up to {wait:g} s for a game to dial in …"):
-        found = run_on_loop(doctor.examine(environment, wait))
-    console.print(findings.table(found))
-    return findings.exit_code(found)
-
-
-def _settings(environment: Mapping[str, str]) -> int:
-    Console(highlight=False).print(settings_table(BitburnerSettings(environment), environment))
-    return 0
+    return seconds

@@ -6,7 +6,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -37,13 +37,13 @@ export async function main(ns) {
 _SCOUT = 'export async function main(ns) {\n  ns.tprint(ns.scan("home"));\n}\n'
 _FILES = {"home": {"early.js": _EARLY, "lib/scout.js": _SCOUT, "notes.txt": "Buy more RAM."}, "n00dles": {}}
 _COST = 2.0
-"""What the script costs in GB once it names weaken, grow and hack."""
+"""GB of the script once it names weaken, grow and hack."""
 _WEAKEN = "    await ns.weaken(target);\n"
 
 
 @contextmanager
 def trial(folder: Path) -> Iterator[Trial]:
-    """Listen on a port that no game knows."""
+    """Listen on a free port, which no game dials."""
     environment = {
         "BITBURNER_LISTEN": "127.0.0.1:0",
         "BITBURNER_CONNECT_WAIT_MS": "0",
@@ -53,33 +53,23 @@ def trial(folder: Path) -> Iterator[Trial]:
 
 
 def show_demo(console: Console) -> bool:
-    """Show the tour; returns whether everything went as it says."""
+    """Show the tour; return whether everything went as it says."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
     with TemporaryDirectory(prefix="bridgehead-") as state:
-        port = _free_port()
         environment = {
             "BITBURNER_LISTEN": f"127.0.0.1:{port}",
             "BRIDGEHEAD_STATE_DIR": state,
             "BITBURNER_CONNECT_WAIT_MS": "5000",
             "RPC_TIMEOUT_MS": "1000",
         }
-        with DemoScript(console, "bitburner", environment) as shown, _playing() as player:
-            _arrive(shown, player, f"ws://127.0.0.1:{port}")
-            _look_around(shown)
-            _change(shown, player.game)
-            _be_stopped(shown, player.game)
-            _have_trouble(shown, player, f"ws://127.0.0.1:{port}")
+        with DemoScript(console, "bitburner", environment) as shown, closing(_Player()) as player:
+            _tour(shown, player, f"ws://127.0.0.1:{port}")
     return shown.failures == 0
 
 
-def _free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
-
-
 class _Player:
-    """The one who plays: a game, and a loop in a thread of its own that runs it."""
+    """A simulated game, and the event loop that runs it in a thread."""
 
     def __init__(self) -> None:
         self.game = Game(3, _FILES)
@@ -87,58 +77,41 @@ class _Player:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
 
-    def do(self, doing: Coroutine[Any, Any, T]) -> T:
-        """Let the game do something, and wait for it."""
-        return asyncio.run_coroutine_threadsafe(doing, self._loop).result(LIMIT)
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine of the game and wait for it."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(LIMIT)
 
-    def leave(self) -> None:
-        """End the game and its thread."""
-        self.do(self.game.hang_up())
+    def close(self) -> None:
+        """Hang up and end the thread."""
+        self.run(self.game.hang_up())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(LIMIT)
         self._loop.close()
 
 
-@contextmanager
-def _playing() -> Iterator[_Player]:
-    player = _Player()
-    try:
-        yield player
-    finally:
-        player.leave()
-
-
-def _arrive(shown: DemoScript, player: _Player, url: str) -> None:
-    found = shown.call("Before a game is connected, an agent can ask what to do.", "connection_status", {})
-    shown.expect(found["structuredContent"]["state"] == "waiting")
+def _tour(shown: DemoScript, player: _Player, url: str) -> None:
+    game = player.game
+    result = shown.call("Before a game is connected, an agent can ask what to do.", "connection_status", {})
+    shown.expect(result["structuredContent"]["state"] == "waiting")
     shown.say("The player sets host and port in Options → Remote API, and the game dials in.")
-    shown.expect(player.do(player.game.dial(url, _PAGE)))
-    found = shown.call("Which files are on the home server?", "list_files", {})
-    shown.expect(found["structuredContent"]["files"] == ["notes.txt", "early.js", "lib/scout.js"])
-
-
-def _look_around(shown: DemoScript) -> None:
-    found = shown.call("Where is a server hacked?", "search_files", {"pattern": r"ns\.\w+\(target\)"})
-    shown.expect([match["line"] for match in found["structuredContent"]["matches"]] == [5, 6])
+    shown.expect(player.run(game.dial(url, _PAGE)))
+    result = shown.call("Which files are on the home server?", "list_files", {})
+    shown.expect(result["structuredContent"]["files"] == ["notes.txt", "early.js", "lib/scout.js"])
+    result = shown.call("Where is a server hacked?", "search_files", {"pattern": r"ns\.\w+\(target\)"})
+    shown.expect([match["line"] for match in result["structuredContent"]["matches"]] == [5, 6])
     lines = {"filename": "early.js", "start_line": 4, "end_line": 7}
     shown.call("Read just that part.", "read_file", lines)
     query = {"query": "grow", "limit": 1}
-    found = shown.call("The API has 335 KB of definitions; look up one.", "search_definitions", query)
-    shown.expect("grow(host: string" in found["content"][0]["text"])
-
-
-def _change(shown: DemoScript, game: Game) -> None:
+    result = shown.call("The API has 335 KB of definitions; look up one.", "search_definitions", query)
+    shown.expect("grow(host: string" in result["content"][0]["text"])
     edit = {"filename": "early.js", "old_text": _WEAKEN, "new_text": f"{_WEAKEN}    await ns.grow(target);\n"}
-    found = shown.call("Let the money grow as well; the new RAM cost comes along.", "edit_file", edit)
+    result = shown.call("Let the money grow as well; the new RAM cost comes along.", "edit_file", edit)
     shown.expect("ns.grow" in game.servers["home"]["early.js"])
-    shown.expect(found["structuredContent"]["ram_gb"] == _COST)
+    shown.expect(result["structuredContent"]["ram_gb"] == _COST)
     shown.call("Gone by mistake?", "delete_file", {"filename": "lib/scout.js"})
     shown.expect("lib/scout.js" not in game.servers["home"])
     shown.call("Nothing is lost: bring it back.", "restore_file", {"filename": "lib/scout.js"})
     shown.expect(game.servers["home"].get("lib/scout.js") == _SCOUT)
-
-
-def _be_stopped(shown: DemoScript, game: Game) -> None:
     write = {"filename": "notes.txt", "content": "Buy a server.", "if_match": "Buy less RAM."}
     refused = shown.call("A write that expects another content than there is.", "write_file", write)
     shown.expect(refused["isError"] and game.servers["home"]["notes.txt"] == "Buy more RAM.")
@@ -148,16 +121,13 @@ def _be_stopped(shown: DemoScript, game: Game) -> None:
         {"filename": "NUKE.exe"},
     )
     shown.expect(refused["isError"] and "NUKE.exe" in game.world.programs["home"])
-
-
-def _have_trouble(shown: DemoScript, player: _Player, url: str) -> None:
-    player.game.faults = Faults(silence=1, times=1)
+    game.faults = Faults(silence=1, times=1)
     failed = shown.call("The game hangs, and does not answer in time.", "list_files", {})
     shown.expect(failed["structuredContent"]["code"] == "timeout")
-    player.game.faults = Faults(drop=1, times=1)
+    game.faults = Faults(drop=1, times=1)
     failed = shown.call("The connection drops in the middle of a call.", "list_files", {})
     shown.expect(failed["structuredContent"]["code"] == "disconnected")
     shown.say("The game dials again by itself.")
-    shown.expect(player.do(player.game.dial(url, _PAGE)))
-    found = shown.call("All is well again.", "connection_status", {})
-    shown.expect(found["structuredContent"]["reconnects"] == 1)
+    shown.expect(player.run(game.dial(url, _PAGE)))
+    result = shown.call("All is well again.", "connection_status", {})
+    shown.expect(result["structuredContent"]["reconnects"] == 1)

@@ -1,4 +1,4 @@
-"""Doctor: finds out what is right and what is wrong between this machine and the game, for one screen."""
+"""Doctor: checks everything between this machine and the game, for one screen."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from bridgehead.runtime.findings import Finding, settings_finding
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.timing import SystemClock
 
+from .game.connection import GUEST
 from .game.counters import GameCounters
 from .game.sharing import peer_auth
-from .game.switchboard import GUEST
 from .session import Session, open_session
 from .settings import BitburnerSettings
 from .tools import saves
@@ -25,43 +25,37 @@ if TYPE_CHECKING:
 WAIT_SECONDS = 2.0
 """How long `bridgehead doctor` waits for a game; `bridgehead bitburner doctor --wait` waits longer."""
 _OTHERS = 0o077
+"""Permission bits of group and others."""
 
 
 async def examine(environment: Mapping[str, str], wait: float = WAIT_SECONDS) -> list[Finding]:
-    """Look at everything, waiting so many seconds for a game to dial in."""
-    settings = BitburnerSettings({"MCP_LOG_LEVEL": "error", **environment})
-    found = [settings_finding(BitburnerSettings(environment), environment), *_check_folders(settings)]
-    try:
-        async with open_session(settings, GameCounters(Metrics()), SystemClock()) as session:
-            if not session.board.problem:
-                await session.board.wait_for_game(wait)
-            found.append(_check_port(session))
-            if not session.board.problem:  # said already, and nothing else can be found out
-                found += [_check_listener(session), _check_game(session, wait)]
-            if session.board.link is not None:
-                found.append(await _check_generation(session))
-            found.append(_list_origins(session))
-    except BridgeError as error:
-        found.append(Finding("listener", "wrong", error.message, error.next_step))
-    return [*found, _describe_permission(settings)]
-
-
-def _check_folders(settings: BitburnerSettings) -> list[Finding]:
+    """Check everything; wait up to `wait` seconds for a game to dial in."""
     from .changes.history import History
 
-    found = []
+    settings = BitburnerSettings({"MCP_LOG_LEVEL": "error", **environment})
+    findings = [settings_finding(BitburnerSettings(environment), environment)]
     try:
-        found.append(_check_folder("state", peer_auth.key_path(settings).parent))
+        findings.append(_check_folder("state", peer_auth.key_path(settings).parent))
         backups = History(settings, SystemClock())
         if backups.is_on:
-            found.append(_check_folder("backups", backups.folder))
-            found.append(_check_folder("saves", saves.folder(settings)))
+            findings.append(_check_folder("backups", backups.folder))
+            findings.append(_check_folder("saves", saves.folder(settings)))
         else:
             advice = "Unset BITBURNER_BACKUP_DIR to have previous contents kept."
-            found.append(Finding("backups", "note", "off: an overwritten file is lost", advice))
+            findings.append(Finding("backups", "note", "off: an overwritten file is lost", advice))
     except BridgeError as error:
-        found.append(Finding("folders", "wrong", error.message, error.next_step))
-    return found
+        findings.append(Finding("folders", "wrong", error.message, error.next_step))
+    try:
+        async with open_session(settings, GameCounters(Metrics()), SystemClock()) as session:
+            findings += await _check_session(session, wait)
+    except BridgeError as error:
+        findings.append(Finding("listener", "wrong", error.message, error.next_step))
+    if settings.read_only:
+        permission = "reading only: no tool that writes is offered"
+    else:
+        asks = "after asking the user" if settings.confirm_delete else "without asking the user"
+        permission = f"reading, writing, and deleting {asks} where the client can ask"
+    return [*findings, Finding("permission", "right", permission)]
 
 
 def _check_folder(what: str, folder: Path) -> Finding:
@@ -74,34 +68,42 @@ def _check_folder(what: str, folder: Path) -> Finding:
     return Finding(what, "right", str(folder))
 
 
+async def _check_session(session: Session, wait: float) -> list[Finding]:
+    """Check the port, the listener and the game, waiting up to `wait` seconds for a game."""
+    connection, settings = session.connection, session.settings
+    if not connection.problem:
+        await connection.wait_for_game(wait)
+    findings = [_check_port(session)]
+    if not connection.problem:  # otherwise the port's finding says it all
+        if connection.role == GUEST:
+            detail = "that bridge answers and shares its game"
+        else:
+            scheme = "wss" if settings.tls_cert else "ws"
+            detail = f"opened for {scheme} during this check, then closed again"
+        findings.append(Finding("listener", "right", detail))
+        if connection.link is not None:
+            findings.append(Finding("game", "right", f"connected, from {connection.game}"))
+        else:
+            refused = ", one was refused" if connection.refused else ""
+            detail = f"none connected within {wait:g} s{refused}"
+            findings.append(Finding("game", "wrong", detail, connection.describe_next_step()))
+    if connection.link is not None:
+        findings.append(await _check_generation(session))
+    return [*findings, Finding("may dial in", "right", ", ".join(settings.allowed_origins))]
+
+
 def _check_port(session: Session) -> Finding:
-    board, settings = session.board, session.settings
-    if settings.rpc_url is not None:
+    connection = session.connection
+    if session.settings.rpc_url is not None:
         return Finding(
-            "port", "note", f"not used: BITBURNER_RPC_URL is set, so the bridge dials {board.address}"
+            "port", "note", f"not used: BITBURNER_RPC_URL is set, so the bridge dials {connection.address}"
         )
-    if board.problem:
-        problem, _, advice = board.problem.partition(". ")
+    if connection.problem:
+        problem, _, advice = connection.problem.partition(". ")
         return Finding("port", "wrong", f"{problem.rstrip('.')}.", advice)
-    if board.role == GUEST:
-        return Finding("port", "right", f"{board.address} is held by another bridge of yours")
-    return Finding("port", "right", f"{board.address} is free")
-
-
-def _check_listener(session: Session) -> Finding:
-    board = session.board
-    if board.role == GUEST:
-        return Finding("listener", "right", "that bridge answers and shares its game")
-    scheme = "wss" if session.settings.tls_cert else "ws"
-    return Finding("listener", "right", f"opened for {scheme} during this check, then closed again")
-
-
-def _check_game(session: Session, wait: float) -> Finding:
-    board = session.board
-    if board.link is not None:
-        return Finding("game", "right", f"connected, from {board.game}")
-    refused = ", one was refused" if board.refused else ""
-    return Finding("game", "wrong", f"none connected within {wait:g} s{refused}", board.describe_next_step())
+    if connection.role == GUEST:
+        return Finding("port", "right", f"{connection.address} is held by another bridge of yours")
+    return Finding("port", "right", f"{connection.address} is free")
 
 
 async def _check_generation(session: Session) -> Finding:
@@ -113,14 +115,3 @@ async def _check_generation(session: Session) -> Finding:
         return Finding("generation", "right", f"{generation}: every tool works")
     advice = "get_file_metadata needs 3.0, backup_save 2.8, list_servers 2.6."
     return Finding("generation", "note", f"{generation}: some tools need a newer game", advice)
-
-
-def _list_origins(session: Session) -> Finding:
-    return Finding("may dial in", "right", ", ".join(session.settings.allowed_origins))
-
-
-def _describe_permission(settings: BitburnerSettings) -> Finding:
-    if settings.read_only:
-        return Finding("permission", "right", "reading only: no tool that writes is offered")
-    asks = "after asking the user" if settings.confirm_delete else "without asking the user"
-    return Finding("permission", "right", f"reading, writing, and deleting {asks} where the client can ask")

@@ -38,19 +38,19 @@ class ReplyTimeout(TimedOut):
 
 
 class ReplyTooLarge(BridgeError):
-    """The game answered more than may be taken from it."""
+    """The game's answer exceeds BITBURNER_MAX_FRAME_BYTES."""
 
     code = "reply_too_large"
 
-    def __init__(self, method: str, size: int, most: int) -> None:
+    def __init__(self, method: str, size: int, limit: int) -> None:
         super().__init__(
-            f"The game's answer to {method} has {size:,} bytes, and BITBURNER_MAX_FRAME_BYTES is {most:,}.",
+            f"The game's answer to {method} has {size:,} bytes, and BITBURNER_MAX_FRAME_BYTES is {limit:,}.",
             next_step="Ask for less, or raise BITBURNER_MAX_FRAME_BYTES. The game is still connected.",
         )
 
 
 class RemoteFailure(BridgeError):
-    """The game answered with an error; its text, and its code where it has one, are kept."""
+    """The game answered with an error; keeps its text and code."""
 
     code = "remote_error"
 
@@ -58,9 +58,9 @@ class RemoteFailure(BridgeError):
         self, method: str, remote_message: str, remote_code: int | str | None = None, *, next_step: str = ""
     ) -> None:
         code = "" if remote_code is None else f" (code {remote_code})"
-        said = remote_message.rstrip()
+        text = remote_message.rstrip()
         super().__init__(
-            f"The game refused {method}: {said}{code}{'' if said.endswith(('.', '!')) and not code else '.'}",
+            f"The game refused {method}: {text}{code}{'' if text.endswith(('.', '!')) and not code else '.'}",
             next_step=next_step,
         )
         self.method = method
@@ -70,8 +70,9 @@ class RemoteFailure(BridgeError):
     @property
     def is_missing_file(self) -> bool:
         """Whether the game said that there is no such file, in the words of either generation."""
-        said = self.remote_message.lower().partition("filename:")[0]
-        return "exist" in said or "not found" in said
+        # 2.x appends "Filename: …", and a file's own name may contain these words.
+        text = self.remote_message.lower().partition("filename:")[0]
+        return "exist" in text or "not found" in text
 
 
 class UnsupportedByGame(RemoteFailure):
@@ -81,7 +82,7 @@ class UnsupportedByGame(RemoteFailure):
 
 
 class InvalidReply(BridgeError):
-    """The game answered something that is no answer to what was asked."""
+    """The game's answer does not have the expected type."""
 
     code = "odd_reply"
 
@@ -93,7 +94,7 @@ class InvalidReply(BridgeError):
 
 
 class Conflict(BridgeError):
-    """The file is not what the caller believed it to be."""
+    """The file does not hold what the caller expected."""
 
     code = "conflict"
 
@@ -117,14 +118,14 @@ class PatternTooSlow(InvalidArgument):
 
 
 def add_note(error: BridgeError, note: str) -> BridgeError:
-    """Add to a failure what it means for what was being done."""
+    """Append a sentence to the message: what the failure means for the operation."""
     error.message = f"{error.message} {note}"
     error.args = (f"{error.message} {error.next_step}" if error.next_step else error.message,)
     return error
 
 
 class Problem(Struct, frozen=True, omit_defaults=True):
-    """A failure for programs; the text beside it is for models and says the same."""
+    """Structured form of a failure; the text block says the same to models."""
 
     code: str
     message: str
@@ -135,21 +136,21 @@ class Problem(Struct, frozen=True, omit_defaults=True):
 
 
 class BitburnerDialect(Dialect):
-    """Tool errors throughout: a model can act on each of them."""
+    """Maps every failure to a tool error: a model can act on each of them."""
 
     def invalid_arguments(self, tool: str, problem: str) -> Failure:
-        """Say what does not fit."""
+        """Report arguments that do not fit the schema."""
         error = InvalidArgument(
             f"Invalid arguments for {tool}: {problem}.", next_step="Correct the arguments and call again."
         )
-        return _worded(error)
+        return _to_tool_error(error)
 
     def translate(self, error: Exception) -> Failure | None:
-        """Turn a failure of ours into a tool error."""
-        return _worded(error) if isinstance(error, BridgeError) else super().translate(error)
+        """Turn a BridgeError into a tool error."""
+        return _to_tool_error(error) if isinstance(error, BridgeError) else super().translate(error)
 
 
-def _worded(error: BridgeError) -> ToolError:
+def _to_tool_error(error: BridgeError) -> ToolError:
     problem = Problem(error.code, error.message, error.next_step, error.is_transient)
     if isinstance(error, RemoteFailure):
         problem = Problem(

@@ -1,7 +1,7 @@
 """Session: what a running bitburner bridge holds open, and how it is opened.
 
-Cheap to import, because the tools name its type; what it is made of is loaded when it opens, which is after
-the first answer to the client.
+Cheap to import, because every tool names its type: its parts are imported when it opens, which is after the
+first answer to the client.
 """
 
 from __future__ import annotations
@@ -15,116 +15,114 @@ from bridgehead.runtime.timing import Backoff, Clock
 if TYPE_CHECKING:
     import asyncio
 
-    from .changes.changing import Step
-    from .changes.history import History
-    from .changes.shared import Changes
+    from .changes.file_writer import FileChange
+    from .game.connection import GameConnection
     from .game.counters import GameCounters
-    from .game.dialler import Dialler
-    from .game.remote import Remote
     from .game.sharing.ownership import Ownership
     from .game.sharing.relay import Relay
-    from .game.switchboard import Switchboard
+    from .game.websocket_client import WebSocketClient
     from .game.wire import Reply
     from .netscript.search import Index
     from .settings import BitburnerSettings
 
-Announce = Callable[[str, str, bool], None]
-"""Tells clients that a file changed: server, name, and whether the list of files changed too."""
-
 
 class Session:
-    """Everything that the tools work with."""
+    """The parts that tools work with, and the news of changes that passes between them."""
 
     def __init__(
-        self,
-        settings: BitburnerSettings,
-        board: Switchboard,
-        relay: Relay,
-        remote: Remote,
-        history: History,
-        changes: Changes,
-        *,
-        clock: Clock,
+        self, settings: BitburnerSettings, connection: GameConnection, relay: Relay, clock: Clock
     ) -> None:
         import asyncio
 
+        from .changes.differences import Differences
+        from .changes.file_writer import FileWriter
+        from .changes.history import History
+        from .game.remote import Remote
+
+        timeout = settings.rpc_timeout_ms / 1000
         self.settings = settings
         self._clock = clock
-        self.board = board
+        self.connection = connection
         self.relay = relay
-        self.remote = remote
-        self.history = history
-        self.changes = changes
-        self.announce: Announce = lambda *_: None
-        self.on_step: list[Callable[[tuple[str, str]], None]] = []
-        """Who else hears of each file that is changed: server and path."""
+        self.remote = Remote(connection, timeout, clock)
+        self.history = History(settings, clock)
+        self.differences = Differences(self.history, clock)
+        self.writer = FileWriter(connection, self.remote, self.history, self.differences, clock, timeout)
+        self.on_change: list[Callable[[FileChange], None]] = []
+        """Called for each changed file, whichever process changed it."""
         self.index: Index | None = None
+        # Held while the index is built, so that calls that need it at once build it once.
         self.index_lock = asyncio.Lock()
         self.kept_definitions: str | None = None
-        """The definitions as they were last kept on this machine."""
+        """The definitions as last stored on this machine."""
         self._notice = ""
         self._background: set[asyncio.Task[None]] = set()
-        board.on_change.append(self._check_new_game)
-        board.on_notice.append(self._take_notice)
+        self.writer.on_change.append(self.record_change)
+        relay.operations = self.writer.operations
+        connection.on_change.append(self._check_new_game)
+        connection.on_notice.append(self._handle_notice)
 
     def now(self) -> float:
         """Return the time, in seconds since 1970."""
         return self._clock.now()
 
-    def take_step(self, step: Step) -> None:
-        """Take in a change that was made here: clients and the other processes hear of it."""
-        from .changes.shared import encode_step
+    def record_change(self, change: FileChange, *, is_ours: bool = True) -> None:
+        """Announce a changed file to clients, and to the guests if the change was made here."""
+        from .changes.file_writer import CHANGED
+        from .game import wire
 
-        self._note_step(step)
-        self.relay.broadcast(encode_step(step))
+        self.differences.record_change((change.server, change.filename), change.digest)
+        for listener in self.on_change:
+            listener(change)
+        if is_ours:
+            self.relay.broadcast(wire.encode_notification(CHANGED, change))
 
-    def _note_step(self, step: Step) -> None:
-        self.changes.differences.note_step(step)
-        self.announce(step.server, step.filename, step.is_listed_anew)
-        for listener in self.on_step:
-            listener((step.server, step.filename))
+    def _handle_notice(self, notice: Reply) -> None:
+        """Handle a notification from the owner of the shared game."""
+        from .changes.differences import Difference, describe_differences
+        from .changes.file_writer import CHANGED, DIFFERENCES, FileChange, decode_notice
 
-    def _take_notice(self, notice: Reply) -> None:
-        """Take in a change that the owner of the shared game tells of."""
-        from .changes.differences import describe_differences
-        from .changes.shared import decode_differences, decode_step
-
-        step = decode_step(notice)
-        if step is not None:
-            self._note_step(step)
-        self._notice = describe_differences(decode_differences(notice)) or self._notice
+        change = decode_notice(notice, CHANGED, FileChange)
+        if change is not None:
+            self.record_change(change, is_ours=False)
+        differences = decode_notice(notice, DIFFERENCES, list[Difference])
+        if differences:
+            self._notice = describe_differences(differences)
 
     def take_notice(self) -> str:
-        """Return what an agent should hear with its next answer, once."""
+        """Return the note on changed files that goes with an agent's next answer, once."""
         notice, self._notice = self._notice, ""
-        if notice and self.board.link is not None and not self.board.link.is_shared:
-            self._begin(self.changes.differences.acknowledge(self.remote))
+        if notice and self.connection.link is not None and not self.connection.link.is_shared:
+            self._start(self.differences.acknowledge(self.remote))
         return notice
 
     def _check_new_game(self) -> None:
-        """Let a game that has just connected be compared with what was written; the owner does it for all."""
-        link = self.board.link
-        if link is not None and not link.is_shared:
-            self._begin(self._check())
+        """Compare a game that has just connected with what was written; only the owner does it."""
+        link = self.connection.link
+        if link is None or link.is_shared:
+            return
 
-    async def _check(self) -> None:
-        from .changes.differences import describe_differences
-        from .changes.shared import encode_differences
+        async def check() -> None:
+            from .changes.differences import describe_differences
+            from .changes.file_writer import DIFFERENCES
+            from .game import wire
 
-        found = await self.changes.differences.check_all(self.remote)
-        self._notice = describe_differences(found)
-        if found:
-            self.relay.broadcast(encode_differences(found))
+            differences = await self.differences.check_all(self.remote)
+            self._notice = describe_differences(differences)
+            if differences:
+                self.relay.broadcast(wire.encode_notification(DIFFERENCES, differences))
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        self._start(check())
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
         import asyncio
 
         task = asyncio.get_running_loop().create_task(work)
-        self._background.add(task)
+        self._background.add(task)  # the loop holds tasks only weakly
         task.add_done_callback(self._background.discard)
 
     async def close(self) -> None:
-        """End what runs in the background."""
+        """Cancel the background tasks and wait for them."""
         import asyncio
 
         for task in self._background:
@@ -136,74 +134,52 @@ class Session:
 async def open_session(
     settings: BitburnerSettings, counters: GameCounters, clock: Clock
 ) -> AsyncIterator[Session]:
-    """Open the port (or dial), and close everything at the end."""
+    """Hold the port that games dial (or dial BITBURNER_RPC_URL) until the block ends."""
     import asyncio
 
+    from bridgehead.mcp.lazy_imports import logging
     from bridgehead.runtime import logs
 
+    from .game.connection import GameConnection
+    from .game.listener import Listener
+    from .game.sharing import peer_auth
+    from .game.sharing.ownership import Ownership
     from .game.sharing.relay import Relay
-    from .game.switchboard import Switchboard
+    from .game.websocket_client import WebSocketClient
 
     settings.configure_logs()
     logs.logger("bitburner").info("starting", **settings.changes())
-    board = Switchboard(settings, counters, clock)
-    relay = Relay(board, settings.rpc_timeout_ms / 1000)
-    session = _make_session(settings, board, relay, clock)
-    await session.changes.differences.load()
-    connecting = _choose_connector(settings, board, relay, clock)
-    task = asyncio.get_running_loop().create_task(_keep_connecting(connecting, board))
+    connection = GameConnection(settings, counters, clock)
+    relay = Relay(connection, settings.rpc_timeout_ms / 1000)
+    session = Session(settings, connection, relay, clock)
+    await session.differences.load()
+
+    prover = peer_auth.Prover(peer_auth.load_key(settings), clock)
+    backoff = Backoff(settings.reconnect_base_ms / 1000, settings.reconnect_max_ms / 1000)
+    connector: WebSocketClient | Ownership
+    if settings.rpc_url is not None:
+        connector = WebSocketClient(settings, settings.rpc_url, connection, prover, backoff)
+    else:
+        listener = Listener(settings, connection, relay, prover)
+        connector = Ownership(settings, connection, listener, prover, backoff)
+
+    async def keep_connecting() -> None:
+        try:
+            await connector.run()
+        except Exception as bug:  # noqa: BLE001 - whatever it is, no call may wait for a game in vain
+            logging.getLogger("bridgehead.bitburner").error("connecting failed", exc_info=bug)
+            connection.report_problem(
+                "The bridge cannot connect because of a fault of its own; start it again."
+            )
+        finally:
+            connector.settled.set()
+
+    task = asyncio.get_running_loop().create_task(keep_connecting())
     try:
-        await connecting.settled.wait()
+        await connector.settled.wait()
         yield session
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
         await session.close()
-
-
-def _make_session(settings: BitburnerSettings, board: Switchboard, relay: Relay, clock: Clock) -> Session:
-    from .changes.changing import Changer
-    from .changes.differences import Differences
-    from .changes.history import History
-    from .changes.shared import Changes
-    from .game.remote import Remote
-
-    timeout = settings.rpc_timeout_ms / 1000
-    remote = Remote(board, timeout, clock)
-    history = History(settings, clock)
-    changer = Changer(remote, history, clock)
-    changes = Changes(board, remote, changer, Differences(history, clock), timeout)
-    relay.operations = changes.operations
-    session = Session(settings, board, relay, remote, history, changes, clock=clock)
-    changer.on_step.append(session.take_step)
-    return session
-
-
-def _choose_connector(
-    settings: BitburnerSettings, board: Switchboard, relay: Relay, clock: Clock
-) -> Dialler | Ownership:
-    """Choose how a game is come by: dialling an address, or holding the port that games dial."""
-    from .game.dialler import Dialler
-    from .game.listener import Listener
-    from .game.sharing import peer_auth
-    from .game.sharing.ownership import Ownership
-
-    prover = peer_auth.Prover(peer_auth.load_key(settings), clock)
-    backoff = Backoff(settings.reconnect_base_ms / 1000, settings.reconnect_max_ms / 1000)
-    if settings.rpc_url is not None:
-        return Dialler(settings, settings.rpc_url, board, prover, backoff)
-    return Ownership(settings, board, Listener(settings, board, relay, prover), prover, backoff)
-
-
-async def _keep_connecting(connecting: Dialler | Ownership, board: Switchboard) -> None:
-    """Connect for as long as the session lasts; a bug in it is logged, and told to whoever calls a tool."""
-    from bridgehead.mcp.lazy_imports import logging
-
-    try:
-        await connecting.run()
-    except Exception as bug:  # noqa: BLE001 - whatever it is, no call may wait for a game in vain
-        logging.getLogger("bridgehead.bitburner").error("connecting failed", exc_info=bug)
-        board.report_problem("The bridge cannot connect because of a fault of its own; start it again.")
-    finally:
-        connecting.settled.set()

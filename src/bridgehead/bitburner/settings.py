@@ -1,4 +1,4 @@
-"""Settings: what the environment says to the bitburner bridge. Owns names, defaults and their rules."""
+"""Settings: the environment variables of the bitburner bridge, their defaults and rules."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Address(Struct, frozen=True):
 
     @property
     def is_loopback(self) -> bool:
-        """Tell whether only this machine can reach it."""
+        """Return whether only this machine can reach it."""
         return self.host in _LOOPBACK or self.host.startswith("127.")
 
     @property

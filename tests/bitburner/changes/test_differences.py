@@ -12,16 +12,16 @@ from tests.support.waiting import until
 async def reload(play: Play, files: dict[str, str] | None = None) -> None:
     """Let the page be loaded again, with the files of an older save."""
     await play.game.hang_up()
-    await until(lambda: play.session.board.link is None)
+    await until(lambda: play.session.connection.link is None)
     if files is not None:
         play.game.servers["home"].clear()
         play.game.servers["home"].update(files)
     assert await play.game.dial(play.url, PAGE)
-    await until(lambda: play.session.board.link is not None)
+    await until(lambda: play.session.connection.link is not None)
 
 
 async def until_noticed(play: Play, count: int) -> None:
-    await until(lambda: len(play.session.changes.differences.found) == count)
+    await until(lambda: len(play.session.differences.found) == count)
 
 
 async def test_a_game_that_loaded_an_older_save_is_noticed_and_one_call_restores_all(play: Play) -> None:
@@ -83,7 +83,7 @@ async def test_another_process_is_told_by_the_owner(tmp_path: Path) -> None:
         await guest.ok("write_file", filename="new.js", content="// 1\n")
         await reload(owner, dict(FILES["home"]))
         await until_noticed(owner, 1)
-        await until(lambda: guest.session.board.link is not None)
+        await until(lambda: guest.session.connection.link is not None)
 
         text, status = await guest.ok("connection_status")
         assert "new.js is missing" in text
@@ -124,7 +124,7 @@ async def test_nothing_is_noticed_where_everything_is_as_it_was_written(play: Pl
     await play.ok("write_file", filename="a.js", content="// 1\n")
     await play.ok("delete_file", filename="notes.txt")
     await reload(play)
-    found: Any = await play.session.changes.differences.check_all(play.session.remote)
+    found: Any = await play.session.differences.check_all(play.session.remote)
 
     assert found == []
     assert (await play.ok("connection_status"))[1]["differences"] == []

@@ -21,7 +21,7 @@ from bridgehead.runtime.metrics import Counter
 from tests.bitburner.playing import FILES, Play, played
 from tests.support.waiting import PATIENCE, until
 
-MOST_BYTES = 100
+MAX_BYTES = 100
 
 
 class Line:
@@ -63,13 +63,13 @@ async def connected(on_notice: Callable[[Any], None] | None = None) -> AsyncIter
             itertools.count(7),
             ignored=ignored,
             timeouts=timeouts,
-            most_bytes=MOST_BYTES,
+            max_bytes=MAX_BYTES,
             on_notice=on_notice,
         )
         links.put_nowait(link)
         await link.run()
 
-    async with serve(accept, "127.0.0.1", 0, max_size=10 * MOST_BYTES) as server:
+    async with serve(accept, "127.0.0.1", 0, max_size=10 * MAX_BYTES) as server:
         port = server.sockets[0].getsockname()[1]
         async with connect(f"ws://127.0.0.1:{port}") as game:
             yield Line(await links.get(), game, ignored, timeouts)
@@ -150,15 +150,15 @@ async def test_a_reply_may_be_as_large_as_the_limit_and_no_larger() -> None:
         calls = [line.call("first"), line.call("second")]
         for _ in calls:
             await line.asked()
-        for number, size in ((7, MOST_BYTES), (8, MOST_BYTES + 1)):
+        for number, size in ((7, MAX_BYTES), (8, MAX_BYTES + 1)):
             frame = f'{{"id": {number}, "result": "'
             await line.reply(frame + "x" * (size - len(frame) - 2) + '"}')
 
         assert len(bytes(await calls[0])) > 70
         with pytest.raises(ReplyTooLarge, match=r"to second has 101 bytes, and .* is 100"):
             await calls[1]
-        await line.reply('{"id": 99, "result": "' + "x" * MOST_BYTES + '"}')
-        await line.reply('{"id": 8, "result": "' + "x" * MOST_BYTES + '"}')
+        await line.reply('{"id": 99, "result": "' + "x" * MAX_BYTES + '"}')
+        await line.reply('{"id": 8, "result": "' + "x" * MAX_BYTES + '"}')
         await until(lambda: line.ignored == {"too large": 2})
 
 
@@ -166,7 +166,7 @@ async def test_a_frame_far_too_large_ends_the_connection_and_the_calls_hear_why(
     async with connected() as line:
         call = line.call()
         await line.asked()
-        await line.reply("x" * 20 * MOST_BYTES)
+        await line.reply("x" * 20 * MAX_BYTES)
 
         with pytest.raises(Disconnected, match="BITBURNER_MAX_FRAME_BYTES"):
             await call
@@ -278,7 +278,7 @@ async def test_a_drop_rejects_what_is_in_flight_at_once(tmp_path: Path) -> None:
         for text, problem in answers:
             assert "Bitburner disconnected" in text
             assert (problem["code"], problem["transient"]) == ("disconnected", True)
-        await until(lambda: play.session.board.link is None)
+        await until(lambda: play.session.connection.link is None)
 
 
 async def test_silence_ends_in_a_timeout_that_tells_how_long_it_was(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ async def test_silence_ends_in_a_timeout_that_tells_how_long_it_was(tmp_path: Pa
         assert (problem["code"], problem["transient"]) == ("timeout", True)
         assert "did not answer getFile within 0.1" in text
         assert play.count("rpc_timeouts_total") == 1
-        link = play.session.board.link
+        link = play.session.connection.link
         assert link is not None
         assert link.pending == 0
 
@@ -361,6 +361,6 @@ async def test_an_answer_far_over_the_limit_ends_the_connection_and_names_the_ca
         assert "Bitburner disconnected" in text
         assert "BITBURNER_MAX_FRAME_BYTES" in text
         assert await play.game.dial(play.url)
-        await until(lambda: play.session.board.link is not None)
+        await until(lambda: play.session.connection.link is not None)
 
         assert (await play.ok("list_files"))[0] == '["big.txt"]'

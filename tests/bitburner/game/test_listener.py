@@ -21,7 +21,7 @@ async def test_without_a_game_the_steps_are_told(tmp_path: Path) -> None:
     async with bridged(tmp_path) as play:
         text, problem = await play.fails("list_files")
 
-    host, _, port = play.session.board.address.rpartition(":")
+    host, _, port = play.session.connection.address.rpartition(":")
     assert text.startswith("Bitburner disconnected: no game has connected to this process yet. In Bitburner")
     assert f"set host {host} and port {port}, press Connect" in text
     assert "Web version" in text
@@ -40,9 +40,9 @@ async def test_a_call_waits_a_while_for_a_game_to_dial_in(tmp_path: Path) -> Non
 
 async def test_a_game_that_comes_back_is_used_and_counted(play: Play) -> None:
     await play.game.hang_up()
-    await until(lambda: play.session.board.link is None)
+    await until(lambda: play.session.connection.link is None)
     assert await play.game.dial(play.url)
-    await until(lambda: play.session.board.link is not None)
+    await until(lambda: play.session.connection.link is not None)
 
     assert json.loads((await play.ok("list_files"))[0])
     assert play.count("ws_reconnects_total") == 1
@@ -71,7 +71,7 @@ async def test_a_game_that_does_not_answer_a_ping_is_replaced(tmp_path: Path) ->
         await until(lambda: play.count("tool_calls_total", "list_files") == 1)
         assert await second.dial(play.url)
         assert "Bitburner disconnected" in (await call)[0]
-        await until(lambda: play.session.board.link is not None)
+        await until(lambda: play.session.connection.link is not None)
 
         assert (await play.ok("list_files"))[0] == '["second.js"]'
 
@@ -85,7 +85,7 @@ async def test_a_dead_game_does_not_linger(tmp_path: Path) -> None:
     ) as play:
         play.game.freeze()
 
-        await until(lambda: play.session.board.link is None)
+        await until(lambda: play.session.connection.link is None)
 
 
 async def test_a_game_that_dials_again_replaces_itself(play: Play) -> None:
@@ -153,8 +153,8 @@ async def test_all_origins_can_be_allowed(tmp_path: Path) -> None:
 async def test_with_a_certificate_the_game_dials_wss(tmp_path: Path, certificate: Path) -> None:
     trust = ssl.create_default_context(cafile=certificate)
     async with bridged(tmp_path, BITBURNER_TLS_CERT=str(certificate)) as play:
-        address = play.session.board.address.replace("127.0.0.1", "localhost")
+        address = play.session.connection.address.replace("127.0.0.1", "localhost")
         assert await play.game.dial(f"wss://{address}", trust=trust)
-        await until(lambda: play.session.board.link is not None)
+        await until(lambda: play.session.connection.link is not None)
 
         assert json.loads((await play.ok("list_files"))[0])

@@ -35,7 +35,7 @@ async def test_without_a_game_it_says_where_one_would_dial(tmp_path: Path) -> No
         told = await report(play.session)
 
     assert facts(told)["Game"] == "not connected"
-    assert facts(told)["Address"] == play.session.board.address
+    assert facts(told)["Address"] == play.session.connection.address
     assert told.tables[0].rows == ()
 
 

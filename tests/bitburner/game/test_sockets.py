@@ -51,6 +51,6 @@ async def test_a_call_that_is_given_up_before_it_was_sent_is_never_sent(tmp_path
         await play.ok("list_files")
 
         assert len(play.asked("pushFile")) < 30
-        link = play.session.board.link
+        link = play.session.connection.link
         assert link is not None
         await until(lambda: link.pending == 0)

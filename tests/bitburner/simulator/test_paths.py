@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.bitburner.simulator.paths import is_script, is_text, resolve, take
+from bridgehead.bitburner.simulator.paths import is_script, is_text, read_folder, resolve
 from bridgehead.runtime.errors import NotFound
 from tests.bitburner.simulator.listening import listening, request, said
 from tests.bitburner.simulator.simulating import simulated, until
@@ -65,4 +65,4 @@ def test_style_sheets_are_texts_of_the_third_generation_alone() -> None:
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="There is no folder"):
-        take(tmp_path / "none", 2)
+        read_folder(tmp_path / "none", 2)

@@ -156,11 +156,11 @@ async def test_a_reload_with_an_older_save_gets_everything_again(tmp_path: Path)
         await one.sync.run_once()
         game = one.play.game
         await game.hang_up()
-        await until(lambda: one.play.session.board.link is None)
+        await until(lambda: one.play.session.connection.link is None)
         game.servers["home"].clear()
         game.servers["home"].update(HOME)
         assert await game.dial(one.play.url, PAGE)
-        await until(lambda: len(one.play.session.changes.differences.found) == 2)
+        await until(lambda: len(one.play.session.differences.found) == 2)
         await one.sync.run_once()
 
         assert one.files["hack.js"] == game.servers["home"]["hack.js"] == "// newer\n"
@@ -190,7 +190,7 @@ async def test_a_write_of_an_agent_in_between_is_never_overwritten(tmp_path: Pat
         one.put("hack.js", "// here\n")
         actions = await one.sync.plan()
         await one.play.ok("write_file", filename="hack.js", content="// agent\n")
-        await one.sync._carry_out(actions)  # noqa: SLF001 - the write comes between the look and the push
+        await one.sync.carry_out(actions)
 
         assert one.play.game.servers["home"]["hack.js"] == "// agent\n"
         await one.sync.run_once()

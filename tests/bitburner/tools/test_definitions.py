@@ -101,7 +101,7 @@ async def test_the_whole_file_is_given_and_asked_for_once(play: Play) -> None:
 async def test_a_new_connection_asks_again(play: Play) -> None:
     await play.ok("search_definitions", query="hack")
     await play.game.dial(play.url)
-    await until(lambda: play.session.board.link is not None and not play.session.board.link.memory)
+    await until(lambda: play.session.connection.link is not None and not play.session.connection.link.memory)
     await play.ok("search_definitions", query="hack")
 
     assert len(play.asked("getDefinitionFile")) == 2
@@ -143,7 +143,7 @@ async def test_the_definitions_answer_while_the_game_is_away(tmp_path: Path) -> 
         assert found["definitions"][0]["symbol"] == "NS.hack"
         assert (await play.ok("get_netscript_definitions"))[0] == whole
         await play.game.dial(play.url)
-        await until(lambda: play.session.board.link is not None)
+        await until(lambda: play.session.connection.link is not None)
         assert (await play.ok("search_definitions", query="hack", limit=1))[0] == text
 
 
@@ -165,7 +165,7 @@ async def test_calls_at_once_share_one_index_and_a_reconnect_keeps_it(play: Play
     await asyncio.gather(*(play.ok("search_definitions", query="hack", limit=1) for _ in range(20)))
     first = play.session.index
     await play.game.dial(play.url)
-    await until(lambda: play.session.board.link is not None and not play.session.board.link.memory)
+    await until(lambda: play.session.connection.link is not None and not play.session.connection.link.memory)
     await play.ok("search_definitions", query="grow", limit=1)
 
     assert first is not None

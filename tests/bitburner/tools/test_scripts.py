@@ -1,6 +1,83 @@
-"""What is said of a script: its problems, and who imports it."""
+"""What is said of a script: its cost by function, its problems, and who imports it."""
 
-from tests.bitburner.playing import Play
+from pathlib import Path
+
+from bridgehead.bitburner.simulator import Game
+from bridgehead.bitburner.simulator.definitions import load_api
+from tests.bitburner.playing import FILES, Play, played
+
+
+async def test_the_cost_is_itemised_by_function(play: Play) -> None:
+    play.game.servers["home"]["a.js"] = (
+        "export async function main(ns) {"
+        " ns.exec('x', 'y'); ns.scan(); ns.tprint(ns.singularity.connect('x')); }"
+    )
+    result = await play.client.call("calculate_ram", {"filename": "a.js"})
+
+    assert result["content"][0]["text"] == "35.1"
+    assert result["structuredContent"] == {
+        "ram_gb": 35.1,
+        "items": [
+            {"name": "ns.singularity.connect", "ram_gb": 32},
+            {"name": "ns.exec", "ram_gb": 1.3},
+            {"name": "ns.scan", "ram_gb": 0.2},
+        ],
+        "items_sum_gb": 35.1,
+    }
+    assert "  1.3 GB  ns.exec" in result["content"][1]["text"]
+    assert "the game says" not in result["content"][1]["text"]
+
+
+async def test_imports_are_part_of_it(play: Play) -> None:
+    play.game.servers["home"] |= {
+        "a.js": "import { go } from './lib/b.js';\nexport async function main(ns) { go(ns); }",
+        "lib/b.js": "export function go(ns) { ns.exec('x', 'y'); }",
+    }
+    _, cost = await play.ok("calculate_ram", filename="a.js")
+
+    assert cost["items"] == [{"name": "ns.exec", "ram_gb": 1.3}]
+
+
+async def test_a_sum_that_differs_from_the_games_figure_is_said_so(play: Play) -> None:
+    play.game.servers["home"]["a.js"] = "export async function main(ns) { ns.corporation.getCorporation(); }"
+    result = await play.client.call("calculate_ram", {"filename": "a.js"})
+
+    assert result["structuredContent"]["ram_gb"] == 11.6
+    assert "the game says 11.6 GB, and that is what counts" in result["content"][1]["text"]
+
+
+async def test_the_definitions_figures_are_the_games_for_every_plain_function(tmp_path: Path) -> None:
+    """The simulated costs are those of the listing; the sums are those of the definitions made from it."""
+    members = next(members for heading, members in load_api() if heading == "# interface NS")
+    functions = [one for one in members if one.is_function and not one.real]
+    files = {f"{one.name}.js": f"ns.{one.name}()" for one in functions}
+    async with played(tmp_path, game=Game(3, {"home": {**FILES["home"], **files}})) as play:
+        differing = []
+        for one in functions[::4]:
+            _, cost = await play.ok("calculate_ram", filename=f"{one.name}.js")
+            if cost["items_sum_gb"] != cost["ram_gb"]:
+                differing.append(one.name)
+
+    assert differing == []
+
+
+async def test_ram_is_a_number(play: Play) -> None:
+    text, structured = await play.ok("calculate_ram", filename="hack.js")
+
+    assert float(text) == structured["ram_gb"] > 1.6
+
+
+async def test_ram_without_a_fraction_is_written_without_one(tmp_path: Path) -> None:
+    from bridgehead.bitburner.tools.scripts import format_cost
+
+    assert (format_cost(2.0), format_cost(1.6)) == ("2", "1.6")
+
+
+async def test_ram_of_a_text_is_refused_before_any_call(play: Play) -> None:
+    text, _ = await play.fails("calculate_ram", filename="notes.txt")
+
+    assert "only scripts" in text
+    assert play.game.requests == []
 
 
 async def test_a_write_tells_cost_problems_and_hints_in_its_text(play: Play) -> None:

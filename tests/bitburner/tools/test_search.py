@@ -104,7 +104,7 @@ def _searching() -> int:
 )
 def test_matching_looks_at_each_line(pattern: str, expected: list[tuple[str, int]]) -> None:
     job = Job(
-        pattern, ignore_case=False, most=10, seconds=1, files=[("", "a.js", "a\nb"), ("", "c.js", "ca")]
+        pattern, ignore_case=False, limit=10, seconds=1, files=[("", "a.js", "a\nb"), ("", "c.js", "ca")]
     )
 
     assert [(one.filename, one.line) for one in find_matches(job).matches] == expected

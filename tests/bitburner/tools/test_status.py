@@ -14,7 +14,7 @@ async def test_figures_are_those_of_the_connection(play: Play) -> None:
     assert (status["state"], status["role"], status["address"]) == (
         "connected",
         "owner",
-        play.session.board.address,
+        play.session.connection.address,
     )
     assert (status["pending"], status["guests"], status["timeouts"], status["reconnects"]) == (0, 0, 0, 0)
     assert status["differences"] == []
@@ -22,10 +22,10 @@ async def test_figures_are_those_of_the_connection(play: Play) -> None:
 
 async def test_a_game_that_went_and_came_back_is_a_reconnection(play: Play) -> None:
     await play.game.hang_up()
-    await until(lambda: play.session.board.link is None)
+    await until(lambda: play.session.connection.link is None)
     assert (await play.ok("connection_status"))[1]["state"] != "connected"
     await play.game.dial(play.url)
-    await until(lambda: play.session.board.link is not None)
+    await until(lambda: play.session.connection.link is not None)
 
     assert (await play.ok("connection_status"))[1]["reconnects"] == 1
 

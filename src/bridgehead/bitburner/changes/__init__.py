@@ -1,1 +1,1 @@
-"""Changes: how a file in the game is changed so that nothing is lost, and what is kept of it here."""
+"""Changes: writes files of the game, keeps every version, and notices files that changed elsewhere."""

@@ -11,12 +11,13 @@ from bridgehead.runtime.errors import InvalidArgument
 from ..game.lines import split_lines
 
 _NOTHING_CHANGED = "Nothing was changed."
-_LONGEST_SEARCHED = 5000
-"""Lines in which the nearest text is looked for; comparing takes time for each."""
-_LONGEST_SOUGHT = 30
-"""Lines of the text that are compared, so that the work does not grow with the product of both."""
-_LONGEST_SHOWN = 1500
-_LEAST_LIKENESS = 0.5
+_MAX_SEARCHED = 5000
+"""Lines of the file that are compared; each takes time."""
+_MAX_SOUGHT = 30
+"""Lines of old_text that are compared, so that the work does not grow with the product of both."""
+_MAX_SHOWN = 1500
+_MAX_LINE_NUMBERS = 10
+_MIN_LIKENESS = 0.5
 _QUOTES = str.maketrans({"'": '"', "`": '"', "\u2018": '"', "\u2019": '"', "\u201c": '"', "\u201d": '"'})
 
 
@@ -31,51 +32,43 @@ class Replacement(Struct, frozen=True):
 def apply_replacements(filename: str, content: str, replacements: list[Replacement]) -> str:
     """Make all replacements in order, or raise and make none."""
     for number, one in enumerate(replacements, start=1):
-        found = content.count(one.old_text)
-        if found != one.count:
+        count = content.count(one.old_text)
+        if count != one.count:
             label = "old_text" if len(replacements) == 1 else f"old_text of edit {number}"
-            raise _make_mismatch(filename, content, one, found, label)
+            raise _make_mismatch(filename, content, one, count, label)
         content = content.replace(one.old_text, one.new_text)
     return content
 
 
-def _make_mismatch(filename: str, content: str, one: Replacement, found: int, label: str) -> InvalidArgument:
-    message = f"{label} occurs {found} times in {filename}, not {one.count}. {_NOTHING_CHANGED}"
-    if found:
-        lines = ", ".join(map(str, _find_line_numbers(content, one.old_text)))
+def _make_mismatch(filename: str, content: str, one: Replacement, count: int, label: str) -> InvalidArgument:
+    message = f"{label} occurs {count} times in {filename}, not {one.count}. {_NOTHING_CHANGED}"
+    if count:
+        numbers: list[int] = []
+        at = content.find(one.old_text)
+        while at >= 0 and len(numbers) < _MAX_LINE_NUMBERS:
+            numbers.append(content.count("\n", 0, at) + 1)
+            at = content.find(one.old_text, at + max(len(one.old_text), 1))
         return InvalidArgument(
-            f"{message} It is on lines {lines}.",
+            f"{message} It is on lines {', '.join(map(str, numbers))}.",
             next_step="Make old_text longer so that it is exact, or set count.",
         )
-    nearest, shown = _describe_nearest(content, one.old_text)
-    # What the file holds goes into the advice: messages are logged, and contents never are.
     advice = "Copy old_text from the file as it is, whitespace included"
-    return InvalidArgument(
-        f"{message} {nearest}", next_step=f"{advice}:\n{shown}" if shown else f"{advice}; read_file shows it."
-    )
-
-
-def _find_line_numbers(content: str, text: str) -> list[int]:
-    """Return the lines on which a text begins, the first ten."""
-    numbers: list[int] = []
-    at = content.find(text)
-    while at >= 0 and len(numbers) < 10:  # noqa: PLR2004 - as many as are bearable in a sentence
-        numbers.append(content.count("\n", 0, at) + 1)
-        at = content.find(text, at + max(len(text), 1))
-    return numbers
-
-
-def _describe_nearest(content: str, text: str) -> tuple[str, str]:
-    """Name the lines most like a text that was not found and how they differ, and give them."""
-    lines, wanted = split_lines(content), (split_lines(text) or [""])[:_LONGEST_SOUGHT]
+    lines, wanted = split_lines(content), (split_lines(one.old_text) or [""])[:_MAX_SOUGHT]
     best, likeness = _find_nearest(lines, wanted)
-    if best is None or likeness < _LEAST_LIKENESS:
-        return "No part of the file is like it.", ""
-    found = lines[best : best + len(wanted)]
-    last = best + len(found)
+    if best is None or likeness < _MIN_LIKENESS:
+        return InvalidArgument(
+            f"{message} No part of the file is like it.", next_step=f"{advice}; read_file shows it."
+        )
+    nearest = lines[best : best + len(wanted)]
+    last = best + len(nearest)
     place = f"line {best + 1}" if last == best + 1 else f"lines {best + 1} to {last}"
-    shown = "\n".join(found)[:_LONGEST_SHOWN]
-    return f"Nearest: {place}, which {_explain_difference(found, wanted, is_one=len(found) == 1)}.", shown
+    difference = _explain_difference(nearest, wanted, is_one=len(nearest) == 1)
+    shown = "\n".join(nearest)[:_MAX_SHOWN]
+    # The file's own text goes into the advice: messages are logged, and contents never are.
+    return InvalidArgument(
+        f"{message} Nearest: {place}, which {difference}.",
+        next_step=f"{advice}:\n{shown}" if shown else f"{advice}; read_file shows it.",
+    )
 
 
 def _find_nearest(lines: list[str], wanted: list[str]) -> tuple[int | None, float]:
@@ -84,7 +77,7 @@ def _find_nearest(lines: list[str], wanted: list[str]) -> tuple[int | None, floa
     sought = "\n".join(_normalize(line) for line in wanted)
     matcher = SequenceMatcher(autojunk=False)
     matcher.set_seq2(sought)
-    for start in range(min(len(lines), _LONGEST_SEARCHED)):
+    for start in range(min(len(lines), _MAX_SEARCHED)):
         window = "\n".join(_normalize(line) for line in lines[start : start + len(wanted)])
         if window == sought:
             return start, 1.0
@@ -98,7 +91,7 @@ def _find_nearest(lines: list[str], wanted: list[str]) -> tuple[int | None, floa
 
 
 def _explain_difference(found: list[str], wanted: list[str], *, is_one: bool) -> str:
-    """Name the kind of difference where it is one that is easily overlooked."""
+    """Name a kind of difference that is easily overlooked, if it is one."""
     there, sought = "\n".join(found), "\n".join(wanted)
     differs, holds = ("differs", "holds") if is_one else ("differ", "hold")
     bare_there, bare_sought = _strip_spaces(there), _strip_spaces(sought)

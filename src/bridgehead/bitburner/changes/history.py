@@ -1,9 +1,8 @@
 """History: every content of a file that this bridge found, wrote or deleted, kept on this machine.
 
-Each version is one file that is written once and never changed, so that processes can add versions side by
-side without a lock. What was written is kept as well as what it replaced: a game that loads an older save
-loses nothing for good. Bounded by count and by bytes: the oldest go first, but the last version of a file
-goes only when nothing else is left to go. Blocks: call from a thread.
+Each version is one file that is written once and never changed, so processes add versions side by side
+without a lock. The written content is kept as well as the one it replaced: a game that loads an older save
+loses nothing for good. Blocks: call from a thread.
 """
 
 from __future__ import annotations
@@ -12,20 +11,20 @@ import hashlib
 import itertools
 import os
 from contextlib import suppress
+from operator import attrgetter
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec import Struct
 
 from bridgehead.runtime import directories, durable
-from bridgehead.runtime.errors import NotFound, StorageError
+from bridgehead.runtime.errors import BridgeError, NotFound, StorageError
 
 from ..errors import BackupFailed
 from ..game import timestamps
 from ..settings import OFF
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from bridgehead.runtime.timing import Clock
@@ -39,22 +38,21 @@ Kind = Literal["found", "written", "deleted"]
 
 
 class Version(Struct, frozen=True, omit_defaults=True):
-    """What a file held at one time. A file of version 0.1 has no `kind`: it was found, and then replaced."""
+    """The content of a file at one time; content None: the file was deleted."""
 
     server: str
     filename: str
     at: float
     because: str
     content: str | None = None
-    """None where the file was deleted."""
     kind: Kind = "found"
     restored: str = ""
-    """The version that this one brought back; an undo goes on from there."""
+    """The version that this one brought back; the next undo continues from there."""
     name: str = ""
 
     @property
     def bytes(self) -> int:
-        """Its size in UTF-8."""
+        """Size of the content in UTF-8."""
         return len((self.content or "").encode())
 
     @property
@@ -64,43 +62,55 @@ class Version(Struct, frozen=True, omit_defaults=True):
 
 
 class _Entry(Struct, frozen=True):
-    """A version as the folder shows it: names sort by time."""
+    """A version's file in the folder; names sort by time."""
 
     name: str
     size: int
 
     @property
     def key(self) -> str:
+        """The server and file that the version is of, hashed."""
         return self.name.removesuffix(_SUFFIX).rpartition("-")[2]
 
 
 class History:
-    """The folder of versions."""
+    """The folder of versions, bounded by count and by bytes."""
 
     def __init__(self, settings: BitburnerSettings, clock: Clock) -> None:
         self.is_on = settings.backup_dir != OFF
         self._settings = settings
-        self._most_files = settings.backup_max_files
-        self._most_bytes = settings.backup_max_bytes
+        self._max_files = settings.backup_max_files
+        self._max_bytes = settings.backup_max_bytes
         self._clock = clock
         self._count = itertools.count()
 
     @property
     def folder(self) -> Path:
-        """Where versions are kept, made if need be."""
+        """The folder of versions, created on first use."""
         chosen = self._settings.backup_dir
         if chosen is None or isinstance(chosen, str):
             return directories.open_state(self._settings, "bitburner/backups")
         return directories.make_private(chosen)
 
     def record(self, version: Version) -> str:
-        """Keep a version and return its name; raises `BackupFailed` where that is not possible."""
+        """Keep a version and return its name; raise `BackupFailed` if it cannot be kept."""
         try:
             folder = self.folder
             entries = _list_entries(folder)
-            name = self._make_name(version, entries)
+            key = _make_key(version.server, version.filename)
+            ending = f"-{key}{_SUFFIX}"
+            newest = max([entry.name for entry in entries if entry.name.endswith(ending)], default="0")
+            # Never named before the file's newest version: a clock that is set back must not reorder them.
+            moment = max(int(version.at * 1000), int(newest.partition("-")[0]))
+            unique = f"{next(self._count):08x}{os.getpid():x}"
+            if newest > f"{moment:013d}-{unique}":
+                moment += 1
+            name = f"{moment:013d}-{unique}-{key}"
             data = msgspec.json.encode(version)
-            self._check_size(len(data))
+            if len(data) > self._max_bytes:
+                raise OSError(  # noqa: TRY301 - one report for every reason not to keep it
+                    f"it takes {len(data)} bytes, and BITBURNER_BACKUP_MAX_BYTES is {self._max_bytes}"
+                )
             durable.replace(folder / f"{name}{_SUFFIX}", data)
             self._prune(folder, entries, len(data))
         except (OSError, StorageError) as failure:
@@ -112,26 +122,32 @@ class History:
             ) from failure
         return name
 
+    def record_current(self, version: Version) -> str:
+        """Keep what a file holds now, unless its newest version holds the same; return the version's name."""
+        with suppress(OSError, BridgeError):  # an unreadable folder: `record` reports it
+            newest = self.find_newest(version.server, version.filename)
+            if newest is not None and newest.content == version.content:
+                return newest.name
+        return self.record(version)
+
     def discard(self, name: str) -> None:
-        """Forget a version that the game turned out to have refused."""
+        """Remove a version whose write the game refused."""
         durable.remove(self.folder / f"{name}{_SUFFIX}")
 
-    def _check_size(self, size: int) -> None:
-        if size > self._most_bytes:
-            raise OSError(f"it takes {size} bytes, and BITBURNER_BACKUP_MAX_BYTES is {self._most_bytes}")
-
-    def _make_name(self, version: Version, entries: list[_Entry]) -> str:
-        """Name a version by time, count, process and file.
-
-        Never before the newest version of the same file: a clock that is set back must not reorder it.
-        """
-        key = _make_key(version.server, version.filename)
-        newest = max((entry.name for entry in entries if entry.key == key), default="0")
-        moment = max(int(version.at * 1000), int(newest.partition("-")[0]))
-        unique = f"{next(self._count):08x}{os.getpid():x}"
-        if newest > f"{moment:013d}-{unique}":
-            moment += 1
-        return f"{moment:013d}-{unique}-{key}"
+    def _prune(self, folder: Path, entries: list[_Entry], added: int) -> None:
+        """Delete the oldest versions above the limits, but a file's last version only after all others."""
+        durable.sweep(folder, self._clock.now())
+        count, size = len(entries) + 1, sum([entry.size for entry in entries]) + added
+        if count <= self._max_files and size <= self._max_bytes:
+            return
+        last = {entry.key: entry.name for entry in entries}
+        for entry in sorted(entries, key=lambda entry: (last[entry.key] == entry.name, entry.name)):
+            if count <= self._max_files and size <= self._max_bytes:
+                return
+            count, size = count - 1, size - entry.size
+            # Windows refuses while another process reads the file; the next write prunes it.
+            with suppress(PermissionError):
+                (folder / entry.name).unlink(missing_ok=True)
 
     def list_versions(self, server: str, filename: str | None) -> list[Version]:
         """List the versions of a file, or of all files of a server, newest first."""
@@ -142,9 +158,11 @@ class History:
 
     def find_newest(self, server: str, filename: str) -> Version | None:
         """Return the newest version of a file."""
-        key = _make_key(server, filename)
-        matching = (entry for entry in reversed(_list_entries(self.folder)) if entry.key == key)
-        return next((found for entry in matching if (found := self._read(entry)) is not None), None)
+        ending = f"-{_make_key(server, filename)}{_SUFFIX}"
+        for entry in reversed(_list_entries(self.folder)):
+            if entry.name.endswith(ending) and (version := self._read(entry)) is not None:
+                return version
+        return None
 
     def list_last_writes(self) -> list[Version]:
         """Return the newest version of each file, where this bridge wrote or deleted it; newest first."""
@@ -155,7 +173,7 @@ class History:
         return [version for version in found if version is not None and version.kind != "found"]
 
     def load(self, server: str, filename: str, name: str) -> Version:
-        """Return the version that is named; it must have a content."""
+        """Return a version by its name; a deletion has no content and is not found."""
         for version in self.list_versions(server, filename):
             if version.name == name and version.content is not None:
                 return version
@@ -165,13 +183,12 @@ class History:
         )
 
     def find_undo(self, server: str, filename: str, current: str | None) -> Version:
-        """Return the version before the current content.
-
-        A restore does not count as a step forward: undoing twice goes back twice.
-        """
+        """Return the version before the current content; repeated undos go further back each time."""
         versions = self.list_versions(server, filename)
         names = [version.name for version in versions]
         at = 0
+        # The newest version is itself a restore: continue from the version it brought back, or two undos
+        # would swap the same two contents.
         if versions and versions[0].content == current and versions[0].restored in names:
             at = names.index(versions[0].restored)
         for version in versions[at:]:
@@ -186,43 +203,25 @@ class History:
         try:
             version = msgspec.json.decode(durable.read(self.folder / entry.name), type=Version)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-            return None  # pruned by another process meanwhile, or not ours
+            return None  # pruned by another process, or not a version
         return msgspec.structs.replace(version, name=entry.name.removesuffix(_SUFFIX))
-
-    def _prune(self, folder: Path, before: list[_Entry], added: int) -> None:
-        durable.sweep(folder, self._clock.now())
-        for entry in _choose_surplus(before, self._most_files - 1, self._most_bytes - added):
-            with suppress(PermissionError):  # on Windows, somebody reads it; the next one prunes it
-                (folder / entry.name).unlink(missing_ok=True)
-
-
-def _choose_surplus(entries: list[_Entry], most_files: int, most_bytes: int) -> Iterable[_Entry]:
-    """Choose what has to go: the oldest, and a file's last version only after all that have a newer one."""
-    left, size = len(entries), sum(entry.size for entry in entries)
-    if left <= most_files and size <= most_bytes:
-        return
-    last = {entry.key: entry.name for entry in entries}
-    for entry in sorted(entries, key=lambda one: (last[one.key] == one.name, one.name)):
-        if left <= most_files and size <= most_bytes:
-            return
-        left, size = left - 1, size - entry.size
-        yield entry
 
 
 def _list_entries(folder: Path) -> list[_Entry]:
-    """List what is kept, oldest first."""
-    with os.scandir(folder) as found:
-        kept = (one for one in found if one.name.endswith(_SUFFIX) and not one.name.startswith("."))
-        entries = [entry for one in kept if (entry := _make_entry(one)) is not None]
-    return sorted(entries, key=lambda entry: entry.name)
-
-
-def _make_entry(found: os.DirEntry[str]) -> _Entry | None:
-    try:
-        return _Entry(found.name, found.stat().st_size)
-    except FileNotFoundError:
-        return None  # pruned by another process meanwhile
+    """List the versions in the folder, oldest first."""
+    entries: list[_Entry] = []
+    with os.scandir(folder) as files:
+        for file in files:
+            if file.name.endswith(_SUFFIX) and not file.name.startswith("."):
+                with suppress(FileNotFoundError):  # pruned by another process since the scan began
+                    entries.append(_Entry(file.name, file.stat().st_size))
+    return sorted(entries, key=attrgetter("name"))
 
 
 def _make_key(server: str, filename: str) -> str:
     return hashlib.sha256(f"{server}\0{filename}".encode()).hexdigest()[:_KEY_LETTERS]
+
+
+def digest(content: str) -> str:
+    """Return the SHA-256 of a content, in hex."""
+    return hashlib.sha256(content.encode()).hexdigest()

@@ -1,1 +1,1 @@
-"""Game: everything that knows the game's wire: names, messages, connections, and who shares them."""
+"""Game: everything that knows the game's wire: names, messages, connections, and sharing them."""

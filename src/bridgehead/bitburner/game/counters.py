@@ -1,7 +1,6 @@
-"""Counters: what is counted of the connection to the game, from the moment that the bridge is made.
+"""Counters: the metrics of the connection to the game, at zero from the moment the bridge is built.
 
-Apart from the switchboard, which loads the WebSocket library: whoever looks at the metrics before a client
-has come finds them all at zero.
+Not in `connection`, which imports the WebSocket library: metrics are read before a client has come.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from bridgehead.runtime.metrics import Metrics
 
 
 class GameCounters:
-    """The figures of one bridge's connection."""
+    """The metrics of one bridge's connection."""
 
     def __init__(self, metrics: Metrics) -> None:
         self.timeouts = metrics.counter(

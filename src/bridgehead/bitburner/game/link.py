@@ -47,7 +47,7 @@ class Link:
         *,
         ignored: Counter,
         timeouts: Counter,
-        most_bytes: int,
+        max_bytes: int,
         on_notice: Notice | None = None,
     ) -> None:
         self._socket = socket
@@ -57,7 +57,7 @@ class Link:
         self._ignored = ignored
         self._timeouts = timeouts
         self._on_notice = on_notice
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._end_cause = ""
         self._pending: dict[int, asyncio.Future[Raw]] = {}
         self._is_over = False
@@ -90,7 +90,7 @@ class Link:
         except _ConnectionEnded:
             raise Disconnected(method, self._end_cause) from None
         except _FrameTooLarge as large:
-            raise ReplyTooLarge(method, large.size, self._most_bytes) from None
+            raise ReplyTooLarge(method, large.size, self._max_bytes) from None
         except _NoResult:
             raise InvalidReply(method, "it has neither a result nor an error") from None
         finally:
@@ -117,7 +117,7 @@ class Link:
                 future.set_exception(_ConnectionEnded())
 
     def _handle_frame(self, frame: bytes) -> None:
-        if len(frame) > self._most_bytes:
+        if len(frame) > self._max_bytes:
             self._fail_large(frame)
             return
         reply = wire.decode_reply(frame)
@@ -154,7 +154,7 @@ class Link:
         log.debug("reply ignored", why=why, bytes=len(frame))
 
     async def is_alive(self, within: float) -> bool:
-        """Tell whether the far side answers a ping in time."""
+        """Return whether the far side answers a ping in time."""
         try:
             async with asyncio.timeout(within):
                 await (await self._socket.ping())

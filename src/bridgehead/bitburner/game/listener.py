@@ -1,7 +1,7 @@
-"""Listener: the port that the game dials. Lets in one game at a time, and guests of the same user.
+"""Listener: the port that the game dials. Admits one game at a time, and guests of the same user.
 
-Who may come in is decided before the WebSocket is opened; a second game is let in just far enough to be told
-why it has to go, because a page never sees why an opening was refused.
+Origin and proof are checked before the WebSocket opens. A second game is let in just far enough to be told
+why it must go, because a page never learns why an opening handshake was refused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from bridgehead.runtime import logs
 
 from ..settings import ANY_ORIGIN, NO_ORIGIN, Address
 from . import setup_steps, sockets
-from .link import Link
 from .sharing.peer_auth import NONCE, PROOF
 from .sockets import MARK, RELAY_PATH
 
@@ -26,9 +25,9 @@ if TYPE_CHECKING:
     from websockets.http11 import Request, Response
 
     from ..settings import BitburnerSettings
+    from .connection import GameConnection
     from .sharing.peer_auth import Prover
     from .sharing.relay import Relay
-    from .switchboard import Switchboard
 
 log = logs.logger("bitburner.listener")
 
@@ -39,19 +38,23 @@ REPLACED = "This connection did not answer, and another game has taken its place
 
 
 class Listener:
-    """Takes dial-ins on one address."""
+    """Accepts games and guests on one address."""
 
-    def __init__(self, settings: BitburnerSettings, board: Switchboard, relay: Relay, prover: Prover) -> None:
+    def __init__(
+        self, settings: BitburnerSettings, connection: GameConnection, relay: Relay, prover: Prover
+    ) -> None:
         self._settings = settings
-        self._board = board
+        self._connection = connection
         self._relay = relay
         self._prover = prover
+        # Held while a newcomer is admitted, which may ping the current game: two newcomers at once would
+        # both find it dead and both be plugged in.
         self._admission = asyncio.Lock()
         self._closing: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[Address]:
-        """Hold the port; raises OSError where it cannot be had."""
+        """Hold the port; raise OSError if it cannot be bound."""
         host, port = self._settings.listen.host, self._settings.listen.port
         server = await serve(
             self._handle_connection,
@@ -70,89 +73,77 @@ class Listener:
             server.close(code=GOING_AWAY, reason="The bridge has ended.")
             await server.wait_closed()
 
-    # --- the door ------------------------------------------------------------------------------------------
-
-    def _authorize(self, connection: ServerConnection, request: Request) -> Response | None:
-        """Refuse who may not come in."""
+    def _authorize(self, socket: ServerConnection, request: Request) -> Response | None:
+        """Refuse foreign origins, and guests without a proof of the key."""
         origin = request.headers.get("Origin")
         if request.path == RELAY_PATH:
             if origin is None and self._prover.verify_claim(request.headers):
                 return None
-            return connection.respond(
+            return socket.respond(
                 http.HTTPStatus.UNAUTHORIZED, "This path is for processes of the same user.\n"
             )
         if is_allowed_origin(origin, self._settings.allowed_origins):
             return None
         advice = setup_steps.describe_foreign_origin(str(origin))
-        self._board.report_rejection(str(origin), "this origin is not in BITBURNER_ALLOWED_ORIGINS", advice)
-        return connection.respond(http.HTTPStatus.FORBIDDEN, f"{advice}\n")
+        self._connection.report_rejection(
+            str(origin), "this origin is not in BITBURNER_ALLOWED_ORIGINS", advice
+        )
+        return socket.respond(http.HTTPStatus.FORBIDDEN, f"{advice}\n")
 
     def _add_headers(self, _: ServerConnection, request: Request, response: Response) -> None:
-        """Say who is answering, so that another bridge that finds the port taken knows by whom."""
+        """Mark the answer, so that another bridge that finds the port taken knows by whom."""
         response.headers[MARK] = "bitburner"
         if request.path == RELAY_PATH and response.status_code == http.HTTPStatus.SWITCHING_PROTOCOLS:
             response.headers[PROOF] = self._prover.prove_ownership(request.headers[NONCE])
-
-    # --- inside --------------------------------------------------------------------------------------------
 
     async def _handle_connection(self, socket: ServerConnection) -> None:
         request = socket.request
         if request is not None and request.path == RELAY_PATH:
             await self._relay.serve(socket, request.headers)
-        else:
-            origin = None if request is None else request.headers.get("Origin")
-            await self._serve_game(socket, describe_origin(origin))
-
-    async def _serve_game(self, socket: ServerConnection, who: str) -> None:
+            return
+        origin = describe_origin(None if request is None else request.headers.get("Origin"))
         async with self._admission:
-            if not await self._can_admit():
-                self._board.report_rejection(who, "another game is connected and answers", "")
-                await socket.close(TRY_LATER, SECOND_GAME)
-                return
-            link = self._board.make_link(socket)
-            self._board.plug(link, who)
+            current = self._connection.link
+            if current is not None:
+                if await current.is_alive(self._settings.ping_timeout_ms / 1000):
+                    self._connection.report_rejection(origin, "another game is connected and answers", "")
+                    await socket.close(TRY_LATER, SECOND_GAME)
+                    return
+                # A game whose page was closed without a word: its socket can stay half open for minutes.
+                log.info("game taken for dead")
+                self._connection.unplug(current)
+                current.fail_pending()
+                closing = asyncio.get_running_loop().create_task(current.close(GOING_AWAY, REPLACED))
+                self._closing.add(closing)
+                closing.add_done_callback(self._closing.discard)
+            link = self._connection.make_link(socket)
+            self._connection.plug(link, origin)
         try:
             await link.run()
         finally:
-            self._board.unplug(link)
-
-    async def _can_admit(self) -> bool:
-        """Tell whether a newcomer may come in; a game that does not answer in time is shown out."""
-        current = self._board.link
-        if current is None:
-            return True
-        if await current.is_alive(self._settings.ping_timeout_ms / 1000):
-            return False
-        log.info("game taken for dead")
-        self._board.unplug(current)
-        current.fail_pending()
-        self._close_in_background(current)
-        return True
-
-    def _close_in_background(self, link: Link) -> None:
-        farewell = asyncio.get_running_loop().create_task(link.close(GOING_AWAY, REPLACED))
-        self._closing.add(farewell)
-        farewell.add_done_callback(self._closing.discard)
+            self._connection.unplug(link)
 
 
 _ANY_PORT = ":*"
 
 
 def is_allowed_origin(origin: str | None, allowed: tuple[str, ...]) -> bool:
-    """Tell whether a dial-in with this Origin header (None: without one) is let in."""
+    """Whether a dial-in with this Origin header (None: without one) is let in."""
     if ANY_ORIGIN in allowed:
         return True
     if origin is None:
         return NO_ORIGIN in allowed
-    return any(_matches_entry(origin.lower(), entry.lower()) for entry in allowed)
-
-
-def _matches_entry(origin: str, entry: str) -> bool:
-    if not entry.endswith(_ANY_PORT):
-        return origin == entry.rstrip("/") or origin == entry
-    base = entry.removesuffix(_ANY_PORT)
-    rest = origin.removeprefix(base)
-    return origin.startswith(base) and (rest == "" or (rest[0] == ":" and rest[1:].isdecimal()))
+    origin = origin.lower()
+    for entry in map(str.lower, allowed):
+        if origin in (entry, entry.rstrip("/")):
+            return True
+        base = entry.removesuffix(_ANY_PORT)
+        rest = origin.removeprefix(base)
+        # The rest must be a whole port: "http://localhost:*" does not admit "http://localhost.evil.com".
+        is_port = rest == "" or (rest[0] == ":" and rest[1:].isdecimal())
+        if entry.endswith(_ANY_PORT) and origin.startswith(base) and is_port:
+            return True
+    return False
 
 
 def describe_origin(origin: str | None) -> str:

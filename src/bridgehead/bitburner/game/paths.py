@@ -20,15 +20,15 @@ TEXTS = (".txt", ".json", ".css")
 EXTENSIONS = SCRIPTS + TEXTS
 FORBIDDEN = frozenset("*?[]!\\~|#\"' ")
 _TOP = (".", "..")
-_LONGEST_KEPT = 1000
+_MAX_KEPT = 1000
 """A longer name is not remembered: a thousand of a megabyte each would be a gigabyte."""
-_MOST_ALTERNATIVES = 1000
+_MAX_ALTERNATIVES = 1000
 """Patterns that braces may unfold to."""
 
 
 def validate_filename(text: str) -> str:
     """Return a file's name as the game stores it; a name that the game would refuse raises here."""
-    return _validate_once(text) if len(text) <= _LONGEST_KEPT else _validate(text)
+    return _validate_once(text) if len(text) <= _MAX_KEPT else _validate(text)
 
 
 def _validate(text: str) -> str:
@@ -81,7 +81,7 @@ def validate_server(text: str) -> str:
         raise InvalidArgument(
             "The server's name is empty.", next_step="Leave it out for home, or ask list_servers."
         )
-    if any(character < " " for character in text):
+    if min(text) < " ":
         raise InvalidArgument(
             f"{text!r} cannot be a server's name: it has control characters.",
             next_step="list_servers tells the names.",
@@ -90,7 +90,7 @@ def validate_server(text: str) -> str:
 
 
 def is_script(name: str) -> bool:
-    """Tell whether a file is one that the game can run, and so has a RAM cost."""
+    """Return whether a file is one that the game can run, and so has a RAM cost."""
     return name.endswith(SCRIPTS)
 
 
@@ -116,7 +116,7 @@ def guess_mime_type(name: str) -> str:
 
 
 def matches(name: str, glob: str | None) -> bool:
-    """Tell whether a name fits a pattern with `*`, `**`, `?`, `[…]` and `{a,b}`.
+    """Return whether a name fits a pattern with `*`, `**`, `?`, `[…]` and `{a,b}`.
 
     A pattern without a slash is for the name in any folder, as in a .gitignore; with one, for the whole path.
     """
@@ -131,7 +131,7 @@ def _compile_glob(glob: str) -> WcMatcher[str]:
     flags = wildcards.GLOBSTAR | wildcards.BRACE | wildcards.DOTGLOB | wildcards.CASE | wildcards.FORCEUNIX
     if "/" not in glob:
         flags |= wildcards.MATCHBASE
-    return wildcards.compile(glob.lstrip("/"), flags=flags, limit=_MOST_ALTERNATIVES)
+    return wildcards.compile(glob.lstrip("/"), flags=flags, limit=_MAX_ALTERNATIVES)
 
 
 def _refused(text: str, problem: str, advice: str) -> InvalidArgument:

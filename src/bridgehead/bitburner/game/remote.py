@@ -21,7 +21,7 @@ from .link import CallFailed, Link
 if TYPE_CHECKING:
     from bridgehead.runtime.timing import Clock
 
-    from .switchboard import Switchboard
+    from .connection import GameConnection
 
 log = logs.logger("bitburner.remote")
 
@@ -96,14 +96,14 @@ class Save(Struct, frozen=True):
 class Remote:
     """Asks the connected game."""
 
-    def __init__(self, board: Switchboard, timeout: float, clock: Clock) -> None:
-        self._board = board
+    def __init__(self, connection: GameConnection, timeout: float, clock: Clock) -> None:
+        self._connection = connection
         self._timeout = timeout
         self._clock = clock
 
     async def call(self, method: str, **params: Any) -> Raw:
         """Make one exchange and return the undecoded result."""
-        link = await self._board.require_link()
+        link = await self._connection.require_link()
         began = self._clock.monotonic()
         outcome = "answered"
         try:
@@ -152,7 +152,7 @@ class Remote:
 
     async def get_definitions(self) -> str:
         """Return the game's TypeScript definitions, asked for once a connection."""
-        link = await self._board.require_link()
+        link = await self._connection.require_link()
         if "definitions" not in link.memory:
             link.memory["definitions"] = await self._call_typed("getDefinitionFile", str)
         definitions: str = link.memory["definitions"]
@@ -176,9 +176,9 @@ class Remote:
 
     async def detect_generation(self) -> str:
         """Find out which generation the game is of, by what it knows; once a connection."""
-        link = await self._board.require_link()
+        link = await self._connection.require_link()
         if "generation" not in link.memory:
-            link.memory["generation"] = self._board.generation = await self._probe_generation(link)
+            link.memory["generation"] = self._connection.generation = await self._probe_generation(link)
         generation: str = link.memory["generation"]
         return generation
 

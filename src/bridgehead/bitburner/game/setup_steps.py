@@ -1,4 +1,4 @@
-"""Setup steps: what a player has to do, step by step, so that the game connects. Words only."""
+"""Setup steps: instructions for the player to connect the game. Texts only."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def describe_return(generation: str, refused: str) -> str:
 
 
 def _lead_with_refusal(refused: str, steps: str) -> str:
-    """Put what the last dial-in was refused for first: it is what keeps the game away."""
+    """Put the reason of the last refusal first: it is what keeps the game away."""
     return f"{refused} {steps}" if refused else steps
 
 
@@ -63,7 +63,7 @@ def describe_connect(settings: BitburnerSettings, address: str) -> str:
 
 
 def describe_connect_steps(settings: BitburnerSettings, address: str) -> str:
-    """Give the steps in the game, for the web and the desktop version."""
+    """Describe the steps in the game, for the web and the desktop version."""
     return (
         f"{describe_connect(settings, address)} "
         "Web version: if the browser asks, allow access to the local network. "

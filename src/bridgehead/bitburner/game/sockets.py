@@ -24,11 +24,14 @@ _OPEN_SECONDS = 5.0
 
 
 def make_options(settings: BitburnerSettings) -> dict[str, Any]:
-    """Return what server and client have in common.
+    """Return the options that server and client share.
 
-    Nothing is compressed: both ends are on one machine, and deflating a large reply takes many times longer
-    than sending it.
+    No compression: both ends are on one machine, and deflating a large reply takes many times longer than
+    sending it.
     """
+    # Silent: the bridge logs events itself, and the library would log the content of frames.
+    logger = logging.getLogger("bridgehead.bitburner.game.sockets")
+    logger.setLevel(logging.CRITICAL + 1)
     return {
         "compression": None,
         "max_size": _HARD_LIMIT_FACTOR * settings.max_frame_bytes,
@@ -36,22 +39,15 @@ def make_options(settings: BitburnerSettings) -> dict[str, Any]:
         "ping_timeout": settings.ping_timeout_ms / 1000,
         "open_timeout": _OPEN_SECONDS,
         "close_timeout": _CLOSE_SECONDS,
-        "logger": _silent_logger(),
+        "logger": logger,
     }
 
 
-def _silent_logger() -> logging.Logger:
-    """Return a logger that says nothing: we log what matters, and never a frame's content."""
-    logger = logging.getLogger("bridgehead.bitburner.game.sockets")
-    logger.setLevel(logging.CRITICAL + 1)
-    return logger
-
-
-_MOST_UNSENT = 256 * 1024
-"""Bytes that may lie in the transport; beyond that the far side is slow to read, and the rest waits here."""
+_MAX_UNSENT = 256 * 1024
+"""Bytes that may wait in the transport; beyond that the game reads slowly, and frames wait here."""
 _ENOUGH = 4096
-"""Bytes that go out without waiting for more, so that the far side can begin while the rest is being made."""
-_AGAIN_SECONDS = 0.005
+"""Bytes that are sent at once, so that the game can begin while further requests are made."""
+_RETRY_SECONDS = 0.005
 
 
 class Outbox:
@@ -83,7 +79,7 @@ class Outbox:
         self._send()
         if self._waiting:
             self._is_due = True
-            self._loop.call_later(_AGAIN_SECONDS, self._flush)
+            self._loop.call_later(_RETRY_SECONDS, self._flush)
 
     def _send(self) -> None:
         """Send what the connection can take."""
@@ -91,15 +87,12 @@ class Outbox:
         self._size = 0
         if connection.state is not State.OPEN:
             self._waiting.clear()
-        while self._waiting and connection.transport.get_write_buffer_size() <= _MOST_UNSENT:
-            self._write(connection)
-
-    def _write(self, connection: Connection) -> None:
-        """Write as much at once as is sensible, which is at least one frame."""
-        size = 0
-        while self._waiting and size <= _MOST_UNSENT:
-            request_id = next(iter(self._waiting))
-            frame = self._waiting.pop(request_id)
-            connection.protocol.send_text(frame)
-            size += len(frame)
-        connection.transport.write(b"".join(connection.protocol.data_to_send()))
+        while self._waiting and connection.transport.get_write_buffer_size() <= _MAX_UNSENT:
+            # Frames are joined into one write of limited size: at least one frame.
+            size = 0
+            while self._waiting and size <= _MAX_UNSENT:
+                request_id = next(iter(self._waiting))
+                frame = self._waiting.pop(request_id)
+                connection.protocol.send_text(frame)
+                size += len(frame)
+            connection.transport.write(b"".join(connection.protocol.data_to_send()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def format_utc(seconds: float) -> str:
-    """Give seconds since 1970 as a date and time; what no calendar has, as it is."""
+    """Format seconds since 1970 in ISO 8601; a value outside the calendar as a number."""
     from datetime import UTC, datetime
 
     try:
@@ -15,7 +15,7 @@ def format_utc(seconds: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Give a length of time in its largest unit, roughly."""
+    """Format a duration in its largest unit, rounded down."""
     for size, unit in ((86_400, "day"), (3600, "hour"), (60, "minute")):
         if seconds >= size:
             count = int(seconds // size)

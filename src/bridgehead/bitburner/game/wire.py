@@ -40,7 +40,7 @@ class Reply(Struct):
 
     @property
     def has_failed(self) -> bool:
-        """Tell whether it carries an error."""
+        """Return whether it carries an error."""
         return self.error is not UNSET and bytes(self.error) != _NULL
 
 
@@ -106,7 +106,7 @@ def replace_lone_surrogates(frame: bytes) -> bytes:
 
 
 def _is_escaped(frame: bytes, at: int) -> bool:
-    """Tell whether the backslash at a place is itself behind a backslash that escapes it."""
+    """Return whether the backslash at a place is itself behind a backslash that escapes it."""
     before = at
     while before and frame[before - 1] == _BACKSLASH:
         before -= 1

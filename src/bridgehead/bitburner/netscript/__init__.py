@@ -1,1 +1,1 @@
-"""Netscript: what is known of the game's API and of the scripts that use it. No game is asked here."""
+"""Netscript: parses the game's definitions and the scripts that use them. Never talks to a game."""

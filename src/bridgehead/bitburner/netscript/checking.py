@@ -1,4 +1,4 @@
-"""Checking: what a script will fail at when it runs, and what the game takes without a word."""
+"""Checking: problems that a script will have when it runs; the game accepts such a file silently."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from .definitions import Definitions
     from .search import DefinitionSearch
 
-_MOST_PROBLEMS = 20
-_MOST_NAMES = 3
+_MAX_PROBLEMS = 20
+_MAX_NAMES = 3
 _OF_EVERY_OBJECT = frozenset(
     {"constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString"}
     | {"valueOf", "__proto__"}
@@ -23,7 +23,7 @@ _UNDOCUMENTED = frozenset(
     {"alterReality", "bypass", "dynamicImport", "exploit", "heart", "iKnowWhatImDoing", "openDevMenu"}
     | {"printRaw", "rainbow", "tprintRaw", "break", "factionGains", "hacknetNodes"}
 )
-"""What the game has and its definitions leave out on purpose."""
+"""Functions that the game has and its definitions leave out on purpose."""
 
 
 class Problem(Struct, frozen=True):
@@ -46,30 +46,29 @@ def check_script(
         return [Problem("syntax_error", f"Syntax error: {broken.message}.", broken.line, column)]
     if filename.endswith(".script") or not definitions.namespaces or not definitions.members.get("NS"):
         return []  # NS1 has its functions without ns, and without definitions nothing is certain
-    unknown = {use.path: use for use in reversed(script.find_uses()) if _is_unknown(use, definitions)}
-    ordered = sorted(unknown.values(), key=lambda use: (use.line, use.column))[:_MOST_PROBLEMS]
-    return [_describe(use, source, definitions, search) for use in ordered]
+    unknown: dict[str, ApiUse] = {}
+    for use in script.find_uses():
+        is_certain = not use.is_guarded and use.name not in _OF_EVERY_OBJECT | _UNDOCUMENTED
+        if is_certain and use.name not in definitions.members[definitions.namespaces[use.parent]]:
+            unknown.setdefault(use.path, use)
+    ordered = sorted(unknown.values(), key=lambda use: (use.line, use.column))[:_MAX_PROBLEMS]
+    return [_describe_unknown(use, source, definitions, search) for use in ordered]
 
 
-def _is_unknown(use: ApiUse, definitions: Definitions) -> bool:
-    if use.is_guarded or use.name in _OF_EVERY_OBJECT or use.name in _UNDOCUMENTED:
-        return False
-    return use.name not in definitions.members[definitions.namespaces[use.parent]]
-
-
-def _describe(use: ApiUse, source: str, definitions: Definitions, search: DefinitionSearch) -> Problem:
+def _describe_unknown(
+    use: ApiUse, source: str, definitions: Definitions, search: DefinitionSearch
+) -> Problem:
+    """Suggest functions of that name in other namespaces first, then names spelt alike."""
     interface = definitions.namespaces[use.parent]
-    near = [f"{use.parent}.{name}".lstrip(".") for name in search.suggest(use.name, interface, _MOST_NAMES)]
+    near = [f"{use.parent}.{name}".lstrip(".") for name in search.suggest(use.name, interface, _MAX_NAMES)]
     elsewhere = [path for path, _ in definitions.functions_by_name.get(use.name, ())]
-    shown = [_show(path, definitions) for path in dict.fromkeys([*elsewhere[:_MOST_NAMES], *near])]
-    offered = f" Nearest: {'; '.join(shown[:_MOST_NAMES])}." if shown else ""
+    shown = []
+    for path in list(dict.fromkeys([*elsewhere[:_MAX_NAMES], *near]))[:_MAX_NAMES]:
+        declaration = definitions.find_path(path)
+        parent = path.rpartition(".")[0]
+        signature = " ".join(declaration.signature.split()) if declaration is not None else path
+        prefix = f"ns.{parent}." if parent else "ns."
+        shown.append(f"{prefix}{signature.removeprefix('readonly ').removesuffix(';')}")
+    suggestion = f" Nearest: {'; '.join(shown)}." if shown else ""
     column = count_characters(source, use.line, use.column)
-    return Problem("unknown_api", f"ns.{use.path} does not exist.{offered}", use.line, column)
-
-
-def _show(path: str, definitions: Definitions) -> str:
-    declaration = definitions.find_path(path)
-    parent = path.rpartition(".")[0]
-    prefix = f"ns.{parent}." if parent else "ns."
-    signature = " ".join(declaration.signature.split()) if declaration is not None else path
-    return f"{prefix}{signature.removeprefix('readonly ').removesuffix(';')}"
+    return Problem("unknown_api", f"ns.{use.path} does not exist.{suggestion}", use.line, column)

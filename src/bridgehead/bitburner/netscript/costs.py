@@ -1,7 +1,7 @@
 """Costs: what each function that a script names adds to its RAM, by the definitions' own figures.
 
 The game counts names, each once, wherever they stand outside of strings and comments and whatever they are
-called on. Which of them it reaches is its own business; where the sum differs, its answer is the right one.
+called on. Which of them it reaches is up to the game; if the sum differs, the game's figure is right.
 """
 
 from __future__ import annotations
@@ -14,18 +14,16 @@ from . import parsing
 from .parsing import text_of, walk
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from .definitions import Definitions
 
 BASE = 1.6
 _PAGE = {"document": 25.0, "window": 25.0}
+# Without shorthand_property_identifier_pattern: `const { hack } = ns` counts where `hack` is used.
 _NAMES = frozenset(
     {
         "identifier",
         "property_identifier",
         "shorthand_property_identifier",
-        "shorthand_property_identifier_pattern",
     }
 )
 _SCALES = (16, 4, 1)
@@ -48,7 +46,7 @@ class Itemised(Struct, frozen=True):
 
 
 class Source(Struct, frozen=True):
-    """A script that takes part: the one that is asked about, or one that it imports."""
+    """A script, or one that it imports."""
 
     filename: str
     content: str
@@ -57,17 +55,14 @@ class Source(Struct, frozen=True):
 def list_imports(content: str, filename: str) -> list[str]:
     """Return the modules that a script imports or exports from, as they are written."""
     root = parsing.parse(content.encode("utf-8", "replace"), filename)
-    found = []
+    modules = []
     for node in walk(root):
         if node.type in ("import_statement", "export_statement"):
             source = node.child_by_field_name("source")
-            if source is not None and not _is_type_only(node):
-                found.append(parsing.string_value(source) or "")
-    return [one for one in dict.fromkeys(found) if one]
-
-
-def _is_type_only(node: Node) -> bool:
-    return any(child.type == "type" for child in node.children)
+            is_type_only = any(child.type == "type" for child in node.children)
+            if source is not None and not is_type_only:
+                modules.append(parsing.string_value(source) or "")
+    return [module for module in dict.fromkeys(modules) if module]
 
 
 def resolve_import(importer: str, module: str) -> str:
@@ -88,10 +83,11 @@ def resolve_import(importer: str, module: str) -> str:
 
 
 def itemise(sources: list[Source], definitions: Definitions, total: float | None) -> Itemised:
-    """Return what costs RAM; where the game's total is known, with the factor of Source-File 4 it shows."""
+    """Return what costs RAM; the game's total, if known, decides the factor of Source-File 4."""
     names: set[str] = set()
     for source in sources:
-        names |= _list_names(source)
+        root = parsing.parse(source.content.encode("utf-8", "replace"), source.filename)
+        names |= {text_of(node) for node in walk(root) if node.type in _NAMES}
     best: Itemised | None = None
     for scale in _SCALES:
         items = [item for name in names if (item := _price(name, definitions, scale)) is not None]
@@ -103,22 +99,12 @@ def itemise(sources: list[Source], definitions: Definitions, total: float | None
     return best or Itemised([], BASE)
 
 
-def _list_names(source: Source) -> set[str]:
-    root = parsing.parse(source.content.encode("utf-8", "replace"), source.filename)
-    return {text_of(node) for node in walk(root) if node.type in _NAMES and not _is_only_declared(node)}
-
-
-def _is_only_declared(node: Node) -> bool:
-    """Tell whether a name is taken out of an object here: it counts where it is used."""
-    return node.type == "shorthand_property_identifier_pattern"
-
-
 def _price(name: str, definitions: Definitions, scale: int) -> Item | None:
     if name in _PAGE:
         return Item(name, _PAGE[name])
-    found = definitions.functions_by_name.get(name)
-    if found:
-        path, declaration = found[0]
+    functions = definitions.functions_by_name.get(name)
+    if functions:
+        path, declaration = functions[0]
         cost = (declaration.ram or 0.0) * (scale if declaration.is_scaled else 1)
         return Item(f"ns.{path}", round(cost, 2)) if cost else None
     namespace = definitions.members.get("NS", {}).get(name)

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 ROOT = "NS"
-_MOST_ANCESTORS = 3
+_MAX_ANCESTORS = 3
+_MAX_DEPTH = 3
 _TOPS = frozenset(
     {
         "interface_declaration",
@@ -48,6 +49,7 @@ _MEMBERS = frozenset(
         "call_signature",
     }
 )
+_METHODS = frozenset({"method_signature", "abstract_method_signature", "method_definition"})
 _BODIES = frozenset({"interface_body", "object_type", "enum_body", "class_body"})
 _RAM = re.compile(r"RAM cost:\s*([\d.]+)\s*GB(?P<scaled>\s*\*\s*16/4/1)?", re.IGNORECASE)
 _COMMENT_EDGES = re.compile(r"^\s*(?:/\*\*|\*/|\*)? ?|\*/\s*$", re.MULTILINE)
@@ -59,17 +61,17 @@ class Declaration(Struct, frozen=True):
     symbol: str
     line: int
     text: str
-    """With its comment."""
+    """The source, with its comment."""
     signature: str
     comment: str
     is_function: bool = False
     type_name: str = ""
-    """The type of a property, where it is a plain name."""
+    """The type of a property if it is a plain name."""
     ram: float | None = None
     bases: tuple[str, ...] = ()
     """The interfaces that an interface extends."""
     is_scaled: bool = False
-    """Whether the cost is 16 or 4 times as much without enough of Source-File 4."""
+    """Whether the cost is 16 or 4 times as much without all levels of Source-File 4."""
 
     @property
     def name(self) -> str:
@@ -100,10 +102,7 @@ class Definitions:
             self.by_symbol.setdefault(one.symbol, one)
             if one.owner:
                 self.members.setdefault(one.owner, {}).setdefault(one.name, one)
-        self._inherit()
-
-    def _inherit(self) -> None:
-        for _ in range(_MOST_ANCESTORS):
+        for _ in range(_MAX_ANCESTORS):
             for one in self.declarations:
                 for base in one.bases:
                     for name, member in self.members.get(base, {}).items():
@@ -112,22 +111,21 @@ class Definitions:
     @cached_property
     def namespaces(self) -> dict[str, str]:
         """The interface behind each path of the API: "" is NS itself, "singularity" is Singularity."""
-        found: dict[str, str] = {"": ROOT}
+        interfaces: dict[str, str] = {"": ROOT}
         waiting = [""]
         while waiting:
             path = waiting.pop()
-            for member in self.members.get(found[path], {}).values():
+            for member in self.members.get(interfaces[path], {}).values():
                 inner = f"{path}.{member.name}".lstrip(".")
-                if self._is_namespace(member.type_name) and inner not in found and inner.count(".") < 3:  # noqa: PLR2004 - no API is as deep
-                    found[inner] = member.type_name
+                # A namespace is a property whose type has functions; the depth limit ends recursive types.
+                functions = (one.is_function for one in self.members.get(member.type_name, {}).values())
+                if inner not in interfaces and inner.count(".") < _MAX_DEPTH and any(functions):
+                    interfaces[inner] = member.type_name
                     waiting.append(inner)
-        return found
-
-    def _is_namespace(self, type_name: str) -> bool:
-        return any(member.is_function for member in self.members.get(type_name, {}).values())
+        return interfaces
 
     def find_path(self, path: str) -> Declaration | None:
-        """Return what a path such as `singularity.connect` or `hack` means in a script."""
+        """Return the declaration behind a path such as `singularity.connect` or `hack`."""
         parent, _, name = path.rpartition(".")
         interface = self.namespaces.get(parent)
         return None if interface is None else self.members.get(interface, {}).get(name)
@@ -150,23 +148,16 @@ def _read(text: str) -> Iterator[Declaration]:
         if node.type == "comment":
             comment = node
             continue
-        declared = _unwrap(node)
-        if declared is not None:
+        declared: Node | None = node
+        while declared is not None and declared.type in ("export_statement", "ambient_declaration"):
+            declared = next((one for one in declared.named_children if one.type != "comment"), None)
+        if declared is not None and declared.type in _TOPS:
             yield from _read_top(declared, node, comment)
         comment = None
 
 
-def _unwrap(node: Node) -> Node | None:
-    """Return the declaration inside of `export` and `declare`."""
-    while node.type in ("export_statement", "ambient_declaration"):
-        inner = next((one for one in node.named_children if one.type != "comment"), None)
-        if inner is None:
-            return None
-        node = inner
-    return node if node.type in _TOPS else None
-
-
 def _read_top(declared: Node, whole: Node, comment: Node | None) -> Iterator[Declaration]:
+    """Yield a top-level declaration and its members."""
     named = declared
     if declared.type in ("lexical_declaration", "variable_declaration"):
         named = next((one for one in declared.named_children if one.type == "variable_declarator"), declared)
@@ -175,42 +166,28 @@ def _read_top(declared: Node, whole: Node, comment: Node | None) -> Iterator[Dec
         return
     symbol = parsing.text_of(name)
     is_function = declared.type in ("function_signature", "function_declaration")
-    yield _make(symbol, whole, comment, is_function=is_function, bases=_read_bases(declared))
-    body = next((one for one in parsing.walk(named) if one.type in _BODIES), None)
-    if body is not None:
-        yield from _read_members(symbol, body)
-
-
-def _read_bases(declared: Node) -> tuple[str, ...]:
     clause = next((one for one in declared.named_children if one.type == "extends_type_clause"), None)
-    return () if clause is None else tuple(parsing.text_of(one) for one in clause.named_children)
-
-
-def _read_members(owner: str, body: Node) -> Iterator[Declaration]:
-    comment: Node | None = None
-    for node in body.named_children:
+    bases = () if clause is None else tuple(parsing.text_of(one) for one in clause.named_children)
+    yield _make(symbol, whole, comment, is_function=is_function, bases=bases)
+    body = next((one for one in parsing.walk(named) if one.type in _BODIES), None)
+    comment = None
+    for node in body.named_children if body is not None else ():
         if node.type == "comment":
             comment = node
         elif node.type in _MEMBERS:
             name = node.child_by_field_name("name") or (node if node.type == "property_identifier" else None)
             if name is not None:
-                symbol = f"{owner}.{parsing.text_of(name).strip(chr(34) + chr(39))}"
-                yield _make(symbol, node, comment, is_function=_is_function(node), type_name=_type_name(node))
+                annotation = node.child_by_field_name("type")
+                typed = annotation.named_children[0] if annotation and annotation.named_children else None
+                yield _make(
+                    f"{symbol}.{parsing.text_of(name).strip(chr(34) + chr(39))}",
+                    node,
+                    comment,
+                    is_function=node.type in _METHODS
+                    or (typed is not None and typed.type == "function_type"),
+                    type_name=parsing.text_of(typed) if typed and typed.type == "type_identifier" else "",
+                )
             comment = None
-
-
-def _is_function(node: Node) -> bool:
-    if node.type in ("method_signature", "abstract_method_signature", "method_definition"):
-        return True
-    annotation = node.child_by_field_name("type")
-    inner = annotation.named_children if annotation is not None else []
-    return bool(inner) and inner[0].type == "function_type"
-
-
-def _type_name(node: Node) -> str:
-    annotation = node.child_by_field_name("type")
-    inner = annotation.named_children if annotation is not None else []
-    return parsing.text_of(inner[0]) if inner and inner[0].type == "type_identifier" else ""
 
 
 def _make(
@@ -223,27 +200,22 @@ def _make(
     bases: tuple[str, ...] = (),
 ) -> Declaration:
     signature = parsing.text_of(node)
-    said = _clean(parsing.text_of(comment)) if comment is not None else ""
+    description = _COMMENT_EDGES.sub("", parsing.text_of(comment)).strip() if comment is not None else ""
     end = ";" if node.next_sibling is not None and node.next_sibling.type == ";" else ""
     text, first = f"{' ' * node.start_point[1]}{signature}{end}", node
     if comment is not None:
         text = f"{' ' * comment.start_point[1]}{parsing.text_of(comment)}\n{text}"
         first = comment
-    cost = _RAM.search(said)
+    cost = _RAM.search(description)
     return Declaration(
         symbol=symbol,
         line=first.start_point[0] + 1,
         text=dedent(text),
         signature=signature,
-        comment=said,
+        comment=description,
         is_function=is_function,
         type_name=type_name,
         bases=bases,
         ram=float(cost[1]) if cost else None,
         is_scaled=bool(cost and cost["scaled"]),
     )
-
-
-def _clean(comment: str) -> str:
-    """Return a comment without its stars."""
-    return _COMMENT_EDGES.sub("", comment).strip()

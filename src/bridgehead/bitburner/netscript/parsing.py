@@ -24,11 +24,11 @@ FUNCTIONS = frozenset(
     }
 )
 _BODIES = FUNCTIONS | {"class_static_block"}
-_LONGEST_SHOWN = 30
+_MAX_SHOWN = 30
 
 
 class SyntaxProblem(Struct, frozen=True):
-    """The first place at which a source cannot be a script."""
+    """The first syntax error of a source."""
 
     message: str
     line: int
@@ -46,13 +46,13 @@ def _make_parser(kind: str) -> Parser:
 
 
 def parse(source: bytes, filename: str) -> Node:
-    """Return the tree of a source; its file name tells the language."""
+    """Return the tree of a source; the file's extension decides the language."""
     kind = {"ts": "ts", "tsx": "tsx"}.get(filename.rpartition(".")[2], "js")
     return _make_parser(kind).parse(source).root_node
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Go over a node and everything below it, in the order of the source, without recursion."""
+    """Yield a node and everything below it in source order; not recursive, as nesting may be deep."""
     waiting = [node]
     while waiting:
         current = waiting.pop()
@@ -66,7 +66,7 @@ def text_of(node: Node) -> str:
 
 
 def string_value(node: Node) -> str | None:
-    """Return what a plain string literal holds; None for anything else."""
+    """Return the value of a plain string literal; None for anything else."""
     if node.type != "string":
         return None
     return "".join(text_of(part) for part in node.named_children)
@@ -86,33 +86,24 @@ def count_characters(source: str, line: int, column: int) -> int:
 
 def find_syntax_problem(root: Node) -> SyntaxProblem | None:
     """Return the first syntax error, as far as it is certain."""
-    if root.has_error:
-        return _find_error(root)
-    for node in walk(root):
-        if node.type == "return_statement" and not _is_in_function(node):
-            return SyntaxProblem("'return' outside of a function", *place_of(node))
-    return None
-
-
-def _find_error(root: Node) -> SyntaxProblem:
+    if not root.has_error:
+        # tree-sitter accepts a `return` at the top level, where the game fails.
+        for node in walk(root):
+            if node.type == "return_statement":
+                parent = node.parent
+                while parent is not None and parent.type not in _BODIES:
+                    parent = parent.parent
+                if parent is None:
+                    return SyntaxProblem("'return' outside of a function", *place_of(node))
+        return None
     node = root
-    while True:
+    while True:  # down to the innermost broken node
         broken = next((one for one in node.children if one.has_error or one.is_missing or one.is_error), None)
         if broken is None or (node.is_error and not broken.has_error):
             break
         node = broken
         if node.is_missing:
             return SyntaxProblem(f"'{node.type}' is missing", *place_of(node))
-    found = next((text_of(one) for one in node.children if one.is_error), text_of(node)).strip()
-    shown = found.split("\n")[0][:_LONGEST_SHOWN]
     place = next((one for one in node.children if one.is_error), node)
+    shown = text_of(place).strip().split("\n")[0][:_MAX_SHOWN]
     return SyntaxProblem(f"unexpected '{shown}'" if shown else "unexpected end of the file", *place_of(place))
-
-
-def _is_in_function(node: Node) -> bool:
-    parent = node.parent
-    while parent is not None:
-        if parent.type in _BODIES:
-            return True
-        parent = parent.parent
-    return False

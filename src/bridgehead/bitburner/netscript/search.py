@@ -1,4 +1,4 @@
-"""Search: finds declarations by symbol, by the words in their names, and by what is said of them.
+"""Search: finds declarations by symbol, by the words in their names, and by their comments.
 
 An exact symbol always comes first. Otherwise each word of the query counts for the best place it is found in:
 the name, what it belongs to, its first sentence, the rest of its comment. Rare words count more than common
@@ -31,12 +31,12 @@ _VERBS = frozenset({"get", "set", "is", "has"})
 
 
 class Found(Struct, frozen=True):
-    """What a search came to."""
+    """The result of a search."""
 
     declarations: list[Declaration]
     total: int
     near: list[str] = []
-    """Names like the query, where nothing was found."""
+    """Names like the query if nothing matched."""
 
 
 class _Indexed(Struct, frozen=True):
@@ -46,7 +46,7 @@ class _Indexed(Struct, frozen=True):
     summary: frozenset[str]
     comment: frozenset[str]
     spelled: frozenset[str]
-    """The words of the name as they are."""
+    """The words of the name, not stemmed."""
     rate: float
 
 
@@ -56,40 +56,37 @@ class DefinitionSearch:
     def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions
         self._paths = {interface: path for path, interface in definitions.namespaces.items()}
-        self._indexed = [self._index(one) for one in definitions.declarations]
+        self._indexed: list[_Indexed] = []
+        for one in definitions.declarations:
+            path = self._paths.get(one.owner)
+            # How likely it is what is wanted: most scripts call plain functions. Formulas need a program
+            # that few have at first.
+            rate = _OTHER
+            if one.is_function and path is not None:
+                rate = _FORMULA if path.startswith("formulas") else _BASIC if one.owner == ROOT else _PART
+            self._indexed.append(
+                _Indexed(
+                    one,
+                    frozenset(_split(one.name)),
+                    frozenset(_split(f"{one.owner} {(path or '').replace('.', ' ')}")) - {"ns"},
+                    frozenset(_split(one.summary)),
+                    frozenset(_split(one.comment)),
+                    frozenset(word.lower() for word in _WORDS.findall(one.name)),
+                    rate,
+                )
+            )
         counted: Counter[str] = Counter()
-        for one in self._indexed:
-            counted.update(one.name | one.owner | one.summary)
+        for entry in self._indexed:
+            counted.update(entry.name | entry.owner | entry.summary)
         total = len(self._indexed) or 1
         self._weights = {word: math.log(1 + total / count) for word, count in counted.items()}
         self._rare = math.log(1 + total)
-
-    def _index(self, one: Declaration) -> _Indexed:
-        owner = f"{one.owner} {self._paths.get(one.owner, '').replace('.', ' ')}"
-        return _Indexed(
-            one,
-            frozenset(_split(one.name)),
-            frozenset(_split(owner)) - {"ns"},
-            frozenset(_split(one.summary)),
-            frozenset(_split(one.comment)),
-            frozenset(word.lower() for word in _WORDS.findall(one.name)),
-            self._rate(one),
-        )
-
-    def _rate(self, one: Declaration) -> float:
-        """Say how likely a declaration is what somebody asks for: most write scripts with plain functions."""
-        path = self._paths.get(one.owner)
-        if not one.is_function or path is None:
-            return _OTHER
-        if path.startswith("formulas"):  # they need a program that few have at first
-            return _FORMULA
-        return _BASIC if one.owner == ROOT else _PART
 
     def find(self, query: str, limit: int) -> Found:
         """Return the best declarations for a symbol, a list of symbols or a few words."""
         listed = [part.strip() for part in re.split(r"[,;\n]", query) if part.strip()]
         named = [self._find_exact(part) for part in listed]
-        # The best of each comes before the namesakes of any.
+        # The best match of each symbol first, then further ones of the same name.
         exact = [one for found in named for one in found[:1]] + [one for found in named for one in found[1:]]
         ranked = [] if len(listed) > 1 and exact else self._rank(query)
         merged = list({one.symbol: one for one in (*exact, *ranked)}.values())
@@ -147,28 +144,24 @@ class DefinitionSearch:
         spelled = frozenset(word.lower() for word in _WORDS.findall(query))
         scored = []
         for one in self._indexed:
-            score = self._score(one, words, spelled)
-            if score > 0:
-                scored.append((score, one.declaration))
+            score, matched, in_name = 0.0, 0, 0.0
+            for word in words:
+                weight = _weigh(one, word)
+                if weight:
+                    matched += 1
+                    score += weight * self._weights.get(word, self._rare)
+                    in_name += weight >= _IN_NAME * _AS_SYNONYM
+            if not score:
+                continue
+            coverage = matched / len(words)
+            # Of two names with all the words, the one with fewer others fits better.
+            meaning = len(one.name - _VERBS) or 1
+            exactness = min(in_name, meaning) / meaning
+            alike = _AS_SPELLED ** len(spelled & one.spelled)
+            score *= coverage * coverage * (1 + 0.5 * exactness) * alike * one.rate
+            scored.append((score, one.declaration))
         scored.sort(key=lambda pair: (-pair[0], pair[1].line))
-        return [one for _, one in scored]
-
-    def _score(self, one: _Indexed, words: list[str], spelled: frozenset[str]) -> float:
-        score, matched, in_name = 0.0, 0, 0.0
-        for word in words:
-            best = _place(one, word)
-            if best:
-                matched += 1
-                score += best * self._weights.get(word, self._rare)
-                in_name += best >= _IN_NAME * _AS_SYNONYM
-        if not score:
-            return 0.0
-        coverage = matched / len(words)
-        # Of two names that hold all the words, the one that holds fewer others says more exactly that.
-        meaning = len(one.name - _VERBS) or 1
-        exactness = min(in_name, meaning) / meaning
-        alike = _AS_SPELLED ** len(spelled & one.spelled)
-        return score * coverage * coverage * (1 + 0.5 * exactness) * alike * one.rate
+        return [declaration for _, declaration in scored]
 
 
 class Index:
@@ -177,20 +170,20 @@ class Index:
     def __init__(self, text: str) -> None:
         self.text = text
         self.away_since: float | None = None
-        """When the file was fetched, where the game that it comes from is away."""
+        """When the file was fetched, if the game is away now."""
         self.definitions = Definitions(text)
         self.search = DefinitionSearch(self.definitions)
 
     @property
     def note(self) -> str:
-        """Say that this is what a game had before, where it is."""
+        """Say that these are the definitions of an earlier game; empty if they are current."""
         if self.away_since is None:
             return ""
         return f"The game is away; these are the definitions of {timestamps.format_utc(self.away_since)}."
 
 
-def _place(one: _Indexed, word: str) -> float:
-    """Return what a word counts in a declaration: for the best place that it is found in."""
+def _weigh(one: _Indexed, word: str) -> float:
+    """Return the weight of a word in a declaration: that of the best place it occurs in."""
     if word in one.name:
         return _IN_NAME
     places = (

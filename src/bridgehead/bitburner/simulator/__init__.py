@@ -1,4 +1,4 @@
-"""A simulated game: it answers as the real one was seen to, in both generations, and misbehaves when told to.
+"""A simulated game: it answers like both generations of the real one, and can inject faults.
 
 `answer` is its core: a world and a request in, a reply out. `Game` puts it behind a WebSocket that dials in
 as the game does. `command.simulate` lets a person run it.

@@ -1,4 +1,4 @@
-"""Command: `bridgehead bitburner simulate`, a game for whoever has none at hand."""
+"""Command: `bridgehead bitburner simulate`, a game to try the bridge with."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from bridgehead.runtime.command_line import Parser
 
 from . import faults
 from .game import Game
-from .paths import Taken, take
+from .paths import GameFolder, read_folder
 from .screen import Screen
 from .world import HOME, HOSTS
 
 PAGE = "https://bitburner-official.github.io"
-AGAIN = 2.0
+RECONNECT_SECONDS = 2.0
 _ABOUT = """\
 Simulates the game in memory: it connects and answers as the game does.
 
@@ -35,18 +35,13 @@ _FAULTS = (
 
 
 def simulate(arguments: list[str], environment: Mapping[str, str]) -> int:
-    """Play until it is told to stop; returns the exit status."""
-    options = _parser().parse_args(arguments)
-    trouble = faults.parse(options.faults)
-    taken = take(options.files, options.generation) if options.files is not None else Taken({}, ())
-    asyncio.run(_simulate(options, trouble, taken))
-    return 0
-
-
-def _parser() -> Parser:
+    """Play until a signal comes; return the exit status."""
     parser = Parser(prog="bridgehead bitburner simulate", description=_ABOUT)
     parser.add_argument(
-        "--url", type=_url, default="ws://127.0.0.1:12525", help="where the bridge listens (%(default)s)"
+        "--url",
+        type=parse_url,
+        default="ws://127.0.0.1:12525",
+        help="where the bridge listens (%(default)s)",
     )
     parser.add_argument("--generation", type=int, choices=(2, 3), default=3, help="of the game (%(default)s)")
     parser.add_argument(
@@ -60,10 +55,17 @@ def _parser() -> Parser:
     parser.add_argument(
         "--reconnect", type=float, metavar="SECONDS", help="until it reconnects after a drop; 0 is never"
     )
-    return parser
+    options = parser.parse_args(arguments)
+    chosen_faults = faults.parse(options.faults)
+    folder = (
+        read_folder(options.files, options.generation) if options.files is not None else GameFolder({}, ())
+    )
+    asyncio.run(_simulate(options, chosen_faults, folder))
+    return 0
 
 
-def _url(text: str) -> str:
+def parse_url(text: str) -> str:
+    """Return a WebSocket address, or raise what argparse reports."""
     try:
         parse_uri(text)
     except InvalidURI as failure:
@@ -71,52 +73,43 @@ def _url(text: str) -> str:
     return text
 
 
-async def _simulate(options: Namespace, trouble: faults.Faults, taken: Taken) -> None:
+async def _simulate(options: Namespace, chosen_faults: faults.Faults, folder: GameFolder) -> None:
     title = f"A simulated game of generation {options.generation}"
-    # Signals first: whoever reads the first line may end the process right then.
+    # Signals first: a test or script that reads the first line may end the process right then.
     with shutdown_signals() as stop, Screen(Console(), title) as screen:
-        if taken.left_out:
-            screen.tell(f"Left out, as the game takes no such files: {', '.join(taken.left_out)}")
-        files: dict[str, dict[str, str]] = {**{host: {} for host in HOSTS}, HOME: taken.files}
-        game = Game(options.generation, files, trouble, seed=options.seed, watcher=screen.show)
-        await _play_until(stop, game, options, screen)
-
-
-async def _play_until(stop: asyncio.Event, game: Game, options: Namespace, screen: Screen) -> None:
-    """Play until a signal comes, or the game has no reason to go on."""
-    playing = asyncio.create_task(_play(game, options, screen))
-    told = asyncio.create_task(stop.wait())
-    await asyncio.wait({playing, told}, return_when=asyncio.FIRST_COMPLETED)
-    for task in (playing, told):
-        task.cancel()
-    await asyncio.wait({playing, told})
-    await game.hang_up()
-    if not playing.cancelled():
-        playing.result()
+        if folder.left_out:
+            screen.tell(f"Left out, as the game takes no such files: {', '.join(folder.left_out)}")
+        files: dict[str, dict[str, str]] = {**{host: {} for host in HOSTS}, HOME: folder.files}
+        game = Game(options.generation, files, chosen_faults, seed=options.seed, watcher=screen.show)
+        playing = asyncio.create_task(_play(game, options, screen))
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait({playing, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (playing, stopping):
+            task.cancel()
+        await asyncio.wait({playing, stopping})
+        await game.hang_up()
+        if not playing.cancelled():
+            playing.result()
 
 
 async def _play(game: Game, options: Namespace, screen: Screen) -> None:
-    """Dial until someone listens, and again after each drop if there is a delay for that."""
-    again = _delay(options)
+    """Dial until a bridge listens, and again after each drop if the game reconnects."""
+    if options.reconnect is not None:
+        pause = float(options.reconnect)
+    else:
+        pause = 0.0 if options.generation == 2 else RECONNECT_SECONDS  # noqa: PLR2004 - the generation's number
     screen.tell(f"Dialling {options.url}")
     while True:
         if await game.dial(options.url, options.origin or None):
             screen.tell(f"Connected to {options.url}")
             await game.wait_closed(timeout=None)
             screen.tell(f"Disconnected: {_why(game)}")
-            if not again:
+            if not pause:
                 screen.tell("Generation 2 does not dial again by itself; --reconnect 2 would.")
                 return
         else:
             screen.tell(f"Nobody to talk to at {options.url} yet: {_why(game)}")
-        await asyncio.sleep(again or AGAIN)
-
-
-def _delay(options: Namespace) -> float:
-    """Return the seconds to the next dial after a drop, 0 for none."""
-    if options.reconnect is not None:
-        return float(options.reconnect)
-    return 0.0 if options.generation == 2 else AGAIN  # noqa: PLR2004 - the generation's number is its name
+        await asyncio.sleep(pause or RECONNECT_SECONDS)
 
 
 def _why(game: Game) -> str:

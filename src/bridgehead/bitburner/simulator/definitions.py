@@ -79,7 +79,21 @@ def list_costs() -> dict[str, float]:
 @cache
 def definitions() -> str:
     """Return the file, which is the same in every game."""
-    parts = [_HEAD, *(_write(heading, members) for heading, members in load_api())]
+    parts = [_HEAD]
+    for heading, members in load_api():
+        if heading.startswith("= "):
+            parts.append(f"/** @public */\n{heading[2:]}\n\n")
+            continue
+        body = ""
+        for member in members:
+            if member.about:
+                cost = member.stated
+                if cost != "-":
+                    cost = f"{cost[:-1]} GB * 16/4/1" if cost.endswith("s") else f"{cost} GB"
+                    cost = f"   * @remarks\n   * RAM cost: {cost}\n   *\n"
+                body += f"  /**\n   * {member.about}\n{cost.removeprefix('-')}   */\n"
+            body += f"  {member.signature}\n\n"
+        parts.append(f"/** @public */\nexport {heading[2:]} {{\n{body.removesuffix(chr(10))}}}\n\n")
     left = LENGTH - sum(map(len, parts))
     for filling in _make_filling():
         if left <= 0:
@@ -87,24 +101,6 @@ def definitions() -> str:
         parts.append(filling)
         left -= len(filling)
     return "".join(parts)
-
-
-def _write(heading: str, members: tuple[Member, ...]) -> str:
-    if heading.startswith("= "):
-        return f"/** @public */\n{heading[2:]}\n\n"
-    body = "\n".join(_write_member(member) for member in members)
-    return f"/** @public */\nexport {heading[2:]} {{\n{body}}}\n\n"
-
-
-def _write_member(member: Member) -> str:
-    if not member.about:
-        return f"  {member.signature}\n"
-    cost = "" if member.stated == "-" else f"   * @remarks\n   * RAM cost: {_state(member.stated)}\n   *\n"
-    return f"  /**\n   * {member.about}\n{cost}   */\n  {member.signature}\n"
-
-
-def _state(cost: str) -> str:
-    return f"{cost[:-1]} GB * 16/4/1" if cost.endswith("s") else f"{cost} GB"
 
 
 def _make_filling() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Faults: how a simulated game misbehaves, how often, and who decides when: a seeded draw."""
+"""Faults: how a simulated game misbehaves, and how often, by a seeded random draw."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ SHARES = ("silence", "late", "out_of_order", "drop", "garbage", "nonsense", "hug
 
 
 class Faults(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What goes wrong. Each share is the part of the requests that it befalls, from 0 (none) to 1 (all)."""
+    """Fault rates. Each share is the part of the requests that it affects, from 0 (none) to 1 (all)."""
 
     silence: float = 0.0
     """No reply."""
     late: float = 0.0
     """The reply comes `delay` seconds late."""
     out_of_order: float = 0.0
-    """The reply waits until others have overtaken it, or for a moment."""
+    """The reply is held back and sent shuffled with later ones."""
     drop: float = 0.0
     """The connection is cut at the request, which is not carried out."""
     garbage: float = 0.0
-    """Something comes before the reply that is no reply to anything that was asked."""
+    """An unsolicited or malformed frame comes before the reply."""
     nonsense: float = 0.0
     """The reply has the right id, and a result of a type that no method gives."""
     huge: float = 0.0
@@ -37,9 +37,9 @@ class Faults(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     delay: float = DELAY
     padding: int = MEGABYTE
     only: frozenset[str] = field(default_factory=frozenset)
-    """The methods that faults befall; none means all."""
+    """The methods that are affected; empty means all."""
     times: int | None = None
-    """How many requests they befall before all is well again; None means no end."""
+    """How many requests are affected before all is well again; None: no limit."""
 
     def __post_init__(self) -> None:
         for name in SHARES:
@@ -50,12 +50,12 @@ class Faults(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def parse(text: str) -> Faults:
     """Read faults from a text such as `late=0.3,delay=1,drop=0.05,silence`; a share left out is all of it."""
-    given: dict[str, str] = {}
+    values: dict[str, str] = {}
     for part in filter(None, text.replace(" ", "").split(",")):
         name, _, value = part.partition("=")
-        given[name] = value or ("1" if name in SHARES else "")
+        values[name] = value or ("1" if name in SHARES else "")
     try:
-        return msgspec.convert({**given}, Faults, strict=False)
+        return msgspec.convert({**values}, Faults, strict=False)
     except msgspec.ValidationError as failure:
         known = ", ".join((*SHARES, "delay", "padding", "times"))
         raise InvalidArgument(
@@ -65,7 +65,7 @@ def parse(text: str) -> Faults:
 
 
 class Dice:
-    """Draws the faults that befall each request, the same ones for the same seed and the same requests."""
+    """Draws the faults of each request; repeatable for the same seed and requests."""
 
     def __init__(self, faults: Faults, seed: int = 0) -> None:
         self.random = Random(seed)  # noqa: S311 - chance that can be repeated is the point
@@ -83,7 +83,7 @@ class Dice:
         self._left = faults.times
 
     def draw(self, method: str) -> frozenset[str]:
-        """Return the names of the faults that befall a request."""
+        """Return the names of the faults of a request."""
         faults = self._faults
         if self._left == 0 or (faults.only and method not in faults.only):
             return frozenset()
@@ -114,22 +114,18 @@ def garbage(random: Random, message_id: object, stale: Sequence[bytes]) -> Frame
         case 0:
             return Frame(random.choice(random.choice((_MALFORMED, _NO_OBJECT, _NO_REPLY))))
         case 1:
-            return _unsolicited(random, message_id)
+            # A whole reply to another request: its id is far off, or looks like the right one and is not.
+            wrong_id = random.choice(
+                (UNSOLICITED, random.randrange(2**50, 2**53), f"{message_id}", [message_id])
+            )
+            content = random.choice(
+                ({"result": UNSOLICITED}, {"error": UNSOLICITED}, {"result": [UNSOLICITED]})
+            )
+            return Frame(msgspec.json.encode({"jsonrpc": "2.0", **content, "id": wrong_id}))
         case 2 if stale:
             return Frame(random.choice(stale))
         case _:
-            return _binary(random)
-
-
-def _unsolicited(random: Random, message_id: object) -> Frame:
-    """Make a whole reply to what no one asked: its id is far off, or looks like the right one and is not."""
-    wanted = random.choice((UNSOLICITED, random.randrange(2**50, 2**53), f"{message_id}", [message_id]))
-    said = random.choice(({"result": UNSOLICITED}, {"error": UNSOLICITED}, {"result": [UNSOLICITED]}))
-    return Frame(msgspec.json.encode({"jsonrpc": "2.0", **said, "id": wanted}))
-
-
-def _binary(random: Random) -> Frame:
-    return Frame(random.randbytes(random.randrange(64)), is_text=False)
+            return Frame(random.randbytes(random.randrange(64)), is_text=False)
 
 
 def nonsense(random: Random, message_id: object) -> bytes:
@@ -139,7 +135,7 @@ def nonsense(random: Random, message_id: object) -> bytes:
 
 
 def padded(reply: bytes, size: int) -> bytes:
-    """Make a reply longer by a field of so many bytes that says nothing."""
+    """Add a meaningless field of `size` bytes to a reply."""
     if not reply.endswith(b"}"):
         return reply
     return reply[:-1] + b',"padding":"' + b"x" * size + b'"}'

@@ -22,18 +22,18 @@ from .faults import HELD, Dice, Faults, garbage, nonsense, padded
 from .world import World
 
 LIMIT = 30.0
-MOST_HELD = 8
-MOST_STALE = 16
+MAX_HELD = 8
+MAX_STALE = 16
 _ABNORMAL = 1006
 
 Closed = tuple[int, str]
 
 
 class Exchange(Struct, frozen=True):
-    """A request that the game has seen, and what became of it."""
+    """A request, its reply, and the faults that were drawn for it."""
 
     request: Any
-    """As decoded, or the raw frame where it is no JSON."""
+    """Decoded, or the raw frame if it is no JSON."""
     reply: bytes | None
     faults: frozenset[str]
 
@@ -53,16 +53,16 @@ class Game:
     ) -> None:
         self.world = World(generation, files, lacking=lacking)
         self.requests: list[Any] = []
-        """What was asked, in the order in which it came, unless a watcher takes it."""
+        """Requests in the order of arrival; empty if a watcher takes them."""
         self.closed: Closed | None = None
-        """Code and reason of how the last connection ended, or was refused; None while there is one."""
+        """Close code and reason of the last connection, or of its refusal; None while connected."""
         self._dice = Dice(faults or Faults(), seed)
         self._watcher = watcher or (lambda exchange: self.requests.append(exchange.request))
         self._connection: ClientConnection | None = None
         self._reading: asyncio.Task[None] | None = None
         self._waiting: set[asyncio.Task[None]] = set()
         self._held: list[bytes] = []
-        self._stale: deque[bytes] = deque(maxlen=MOST_STALE)
+        self._stale: deque[bytes] = deque(maxlen=MAX_STALE)
 
     @property
     def servers(self) -> dict[str, dict[str, str]]:
@@ -91,7 +91,7 @@ class Game:
         trust: ssl.SSLContext | None = None,
         timeout: float = LIMIT,
     ) -> bool:
-        """Connect as the game does, which gives up its old connection; where it fails, `closed` says why."""
+        """Connect as the game does, giving up its old connection; on failure `closed` says why."""
         await self.hang_up()
         try:
             connection = await connect(
@@ -110,18 +110,18 @@ class Game:
             return False
         self.closed = None
         self._connection = connection
-        self._reading = asyncio.create_task(self._read(connection))
+        self._reading = asyncio.create_task(self._serve(connection))
         return True
 
     async def hang_up(self) -> None:
-        """Close the connection as a page does that is left."""
+        """Close the connection as a page does when the player leaves it."""
         if self._connection is not None:
             self.thaw()
             await self._connection.close(1001)
             await self.wait_closed()
 
     def cut(self) -> None:
-        """End the connection without a word."""
+        """Drop the connection without a closing handshake."""
         if self._connection is not None:
             self._connection.transport.abort()
 
@@ -150,95 +150,81 @@ class Game:
     ) -> None:
         await self.hang_up()
 
-    async def _read(self, connection: ClientConnection) -> None:
-        """Take what is asked until the connection ends."""
+    async def _serve(self, connection: ClientConnection) -> None:
+        """Answer requests until the connection ends."""
         try:
             async for frame in connection:
-                await self._hear(connection, frame)
+                try:
+                    message = decode(frame) if isinstance(frame, str) else None
+                except (ValueError, RecursionError):
+                    message = None
+                if message is None:
+                    self._watcher(Exchange(frame, None, frozenset()))
+                    continue
+                fields: dict[str, Any] = message if isinstance(message, dict) else {}
+                drawn = self._dice.draw(str(fields.get("method")))
+                if "drop" in drawn:
+                    self._watcher(Exchange(message, None, drawn))
+                    connection.transport.abort()
+                    continue
+                answered = reply(self.world, message)
+                self._watcher(Exchange(message, answered, drawn))
+                if answered is not None:
+                    await self._send_reply(connection, answered, fields.get("id"), drawn)
         except ConnectionClosed:
             pass
         finally:
-            self._end(connection)
+            self.closed = (int(connection.close_code or _ABNORMAL), connection.close_reason or "")
+            self._held.clear()
+            for task in tuple(self._waiting):
+                task.cancel()
+            self._connection = None
 
-    async def _hear(self, connection: ClientConnection, frame: str | bytes) -> None:
-        try:
-            message = decode(frame) if isinstance(frame, str) else None
-        except (ValueError, RecursionError):
-            message = None
-        if message is None:
-            self._watcher(Exchange(frame, None, frozenset()))
-            return
-        fields: dict[str, Any] = message if isinstance(message, dict) else {}
-        faults = self._dice.draw(str(fields.get("method")))
-        if "drop" in faults:
-            self._watcher(Exchange(message, None, faults))
-            connection.transport.abort()
-            return
-        said = reply(self.world, message)
-        self._watcher(Exchange(message, said, faults))
-        if said is not None:
-            await self._say(connection, said, fields.get("id"), faults)
-
-    async def _say(
-        self, connection: ClientConnection, said: bytes, message_id: object, faults: frozenset[str]
+    async def _send_reply(
+        self, connection: ClientConnection, answered: bytes, message_id: object, drawn: frozenset[str]
     ) -> None:
-        """Send a reply, with what befalls it on the way."""
-        if "garbage" in faults:
+        """Send a reply with the faults that were drawn for it."""
+        if "garbage" in drawn:
             junk = garbage(self._dice.random, message_id, self._stale)
             await connection.send(junk.content, text=junk.is_text)
-        self._stale.append(said)
-        if "silence" in faults:
+        self._stale.append(answered)
+        if "silence" in drawn:
             return
-        if "nonsense" in faults:
-            said = nonsense(self._dice.random, message_id)
-        if "huge" in faults:
-            said = padded(said, self.faults.padding)
-        if "late" in faults:
-            self._later(self._send_late(connection, said, self.faults.delay))
-        elif "out_of_order" in faults:
-            await self._hold(connection, said)
+        if "nonsense" in drawn:
+            answered = nonsense(self._dice.random, message_id)
+        if "huge" in drawn:
+            answered = padded(answered, self.faults.padding)
+        if "late" in drawn:
+            self._later(self.faults.delay, lambda: _send(connection, [answered]))
+        elif "out_of_order" in drawn:
+            # Held until there are several, or for a moment, and then sent shuffled.
+            self._held.append(answered)
+            if len(self._held) >= MAX_HELD:
+                await self._release(connection)
+            elif len(self._held) == 1:
+                self._later(HELD, lambda: self._release(connection))
         else:
-            await connection.send(said, text=True)
+            await connection.send(answered, text=True)
 
-    def _later(self, sending: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(sending)
+    def _later(self, seconds: float, send: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        async def wait() -> None:
+            await asyncio.sleep(seconds)
+            await send()
+
+        task = asyncio.create_task(wait())
         self._waiting.add(task)
         task.add_done_callback(self._waiting.discard)
-
-    async def _send_late(self, connection: ClientConnection, said: bytes, delay: float) -> None:
-        await asyncio.sleep(delay)
-        await _send(connection, [said])
-
-    async def _hold(self, connection: ClientConnection, said: bytes) -> None:
-        """Keep a reply until there are several, or for a moment, and send them shuffled."""
-        self._held.append(said)
-        if len(self._held) >= MOST_HELD:
-            await self._release(connection)
-        elif len(self._held) == 1:
-            self._later(self._release_soon(connection))
-
-    async def _release_soon(self, connection: ClientConnection) -> None:
-        await asyncio.sleep(HELD)
-        await self._release(connection)
 
     async def _release(self, connection: ClientConnection) -> None:
         held, self._held = self._held, []
         self._dice.random.shuffle(held)
         await _send(connection, held)
 
-    def _end(self, connection: ClientConnection) -> None:
-        code, reason = connection.close_code, connection.close_reason
-        self.closed = (int(code or _ABNORMAL), reason or "")
-        self._held.clear()
-        for task in tuple(self._waiting):
-            task.cancel()
-        self._connection = None
-
 
 async def _send(connection: ClientConnection, replies: list[bytes]) -> None:
-    """Send replies to whoever is still there."""
+    """Send replies, unless the connection has ended meanwhile."""
     try:
-        for said in replies:
-            await connection.send(said, text=True)
+        for answered in replies:
+            await connection.send(answered, text=True)
     except ConnectionClosed:
         return

@@ -1,4 +1,4 @@
-"""Methods: what each method of the Remote API does to the world and answers, and the words it refuses in."""
+"""Methods: the Remote API of a simulated game, with the error texts of both generations."""
 
 from __future__ import annotations
 
@@ -164,33 +164,22 @@ def delete_file(call: Call) -> str:
     if not call.world.is_second:
         call.check_extension(path, filename)
     host = call.host(server)
-    if call.world.is_second:
-        _delete_in_second(call, host, path)
-    _check_present(call, host, path)
-    if (host, path) in call.world.running:
-        call.refuse(Case.RUNNING)
-    if path in call.world.servers[host]:
-        call.world.delete(host, path)
-    return OK
-
-
-def _delete_in_second(call: Call, host: str, path: str) -> None:
-    """Say what is missing as the second generation does, and delete a program as it does."""
-    if path.endswith(PROGRAM):
-        programs = call.world.programs.get(host, set())
+    world = call.world
+    if world.is_second and path.endswith(PROGRAM):  # the second generation deletes programs too
+        programs = world.programs.get(host, set())
         if path not in programs:
             raise Refusal(f"Program {path} does not exist")
         programs.remove(path)
-        return
-    if not is_script(path) and not is_text(path, 2):
+        return OK
+    if world.is_second and not is_script(path) and not is_text(path, 2):
         raise Refusal(f"Unhandled file extension on file path {path}")
-
-
-def _check_present(call: Call, host: str, path: str) -> None:
-    """Say what is missing in the words of the game's own delete, which both generations pass on."""
-    if not path.endswith(PROGRAM) and path not in call.world.servers[host]:
-        kind = "Script" if is_script(path) else "Text file"
-        raise Refusal(f"{kind} {path} not found.")
+    if path not in world.servers[host]:
+        # The words of the game's own delete, which both generations pass on.
+        raise Refusal(f"{'Script' if is_script(path) else 'Text file'} {path} not found.")
+    if (host, path) in world.running:
+        call.refuse(Case.RUNNING)
+    world.delete(host, path)
+    return OK
 
 
 def get_file_names(call: Call) -> list[str]:
@@ -200,14 +189,14 @@ def get_file_names(call: Call) -> list[str]:
 
 
 def get_all_files(call: Call) -> list[dict[str, str]]:
-    """Give the files of a server: scripts, then texts."""
+    """Return the files of a server: scripts, then texts."""
     host = call.host(*call.strings("server"))
     files = {**call.world.scripts(host), **call.world.texts(host)}
     return [{"filename": path, "content": content} for path, content in files.items()]
 
 
 def calculate_ram(call: Call) -> float:
-    """Give the cost of a script in GB."""
+    """Return the cost of a script in GB."""
     filename, server = call.strings("filename", "server")
     path = call.path(filename)
     if not call.world.is_second:
@@ -235,7 +224,7 @@ def get_all_servers(call: Call) -> list[dict[str, object]]:
 
 
 def get_file_metadata(call: Call) -> dict[str, object]:
-    """Give the times of a file."""
+    """Return the times of a file."""
     host, path = call.place()
     if path not in call.world.servers[host]:
         call.refuse(Case.MISSING, call.filename)
@@ -243,7 +232,7 @@ def get_file_metadata(call: Call) -> dict[str, object]:
 
 
 def get_all_file_metadata(call: Call) -> list[dict[str, object]]:
-    """Give the times of each file of a server."""
+    """Return the times of each file of a server."""
     host = call.host(*call.strings("server"))
     paths = [*call.world.scripts(host), *call.world.texts(host)]
     return [_metadata(call.world, host, path) for path in paths]

@@ -20,77 +20,58 @@ _FORBIDDEN = frozenset("*?[]!\\~|#\"' ")
 
 
 def resolve(name: str) -> str | None:
-    """Return the path that a name means, or None where the game refuses it."""
+    """Return the path that a name means, or None if the game refuses it."""
+    *folders, file = name.removeprefix("/").split("/")
     if name.startswith("/"):
-        parts: list[str] | None = name[1:].split("/")
-        if {".", ".."} & set(parts or ()):
-            return None  # steps are walked in relative paths only
+        if {".", ".."} & {*folders, file}:
+            return None  # `.` and `..` are resolved in relative paths only
+        walked = folders
     else:
-        parts = _walk(name.split("/"))
-    if parts is None or not all(_is_part(part) for part in parts) or not _is_file(parts[-1]):
+        walked = []
+        for part in folders:
+            if part == "..":
+                if not walked:
+                    return None  # above the root
+                walked.pop()
+            elif part != ".":
+                walked.append(part)
+    parts = [*walked, file]
+    # A file needs a dot with something on both sides.
+    if not all(parts) or _FORBIDDEN & set("".join(parts)) or "." not in file[1:-1]:
         return None
     return "/".join(parts)
 
 
-def _walk(parts: list[str]) -> list[str] | None:
-    """Take the steps `.` and `..` out of a path; None where they lead above its root."""
-    walked: list[str] = []
-    for part in parts[:-1]:
-        if part == "..":
-            if not walked:
-                return None
-            walked.pop()
-        elif part != ".":
-            walked.append(part)
-    return [*walked, parts[-1]]
-
-
-def _is_part(part: str) -> bool:
-    return bool(part) and not _FORBIDDEN & set(part)
-
-
-def _is_file(part: str) -> bool:
-    """Tell whether there is something on both sides of some dot."""
-    return "." in part[1:-1]
-
-
 def is_script(path: str) -> bool:
-    """Tell whether a path has the extension of a script."""
+    """Return whether a path has the extension of a script."""
     return path.endswith(SCRIPTS)
 
 
 def is_text(path: str, generation: int) -> bool:
-    """Tell whether a path has the extension of a text in this generation."""
+    """Return whether a path has the extension of a text in this generation."""
     return path.endswith(TEXTS[generation])
 
 
-class Taken(Struct, frozen=True):
-    """The files that a game can hold, and the names of those that it cannot."""
+class GameFolder(Struct, frozen=True):
+    """The files of a folder that a game can hold, and the names of those that it cannot."""
 
     files: dict[str, str]
     left_out: tuple[str, ...]
 
 
-def take(folder: Path, generation: int) -> Taken:
-    """Read a folder with all that is in it."""
+def read_folder(folder: Path, generation: int) -> GameFolder:
+    """Read a folder and its subfolders."""
     if not folder.is_dir():
         raise NotFound(f"There is no folder {folder}.", next_step="Name one that is there with --files.")
     files: dict[str, str] = {}
     left_out: list[str] = []
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = file.relative_to(folder).as_posix()
-        content = _content(file, name, generation)
-        if content is None:
-            left_out.append(name)
-        else:
-            files[name] = content
-    return Taken(files, tuple(left_out))
-
-
-def _content(file: Path, name: str, generation: int) -> str | None:
-    if resolve(name) != name or not (is_script(name) or is_text(name, generation)):
-        return None
-    try:
-        return file.read_bytes().decode()
-    except (OSError, UnicodeDecodeError):
-        return None
+        try:
+            if resolve(name) == name and (is_script(name) or is_text(name, generation)):
+                files[name] = file.read_bytes().decode()
+                continue
+        except (OSError, UnicodeDecodeError):
+            pass  # unreadable, or not a text
+        left_out.append(name)
+    return GameFolder(files, tuple(left_out))

@@ -1,4 +1,4 @@
-"""RAM: what a script costs, in GB: a base, and once for each function of the game that it names.
+"""RAM: the cost of a script in GB: a base, and each function of the game that it names, once.
 
 Follows the game's own way, read in its source: every name in the script counts, whatever it is called on;
 of an imported module only what stands at its top and the functions whose names are used; names that are only
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 BASE = 1.6
-MOST = 1024.0
+MAX_GB = 1024.0
 _SPECIAL = {"document": 25.0, "window": 25.0, "hacknet": 4.0}
 _OF_EVERY_OBJECT = frozenset(
     {"constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString"}
@@ -49,25 +49,21 @@ class _Module:
         self.modules: list[tuple[str, bool]] = []
         """What is imported, and whether everything of it counts."""
         for node in root.named_children:
-            self._read(node)
-
-    def _read(self, node: Node) -> None:
-        if node.type == "import_statement":
-            self._read_import(node)
-            return
-        if node.type == "export_statement":
-            source = node.child_by_field_name("source")
-            if source is not None:
+            if node.type == "import_statement":
+                self._read_import(node)
+                continue
+            exported = node.child_by_field_name("source") if node.type == "export_statement" else None
+            if exported is not None:  # export … from
                 is_all = not any(child.type == "export_clause" for child in node.named_children)
-                self.modules.append((string_value(source) or "", is_all))
-                return
-        for child in (node, *node.named_children):
-            if child.type in _FUNCTIONS:
-                name = child.child_by_field_name("name")
+                self.modules.append((string_value(exported) or "", is_all))
+                continue
+            function = next((one for one in (node, *node.named_children) if one.type in _FUNCTIONS), None)
+            if function is None:
+                self.top |= set(_list_references(node))
+            else:
+                name = function.child_by_field_name("name")
                 key = text_of(name) if name is not None else "default"
-                self.functions[key] = set(_list_references(child))
-                return
-        self.top |= set(_list_references(node))
+                self.functions[key] = set(_list_references(function))
 
     def _read_import(self, node: Node) -> None:
         source = node.child_by_field_name("source")
@@ -115,12 +111,15 @@ def cost(world: World, host: str, path: str) -> float:
     while waiting:
         current = waiting.pop()
         if current not in modules:
-            modules[current] = _Module(_find_source(world, host, current), current)
+            source = world.servers[host].get(current)
+            if source is None:
+                raise BrokenScript(f"{current} is imported and missing")
+            modules[current] = _Module(source, current)
             waiting += [_resolve_import(name) for name, _ in modules[current].modules]
     names = _collect_names(modules, path)
     costs = list_costs()
     total = BASE + sum(_SPECIAL.get(name, 0.0) + costs.get(name, 0.0) for name in names)
-    total = min(round(total, 2), MOST)
+    total = min(round(total, 2), MAX_GB)
     return int(total) if total.is_integer() else total
 
 
@@ -150,13 +149,6 @@ def _collect_names(modules: dict[str, _Module], path: str) -> set[str]:
                 source, original = found.imported[name]
                 waiting.append((_resolve_import(source), original))
     return names
-
-
-def _find_source(world: World, host: str, path: str) -> str:
-    source = world.servers[host].get(path)
-    if source is None:
-        raise BrokenScript(f"{path} is imported and missing")
-    return source
 
 
 def _resolve_import(name: str) -> str:

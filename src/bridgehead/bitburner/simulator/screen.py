@@ -1,10 +1,10 @@
-"""Screen: shows a person what a simulated game is asked: on one screen, or line by line elsewhere."""
+"""Screen: shows the requests to a simulated game: live on a terminal, line by line elsewhere."""
 
 from __future__ import annotations
 
 from collections import deque
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -15,11 +15,11 @@ from .answer import decode
 from .game import Exchange
 
 LINES = 16
-LONGEST = 60
+MAX_TEXT = 60
 
 
 class Screen:
-    """What is going on now, and the last requests."""
+    """The current state and the last requests."""
 
     def __init__(self, console: Console, title: str) -> None:
         self._console = console
@@ -27,7 +27,12 @@ class Screen:
         self._state = ""
         self._count = 0
         self._last: deque[Text] = deque(maxlen=LINES)
-        self._live = Live(get_renderable=self._whole, console=console, refresh_per_second=8)
+
+        def render() -> Group:
+            state = Text(f"{self._state}\nRequests so far: {self._count}")
+            return Group(Panel(state, title=self._title, expand=False), *self._last)
+
+        self._live = Live(get_renderable=render, console=console, refresh_per_second=8)
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
@@ -42,15 +47,23 @@ class Screen:
         self._live.stop()
 
     def tell(self, state: str) -> None:
-        """Say what is going on; the same is said once."""
+        """Show the current state; a repeated one is shown once."""
         if state != self._state:
             self._state = state
             self._print(Text(state))
 
     def show(self, exchange: Exchange) -> None:
-        """Show a request and what became of it."""
+        """Show a request and its reply."""
         self._count += 1
-        line = Text.assemble(_asked(exchange.request), " → ", _became(exchange))
+        request = exchange.request
+        if isinstance(request, dict):
+            params = request.get("params")
+            fields = params if isinstance(params, dict) else {}
+            about = [_short(str(fields[name])) for name in ("filename", "server") if name in fields]
+            asked = " ".join([_short(str(request.get("method"))), "@".join(about)]).rstrip()
+        else:
+            asked = f"no request: {_short(repr(request))}"
+        line = Text.assemble(asked, " → ", _describe_reply(exchange))
         if exchange.faults:
             line.append(f"  [{', '.join(sorted(exchange.faults))}]", style="yellow")
         self._last.append(line)
@@ -60,21 +73,8 @@ class Screen:
         if not self._live.is_started:
             self._console.print(line, soft_wrap=True)
 
-    def _whole(self) -> Group:
-        head = Panel(Text(f"{self._state}\nRequests so far: {self._count}"), title=self._title, expand=False)
-        return Group(head, *self._last)
 
-
-def _asked(request: Any) -> str:
-    if not isinstance(request, dict):
-        return f"no request: {_short(repr(request))}"
-    params = request.get("params")
-    fields = params if isinstance(params, dict) else {}
-    about = [_short(str(fields[name])) for name in ("filename", "server") if name in fields]
-    return " ".join([_short(str(request.get("method"))), "@".join(about)]).rstrip()
-
-
-def _became(exchange: Exchange) -> Text:
+def _describe_reply(exchange: Exchange) -> Text:
     if "drop" in exchange.faults:
         return Text("the connection is cut", style="red")
     if exchange.reply is None:
@@ -87,4 +87,4 @@ def _became(exchange: Exchange) -> Text:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"

@@ -1,4 +1,4 @@
-"""World: what a simulated game holds: servers, their files with times, programs, running scripts."""
+"""World: the state of a simulated game: servers, files with times, programs, running scripts."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from ..session import Session, open_session
 from ..settings import BitburnerSettings
 from .engine import Event, Sync
 from .folder import Folder
-from .planning import Action, Rules
+from .planning import Rules
 
 _ABOUT = """\
 Keeps a folder on this machine and the files of the game in step, in both directions, until Ctrl-C.
@@ -91,33 +91,41 @@ def run(options: Namespace, environment: Mapping[str, str]) -> int:
 async def _run(settings: BitburnerSettings, folder: Folder, options: Namespace, console: Console) -> int:
     rules = Rules("pull" if options.pull else "push" if options.push else "both", options.delete)
     async with open_session(settings, GameCounters(Metrics()), SystemClock()) as session:
-        if not await _wait_for_game(session, options.wait, console):
+        connection = session.connection
+        if connection.link is None:
+            waiting = f"Waiting up to {options.wait:g} s for the game to connect …"
+            if not console.is_terminal:  # a status is shown on terminals only, and logs need it too
+                console.print(waiting)
+            with console.status(waiting):
+                await connection.wait_for_game(options.wait)
+        if connection.link is None:
+            console.print(f"[red]{connection.make_not_connected()}[/red]", soft_wrap=True)
             return 1
         sync = Sync(session, folder, rules, lambda event: _show(console, event))
         if options.dry_run:
-            return _show_plan(console, await sync.plan())
+            planned = await sync.plan()
+            for action in planned:
+                if action.kind != "agree":
+                    _show(console, Event(action.kind, action.place, action.why))
+            changes = sum(action.changes_something for action in planned)
+            console.print(f"{changes} changes would be made; nothing was changed.")
+            return 0
         folder.write_definitions(await session.remote.get_definitions())
         with console.status("Comparing both sides …"):
             actions = await sync.run_once()
-        _show_summary(console, actions, folder)
+        for name, why in sorted(folder.left_out.items()):
+            console.print(f"[dim]· skip   {name}  ({why})[/dim]", soft_wrap=True)
+        sent, received, conflicts = (
+            sum(action.kind == kind for action in actions) for kind in ("push", "pull", "conflict")
+        )
+        console.print(f"Sent {sent}, received {received}, in conflict {conflicts}.", soft_wrap=True)
         if rules.mode != "both":
-            return int(any(action.kind == "conflict" for action in actions))
-        return await _stay(sync, session, console)
+            return int(conflicts > 0)
+        await _stay(sync, session, console)
+        return 0
 
 
-async def _wait_for_game(session: Session, seconds: float, console: Console) -> bool:
-    if session.board.link is None:
-        waiting = f"Waiting up to {seconds:g} s for the game to connect …"
-        if not console.is_terminal:  # which shows no status: whoever reads a log should know as well
-            console.print(waiting)
-        with console.status(waiting):
-            await session.board.wait_for_game(seconds)
-    if session.board.link is None:
-        console.print(f"[red]{session.board.make_not_connected()}[/red]", soft_wrap=True)
-    return session.board.link is not None
-
-
-async def _stay(sync: Sync, session: Session, console: Console) -> int:
+async def _stay(sync: Sync, session: Session, console: Console) -> None:
     """Stay in step until a signal comes."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -128,43 +136,21 @@ async def _stay(sync: Sync, session: Session, console: Console) -> int:
     with console.status("") as status:
 
         def refresh() -> None:
-            state = "in step" if session.board.link is not None else "waiting for the game to come back"
+            state = "in step" if session.connection.link is not None else "waiting for the game to come back"
             status.update(f"{sync.files} files, {state}; Ctrl-C ends")
 
         refresh()
-        session.board.on_change.append(refresh)
-        session.on_step.append(lambda _: refresh())
+        session.connection.on_change.append(refresh)
+        session.on_change.append(lambda _: refresh())
         await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
     for task in (running, stopping):
         task.cancel()
     await asyncio.gather(running, stopping, return_exceptions=True)
-    return 0
 
 
 def _show(console: Console, event: Event) -> None:
     sign, style = _SIGNS[event.kind]
+    server, filename = event.place
+    name = filename if server == paths.HOME else f"{server}/{filename}"
     detail = f"  ({event.detail})" if event.detail else ""
-    console.print(f"[{style}]{sign:8}[/{style}] {_name(event.place)}{detail}", soft_wrap=True)
-
-
-def _show_plan(console: Console, actions: list[Action]) -> int:
-    for action in actions:
-        if action.kind != "agree":
-            _show(console, Event(action.kind, action.place, action.why))
-    changes = sum(action.changes_something for action in actions)
-    console.print(f"{changes} changes would be made; nothing was changed.")
-    return 0
-
-
-def _show_summary(console: Console, actions: list[Action], folder: Folder) -> None:
-    for name, why in sorted(folder.left_out.items()):
-        console.print(f"[dim]· skip   {name}  ({why})[/dim]", soft_wrap=True)
-    counts = {kind: sum(action.kind == kind for action in actions) for kind in ("push", "pull", "conflict")}
-    console.print(
-        f"Sent {counts['push']}, received {counts['pull']}, in conflict {counts['conflict']}.", soft_wrap=True
-    )
-
-
-def _name(place: tuple[str, str]) -> str:
-    server, filename = place
-    return filename if server == paths.HOME else f"{server}/{filename}"
+    console.print(f"[{style}]{sign:8}[/{style}] {name}{detail}", soft_wrap=True)

@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 from bridgehead.runtime import durable
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, StorageError
 
-from ..changes.changing import digest
+from ..changes.history import digest
 from ..game import paths
 from .planning import Digests, Place
 
@@ -38,9 +38,9 @@ _ALWAYS_IGNORED = (
     IGNORE,
     f"*{FROM_GAME}.*",
 )
-_TRIES = 5
+_READ_ATTEMPTS = 5
 _PATH_BYTES = 1024
-"""What macOS writes a path into."""
+"""Buffer size that F_GETPATH of macOS expects."""
 _RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\..*)?", re.IGNORECASE)
 """Names that are devices on Windows, whatever ending and folder they have."""
 _UNWRITABLE = re.compile(r'[<>:"|?*\\\x00-\x1f]')
@@ -88,7 +88,7 @@ class Folder:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the folder, so that a second copy of this program does not work in it too."""
+        """Hold the lock of the folder; raise if another sync holds it."""
         try:
             (self.root / OWN).mkdir(parents=True, exist_ok=True)
             self.root = find_spelling(self.root)
@@ -111,12 +111,12 @@ class Folder:
     # --- names ---------------------------------------------------------------------------------------------
 
     def path_of(self, place: Place) -> Path:
-        """Return where a file of the game lies on this machine."""
+        """Return the local path of a file of the game."""
         server, filename = place
         return self.root / server / filename if self._is_split else self.root / filename
 
     def place_of(self, path: Path) -> Place | None:
-        """Return what a file is in the game; None for what is not synced."""
+        """Return the server and path of a local file; None if it is not synced."""
         relative = path.relative_to(self.root).as_posix()
         if self.is_ignored(relative):
             return None
@@ -146,14 +146,14 @@ class Folder:
         return list(self._spellings.values())
 
     def ignores_case(self) -> bool:
-        """Tell whether names that differ only in case are one file here, as on Windows and macOS."""
+        """Return whether names that differ only in case are one file here, as on Windows and macOS."""
         if self._ignores_case is None:
             (self.root / OWN).mkdir(parents=True, exist_ok=True)
             self._ignores_case = (self.root / OWN.upper()).exists()
         return self._ignores_case
 
     def accepts(self, place: Place) -> bool:
-        """Tell whether a file of the game can lie in this folder.
+        """Return whether a file of the game can lie in this folder.
 
         A page can pose as a game, and a save can come from anybody, so no name may lead out of the folder.
         """
@@ -176,7 +176,7 @@ class Folder:
         return False
 
     def is_ignored(self, relative: str) -> bool:
-        """Tell whether a path is left out, by our own rules or the ignore file's."""
+        """Return whether a path is left out, by our own rules or the ignore file's."""
         if self.ignores_case() and any(
             paths.matches(relative.lower(), pattern.lower()) for pattern in _ALWAYS_IGNORED
         ):
@@ -227,8 +227,8 @@ class Folder:
         return self._cache[path][1]
 
     def read(self, path: Path) -> str | None:
-        """Return what a file holds while it holds still; None where it is gone, or not a text."""
-        for _ in range(_TRIES):
+        """Return the content of a file, read between two equal stats; None if it is gone or not a text."""
+        for _ in range(_READ_ATTEMPTS):
             try:
                 before = path.stat()
                 data = durable.read(path)
@@ -243,22 +243,19 @@ class Folder:
                     len(data),
                 )
             ):
-                return self._decode(path, data)
-        return None  # it is being written right now; the next event brings it
-
-    def _decode(self, path: Path, data: bytes) -> str | None:
-        try:
-            return data.decode()
-        except UnicodeDecodeError:
-            self.left_out[path.relative_to(self.root).as_posix()] = "It is not a text in UTF-8."
-            return None
+                try:
+                    return data.decode()
+                except UnicodeDecodeError:
+                    self.left_out[path.relative_to(self.root).as_posix()] = "It is not a text in UTF-8."
+                    return None
+        return None  # still being written; the next change event reads it again
 
     def write(self, place: Place, content: str) -> None:
-        """Put a content into a file, whole or not at all."""
+        """Write a file atomically."""
         self._replace(self.path_of(place), content)
 
     def write_new(self, place: Place, content: str) -> bool:
-        """Put a content into a file that is not there yet; false where there is one, which stays."""
+        """Write a new file; False if it exists, and then it stays as it is."""
         path = self.path_of(place)
         if os.path.lexists(path):
             return False
@@ -266,14 +263,14 @@ class Folder:
         return True
 
     def write_beside(self, place: Place, content: str) -> Path:
-        """Put the game's content beside a file that has changed here too."""
+        """Write the game's content beside a file that has changed here too."""
         path = self.path_of(place)
         beside = path.with_name(f"{path.stem}{FROM_GAME}{path.suffix}")
         self._replace(beside, content)
         return beside
 
     def find_beside(self, place: Place) -> Path | None:
-        """Return the game's content that lies beside a file, where it does."""
+        """Return the copy of the game's content beside a file, if there is one."""
         path = self.path_of(place)
         beside = path.with_name(f"{path.stem}{FROM_GAME}{path.suffix}")
         return beside if beside.exists() else None
@@ -290,7 +287,7 @@ class Folder:
     # --- what is remembered --------------------------------------------------------------------------------
 
     def load_base(self) -> Digests:
-        """Return what both sides held when they last agreed."""
+        """Return the digests that both sides last agreed on."""
         try:
             rows = msgspec.json.decode(
                 durable.read(self.root / OWN / "state.json"), type=list[tuple[str, str, str]]
@@ -300,7 +297,7 @@ class Folder:
         return {(server, name): known for server, name, known in rows if server in self.servers}
 
     def store_base(self, base: Digests) -> None:
-        """Remember what both sides hold."""
+        """Store the digests that both sides agree on."""
         rows = [(server, name, known) for (server, name), known in sorted(base.items())]
         with contextlib.suppress(OSError):  # a full disk: compared anew the next time
             durable.replace(self.root / OWN / "state.json", msgspec.json.encode(rows))
@@ -318,7 +315,7 @@ class Folder:
 
 
 def fits_windows(name: str) -> bool:
-    """Tell whether a path can be that of an ordinary file on Windows.
+    """Return whether a path can be that of an ordinary file on Windows.
 
     `aux.js` would be a device, `a:b.js` a stream of the file `a`, and `a./b.js` the file in `a`.
     """
@@ -329,7 +326,7 @@ def fits_windows(name: str) -> bool:
 
 
 def find_spelling(folder: Path) -> Path:
-    """Return a folder by the letters that the disk has, which macOS tells its changes by."""
+    """Return a folder in the spelling of the disk, which macOS uses in change events."""
     try:
         from fcntl import F_GETPATH, fcntl  # type: ignore[attr-defined,unused-ignore]
     except ImportError:  # elsewhere the case that was typed is right, or `resolve` has put it right
@@ -343,7 +340,7 @@ def find_spelling(folder: Path) -> Path:
 
 
 def _fold(place: Place) -> Place:
-    """Return what is equal for names that a file system without case takes for the same.
+    """Fold a name so that names which a case-insensitive file system takes for the same are equal.
 
     macOS may also return the letters of a name and their accents one by one.
     """

@@ -1,4 +1,4 @@
-"""Declaring: offers the tools, counts and logs their calls, and leaves out those that write if so set.
+"""Declaring: registers the tools (without those that write if read-only), counts and logs their calls.
 
 A call is logged with its tool, server, file and size, never with a content. Also here: the arguments that
 several tools have in common, each with the one sentence that describes it.
@@ -29,23 +29,21 @@ from ..session import Session
 log = logs.logger("bitburner.tools")
 
 PAGE_TOOLS = frozenset({"files_overview", "files_on_server", "files_ram"})
-"""What only a page calls; an agent does not hear what is said there."""
+"""Tools that only a page calls; an agent does not see their answers, so notes do not go there."""
 GRACE_SECONDS = 2.0
-"""How long a tool that may take long is answered as a call, where the client could take a task instead."""
+"""A longer call becomes a task, if the client supports tasks."""
 
 Function = TypeVar("Function", bound=Callable[..., Awaitable[Any]])
 
 Server = Annotated[str, Meta(description="Host name, case-sensitive")]
 Filename = Annotated[str, Meta(min_length=1, description="Path on the server, such as scripts/hack.js")]
-LONGEST_QUERY = 1000
-"""Characters of what is searched for: compiling a pattern of a megabyte takes seconds."""
-Glob = Annotated[
-    str, Meta(max_length=LONGEST_QUERY, description="Only files whose path fits, such as lib/*.js")
-]
+MAX_QUERY = 1000
+"""Characters of a pattern or query: compiling a pattern of a megabyte takes seconds."""
+Glob = Annotated[str, Meta(max_length=MAX_QUERY, description="Only files whose path fits, such as lib/*.js")]
 
 
 class ToolDeclarer:
-    """Where the tools of one bridge are declared."""
+    """Registers the tools of one bridge."""
 
     def __init__(self, bridge: Bridge[Session], *, read_only: bool) -> None:
         self.bridge = bridge
@@ -73,7 +71,7 @@ class ToolDeclarer:
         idempotent: bool,
         may_take_long: bool = False,
     ) -> Callable[[Function], Function]:
-        """Declare a tool that changes something; it is not offered where nothing may be changed."""
+        """Declare a tool that changes something; left out if BITBURNER_READ_ONLY is set."""
         if self._read_only:
             return lambda handler: handler
         return self.bridge.tool(
@@ -97,22 +95,23 @@ class CallObserver:
         for name in bridge.tools:
             self._calls.add(name, by=0)
             self._errors.add(name, by=0)
-        bridge.around_calls(observe_calls(self._end, waits=self._begin))
-        bridge.around_calls(_add_notice)
 
-    def _begin(self, call: Invocation) -> None:
-        if call.kind == "tool":
-            self._calls.add(call.name)
+        def begin(call: Invocation) -> None:
+            if call.kind == "tool":
+                self._calls.add(call.name)
+
+        bridge.around_calls(observe_calls(self._end, waits=begin))
+        bridge.around_calls(_add_notice)
 
     def _end(self, call: Invocation, outcome: Outcome, seconds: float) -> None:
         if call.kind != "tool":
             return
-        if not outcome.waited:  # its arguments did not fit: it never began
+        if not outcome.waited:  # its arguments did not fit, so the call never began
             self._calls.add(call.name)
         if outcome.status == "error":
             self._errors.add(call.name)
             error = outcome.error
-            if isinstance(error, BridgeError):  # the engine logs what is a bug
+            if isinstance(error, BridgeError):  # the engine logs bugs
                 log.warn("tool failed", code=error.code, problem=error.message, **_describe(call, seconds))
         elif outcome.status == "ok" and log.is_enabled("info"):
             log.info("tool called", **_describe(call, seconds))
@@ -132,18 +131,16 @@ def _describe(call: Invocation, seconds: float) -> dict[str, object]:
 
 
 def _add_notice(call: Invocation, run: Callable[[], Any]) -> Any:
-    """Tell an agent once, with whatever it calls next, of files that differ from what it wrote."""
+    """Append the note on files that differ from what was written, once, to the agent's next answer."""
     value = run()
     if call.kind != "tool" or call.name in PAGE_TOOLS or not isinstance(value, Awaitable):
         return value
-    return _add_notice_later(call, value)
 
+    async def add() -> Any:
+        answer = await value
+        notice = call.context.state.take_notice() if isinstance(answer, Answer) else ""
+        if not notice:
+            return answer
+        return CallResult([Text(answer.text), Text(f"Note: {notice}")], answer.structured)
 
-async def _add_notice_later(call: Invocation, work: Awaitable[Any]) -> Any:
-    value = await work
-    if not isinstance(value, Answer):
-        return value
-    notice = call.context.state.take_notice()
-    if not notice:
-        return value
-    return CallResult([Text(value.text), Text(f"Note: {notice}")], value.structured)
+    return add()

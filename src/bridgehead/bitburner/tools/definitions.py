@@ -1,10 +1,11 @@
-"""Definitions: the tools that give the game's definitions, whole or the part that is looked for.
+"""Definitions: the tools that return the game's definitions, whole or by search.
 
 They stay on this machine, so that an agent can look things up while the game is away.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
@@ -14,7 +15,7 @@ from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime import directories, durable
 
 from ..session import Session
-from .declaring import LONGEST_QUERY, ToolDeclarer
+from .declaring import MAX_QUERY, ToolDeclarer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from ..netscript.definitions import Declaration, Definitions
     from ..netscript.search import Index
 
-_LONGEST = 4000
-"""Characters of one declaration that are shown; the longest are objects with hundreds of fields."""
-_LONGEST_BODY = 40_000
+_MAX_SHOWN = 4000
+"""Characters shown of one declaration; some are objects with hundreds of fields."""
+_MAX_BODY = 40_000
 _FILE = "definitions.d.ts"
 
 
@@ -41,7 +42,7 @@ class SearchDefinitions(Arguments):
         str,
         Meta(
             min_length=1,
-            max_length=LONGEST_QUERY,
+            max_length=MAX_QUERY,
             description="Symbols such as ns.hack, Singularity or a list of them, or a few words",
         ),
     ]
@@ -79,7 +80,7 @@ def declare(tools: ToolDeclarer) -> None:
 
 
 async def get_netscript_definitions(_: NoArguments, ctx: Context[Session]) -> Answer[NetscriptDefinitions]:
-    """Give the whole file."""
+    """Return the whole file."""
     text = (await _load_text(ctx.state))[0]
     return Answer(text, NetscriptDefinitions(text))
 
@@ -93,9 +94,11 @@ async def search_definitions(args: SearchDefinitions, ctx: Context[Session]) -> 
         text = f"Nothing in the definitions fits {args.query!r}.{near}"
         return Answer(_join(text, index.note), FoundDefinitions([], 0, found.near))
     exact = args.query.strip().removesuffix("()").lower()
-    shown = [
-        _show(one, index.definitions, is_whole=one.symbol.lower() == exact) for one in found.declarations
-    ]
+    shown = []
+    for one in found.declarations:
+        is_whole = one.symbol.lower() == exact and one.symbol in index.definitions.members
+        text = _list_members(one, index.definitions) if is_whole else shorten(one)
+        shown.append(Definition(one.symbol, one.line, text))
     text = "\n\n".join(f"// {one.symbol} (line {one.line})\n{one.text}" for one in shown)
     if found.total > len(shown):
         text += f"\n\n… {found.total - len(shown)} more; ask for something narrower, or raise limit."
@@ -106,14 +109,8 @@ def _join(text: str, note: str) -> str:
     return f"{note}\n\n{text}" if note else text
 
 
-def _show(one: Declaration, definitions: Definitions, *, is_whole: bool) -> Definition:
-    if is_whole and one.symbol in definitions.members:
-        return Definition(one.symbol, one.line, _list_members(one, definitions))
-    return Definition(one.symbol, one.line, shorten(one))
-
-
 def _list_members(one: Declaration, definitions: Definitions) -> str:
-    """Give an interface with every member, each with its cost instead of its comment."""
+    """Render an interface with every member, each with its cost instead of its comment."""
     lines = [f"// {one.summary}"] if one.summary else []
     lines.append(one.signature.partition("{")[0].strip() + " {")
     for member in definitions.members[one.symbol].values():
@@ -121,9 +118,9 @@ def _list_members(one: Declaration, definitions: Definitions) -> str:
         cost = f"  // {member.ram:g} GB{' × 16/4/1' if member.is_scaled else ''}" if member.ram else ""
         lines.append(f"  {signature};{cost}")
     text = "\n".join([*lines, "}"])
-    if len(text) <= _LONGEST_BODY:
+    if len(text) <= _MAX_BODY:
         return text
-    return f"{text[:_LONGEST_BODY]}\n… {len(text) - _LONGEST_BODY} more characters"
+    return f"{text[:_MAX_BODY]}\n… {len(text) - _MAX_BODY} more characters"
 
 
 async def load_index(session: Session) -> Index:
@@ -134,27 +131,45 @@ async def load_index(session: Session) -> Index:
     async with session.index_lock:
         known = session.index
         if known is None or known.text != text:
-            known = session.index = await asyncio.to_thread(_make_index, text)
+
+            def make_index() -> Index:
+                from ..netscript.search import Index  # loads the parser, in the thread too
+
+                return Index(text)
+
+            known = session.index = await asyncio.to_thread(make_index)
     known.away_since = away_since
     return known
 
 
-def _make_index(text: str) -> Index:
-    from ..netscript.search import Index  # the parser that it needs is loaded in the thread too
-
-    return Index(text)
-
-
 async def _load_text(session: Session) -> tuple[str, float | None]:
-    """Return the definitions, and since when they are kept if the game is away."""
-    if session.board.link is None:
-        kept = await asyncio.to_thread(_read_kept, _path(session), session.index)
-        if kept is not None:
-            return kept
+    """Return the definitions, and when they were stored if the game is away."""
+    if session.connection.link is None:
+
+        def read_stored() -> tuple[str, float] | None:
+            path = _path(session)
+            try:
+                text, moment = durable.read(path).decode(), path.stat().st_mtime
+            except (OSError, UnicodeDecodeError):
+                return None
+            # The index's own string if it is equal: later comparisons are then by identity.
+            known = session.index
+            return (known.text if known is not None and known.text == text else text), moment
+
+        stored = await asyncio.to_thread(read_stored)
+        if stored is not None:
+            return stored
     text = await session.remote.get_definitions()
     if session.kept_definitions != text:
         session.kept_definitions = text
-        await asyncio.to_thread(_keep, _path(session), text)
+
+        def store() -> None:
+            path = _path(session)
+            with suppress(OSError):  # they are missed only while the game is away
+                if not path.exists() or durable.read(path) != text.encode():
+                    durable.replace(path, text.encode())
+
+        await asyncio.to_thread(store)
     return text, None
 
 
@@ -162,24 +177,8 @@ def _path(session: Session) -> Path:
     return directories.open_state(session.settings, "bitburner") / _FILE
 
 
-def _keep(path: Path, text: str) -> None:
-    try:
-        if not path.exists() or durable.read(path) != text.encode():
-            durable.replace(path, text.encode())
-    except OSError:
-        return  # it is only missed while the game is away
-
-
-def _read_kept(path: Path, known: Index | None) -> tuple[str, float] | None:
-    try:
-        text, moment = durable.read(path).decode(), path.stat().st_mtime
-    except (OSError, UnicodeDecodeError):
-        return None
-    return (known.text if known is not None and known.text == text else text), moment
-
-
 def shorten(one: Declaration) -> str:
-    """Give a declaration's text, cut where it is very long."""
-    if len(one.text) <= _LONGEST:
+    """Return a declaration's text, cut if it is very long."""
+    if len(one.text) <= _MAX_SHOWN:
         return one.text
-    return f"{one.text[:_LONGEST]}\n… {len(one.text) - _LONGEST} more characters"
+    return f"{one.text[:_MAX_SHOWN]}\n… {len(one.text) - _MAX_SHOWN} more characters"

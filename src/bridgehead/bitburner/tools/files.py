@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, TypeVar, cast
+from typing import Annotated, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -14,13 +14,9 @@ from ..game import lines, paths, timestamps
 from ..session import Session
 from .declaring import Filename, Glob, Server, ToolDeclarer
 
-if TYPE_CHECKING:
-    from ..game.remote import Metadata
-
 T = TypeVar("T", bound=Struct)
-LONGEST_READ = 50_000
-"""Characters of a file that come unless more is asked for: enough for nearly every script, and an answer
-that a model can hold."""
+DEFAULT_READ = 50_000
+"""Default of max_characters: enough for nearly every script, and an answer that a model can hold."""
 DAMAGED = "\ufffd"
 
 
@@ -43,7 +39,7 @@ class ReadFile(Arguments):
     server: Server = paths.HOME
     start_line: Annotated[int, Meta(ge=1, description="First line, counted from 1")] | None = None
     end_line: Annotated[int, Meta(ge=1, description="Last line, included")] | None = None
-    max_characters: Annotated[int, Meta(ge=1, description="Longer answers are cut at a line")] = LONGEST_READ
+    max_characters: Annotated[int, Meta(ge=1, description="Longer answers are cut at a line")] = DEFAULT_READ
 
 
 class Content(Struct, omit_defaults=True):
@@ -114,29 +110,36 @@ async def list_files(args: ListFiles, ctx: Context[Session]) -> Answer[FileNames
 async def read_file(args: ReadFile, ctx: Context[Session]) -> Answer[Content]:
     """Read a file, or some of its lines."""
     name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
-    _check_lines(args)
-    content = await ctx.state.remote.read(name, on)
-    part = _choose_lines(name, content, args)
-    notes = [_describe_cut(part, args), *describe_damage([(name, content)])]
-    difference = await ctx.state.changes.differences.check(on, name, content)
-    if difference is not None:
-        from ..changes.differences import describe_differences
-
-        notes.append(describe_differences([difference]))
-    part.note = " ".join(note for note in notes if note)
-    return add_block(Answer(part.content, part), part.note)
-
-
-def _check_lines(args: ReadFile) -> None:
     if args.start_line is not None and args.end_line is not None and args.end_line < args.start_line:
         raise InvalidArgument(
             f"end_line {args.end_line} is before start_line {args.start_line}.",
             next_step="Give lines in order.",
         )
+    content = await ctx.state.remote.read(name, on)
+    part = _choose_lines(name, content, args)
+    notes = []
+    if part.truncated and isinstance(part.end_line, int):
+        if len(part.content) == args.max_characters and part.start_line == part.end_line:
+            notes.append(
+                f"Line {part.end_line} is longer than this; raise max_characters to read more of it."
+            )
+        else:
+            notes.append(
+                f"These are lines {part.start_line} to {part.end_line} of {part.total_lines}. "
+                f"To go on, set start_line to {part.end_line + 1}."
+            )
+    notes += describe_damage([(name, content)])
+    difference = await ctx.state.differences.check(on, name, content)
+    if difference is not None:
+        from ..changes.differences import describe_differences
+
+        notes.append(describe_differences([difference]))
+    part.note = " ".join(notes)
+    return add_block(Answer(part.content, part), part.note)
 
 
 def _choose_lines(name: str, content: str, args: ReadFile) -> Content:
-    """Return the lines that were asked for, as far as they go into one answer."""
+    """Return the requested lines, cut at `max_characters`."""
     total = lines.count_lines(content)
     if args.start_line is None and args.end_line is None and len(content) <= args.max_characters:
         return Content(content, total)
@@ -146,7 +149,12 @@ def _choose_lines(name: str, content: str, args: ReadFile) -> Content:
             f"{name} has {total} lines, so there is no line {first}.", next_step="Ask for an earlier line."
         )
     chosen = lines.split_lines(content)[first - 1 : last]
-    fitting = _count_fitting(chosen, args.max_characters)
+    size, fitting = -1, 0
+    for line in chosen:
+        size += len(line) + 1  # the line feed before it; the first line has none
+        if size > args.max_characters:
+            break
+        fitting += 1
     if fitting == len(chosen):
         return Content("\n".join(chosen), total, first, last)
     if not fitting:  # one line alone is too long
@@ -154,29 +162,8 @@ def _choose_lines(name: str, content: str, args: ReadFile) -> Content:
     return Content("\n".join(chosen[:fitting]), total, first, first + fitting - 1, truncated=True)
 
 
-def _count_fitting(chosen: list[str], most: int) -> int:
-    size = -1
-    for count, line in enumerate(chosen):
-        size += len(line) + 1
-        if size > most:
-            return count
-    return len(chosen)
-
-
-def _describe_cut(part: Content, args: ReadFile) -> str:
-    """Say how to go on where the answer is a part of what was asked for."""
-    if not part.truncated or not isinstance(part.end_line, int):
-        return ""
-    if len(part.content) == args.max_characters and part.start_line == part.end_line:
-        return f"Line {part.end_line} is longer than this; raise max_characters to read more of it."
-    return (
-        f"These are lines {part.start_line} to {part.end_line} of {part.total_lines}. "
-        f"To go on, set start_line to {part.end_line + 1}."
-    )
-
-
 def describe_damage(files: list[tuple[str, str]]) -> list[str]:
-    """Name the files that hold half a character, and where it is first."""
+    """Describe each file that holds half a character, with the first place."""
     return [
         f"{name} holds half a character (an unpaired surrogate) at line {line}, column {column}; "
         "it is shown as U+FFFD."
@@ -187,30 +174,39 @@ def describe_damage(files: list[tuple[str, str]]) -> list[str]:
 
 
 def add_block(answer: Answer[T], text: str) -> Answer[T]:
-    """Add a block of text to an answer, whose first block stays as it is; `Answer` carries one."""
+    """Add a second block of text; the first is the contract's output and stays as it is."""
     if not text:
         return answer
     return cast("Answer[T]", CallResult([Text(answer.text), Text(text)], answer.structured))
 
 
 async def get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[AllFiles]:
-    """Give all files of a server, or those that fit."""
+    """Return all files of a server, or those that fit."""
     from ..game.remote import decode_result
 
     raw = await ctx.state.remote.call("getAllFiles", server=paths.validate_server(args.server))
-    found = decode_result("getAllFiles", raw, list[File])
-    damage = " ".join(describe_damage([(one.filename, one.content) for one in found]))
+    all_files = decode_result("getAllFiles", raw, list[File])
+    damage = " ".join(describe_damage([(one.filename, one.content) for one in all_files]))
     if args.glob is None and args.max_bytes is None:
         # As the game sent it: no second encoding.
-        return add_block(Answer(str(memoryview(raw), "utf-8"), AllFiles(found)), damage)
-    chosen = [file for file in found if paths.matches(file.filename, args.glob)]
-    files, left_out = _bounded(chosen, args.max_bytes)
+        return add_block(Answer(str(memoryview(raw), "utf-8"), AllFiles(all_files)), damage)
+    chosen = [file for file in all_files if paths.matches(file.filename, args.glob)]
+    files: list[File] = []
+    left_out: list[LeftOut] = []
+    left = float("inf") if args.max_bytes is None else args.max_bytes
+    for file in chosen:
+        size = len(file.content.encode())
+        if size <= left:
+            left -= size
+            files.append(file)
+        else:
+            left_out.append(LeftOut(file.filename, size))
     notes = [damage]
     if left_out:
         names = ", ".join(f"{one.filename} ({one.bytes} bytes)" for one in left_out)
         notes.append(f"Left out because of max_bytes: {names}. Use read_file for these.")
     if not chosen:
-        notes.append(describe_no_match(args.glob, len(found)))
+        notes.append(describe_no_match(args.glob, len(all_files)))
     answer = Answer(_json(files), AllFiles(files, left_out))
     return add_block(answer, " ".join(note for note in notes if note))
 
@@ -218,22 +214,6 @@ async def get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[AllF
 def describe_no_match(glob: str | None, count: int) -> str:
     """Say that a pattern chose no file."""
     return f"No file matches {glob}; there are {count} files. list_files shows their paths."
-
-
-def _bounded(files: list[File], most: int | None) -> tuple[list[File], list[LeftOut]]:
-    """Part what fits into a number of bytes from what does not, in the order of the files."""
-    if most is None:
-        return files, []
-    fitting: list[File] = []
-    left_out: list[LeftOut] = []
-    for file in files:
-        size = len(file.content.encode())
-        if size <= most:
-            most -= size
-            fitting.append(file)
-        else:
-            left_out.append(LeftOut(file.filename, size))
-    return fitting, left_out
 
 
 def _json(value: object) -> str:
@@ -267,15 +247,17 @@ async def get_file_metadata(args: GetFileMetadata, ctx: Context[Session]) -> Ans
     """Tell the times of one file or of all."""
     remote, on = ctx.state.remote, paths.validate_server(args.server)
     if args.filename is None:
-        found = await remote.list_metadata(on)
+        metadata = await remote.list_metadata(on)
     else:
-        found = [await remote.get_metadata(paths.validate_filename(args.filename), on)]
-    files = [_times(one) for one in found]
-    return Answer(msgspec.json.encode(files).decode(), AllFileTimes(files))
-
-
-def _times(one: Metadata) -> FileTimes:
-    created, modified, accessed = (
-        timestamps.format_utc(at / 1000) for at in (one.btime, one.mtime, one.atime)
-    )
-    return FileTimes(one.filename, created, modified, accessed, one.size)
+        metadata = [await remote.get_metadata(paths.validate_filename(args.filename), on)]
+    files = [
+        FileTimes(
+            one.filename,
+            timestamps.format_utc(one.btime / 1000),
+            timestamps.format_utc(one.mtime / 1000),
+            timestamps.format_utc(one.atime / 1000),
+            one.size,
+        )
+        for one in metadata
+    ]
+    return Answer(_json(files), AllFileTimes(files))

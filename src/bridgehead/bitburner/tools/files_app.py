@@ -1,7 +1,7 @@
 """Files app: the page `ui://bitburner/files`, the tool that shows it, and the tools that only the page calls.
 
-The page looks and changes nothing: what changes the game stays with the agent and its confirmations. What is
-read for the page never uses up what an agent is to hear of files that differ.
+The page only reads: changes stay with the agent and its confirmations. Its tools never take the note on
+files that differ, which is meant for the agent.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..errors import UnsupportedByGame
 from ..game import paths, timestamps
 from ..session import Session
 from .declaring import Server, ToolDeclarer
-from .ram import measure_cost
+from .scripts import measure_cost
 
 if TYPE_CHECKING:
     from ..game.remote import Remote
@@ -118,27 +118,22 @@ async def browse_files(args: BrowseFiles, ctx: Context[Session]) -> str:
 
 async def files_overview(_: NoArguments, ctx: Context[Session]) -> Answer[Overview]:
     """Tell at once whether there is a game; never wait for one."""
-    board = ctx.state.board
-    since = None if board.since is None else timestamps.format_utc(board.since)
-    if board.link is None:
-        state: State = "blocked" if board.problem else "waiting"
-        return Answer("No game is connected.", Overview(state, since, board.describe_next_step()))
-    servers = await _list_servers(ctx.state.remote)
-    return Answer(f"{len(servers)} servers.", Overview("connected", since, "", servers))
-
-
-async def _list_servers(remote: Remote) -> list[KnownServer]:
+    connection = ctx.state.connection
+    since = None if connection.since is None else timestamps.format_utc(connection.since)
+    if connection.link is None:
+        state: State = "blocked" if connection.problem else "waiting"
+        return Answer("No game is connected.", Overview(state, since, connection.describe_next_step()))
     try:
-        found = await remote.list_servers()
-    except UnsupportedByGame:
-        return [KnownServer(paths.HOME, "purchased")]  # before 2.6
-    return [
-        KnownServer(
-            one.hostname,
-            "purchased" if one.purchasedByPlayer else "rooted" if one.hasAdminRights else "unrooted",
-        )
-        for one in found
-    ]
+        servers = [
+            KnownServer(
+                one.hostname,
+                "purchased" if one.purchasedByPlayer else "rooted" if one.hasAdminRights else "unrooted",
+            )
+            for one in await ctx.state.remote.list_servers()
+        ]
+    except UnsupportedByGame:  # before 2.6
+        servers = [KnownServer(paths.HOME, "purchased")]
+    return Answer(f"{len(servers)} servers.", Overview("connected", since, "", servers))
 
 
 async def files_on_server(args: OfServer, ctx: Context[Session]) -> Answer[ListedFiles]:
@@ -146,7 +141,7 @@ async def files_on_server(args: OfServer, ctx: Context[Session]) -> Answer[Liste
     session, on = ctx.state, paths.validate_server(args.server)
     files = await _list_files(session.remote, on)
     names = {one.name for one in files}
-    for difference in await session.changes.differences.check_all(session.remote):
+    for difference in await session.differences.check_all(session.remote):
         if difference.server != on:
             continue
         if difference.filename not in names:
@@ -158,7 +153,7 @@ async def files_on_server(args: OfServer, ctx: Context[Session]) -> Answer[Liste
 
 
 async def _list_files(remote: Remote, server: str) -> list[ListedFile]:
-    """Ask for sizes; a game before 3.0 has to send the files themselves."""
+    """List files with sizes; games before 3.0 do not tell sizes, so they send the files themselves."""
     try:
         found = await remote.list_metadata(server)
     except UnsupportedByGame:

@@ -1,8 +1,8 @@
 """Matching: the program that `search_files` runs in a process of its own, and its time limit.
 
-Reads a job from standard input and writes the outcome to standard output. The alarm ends the process in the
-middle of a match, which nothing in the language could; without an alarm (on Windows) the parent's limit does.
-Its values are defined here, and dear modules are loaded where they are used, so that both sides start fast.
+Reads a job from standard input and writes the result to standard output. The alarm ends the process in the
+middle of a match, which Python code cannot; on Windows, without alarms, the parent's time limit does. Imports
+are few and late, because the process starts for every search.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from msgspec import Struct
 
 from bridgehead.bitburner.game.lines import split_lines
 
-_LONGEST_LINE = 300
+_MAX_LINE = 300
 
 
 class Match(Struct, omit_defaults=True):
-    """A line that matches; `server` where several were searched."""
+    """A line that matches; `server` is set if several were searched."""
 
     filename: str
     line: int
@@ -27,18 +27,18 @@ class Match(Struct, omit_defaults=True):
 
 
 class Job(Struct):
-    """What the matching process is given."""
+    """Input of the matching process."""
 
     pattern: str
     ignore_case: bool
-    most: int
+    limit: int
     seconds: float
     files: list[tuple[str, str, str]]
-    """Server, where that is told; path; content."""
+    """Server (empty if only one is searched), path and content."""
 
 
-class Outcome(Struct):
-    """What the matching process answers."""
+class MatchResult(Struct):
+    """Output of the matching process."""
 
     matches: list[Match] = []
     truncated: bool = False
@@ -56,27 +56,24 @@ def main() -> None:
     sys.stdout.buffer.write(msgspec.msgpack.encode(find_matches(job)))
 
 
-def find_matches(job: Job) -> Outcome:
+def find_matches(job: Job) -> MatchResult:
     """Find the lines that match."""
     import re
 
     try:
         pattern = re.compile(job.pattern, re.IGNORECASE if job.ignore_case else 0)
     except (re.error, OverflowError, RecursionError) as problem:
-        return Outcome(problem=str(problem))
+        return MatchResult(problem=str(problem))
     matches: list[Match] = []
     for server, filename, content in job.files:
         for number, line in enumerate(split_lines(content), start=1):
             if pattern.search(line) is None:
                 continue
-            if len(matches) == job.most:
-                return Outcome(matches, truncated=True)
-            matches.append(Match(filename, number, _shorten(line), server))
-    return Outcome(matches)
-
-
-def _shorten(line: str) -> str:
-    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}… ({len(line)} characters)"
+            if len(matches) == job.limit:
+                return MatchResult(matches, truncated=True)
+            shown = line if len(line) <= _MAX_LINE else f"{line[:_MAX_LINE]}… ({len(line)} characters)"
+            matches.append(Match(filename, number, shown, server))
+    return MatchResult(matches)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Prompts: writing a script and slimming one, with the definitions that matter brought along."""
+"""Prompts: writing a script and lowering the cost of one, with the definitions that matter."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from ..game import paths
 from ..session import Session
 from . import resources
 from .definitions import load_index, shorten
-from .ram import describe_cost, describe_items, measure_cost
-from .scripts import itemise_cost
+from .scripts import describe_cost, describe_items, itemise_cost, measure_cost
 
 if TYPE_CHECKING:
     from ..netscript.definitions import Declaration
 
-_MOST_ENTRIES = 12
-_MOST_CHARACTERS = 20_000
+_MAX_ENTRIES = 12
+_MAX_CHARACTERS = 20_000
 
 
 class WriteScript(Arguments):
@@ -52,7 +51,7 @@ async def write_script(args: WriteScript, ctx: Context[Session]) -> str:
     """Make the prompt for a new script."""
     name = paths.validate_script(args.filename)
     index = await load_index(ctx.state)
-    found = index.search.find(args.goal, _MOST_ENTRIES).declarations
+    found = index.search.find(args.goal, _MAX_ENTRIES).declarations
     return (
         f"Write a Bitburner script {name} for this goal:\n\n{args.goal}\n\n"
         "Export `async function main(ns)`. Keep the RAM cost low: every ns function that appears in the "
@@ -87,10 +86,10 @@ async def slim_script(args: SlimScript, ctx: Context[Session]) -> str:
 
 
 def _quote(declarations: list[Declaration]) -> str:
-    """Give declarations as one block, as many as are bearable."""
+    """Quote declarations as one block, up to `_MAX_ENTRIES` and `_MAX_CHARACTERS`."""
     texts: list[str] = []
-    left = _MOST_CHARACTERS
-    for one in declarations[:_MOST_ENTRIES]:
+    left = _MAX_CHARACTERS
+    for one in declarations[:_MAX_ENTRIES]:
         text = f"// {one.symbol}\n{shorten(one)}"
         left -= len(text)
         if left < 0:

@@ -36,7 +36,7 @@ async def read(variables: dict[str, str], ctx: Context[Session]) -> list[TextRes
 
 
 async def home_files(ctx: Context[Session]) -> list[ResourceItem]:
-    """List the files on the player's own server; none where no game is connected."""
+    """List the files on home; none if no game is connected."""
     names = await _names(ctx.state, paths.HOME)
     return [
         ResourceItem(paths.make_uri(paths.HOME, name), name, mime_type=paths.guess_mime_type(name))
@@ -46,7 +46,7 @@ async def home_files(ctx: Context[Session]) -> list[ResourceItem]:
 
 async def complete_server(value: str, _: dict[str, str], ctx: Context[Session]) -> list[str]:
     """Complete a server's name; a game that cannot list them has at least home."""
-    if ctx.state.board.link is None:
+    if ctx.state.connection.link is None:
         return []
     try:
         names = [one.hostname for one in await ctx.state.remote.list_servers()]
@@ -55,15 +55,15 @@ async def complete_server(value: str, _: dict[str, str], ctx: Context[Session]) 
     return [name for name in names if name.startswith(value)]
 
 
-async def complete_path(value: str, given: dict[str, str], ctx: Context[Session]) -> list[str]:
-    """Complete a path on the server that was given."""
-    names = await _names(ctx.state, given.get("server", paths.HOME))
+async def complete_path(value: str, arguments: dict[str, str], ctx: Context[Session]) -> list[str]:
+    """Complete a path on the server that the other argument names."""
+    names = await _names(ctx.state, arguments.get("server", paths.HOME))
     return sorted(name for name in names if name.startswith(value.removeprefix("/")))
 
 
 async def _names(session: Session, on: str) -> list[str]:
     """List a server's files without waiting for a game: a list that is shown in passing may be empty."""
-    if session.board.link is None:
+    if session.connection.link is None:
         return []
     try:
         return await session.remote.list_names(on)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
@@ -16,11 +16,8 @@ from ..session import Session
 from .declaring import Server, ToolDeclarer
 from .writes import Written, apply_change
 
-if TYPE_CHECKING:
-    from ..changes.history import Version
-
-_LONGEST_DIFF = 20_000
-_MOST_LISTED = 200
+_MAX_DIFF = 20_000
+_MAX_LISTED = 200
 
 
 class RestoreFile(Arguments):
@@ -94,7 +91,7 @@ async def restore_file(args: RestoreFile, ctx: Context[Session]) -> Answer[Resto
     if args.filenames is not None:
         return await _restore_several(ctx.state, on, args)
     if name is None or args.list_only:
-        return await _list(ctx.state, on, name)
+        return await _list_versions(ctx.state, on, name)
     if args.diff:
         return await _compare(ctx.state, on, name, args)
     written, text = await _restore(ctx.state, on, name, args.version)
@@ -102,11 +99,11 @@ async def restore_file(args: RestoreFile, ctx: Context[Session]) -> Answer[Resto
 
 
 async def _restore(session: Session, on: str, name: str, version: str | None) -> tuple[Written, str]:
-    from ..changes.changing import Restore
+    from ..changes.file_writer import Restore
 
-    written, told = await apply_change(session, Restore(on, name, version))
+    written, remarks = await apply_change(session, Restore(on, name, version))
     undo = f" To undo this, restore version {written.kept_version}." if written.kept_version else ""
-    return written, f"Restored {name} from {version or 'the version before'}.{told}{undo}"
+    return written, f"Restored {name} from {version or 'the version before'}.{remarks}{undo}"
 
 
 async def _restore_several(session: Session, on: str, args: RestoreFile) -> Answer[Restored]:
@@ -128,33 +125,39 @@ async def _restore_several(session: Session, on: str, args: RestoreFile) -> Answ
     return Answer("\n".join(lines), Restored(restored=restored, failed=failed))
 
 
-async def _list(session: Session, on: str, name: str | None) -> Answer[Restored]:
-    found = await asyncio.to_thread(session.history.list_versions, on, name)
-    kept = [_show(version) for version in found if version.content is not None]
-    lines = [f"{v.version}  {v.kept_at}  {v.bytes:>8} bytes  {v.filename}  {_tell_kind(v)}" for v in kept]
-    if len(lines) > _MOST_LISTED:
+async def _list_versions(session: Session, on: str, name: str | None) -> Answer[Restored]:
+    kept: list[KeptVersion] = []
+    lines: list[str] = []
+    for version in await asyncio.to_thread(session.history.list_versions, on, name):
+        if version.content is None:
+            continue  # a deletion: nothing to restore
+        kept.append(
+            KeptVersion(
+                version.name, version.filename, version.kept_at, version.because, version.bytes, version.kind
+            )
+        )
+        reason = f"{'written by' if version.kind == 'written' else 'before'} {version.because}"
+        lines.append(
+            f"{version.name}  {version.kept_at}  {version.bytes:>8} bytes  {version.filename}  {reason}"
+        )
+    if len(lines) > _MAX_LISTED:
         lines = [
-            *lines[:_MOST_LISTED],
-            f"… and {len(kept) - _MOST_LISTED} older; name a file to see its own.",
+            *lines[:_MAX_LISTED],
+            f"… and {len(kept) - _MAX_LISTED} older; name a file to see its own.",
         ]
-    return Answer("\n".join(lines) or "Nothing is kept.", Restored(versions=kept[:_MOST_LISTED]))
-
-
-def _show(version: Version) -> KeptVersion:
-    return KeptVersion(
-        version.name, version.filename, version.kept_at, version.because, version.bytes, version.kind
-    )
-
-
-def _tell_kind(version: KeptVersion) -> str:
-    return f"written by {version.because}" if version.kind == "written" else f"before {version.because}"
+    return Answer("\n".join(lines) or "Nothing is kept.", Restored(versions=kept[:_MAX_LISTED]))
 
 
 async def _compare(session: Session, on: str, name: str, args: RestoreFile) -> Answer[Restored]:
     from difflib import unified_diff
 
     history = session.history
-    current = await _read_current(session, on, name)
+    current: str | None = None
+    try:
+        current = await session.remote.read(name, on)
+    except RemoteFailure as error:
+        if not error.is_missing_file:
+            raise
     if args.version is None:
         chosen = await asyncio.to_thread(history.find_undo, on, name, current)
     else:
@@ -170,15 +173,6 @@ async def _compare(session: Session, on: str, name: str, args: RestoreFile) -> A
         f"{name} ({chosen.name})",
     )
     text = "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
-    if len(text) > _LONGEST_DIFF:
-        text = f"{text[:_LONGEST_DIFF]}\n… {len(text) - _LONGEST_DIFF} more characters\n"
+    if len(text) > _MAX_DIFF:
+        text = f"{text[:_MAX_DIFF]}\n… {len(text) - _MAX_DIFF} more characters\n"
     return Answer(text or f"{name} holds the same as version {chosen.name}.", Restored(diff=text))
-
-
-async def _read_current(session: Session, on: str, name: str) -> str | None:
-    try:
-        return await session.remote.read(name, on)
-    except RemoteFailure as error:
-        if error.is_missing_file:
-            return None
-        raise

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from ..settings import BitburnerSettings
 
 _GZIP = b"\x1f\x8b"
-_MOST = 20
-"""Save files that are kept; the oldest go."""
+_MAX_SAVES = 20
+"""Save files that are kept; older ones are deleted."""
 _SUFFIX = ".json.gz"
 
 
@@ -56,8 +56,10 @@ async def backup_save(_: NoArguments, ctx: Context[Session]) -> Answer[SavedGame
 
     save = await ctx.state.remote.get_save()
     data = packed(save)
-    name = f"{strftime('%Y%m%dT%H%M%SZ', gmtime())}-{_plain(save.identifier)}{_SUFFIX}"
-    path = await asyncio.to_thread(_stored, ctx.state.settings, name, data)
+    # The identifier comes from the game and becomes part of a file name.
+    plain = "".join(c for c in save.identifier if c.isascii() and (c.isalnum() or c in "-_"))[:40] or "save"
+    name = f"{strftime('%Y%m%dT%H%M%SZ', gmtime())}-{plain}{_SUFFIX}"
+    path = await asyncio.to_thread(_store, ctx.state.settings, name, data)
     return Answer(f"Saved {len(data)} bytes to {path}.", SavedGame(str(path), len(data), save.identifier))
 
 
@@ -79,19 +81,19 @@ def packed(save: Save) -> bytes:
 
 
 def folder(settings: BitburnerSettings) -> Path:
-    """Return where saves are kept, beside the backups where these have a folder of their own."""
+    """Return the folder of saves: in BITBURNER_BACKUP_DIR if that is set to a path."""
     chosen = settings.backup_dir
     if chosen is None or chosen == OFF or isinstance(chosen, str):
         return directories.open_state(settings, "bitburner/saves")
     return directories.make_private(chosen / "saves")
 
 
-def _stored(settings: BitburnerSettings, name: str, data: bytes) -> Path:
+def _store(settings: BitburnerSettings, name: str, data: bytes) -> Path:
     place = folder(settings)
     try:
         durable.replace(place / name, data)
-        for old in sorted(place.glob(f"*{_SUFFIX}"))[:-_MOST]:
-            with suppress(PermissionError):  # on Windows, somebody reads it; the next save prunes it
+        for old in sorted(place.glob(f"*{_SUFFIX}"))[:-_MAX_SAVES]:
+            with suppress(PermissionError):  # Windows: another process reads it; the next save prunes it
                 old.unlink(missing_ok=True)
     except OSError as failure:
         raise StorageError(
@@ -99,7 +101,3 @@ def _stored(settings: BitburnerSettings, name: str, data: bytes) -> Path:
             next_step="Make room, or set BITBURNER_BACKUP_DIR to another folder.",
         ) from failure
     return place / os.fspath(name)
-
-
-def _plain(identifier: str) -> str:
-    return "".join(c for c in identifier if c.isascii() and (c.isalnum() or c in "-_"))[:40] or "save"

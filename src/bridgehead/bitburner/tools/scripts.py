@@ -1,28 +1,56 @@
-"""Scripts: what the tools say about a script beside its content: its problems, costs, and who imports it.
+"""Scripts: the tool that calculates RAM, and what other tools say of a script: cost, problems, importers.
 
-Parsing takes milliseconds and runs in a thread: other calls have their turn meanwhile.
+Parsing takes milliseconds and runs in a thread, so that other calls have their turn meanwhile.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import Struct
 
+from bridgehead.mcp import Answer, Arguments, Context
 from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import BridgeError
 
 from ..game import paths
 from ..session import Session
+from .declaring import Filename, Server, ToolDeclarer
 from .definitions import load_index
+from .files import add_block
 
 if TYPE_CHECKING:
-    from ..game.remote import GameFile
+    from ..game.remote import Remote
     from ..netscript.costs import Itemised, Source
 
-_MOST_IMPORTS = 50
-_LONGEST_CHECKED = 300_000
+_ROUNDING = 0.005
+"""Half a hundredth of a GB: sums closer than this are equal."""
+_MAX_IMPORTS = 50
+_MAX_CHECKED = 300_000
 """Characters; longer scripts come from bundlers, which check them."""
+
+
+class CalculateRam(Arguments):
+    """Input of calculate_ram."""
+
+    filename: Filename
+    server: Server = paths.HOME
+
+
+class RamItem(Struct):
+    """A function and what it costs, once for a script."""
+
+    name: str
+    ram_gb: float
+
+
+class RamCost(Struct):
+    """Output of calculate_ram: the game's figure, and what it is made of by its definitions."""
+
+    ram_gb: float
+    items: list[RamItem] = []
+    items_sum_gb: float | None = None
 
 
 class ScriptProblem(Struct):
@@ -34,9 +62,61 @@ class ScriptProblem(Struct):
     column: int
 
 
+def declare(tools: ToolDeclarer) -> None:
+    """Declare the tools of this module."""
+    tools.read_tool(
+        "Calculate RAM", "The RAM cost of a script in GB, as a number, and what each function adds to it."
+    )(calculate_ram)
+
+
+async def calculate_ram(args: CalculateRam, ctx: Context[Session]) -> Answer[RamCost]:
+    """Calculate what a script costs."""
+    name, on = paths.validate_script(args.filename), paths.validate_server(args.server)
+    cost = await ctx.state.remote.calculate_ram(name, on)
+    itemised = await itemise_cost(ctx.state, on, name, cost)
+    answer = Answer(format_cost(cost), RamCost(cost))
+    if itemised is None:
+        return answer
+    answer.structured.items = [RamItem(one.name, one.ram_gb) for one in itemised.items]
+    answer.structured.items_sum_gb = itemised.sum_gb
+    return add_block(answer, describe_items(itemised, cost))
+
+
+def describe_items(itemised: Itemised, cost: float | None) -> str:
+    """List a cost per line, and say so if the sum is not the game's figure."""
+    lines = [f"{format_cost(1.6):>8} GB  base"]
+    lines += [f"{format_cost(one.ram_gb):>8} GB  {one.name}" for one in itemised.items]
+    if cost is not None and abs(itemised.sum_gb - cost) >= _ROUNDING:
+        lines.append(
+            f"The sum is {format_cost(itemised.sum_gb)} GB by the definitions; the game says "
+            f"{format_cost(cost)} GB, and that is what counts."
+        )
+    return "\n".join(lines)
+
+
+def format_cost(cost: float) -> str:
+    """Format a cost as the game does: `2`, not `2.0`."""
+    return msgspec.json.encode(int(cost) if cost.is_integer() else cost).decode()
+
+
+async def measure_cost(remote: Remote, name: str, server: str) -> tuple[float | None, str | None]:
+    """Return a script's cost, or why there is none; (None, None) for other files."""
+    if not paths.is_script(name):
+        return None, None
+    try:
+        return await remote.calculate_ram(name, server), None
+    except BridgeError as error:
+        return None, error.message
+
+
+def describe_cost(cost: float | None, problem: str | None) -> str:
+    """Describe a script's cost, or why it is unknown; empty for other files."""
+    return f"It costs {format_cost(cost)} GB of RAM." if cost is not None else problem or ""
+
+
 async def inspect_script(session: Session, name: str, content: str) -> list[ScriptProblem]:
-    """Look for what the game takes without a word and then fails at: syntax, and unknown functions."""
-    if not paths.is_script(name) or len(content) > _LONGEST_CHECKED:
+    """Return syntax errors and unknown functions, which the game accepts silently and then fails at."""
+    if not paths.is_script(name) or len(content) > _MAX_CHECKED:
         return []
     try:
         index = await load_index(session)
@@ -53,7 +133,7 @@ async def inspect_script(session: Session, name: str, content: str) -> list[Scri
 
 
 def describe_problems(problems: list[ScriptProblem]) -> str:
-    """Say what is wrong, a line for each."""
+    """List the problems, one per line."""
     if not problems:
         return ""
     lines = [f"line {one.line}, column {one.column}: {one.message}" for one in problems]
@@ -61,35 +141,36 @@ def describe_problems(problems: list[ScriptProblem]) -> str:
 
 
 async def find_importers(session: Session, on: str, name: str) -> list[str]:
-    """Return the scripts of a server that import a file."""
+    """Return the scripts of a server that import a file; none if the game cannot be asked."""
     if not paths.is_script(name):
         return []
     try:
         files = await session.remote.read_all(on)
     except BridgeError:
-        return []  # what was asked for does not depend on it
-    return await asyncio.to_thread(_list_importers, files, name)
+        return []  # the call itself does not depend on it
 
+    def list_importers() -> list[str]:
+        from ..netscript.costs import list_imports, resolve_import
 
-def _list_importers(files: list[GameFile], name: str) -> list[str]:
-    from ..netscript.costs import list_imports, resolve_import
+        stem = name.rpartition(".")[0]
+        last = stem.rpartition("/")[2]
+        return [
+            one.filename
+            for one in files
+            if one.filename != name
+            and paths.is_script(one.filename)
+            and last in one.content  # most files are never parsed
+            and any(
+                resolve_import(one.filename, module) == stem
+                for module in list_imports(one.content, one.filename)
+            )
+        ]
 
-    stem = name.rpartition(".")[0]
-    last = stem.rpartition("/")[2]
-    return [
-        one.filename
-        for one in files
-        if one.filename != name
-        and paths.is_script(one.filename)
-        and last in one.content  # most files are never parsed
-        and any(
-            resolve_import(one.filename, module) == stem for module in list_imports(one.content, one.filename)
-        )
-    ]
+    return await asyncio.to_thread(list_importers)
 
 
 async def itemise_cost(session: Session, on: str, name: str, total: float | None) -> Itemised | None:
-    """Return what makes a script cost what it does; None where that cannot be told."""
+    """Return the functions that a script pays for; None if the game cannot be asked."""
     try:
         index = await load_index(session)
         sources = await _collect_sources(session, on, name)
@@ -111,7 +192,7 @@ async def _collect_sources(session: Session, on: str, name: str) -> list[Source]
     names: dict[str, str] | None = None  # most scripts import nothing, and then no list is asked for
     found: dict[str, Source] = {}
     waiting = [name]
-    while waiting and len(found) < _MOST_IMPORTS:
+    while waiting and len(found) < _MAX_IMPORTS:
         current = waiting.pop()
         if current in found:
             continue

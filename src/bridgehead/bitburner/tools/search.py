@@ -20,12 +20,12 @@ from bridgehead.runtime.errors import InvalidArgument
 from ..errors import PatternTooSlow
 from ..game import paths
 from ..session import Session
-from .declaring import LONGEST_QUERY, Glob, Server, ToolDeclarer
+from .declaring import MAX_QUERY, Glob, Server, ToolDeclarer
 from .files import add_block, describe_damage, describe_no_match
-from .matching import Job, Match, Outcome
+from .matching import Job, Match, MatchResult
 
 _START_SECONDS = 10.0
-"""What the process itself may take beyond the pattern's time, on a busy machine."""
+"""Time to start the process on a busy machine, beyond the pattern's own limit."""
 
 
 class SearchFiles(Arguments):
@@ -35,7 +35,7 @@ class SearchFiles(Arguments):
         str,
         Meta(
             min_length=1,
-            max_length=LONGEST_QUERY,
+            max_length=MAX_QUERY,
             description="Regular expression (Python's), a line at a time",
         ),
     ]
@@ -68,10 +68,21 @@ def declare(tools: ToolDeclarer) -> None:
 
 async def search_files(args: SearchFiles, ctx: Context[Session]) -> Answer[Matches]:
     """Find lines."""
-    found = await _read_files(args, ctx.state)
-    files = [one for one in found if paths.matches(one[1], args.glob)]
+    remote = ctx.state.remote
+    if args.all_servers:
+        servers = [one.hostname for one in await remote.list_servers() if one.hasAdminRights]
+        contents = await asyncio.gather(*(remote.read_all(server) for server in servers))
+        candidates = [
+            (server, one.filename, one.content)
+            for server, all_files in zip(servers, contents, strict=True)
+            for one in all_files
+        ]
+    else:
+        all_files = await remote.read_all(paths.validate_server(args.server))
+        candidates = [("", one.filename, one.content) for one in all_files]
+    files = [one for one in candidates if paths.matches(one[1], args.glob)]
     if not files:
-        return Answer(describe_no_match(args.glob, len(found)), Matches([], 0))
+        return Answer(describe_no_match(args.glob, len(candidates)), Matches([], 0))
     seconds = ctx.state.settings.search_ms / 1000
     outcome = await _run_matching(Job(args.pattern, args.ignore_case, args.max_matches, seconds, files))
     if outcome.problem:
@@ -84,7 +95,10 @@ async def search_files(args: SearchFiles, ctx: Context[Session]) -> Answer[Match
             f"The pattern was stopped after {seconds:g} s.",
             next_step="Avoid repetitions inside of repetitions, such as (a+)+, or narrow it with glob.",
         )
-    lines = [_show(one) for one in outcome.matches]
+    lines = [
+        f"{f'{one.server}:' if one.server else ''}{one.filename}:{one.line}: {one.text}"
+        for one in outcome.matches
+    ]
     if outcome.truncated:
         lines.append(f"… there is more: only {len(lines)} matches are shown.")
     text = "\n".join(lines) or f"No line in {len(files)} files matches."
@@ -92,27 +106,8 @@ async def search_files(args: SearchFiles, ctx: Context[Session]) -> Answer[Match
     return add_block(answer, " ".join(describe_damage([(name, content) for _, name, content in files])))
 
 
-def _show(match: Match) -> str:
-    place = f"{match.server}:{match.filename}" if match.server else match.filename
-    return f"{place}:{match.line}: {match.text}"
-
-
-async def _read_files(args: SearchFiles, session: Session) -> list[tuple[str, str, str]]:
-    """Return server (where several are searched), path and content of every file."""
-    if not args.all_servers:
-        found = await session.remote.read_all(paths.validate_server(args.server))
-        return [("", one.filename, one.content) for one in found]
-    servers = [one.hostname for one in await session.remote.list_servers() if one.hasAdminRights]
-    read = await asyncio.gather(*(session.remote.read_all(server) for server in servers))
-    return [
-        (server, one.filename, one.content)
-        for server, files in zip(servers, read, strict=True)
-        for one in files
-    ]
-
-
-async def _run_matching(job: Job) -> Outcome:
-    """Let a process of its own do the matching; it is gone when this returns, however this returns."""
+async def _run_matching(job: Job) -> MatchResult:
+    """Match in a separate process, which has ended when this returns or raises."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -124,9 +119,9 @@ async def _run_matching(job: Job) -> Outcome:
         async with asyncio.timeout(job.seconds + _START_SECONDS):
             written, _ = await process.communicate(msgspec.msgpack.encode(job))
     except TimeoutError:
-        return Outcome(ran_away=True)
+        return MatchResult(ran_away=True)
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    return msgspec.msgpack.decode(written, type=Outcome) if written else Outcome(ran_away=True)
+    return msgspec.msgpack.decode(written, type=MatchResult) if written else MatchResult(ran_away=True)

@@ -10,7 +10,7 @@ from bridgehead.mcp import Answer, Arguments, Context
 
 from ..game import paths
 from ..session import Session
-from .declaring import LONGEST_QUERY, ToolDeclarer
+from .declaring import MAX_QUERY, ToolDeclarer
 
 Group = Literal["purchased", "rooted", "unrooted"]
 
@@ -20,9 +20,7 @@ class ListServers(Arguments):
 
     only: Annotated[Group, Meta(description="One group alone")] | None = None
     glob: (
-        Annotated[
-            str, Meta(max_length=LONGEST_QUERY, description="Only host names that fit, such as pserv-*")
-        ]
+        Annotated[str, Meta(max_length=MAX_QUERY, description="Only host names that fit, such as pserv-*")]
         | None
     ) = None
 

@@ -1,7 +1,8 @@
-"""Status: the tool that tells how things stand with the game, and what to do."""
+"""Status: the tool that reports the connection to the game, and what to do next."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -55,50 +56,40 @@ def declare(tools: ToolDeclarer) -> None:
 
 
 async def connection_status(_: NoArguments, ctx: Context[Session]) -> Answer[ConnectionStatus]:
-    """Tell how things stand."""
+    """Report the connection, and files that differ from what was written."""
     from ..changes.differences import describe_differences
 
-    status = await _describe(ctx.state)
-    found = await _list_differences(ctx.state)
-    status.differences = [DifferingFile(one.filename, one.server, one.state) for one in found]
-    ctx.state.take_notice()  # said below
-    told = describe_differences(found)
-    return Answer(_word(status) + (f"\n{told}" if told else ""), status)
-
-
-async def _list_differences(session: Session) -> list[Difference]:
-    try:
-        return await session.changes.list_differences()
-    except BridgeError:
-        return []  # the game has just gone; the state says so
-
-
-async def _describe(session: Session) -> ConnectionStatus:
-    board = session.board
-    link = board.link
-    generation = None if link is None else await _generation(session)
-    return ConnectionStatus(
-        state="connected" if link is not None else "blocked" if board.problem else "waiting",
-        role=board.role,
-        address=board.address,
-        since=None if board.since is None else timestamps.format_utc(board.since),
-        game=board.game if link is not None else None,
+    session = ctx.state
+    connection = session.connection
+    link, counters = connection.link, connection.counters
+    generation = None
+    if link is not None:
+        try:
+            generation = await session.remote.detect_generation()
+        except BridgeError as error:
+            generation = f"unknown: {error.message}"
+    status = ConnectionStatus(
+        state="connected" if link is not None else "blocked" if connection.problem else "waiting",
+        role=connection.role,
+        address=connection.address,
+        since=None if connection.since is None else timestamps.format_utc(connection.since),
+        game=connection.game if link is not None else None,
         generation=generation,
-        next_step="Nothing; go ahead." if link is not None else board.describe_next_step(),
+        next_step="Nothing; go ahead." if link is not None else connection.describe_next_step(),
         read_only=session.settings.read_only,
         pending=0 if link is None else link.pending,
         guests=session.relay.guests,
-        timeouts=int(sum(board.counters.timeouts.values.values())),
-        reconnects=int(sum(board.counters.reconnects.values.values())),
-        ignored_replies=int(sum(board.counters.ignored.values.values())),
+        timeouts=int(sum(counters.timeouts.values.values())),
+        reconnects=int(sum(counters.reconnects.values.values())),
+        ignored_replies=int(sum(counters.ignored.values.values())),
     )
-
-
-async def _generation(session: Session) -> str:
-    try:
-        return await session.remote.detect_generation()
-    except BridgeError as error:
-        return f"unknown: {error.message}"
+    differences: list[Difference] = []
+    with suppress(BridgeError):  # the game has just gone; the state says so
+        differences = await session.writer.list_differences()
+    status.differences = [DifferingFile(one.filename, one.server, one.state) for one in differences]
+    session.take_notice()  # this answer includes it
+    note = describe_differences(differences)
+    return Answer(_describe_status(status) + (f"\n{note}" if note else ""), status)
 
 
 _ROLES = {
@@ -108,8 +99,8 @@ _ROLES = {
 }
 
 
-def _word(status: ConnectionStatus) -> str:
-    """Give the status in a few lines."""
+def _describe_status(status: ConnectionStatus) -> str:
+    """Describe the status in a few lines."""
     head = {
         "connected": f"Connected since {status.since} to a game of generation {status.generation}, "
         f"from {status.game}.",

@@ -1,4 +1,4 @@
-"""Writes: the tools that write, edit, move and delete a file; `changes` has how nothing is lost by it."""
+"""Writes: the tools that write, edit, move and delete a file, through `FileWriter`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,17 @@ from ..errors import Declined
 from ..game import paths
 from ..session import Session
 from .declaring import Filename, Server, ToolDeclarer
-from .ram import describe_cost, measure_cost
-from .scripts import ScriptProblem, describe_problems, find_importers, inspect_script
+from .scripts import (
+    ScriptProblem,
+    describe_cost,
+    describe_problems,
+    find_importers,
+    inspect_script,
+    measure_cost,
+)
 
 if TYPE_CHECKING:
-    from ..changes.changing import Change, Outcome
+    from ..changes.file_writer import Change
 
 NOTHING_CHANGED = "Nothing was changed."
 _AGREEMENT: dict[str, Any] = {"type": "object", "properties": {}}
@@ -155,60 +161,63 @@ def declare(tools: ToolDeclarer) -> None:
 
 async def write_file(args: WriteFile, ctx: Context[Session]) -> Answer[Written]:
     """Write a whole file."""
-    from ..changes.changing import Write, check_size
+    from ..changes.file_writer import Write, check_size
 
     name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
     check_size(args.content, ctx.state.settings.write_max_bytes)
     change = Write(on, name, args.content, if_match=args.if_match)
-    written, told = await apply_change(ctx.state, change)
-    return Answer(f"OK{f'.{told}' if told else ''}", written)
+    written, remarks = await apply_change(ctx.state, change)
+    return Answer(f"OK{f'.{remarks}' if remarks else ''}", written)
 
 
 async def edit_file(args: EditFile, ctx: Context[Session]) -> Answer[Written]:
     """Replace exact texts in a file."""
-    from ..changes.changing import EditText
     from ..changes.edits import Replacement
+    from ..changes.file_writer import EditText
 
     name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
-    edits = [Replacement(one.old_text, one.new_text, one.count) for one in _list_edits(args)]
-    change = EditText(on, name, edits, ctx.state.settings.write_max_bytes)
-    written, told = await apply_change(ctx.state, change)
-    return Answer(f"OK. Replaced {sum(one.count for one in edits)} in {name}.{told}", written)
-
-
-def _list_edits(args: EditFile) -> list[Edit]:
-    """Return the replacements, whichever way they were given."""
     if args.edits is not None and args.old_text is None and args.new_text is None:
-        return args.edits
-    if args.edits is None and args.old_text is not None and args.new_text is not None:
-        return [Edit(args.old_text, args.new_text, args.count)]
-    raise InvalidArgument(
-        f"Either old_text and new_text or edits must be given. {NOTHING_CHANGED}",
-        next_step="Give old_text and new_text for one replacement, edits for several.",
-    )
+        edits = [Replacement(one.old_text, one.new_text, one.count) for one in args.edits]
+    elif args.edits is None and args.old_text is not None and args.new_text is not None:
+        edits = [Replacement(args.old_text, args.new_text, args.count)]
+    else:
+        raise InvalidArgument(
+            f"Either old_text and new_text or edits must be given. {NOTHING_CHANGED}",
+            next_step="Give old_text and new_text for one replacement, edits for several.",
+        )
+    change = EditText(on, name, edits, ctx.state.settings.write_max_bytes)
+    written, remarks = await apply_change(ctx.state, change)
+    return Answer(f"OK. Replaced {sum(one.count for one in edits)} in {name}.{remarks}", written)
 
 
 async def delete_file(args: DeleteFile, ctx: Context[Session]) -> Answer[Deleted]:
     """Delete a file."""
-    from ..changes.changing import Delete
+    from ..changes.file_writer import Delete
 
     name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
     importers = await find_importers(ctx.state, on, name)
     imported = f"It is imported by {', '.join(importers)}." if importers else ""
-    await _ask_agreement(ctx, f"Delete {name} on {on}?{f' {imported}' if imported else ''}")
-    outcome = await ctx.state.changes.apply(Delete(on, name))
+    question = elicitation(f"Delete {name} on {on}?{f' {imported}' if imported else ''}", _AGREEMENT)
+    if ctx.state.settings.confirm_delete and ctx.can_ask(question):
+        answer = (await ctx.ask({"delete": question}))["delete"]
+        if not answer.accepted:
+            raise Declined(
+                f"The user was asked and did not agree. {NOTHING_CHANGED}",
+                next_step="Ask the user what to do.",
+            )
+    outcome = await ctx.state.writer.apply(Delete(on, name))
     text = f"OK. {imported} These scripts no longer run." if imported else "OK"
     return Answer(text, Deleted("OK", outcome.kept_version, importers))
 
 
 async def move_file(args: MoveFile, ctx: Context[Session]) -> Answer[Moved]:
     """Rename a file, or move it to another server."""
-    from ..changes.changing import Move
+    from ..changes.file_writer import Move
 
     name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
     to, to_server = paths.validate_filename(args.to), paths.validate_server(args.to_server or args.server)
     importers = await find_importers(ctx.state, on, name)
-    outcome = await ctx.state.changes.apply(Move(on, name, to_server, to, args.overwrite))
+    outcome = await ctx.state.writer.apply(Move(on, name, to_server, to, args.overwrite))
     text = f"OK. {name} is now {to}{f' on {to_server}' if to_server != on else ''}."
     if importers:
         text += f" It is still imported under its old path by {', '.join(importers)}: edit these."
@@ -217,21 +226,9 @@ async def move_file(args: MoveFile, ctx: Context[Session]) -> Answer[Moved]:
     return Answer(text, Moved("OK", to, to_server, outcome.kept_version, importers))
 
 
-async def _ask_agreement(ctx: Context[Session], message: str) -> None:
-    """Ask the user, where that is wanted and possible."""
-    question = elicitation(message, _AGREEMENT)
-    if not ctx.state.settings.confirm_delete or not ctx.can_ask(question):
-        return
-    answer = (await ctx.ask({"delete": question}))["delete"]
-    if not answer.accepted:
-        raise Declined(
-            f"The user was asked and did not agree. {NOTHING_CHANGED}", next_step="Ask the user what to do."
-        )
-
-
 async def apply_change(session: Session, change: Change) -> tuple[Written, str]:
-    """Make a change of one file's content; returns it with what there is to tell beside OK."""
-    outcome: Outcome = await session.changes.apply(change)
+    """Change one file; return the output and the remarks (cost, problems, warning) that follow OK."""
+    outcome = await session.writer.apply(change)
     cost, problem = await measure_cost(session.remote, change.filename, change.server)
     problems = await inspect_script(session, change.filename, outcome.content)
     written = Written(

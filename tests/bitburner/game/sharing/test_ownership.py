@@ -12,9 +12,9 @@ async def test_a_port_that_becomes_free_is_taken(tmp_path: Path) -> None:
     async with holding(HTTP) as address:
         play_context = bridged(tmp_path, BITBURNER_LISTEN=address)
         play = await play_context.__aenter__()
-        assert play.session.board.problem
+        assert play.session.connection.problem
     try:
-        await until(lambda: not play.session.board.problem)
+        await until(lambda: not play.session.connection.problem)
         assert await play.game.dial(f"ws://{address}")
     finally:
         await play_context.__aexit__(None, None, None)
@@ -30,5 +30,5 @@ async def test_a_port_that_may_not_be_had_is_said_so(tmp_path: Path) -> None:
 async def test_two_games_of_one_player_find_the_same_bridge_again(tmp_path: Path) -> None:
     async with bridged(tmp_path) as play, Game(2, FILES) as game:
         assert await game.dial(play.url)
-        await until(lambda: play.session.board.link is not None)
+        await until(lambda: play.session.connection.link is not None)
         assert (await play.ok("connection_status"))[1]["state"] == "connected"

@@ -74,7 +74,7 @@ async def test_another_tool_for_the_game_is_recognized_as_a_websocket(tmp_path: 
 async def test_a_bridge_of_another_user_is_named_as_such(tmp_path: Path) -> None:
     async with (
         bridged(tmp_path / "one") as owner,
-        bridged(tmp_path / "two", BITBURNER_LISTEN=owner.session.board.address) as other,
+        bridged(tmp_path / "two", BITBURNER_LISTEN=owner.session.connection.address) as other,
     ):
         text, _ = await other.fails("list_files")
 

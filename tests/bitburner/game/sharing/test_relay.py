@@ -55,10 +55,12 @@ async def test_when_the_owner_ends_one_guest_takes_over_and_the_others_share_wit
             )
             for _ in range(3)
         ]
-        roles = [one.session.board.role for one in (first, *others)]
+        roles = [one.session.connection.role for one in (first, *others)]
         assert roles == ["owner", "guest", "guest", "guest"]
         await owner.aclose()
-        await until(lambda: sorted(one.session.board.role for one in others) == ["guest", "guest", "owner"])
+        await until(
+            lambda: sorted(one.session.connection.role for one in others) == ["guest", "guest", "owner"]
+        )
 
         assert await game.dial(f"ws://{listen}")
         texts = {(await one.ok("list_files"))[0] for one in others}
@@ -95,8 +97,8 @@ async def test_a_guest_hears_of_a_drop_in_flight(tmp_path: Path) -> None:
 
         assert "Bitburner disconnected" in text
         assert problem["code"] == "disconnected"
-        await until(lambda: guest.session.board.link is None)
-        assert owner.session.board.link is None
+        await until(lambda: guest.session.connection.link is None)
+        assert owner.session.connection.link is None
 
 
 async def test_a_guests_own_time_limit_holds(tmp_path: Path) -> None:
@@ -106,7 +108,7 @@ async def test_a_guests_own_time_limit_holds(tmp_path: Path) -> None:
 
         assert problem["code"] == "timeout"
         assert "getFileNames within 0.1" in text
-        link = owner.session.board.link
+        link = owner.session.connection.link
         assert link is not None
         await until(lambda: link.pending == 0)
 
@@ -120,11 +122,11 @@ async def test_a_guest_waits_until_the_owner_has_a_game(tmp_path: Path) -> None:
         text, _ = await guest.fails("list_files")
         assert "Options → Remote API" in text
         await owner.game.dial(owner.url)
-        await until(lambda: guest.session.board.link is not None)
+        await until(lambda: guest.session.connection.link is not None)
         assert json.loads((await guest.ok("list_files"))[0])
 
         await owner.game.hang_up()
-        await until(lambda: guest.session.board.link is None)
+        await until(lambda: guest.session.connection.link is None)
         assert (await guest.fails("list_files"))[1]["code"] == "not_connected"
 
 
@@ -133,7 +135,7 @@ async def test_many_calls_of_two_guests_at_once_each_get_their_own_answer(tmp_pa
     async with (
         pair(tmp_path, Game(3, files, Faults(out_of_order=0.5))) as (owner, guest),
         bridged(
-            tmp_path, BITBURNER_LISTEN=owner.session.board.address, BITBURNER_CONNECT_WAIT_MS="2000"
+            tmp_path, BITBURNER_LISTEN=owner.session.connection.address, BITBURNER_CONNECT_WAIT_MS="2000"
         ) as third,
     ):
         sides = [owner, guest, third]
@@ -148,12 +150,12 @@ async def test_a_game_is_shared_over_wss_too(tmp_path: Path, certificate: Path) 
     trust = ssl.create_default_context(cafile=certificate)
     secure: Any = {"BITBURNER_LISTEN": f"{HOST}:{free_port()}", "BITBURNER_TLS_CERT": str(certificate)}
     async with bridged(tmp_path, **secure) as owner, bridged(tmp_path, **secure) as guest:
-        address = owner.session.board.address.replace(HOST, "localhost")
+        address = owner.session.connection.address.replace(HOST, "localhost")
         assert await owner.game.dial(f"wss://{address}", trust=trust)
-        await until(lambda: guest.session.board.link is not None)
+        await until(lambda: guest.session.connection.link is not None)
 
         assert (await guest.ok("list_files"))[0] == (await owner.ok("list_files"))[0]
-        assert guest.session.board.role == "guest"
+        assert guest.session.connection.role == "guest"
 
 
 async def test_a_url_can_point_to_the_relay_of_another_bridge(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from bridgehead.runtime import logs
 
 from .. import setup_steps
-from ..switchboard import GUEST, OWNER
+from ..connection import GUEST, OWNER
 from .port_probe import ForeignListener, connect_as_guest, relay_url
 from .relay import join_shared_game
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from bridgehead.runtime.timing import Backoff
 
     from ...settings import BitburnerSettings
+    from ..connection import GameConnection
     from ..listener import Listener
-    from ..switchboard import Switchboard
     from .peer_auth import Prover
 
 log = logs.logger("bitburner.ownership")
@@ -34,13 +34,13 @@ class Ownership:
     def __init__(
         self,
         settings: BitburnerSettings,
-        board: Switchboard,
+        connection: GameConnection,
         listener: Listener,
         prover: Prover,
         backoff: Backoff,
     ) -> None:
         self._settings = settings
-        self._board = board
+        self._connection = connection
         self._listener = listener
         self._prover = prover
         self._backoff = backoff
@@ -61,7 +61,11 @@ class Ownership:
         """Return when neither goes on; true where a guest's time has ended."""
         try:
             async with self._listener.listening() as address:
-                self._board.role, self._board.address, self._board.problem = OWNER, str(address), ""
+                self._connection.role, self._connection.address, self._connection.problem = (
+                    OWNER,
+                    str(address),
+                    "",
+                )
                 log.info("listening", address=str(address))
                 self.settled.set()
                 await asyncio.Event().wait()  # until this task is cancelled
@@ -82,13 +86,13 @@ class Ownership:
             return False
         except OSError:
             return False  # whoever held the port has just let go of it
-        self._board.role, self._board.problem = GUEST, ""
+        self._connection.role, self._connection.problem = GUEST, ""
         log.info("sharing the game of the bridge that holds the port", address=str(self._settings.listen))
         self.settled.set()
         async with socket:
-            await join_shared_game(self._board, socket)
+            await join_shared_game(self._connection, socket)
         return True
 
     def _report_problem(self, problem: str) -> None:
-        self._board.report_problem(problem)
+        self._connection.report_problem(problem)
         self.settled.set()

@@ -64,7 +64,7 @@ class Prover:
         return {NONCE: nonce, TIME: time, PROOF: self._sign("guest", nonce, time)}
 
     def verify_claim(self, headers: Mapping[str, str]) -> bool:
-        """Tell whether a guest knows the key; every claim is good for one use, and not for long."""
+        """Return whether a guest knows the key; every claim is good for one use, and not for long."""
         nonce, time = headers.get(NONCE, ""), headers.get(TIME, "")
         proof = self._sign("guest", nonce, time)
         if not hmac.compare_digest(proof.encode(), headers.get(PROOF, "").encode("utf-8", "replace")):
@@ -81,7 +81,7 @@ class Prover:
         return self._sign("owner", nonce)
 
     def verify_owner(self, claim: Mapping[str, str], proof: str | None) -> bool:
-        """Tell whether the one who answered a claim knows the key."""
+        """Return whether the one who answered a claim knows the key."""
         expected = self.prove_ownership(claim[NONCE]).encode()
         return hmac.compare_digest(expected, (proof or "").encode("utf-8", "replace"))
 

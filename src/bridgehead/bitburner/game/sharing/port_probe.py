@@ -25,7 +25,7 @@ _GUEST_SECONDS = 2.0
 """Short, because calls wait to hear what holds the port, and it is on this machine."""
 
 
-_MOST_READ = 4096
+_MAX_READ = 4096
 
 
 class ForeignListener(Exception):
@@ -77,7 +77,7 @@ async def _find_web_server(settings: BitburnerSettings) -> str:
             try:
                 writer.write(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
                 await writer.drain()
-                said = await reader.read(_MOST_READ)
+                said = await reader.read(_MAX_READ)
             finally:
                 writer.close()
     except (OSError, TimeoutError):

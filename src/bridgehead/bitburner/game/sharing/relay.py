@@ -25,7 +25,7 @@ from ..remote import METHODS
 from ..sockets import TIMEOUT
 
 if TYPE_CHECKING:
-    from ..switchboard import Switchboard
+    from ..connection import GameConnection
 
 log = logs.logger("bitburner.relay")
 
@@ -33,7 +33,7 @@ Operation = Callable[[Raw], Awaitable[bytes]]
 STATUS = "bridgehead/status"
 _IN_FLIGHT = 256
 """Requests of one guest being served at once; further ones wait unread."""
-_LONGEST_MS = 600_000
+_MAX_MS = 600_000
 _UNKNOWN_METHOD = b'{"code":-32601,"message":"Method not found: the relay passes only the Remote API on."}'
 
 
@@ -58,13 +58,13 @@ _decode = msgspec.json.Decoder(GuestRequest).decode
 class Relay:
     """The owner's side."""
 
-    def __init__(self, board: Switchboard, timeout: float) -> None:
-        self._board = board
+    def __init__(self, connection: GameConnection, timeout: float) -> None:
+        self._connection = connection
         self._timeout = timeout
         self._guests: set[_Guest] = set()
         self.operations: Mapping[str, Operation] = {}
         """What guests may ask of this process itself, beside the methods of the game."""
-        board.on_change.append(self._announce_status)
+        connection.on_change.append(self._announce_status)
 
     @property
     def guests(self) -> int:
@@ -82,7 +82,7 @@ class Relay:
 
     async def serve(self, socket: Connection, headers: Mapping[str, str]) -> None:
         """Serve one guest until it goes."""
-        guest = _Guest(socket, self._board, _read_timeout(headers, self._timeout), self.operations)
+        guest = _Guest(socket, self._connection, _read_timeout(headers, self._timeout), self.operations)
         self._guests.add(guest)
         log.info("guest came", guests=self.guests)
         try:
@@ -95,7 +95,7 @@ class Relay:
 def _read_timeout(headers: Mapping[str, str], default: float) -> float:
     """Return the guest's own time limit, so that both sides give up on a call at the same time."""
     asked = headers.get(TIMEOUT, "")
-    return min(int(asked), _LONGEST_MS) / 1000 if asked.isdecimal() and int(asked) else default
+    return min(int(asked), _MAX_MS) / 1000 if asked.isdecimal() and int(asked) else default
 
 
 class _Guest:
@@ -104,13 +104,13 @@ class _Guest:
     def __init__(
         self,
         socket: Connection,
-        board: Switchboard,
+        connection: GameConnection,
         timeout: float,
         operations: Mapping[str, Operation],
     ) -> None:
         self._socket = socket
         self._operations = operations
-        self._board = board
+        self._connection = connection
         self._timeout = timeout
         self._room = asyncio.Semaphore(_IN_FLIGHT)
         self._work: set[asyncio.Task[None]] = set()
@@ -134,7 +134,7 @@ class _Guest:
                 task.cancel()
 
     async def tell_status(self) -> None:
-        status = Status(self._board.link is not None, self._board.game)
+        status = Status(self._connection.link is not None, self._connection.game)
         await self.say(wire.encode_notification(STATUS, status))
 
     async def _answer(self, frame: bytes) -> None:
@@ -152,9 +152,9 @@ class _Guest:
         if operation is None and asked.method not in METHODS:
             return wire.encode_error(asked.id, _UNKNOWN_METHOD)
         try:
-            link = self._board.link
+            link = self._connection.link
             if link is None:
-                raise self._board.make_not_connected()
+                raise self._connection.make_not_connected()
             if operation is not None:
                 return wire.encode_result(asked.id, await operation(asked.params))
             result = await link.call(asked.method, bytes(asked.params), self._timeout)
@@ -176,12 +176,12 @@ class _Guest:
             return
 
 
-async def join_shared_game(board: Switchboard, socket: Connection) -> None:
+async def join_shared_game(connection: GameConnection, socket: Connection) -> None:
     """Be a guest on a socket until it ends: the owner's game is this process's game."""
 
     def heard(message: wire.Reply) -> None:
         if message.method != STATUS or message.params is UNSET:
-            for listener in board.on_notice:
+            for listener in connection.on_notice:
                 listener(message)
             return
         try:
@@ -189,12 +189,12 @@ async def join_shared_game(board: Switchboard, socket: Connection) -> None:
         except wire.UNREADABLE:
             return  # another version of ours speaks otherwise
         if status.connected:
-            board.plug(link, status.game)
+            connection.plug(link, status.game)
         else:
-            board.unplug(link)
+            connection.unplug(link)
 
-    link = board.make_link(socket, on_notice=heard)
+    link = connection.make_link(socket, on_notice=heard)
     try:
         await link.run()
     finally:
-        board.unplug(link)
+        connection.unplug(link)

@@ -1,4 +1,4 @@
-"""The switchboard: ids that no earlier reply fits, counters from the start, words without a game."""
+"""GameConnection: ids that no earlier reply fits, counters from the start, words without a game."""
 
 import asyncio
 from pathlib import Path
@@ -10,8 +10,8 @@ import pytest
 from bridgehead.bitburner.bridge import make_bridge
 from bridgehead.bitburner.errors import NotConnected
 from bridgehead.bitburner.game import remote
+from bridgehead.bitburner.game.connection import GameConnection
 from bridgehead.bitburner.game.counters import GameCounters
-from bridgehead.bitburner.game.switchboard import Switchboard
 from bridgehead.bitburner.simulator import Faults, Game
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.timing import SystemClock
@@ -36,9 +36,9 @@ async def test_ids_start_anywhere_so_that_a_reply_of_another_process_fits_no_cal
 async def test_ids_go_on_from_one_connection_to_the_next(play: Play) -> None:
     await play.ok("list_files")
     await play.game.hang_up()
-    await until(lambda: play.session.board.link is None)
+    await until(lambda: play.session.connection.link is None)
     await play.game.dial(play.url)
-    await until(lambda: play.session.board.link is not None)
+    await until(lambda: play.session.connection.link is not None)
     await play.ok("list_files")
 
     ids = [one["id"] for one in play.game.requests]
@@ -69,7 +69,7 @@ async def test_after_a_drop_the_text_says_since_when_and_whether_the_game_comes_
     async with played(tmp_path, game=Game(generation, FILES)) as play:
         await play.ok("connection_status")
         await play.game.hang_up()
-        await until(lambda: play.session.board.link is None)
+        await until(lambda: play.session.connection.link is None)
         text, _ = await play.fails("list_files")
         status, _ = await play.ok("connection_status")
 
@@ -82,7 +82,7 @@ async def test_after_a_drop_the_text_says_since_when_and_whether_the_game_comes_
 
 async def test_without_a_known_generation_both_ways_back_are_told(play: Play) -> None:
     await play.game.hang_up()
-    await until(lambda: play.session.board.link is None)
+    await until(lambda: play.session.connection.link is None)
     text, _ = await play.fails("list_files")
 
     assert "version 3 comes back by itself" in text
@@ -102,13 +102,13 @@ async def test_an_exchange_is_logged_at_info_where_it_is_slow(
 
 
 class Told:
-    """A switchboard by itself, and who it tells."""
+    """A connection by itself, and who it tells."""
 
     def __init__(self, folder: Path, **environment: str) -> None:
         self.counters = GameCounters(Metrics())
-        self.board = Switchboard(settings(folder, **environment), self.counters, SystemClock())
+        self.connection = GameConnection(settings(folder, **environment), self.counters, SystemClock())
         self.changes = 0
-        self.board.on_change.append(self._note)
+        self.connection.on_change.append(self._note)
 
     def _note(self) -> None:
         self.changes += 1
@@ -120,40 +120,44 @@ class Told:
 async def test_the_link_that_was_plugged_last_is_the_current_one(tmp_path: Path) -> None:
     told = Told(tmp_path)
     first, second = told.link(), told.link()
-    told.board.report_problem("the port is taken")
-    told.board.plug(first, "https://game")
+    told.connection.report_problem("the port is taken")
+    told.connection.plug(first, "https://game")
 
-    assert (told.board.link, told.board.game, told.board.problem) == (first, "https://game", "")
+    assert (told.connection.link, told.connection.game, told.connection.problem) == (
+        first,
+        "https://game",
+        "",
+    )
     assert (first.memory, told.counters.is_connected, told.changes) == ({}, True, 1)
     assert told.counters.reconnects.values == {(): 0}
 
-    told.board.plug(second, "")
+    told.connection.plug(second, "")
     assert told.counters.reconnects.values == {(): 1}
-    told.board.unplug(first)
-    assert (told.board.link, told.changes) == (second, 2)
-    told.board.unplug(second)
-    assert (told.board.link, told.changes, told.counters.is_connected) == (None, 3, False)
+    told.connection.unplug(first)
+    assert (told.connection.link, told.changes) == (second, 2)
+    told.connection.unplug(second)
+    assert (told.connection.link, told.changes, told.counters.is_connected) == (None, 3, False)
 
 
 async def test_whoever_waits_for_a_game_gets_the_one_that_comes(tmp_path: Path) -> None:
     told = Told(tmp_path, BITBURNER_CONNECT_WAIT_MS="60000")
     link = told.link()
     for _ in range(2):
-        waiting = asyncio.ensure_future(told.board.require_link())
+        waiting = asyncio.ensure_future(told.connection.require_link())
         await asyncio.sleep(0)
         assert not waiting.done()
-        told.board.plug(link, "")
+        told.connection.plug(link, "")
         assert await waiting is link
-        assert await told.board.require_link() is link
-        told.board.unplug(link)
+        assert await told.connection.require_link() is link
+        told.connection.unplug(link)
 
 
 async def test_without_a_game_the_wait_ends(tmp_path: Path) -> None:
     with pytest.raises(NotConnected, match="no game has connected to this process yet"):
-        await Told(tmp_path, BITBURNER_CONNECT_WAIT_MS="1").board.require_link()
+        await Told(tmp_path, BITBURNER_CONNECT_WAIT_MS="1").connection.require_link()
 
 
 async def test_a_process_that_dials_says_so(tmp_path: Path) -> None:
-    assert Told(tmp_path).board.role == "owner"
-    dialler = Told(tmp_path, BITBURNER_RPC_URL="ws://127.0.0.1:5").board
+    assert Told(tmp_path).connection.role == "owner"
+    dialler = Told(tmp_path, BITBURNER_RPC_URL="ws://127.0.0.1:5").connection
     assert (dialler.role, dialler.address) == ("dialler", "ws://127.0.0.1:5")

@@ -51,14 +51,14 @@ async def test_an_address_that_appears_later_is_found(tmp_path: Path) -> None:
         text, _ = await play.fails("list_files")
         assert f"ws://{HOST}:{port} cannot be reached" in text
         async with serve(Served(), HOST, port):
-            await until(lambda: play.session.board.link is not None)
+            await until(lambda: play.session.connection.link is not None)
             assert json.loads((await play.ok("list_files"))[0])
 
 
 async def test_dialling_is_given_up_after_so_many_tries(tmp_path: Path) -> None:
     url = f"ws://{HOST}:{free_port()}"
     async with bridged(tmp_path, BITBURNER_RPC_URL=url, RPC_RECONNECT_MAX_ATTEMPTS="3") as play:
-        await until(lambda: "given up" in play.session.board.problem)
+        await until(lambda: "given up" in play.session.connection.problem)
         text, problem = await play.fails("list_files")
 
     assert "in 3 tries" in text
@@ -70,7 +70,7 @@ async def test_a_relay_path_that_is_not_ours_is_refused(tmp_path: Path) -> None:
     async with serve(Served(), HOST, 0) as server:
         url = f"ws://{HOST}:{next(iter(server.sockets)).getsockname()[1]}"
         async with bridged(tmp_path, BITBURNER_RPC_URL=url + RELAY_PATH) as play:
-            await until(lambda: bool(play.session.board.problem))
+            await until(lambda: bool(play.session.connection.problem))
             text, _ = await play.fails("list_files")
 
     assert "not a bridge" in text
@@ -84,7 +84,7 @@ async def test_what_answers_without_speaking_websocket_is_told(tmp_path: Path) -
     async with server:
         url = f"ws://{HOST}:{server.sockets[0].getsockname()[1]}"
         async with bridged(tmp_path, BITBURNER_RPC_URL=url) as play:
-            await until(lambda: bool(play.session.board.problem))
+            await until(lambda: bool(play.session.connection.problem))
             text, _ = await play.fails("list_files")
 
     assert "cannot be reached" in text

@@ -1,7 +1,7 @@
-"""Switchboard: which link leads to a game right now, who waits for one, and what stands in the way.
+"""GameConnection: the current link to a game, the calls that wait for one, and why there is none.
 
-Listener, guest and dialler plug links in and out and report here; tools take the current link from here and
-never learn how it came about.
+Listener, relay and WebSocket client plug links in and out here; tools take the current link and do not
+depend on how it came about.
 """
 
 from __future__ import annotations
@@ -32,10 +32,12 @@ log = logs.logger("bitburner.connection")
 _ID_BITS = 50
 """The game counts in floating point, which is exact up to 53 bits."""
 OWNER, GUEST, DIALLER = "owner", "guest", "dialler"
+"""Roles of this process, as `connection_status` reports them."""
+"""Roles of this process, as `connection_status` reports them."""
 
 
-class Switchboard:
-    """The connection to the game as everything else sees it."""
+class GameConnection:
+    """Holds the current link to the game, if there is one."""
 
     def __init__(self, settings: BitburnerSettings, counters: GameCounters, clock: Clock) -> None:
         self._settings = settings
@@ -44,33 +46,33 @@ class Switchboard:
         self._arrived = asyncio.Event()
         self.link: Link | None = None
         self.since: float | None = None
-        """When the current game came, or the last one went."""
+        """When the current game connected, or the last one disconnected."""
         self.role = DIALLER if settings.rpc_url else OWNER
         self.address = settings.shown_url if settings.rpc_url else str(settings.listen)
         self.game = ""
-        """Where the current game dialled from, as far as it told."""
+        """The current game's origin, or the address that was dialled."""
         self.generation = ""
-        """The generation of the last game, where it was asked for."""
+        """The last game's generation; empty until it is detected."""
         self.problem = ""
-        """What keeps a game from reaching this process, where something does."""
+        """Why no game can reach this process; empty if nothing prevents it."""
         self.refused = ""
-        """What to do about the last dial-in that was refused."""
+        """Advice about the last dial-in that was refused."""
         self.on_change: list[Callable[[], None]] = []
         self.on_notice: list[Notice] = []
-        """Who hears what the owner of a shared game says beside its status."""
+        """Called with the owner's notifications, except its status, if the game is shared."""
         self._games = 0
         # Ids go on from one connection to the next and start anywhere, so that a reply from an earlier
         # connection or process, however late it comes, is never taken for an answer.
         self._ids = itertools.count(random.getrandbits(_ID_BITS))
 
     def make_link(self, socket: Connection, on_notice: Notice | None = None) -> Link:
-        """Make a link that counts what it ignores and what takes too long."""
+        """Build a link that counts ignored replies and timeouts."""
         return Link(
             socket,
             self._ids,
             ignored=self.counters.ignored,
             timeouts=self.counters.timeouts,
-            most_bytes=self._settings.max_frame_bytes,
+            max_bytes=self._settings.max_frame_bytes,
             on_notice=on_notice,
         )
 
@@ -101,18 +103,18 @@ class Switchboard:
             listener()
 
     def report_problem(self, problem: str) -> None:
-        """Note what keeps a game from reaching this process."""
+        """Record why no game can reach this process; logged when it changes."""
         if problem != self.problem:
             log.warn("no game can reach this process", problem=problem)
         self.problem = problem
 
     def report_rejection(self, who: str, why: str, advice: str) -> None:
-        """Note a dial-in that was refused, and what can be done about it."""
+        """Record a refused dial-in and the advice for the player."""
         self.refused = advice
         log.warn("dial-in refused", who=who, why=why)
 
     async def require_link(self) -> Link:
-        """Return the link to the game, waiting a short while for one to dial in."""
+        """Return the link to the game; wait up to BITBURNER_CONNECT_WAIT_MS for one, or raise."""
         if self.link is None:
             await self.wait_for_game(self._settings.connect_wait_ms / 1000)
         if self.link is None:  # none came, or it went again before this call's turn
@@ -120,7 +122,7 @@ class Switchboard:
         return self.link
 
     async def wait_for_game(self, seconds: float) -> None:
-        """Wait until a game is there, or for as long as this."""
+        """Wait until a game is connected, at most this long."""
         try:
             async with asyncio.timeout(seconds):
                 await self._arrived.wait()
@@ -128,19 +130,16 @@ class Switchboard:
             return
 
     def make_not_connected(self) -> NotConnected:
-        """Say that there is no game, and what the player must do."""
-        return NotConnected(
-            f"Bitburner disconnected: {self._describe_state()}", next_step=self.describe_next_step()
-        )
-
-    def _describe_state(self) -> str:
+        """Build the error that says since when there is no game, and what the player must do."""
         if self.since is None:
-            return "no game has connected to this process yet."
-        ago = timestamps.format_duration(self._clock.now() - self.since)
-        return f"the game went {ago} ago, at {timestamps.format_utc(self.since)}."
+            state = "no game has connected to this process yet."
+        else:
+            ago = timestamps.format_duration(self._clock.now() - self.since)
+            state = f"the game went {ago} ago, at {timestamps.format_utc(self.since)}."
+        return NotConnected(f"Bitburner disconnected: {state}", next_step=self.describe_next_step())
 
     def describe_next_step(self) -> str:
-        """Say what has to be done for a game to connect."""
+        """Tell the player how to connect, or how to reconnect a game that went."""
         if self.since is not None and not self.problem and self._settings.rpc_url is None:
             return setup_steps.describe_return(self.generation, self.refused)
         return setup_steps.describe_next_step(self._settings, self.address, self.problem, self.refused)

@@ -1,26 +1,27 @@
-"""Changes: compared, kept and pushed in one place, whichever process asks for them."""
+"""FileWriter: changes are compared, kept and pushed in one place, whichever process asks for them."""
 
 import asyncio
 from pathlib import Path
 
 import pytest
 
-from bridgehead.bitburner.changes.changing import (
-    Changer,
+from bridgehead.bitburner.changes.edits import Replacement
+from bridgehead.bitburner.changes.file_writer import (
     Delete,
     EditText,
+    FileWriter,
     Move,
     Restore,
     Write,
     check_match,
     check_size,
-    digest,
 )
-from bridgehead.bitburner.changes.edits import Replacement
+from bridgehead.bitburner.changes.history import digest
 from bridgehead.bitburner.errors import BackupFailed, Conflict, Disconnected, RemoteFailure
 from bridgehead.bitburner.simulator import Faults, Game
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
 from bridgehead.runtime.timing import SystemClock
+from tests.bitburner.game.sharing.test_relay import pair
 from tests.bitburner.playing import FILES, Play, played
 
 
@@ -78,16 +79,19 @@ async def test_a_write_asks_for_one_file_and_not_for_the_list(play: Play) -> Non
 
 
 class Desk:
-    """A changer on a game of its own, and everything that it told."""
+    """A writer on a game of its own, and everything that it told."""
 
     def __init__(self, play: Play) -> None:
         self.game = play.game
         self.history = play.session.history
         self.remote = play.session.remote
-        self.changer = Changer(self.remote, self.history, SystemClock())
+        session = play.session
+        self.writer = FileWriter(
+            session.connection, self.remote, self.history, session.differences, SystemClock(), timeout=60.0
+        )
         self.told: list[tuple[str, bool, bool]] = []
-        self.changer.on_step.append(
-            lambda step: self.told.append((step.filename, step.digest is None, step.is_listed_anew))
+        self.writer.on_change.append(
+            lambda change: self.told.append((change.filename, change.digest is None, change.is_listed_anew))
         )
 
     def kinds(self, filename: str) -> list[tuple[str, str]]:
@@ -101,8 +105,8 @@ async def desk(play: Play) -> Desk:
 
 
 async def test_a_write_keeps_both_contents_and_tells_of_it(desk: Desk) -> None:
-    first = await desk.changer.apply(Write("home", "new.js", "1"))
-    second = await desk.changer.apply(Write("home", "new.js", "2"))
+    first = await desk.writer.apply(Write("home", "new.js", "1"))
+    second = await desk.writer.apply(Write("home", "new.js", "2"))
 
     assert (first.content, first.is_listed_anew, first.kept_version) == ("1", True, None)
     assert (second.content, second.is_listed_anew, second.warning) == ("2", False, "")
@@ -112,20 +116,20 @@ async def test_a_write_keeps_both_contents_and_tells_of_it(desk: Desk) -> None:
 
 
 async def test_what_was_not_written_by_us_is_kept_as_found(desk: Desk) -> None:
-    await desk.changer.apply(EditText("home", "notes.txt", [Replacement("two", "2")], 1000))
+    await desk.writer.apply(EditText("home", "notes.txt", [Replacement("two", "2")], 1000))
 
     assert desk.kinds("notes.txt") == [("edit_file", "written"), ("edit_file", "found")]
 
 
 async def test_a_write_of_the_same_content_is_no_new_version(desk: Desk) -> None:
     for _ in range(2):
-        assert (await desk.changer.apply(Write("home", "new.js", "1"))).kept_version is None
+        assert (await desk.writer.apply(Write("home", "new.js", "1"))).kept_version is None
 
     assert len(desk.kinds("new.js")) == 1
 
 
 async def test_a_delete_keeps_the_content_and_tells_that_the_file_is_gone(desk: Desk) -> None:
-    outcome = await desk.changer.apply(Delete("home", "notes.txt"))
+    outcome = await desk.writer.apply(Delete("home", "notes.txt"))
 
     assert outcome.is_listed_anew
     assert outcome.kept_version == desk.history.list_versions("home", "notes.txt")[1].name
@@ -135,31 +139,31 @@ async def test_a_delete_keeps_the_content_and_tells_that_the_file_is_gone(desk: 
 
 async def test_a_delete_of_something_else_changes_nothing(desk: Desk) -> None:
     with pytest.raises(Conflict, match="does not hold what if_match says"):
-        await desk.changer.apply(Delete("home", "notes.txt", if_match="something else"))
+        await desk.writer.apply(Delete("home", "notes.txt", if_match="something else"))
     assert "notes.txt" in desk.game.servers["home"]
 
     content = desk.game.servers["home"]["notes.txt"]
-    await desk.changer.apply(Delete("home", "notes.txt", if_match=digest(content).upper()))
+    await desk.writer.apply(Delete("home", "notes.txt", if_match=digest(content).upper()))
     assert "notes.txt" not in desk.game.servers["home"]
 
 
 async def test_a_move_is_a_write_and_a_delete(desk: Desk) -> None:
     content = desk.game.servers["home"]["notes.txt"]
-    outcome = await desk.changer.apply(Move("home", "notes.txt", "home", "old.txt"))
+    outcome = await desk.writer.apply(Move("home", "notes.txt", "home", "old.txt"))
 
     assert (outcome.content, outcome.is_listed_anew, outcome.warning) == (content, True, "")
     assert outcome.kept_version == desk.history.list_versions("home", "notes.txt")[1].name
     assert desk.told == [("old.txt", False, True), ("notes.txt", True, True)]
     assert desk.kinds("old.txt") == [("move_file", "written")]
     with pytest.raises(Conflict):
-        await desk.changer.apply(Move("home", "hack.js", "home", "old.txt"))
+        await desk.writer.apply(Move("home", "hack.js", "home", "old.txt"))
 
 
 async def test_two_moves_to_one_name_do_not_meet(desk: Desk) -> None:
     desk.game.faults = Faults(late=1.0, delay=0.02)
     done = await asyncio.gather(
-        desk.changer.apply(Move("home", "notes.txt", "home", "new.txt")),
-        desk.changer.apply(Move("home", "hack.js", "home", "new.txt")),
+        desk.writer.apply(Move("home", "notes.txt", "home", "new.txt")),
+        desk.writer.apply(Move("home", "hack.js", "home", "new.txt")),
         return_exceptions=True,
     )
 
@@ -169,9 +173,9 @@ async def test_two_moves_to_one_name_do_not_meet(desk: Desk) -> None:
 
 async def test_a_restore_names_the_version_that_it_brought_back(desk: Desk) -> None:
     for content in ("1", "2"):
-        await desk.changer.apply(Write("home", "new.js", content))
+        await desk.writer.apply(Write("home", "new.js", content))
     first = desk.history.list_versions("home", "new.js")[1].name
-    outcome = await desk.changer.apply(Restore("home", "new.js"))
+    outcome = await desk.writer.apply(Restore("home", "new.js"))
 
     assert (outcome.content, outcome.restored) == ("1", first)
     assert desk.kinds("new.js")[0] == ("restore_file", "written")
@@ -181,9 +185,9 @@ async def test_a_restore_names_the_version_that_it_brought_back(desk: Desk) -> N
 async def test_without_backups_nothing_can_be_restored(tmp_path: Path) -> None:
     async with played(tmp_path, BITBURNER_BACKUP_DIR="off") as play:
         desk = Desk(play)
-        assert (await desk.changer.apply(Write("home", "notes.txt", "1"))).kept_version is None
+        assert (await desk.writer.apply(Write("home", "notes.txt", "1"))).kept_version is None
         with pytest.raises(InvalidArgument, match="Backups are off"):
-            await desk.changer.apply(Restore("home", "notes.txt"))
+            await desk.writer.apply(Restore("home", "notes.txt"))
 
 
 async def test_without_backups_a_change_is_compared_all_the_same(tmp_path: Path) -> None:
@@ -194,11 +198,11 @@ async def test_without_backups_a_change_is_compared_all_the_same(tmp_path: Path)
             Delete("home", "notes.txt", if_match="something else"),
         ):
             with pytest.raises(Conflict):
-                await desk.changer.apply(change)
-        edited = await desk.changer.apply(EditText("home", "notes.txt", [Replacement("two", "2")], 1000))
-        moved = await desk.changer.apply(Move("home", "notes.txt", "home", "new.txt"))
+                await desk.writer.apply(change)
+        edited = await desk.writer.apply(EditText("home", "notes.txt", [Replacement("two", "2")], 1000))
+        moved = await desk.writer.apply(Move("home", "notes.txt", "home", "new.txt"))
         play.game.requests.clear()
-        deleted = await desk.changer.apply(Delete("home", "new.txt"))
+        deleted = await desk.writer.apply(Delete("home", "new.txt"))
 
         assert (edited.content, edited.kept_version) == ("one\n2\nthree", None)
         assert (moved.kept_version, deleted.kept_version, deleted.warning) == (None, None, "")
@@ -216,7 +220,7 @@ async def test_a_file_that_cannot_be_read_is_not_changed(
 
     monkeypatch.setattr(desk.remote, "read", fail)
     with pytest.raises(type(failure), match="Nothing was changed"):
-        await desk.changer.apply(Write("home", "notes.txt", "1"))
+        await desk.writer.apply(Write("home", "notes.txt", "1"))
 
     assert desk.game.servers["home"]["notes.txt"] != "1"
 
@@ -224,7 +228,7 @@ async def test_a_file_that_cannot_be_read_is_not_changed(
 async def test_what_the_game_refuses_to_take_is_not_kept(desk: Desk) -> None:
     desk.game.world.running.add(("home", "hack.js"))
     with pytest.raises(BridgeError, match="Nothing was changed"):
-        await desk.changer.apply(Delete("home", "hack.js"))
+        await desk.writer.apply(Delete("home", "hack.js"))
 
     assert desk.kinds("hack.js") == [("delete_file", "found")]
     assert desk.told == []
@@ -237,7 +241,7 @@ async def test_new_content_that_cannot_be_kept_is_written_with_a_warning(
         raise BackupFailed("No room.", next_step="Make some.") from OSError("disk full")
 
     monkeypatch.setattr(desk.history, "record", full)
-    outcome = await desk.changer.apply(Write("home", "new.js", "1"))
+    outcome = await desk.writer.apply(Write("home", "new.js", "1"))
 
     assert outcome.warning == "The new content could not be kept on this machine: disk full."
     assert desk.game.servers["home"]["new.js"] == "1"
@@ -255,3 +259,79 @@ def test_a_content_may_be_as_large_as_the_limit() -> None:
     check_size("é", 2)
     with pytest.raises(InvalidArgument, match="has 2 bytes, and at most 1"):
         check_size("é", 1)
+
+
+async def test_edits_of_an_owner_and_a_guest_at_once_do_not_lose_each_other(tmp_path: Path) -> None:
+    game = Game(3, {"home": {"n.txt": " ".join(f"<{number}>" for number in range(40))}})
+    async with pair(tmp_path, game) as (owner, guest):
+        sides = (owner, guest)
+        await asyncio.gather(
+            *(
+                sides[number % 2].ok(
+                    "edit_file", filename="n.txt", old_text=f"<{number}>", new_text=str(number)
+                )
+                for number in range(40)
+            )
+        )
+
+    assert game.servers["home"]["n.txt"] == " ".join(map(str, range(40)))
+
+
+async def test_an_if_match_of_two_processes_lets_one_of_them_through(tmp_path: Path) -> None:
+    game = Game(3, {"home": {"n.txt": "0"}})
+    successes = 0
+
+    async def count_up(side: Play) -> None:
+        nonlocal successes
+        for _ in range(15):
+            seen = game.servers["home"]["n.txt"]
+            arguments = {"filename": "n.txt", "content": str(int(seen) + 1), "if_match": seen}
+            result = await side.client.call("write_file", arguments)
+            successes += not result.get("isError")
+
+    async with pair(tmp_path, game) as (owner, guest):
+        await asyncio.gather(count_up(owner), count_up(guest))
+
+    assert int(game.servers["home"]["n.txt"]) == successes
+
+
+async def test_every_content_of_two_processes_is_current_or_kept(tmp_path: Path) -> None:
+    game = Game(3, FILES)
+    async with pair(tmp_path, game) as (owner, guest):
+        contents = [f"{number}" * 30 for number in range(30)]
+        await asyncio.gather(
+            *(
+                (owner, guest)[number % 2].ok("write_file", filename="n.txt", content=content)
+                for number, content in enumerate(contents)
+            )
+        )
+        kept = {one.content for one in owner.session.history.list_versions("home", "n.txt")}
+
+    assert kept >= set(contents)
+
+
+async def test_a_guests_failures_are_those_of_the_owner(tmp_path: Path) -> None:
+    async with pair(tmp_path, Game(3, FILES)) as (owner, guest):
+        for tool, arguments in (
+            ("write_file", {"filename": "hack.js", "content": "1", "if_match": "other"}),
+            ("edit_file", {"filename": "notes.txt", "old_text": "four", "new_text": "4"}),
+            ("edit_file", {"filename": "missing.txt", "old_text": "four", "new_text": "4"}),
+            ("delete_file", {"filename": "missing.js"}),
+            ("restore_file", {"filename": "hack.js"}),
+            ("write_file", {"filename": "a.js", "content": "1", "server": "nope"}),
+        ):
+            assert await guest.fails(tool, **arguments) == await owner.fails(tool, **arguments)
+
+
+async def test_a_guest_whose_answer_is_lost_hears_that_the_change_may_have_been_made(tmp_path: Path) -> None:
+    game = Game(3, FILES, Faults(silence=1.0, only=frozenset({"pushFile"})))
+    async with pair(tmp_path, game) as (owner, guest):
+        call = asyncio.ensure_future(guest.fails("write_file", filename="a.txt", content="1"))
+        while not owner.asked("pushFile"):
+            await asyncio.sleep(0.01)
+        for socket in tuple(owner.session.relay._guests):  # noqa: SLF001 - the owner goes in the middle
+            await socket._socket.close()  # noqa: SLF001
+        text, problem = await call
+
+    assert problem["code"] == "disconnected"
+    assert "not known whether" in text
