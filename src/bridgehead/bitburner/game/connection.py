@@ -33,7 +33,6 @@ _ID_BITS = 50
 """The game counts in floating point, which is exact up to 53 bits."""
 OWNER, GUEST, DIALLER = "owner", "guest", "dialler"
 """Roles of this process, as `connection_status` reports them."""
-"""Roles of this process, as `connection_status` reports them."""
 
 
 class GameConnection:

@@ -255,7 +255,6 @@ class Sync:
         if content is None or not history.is_on:
             return
         # Usually the newest version, and then the older ones need not be read.
-        # Usually the newest version, and then the older ones need not be read.
         newest = await asyncio.to_thread(history.find_newest, *place)
         if newest is not None and newest.content == content:
             return
