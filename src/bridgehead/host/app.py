@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from .database import HostDatabase
     from .events.webhook import Webhook
     from .replicas.replica import Replica
-    from .telemetry.exporting import Telemetry
+    from .telemetry.otlp import Telemetry
 
 CLIENT_GONE = 499
 """The status, for logs and metrics only, of a request whose client left before its response began."""

@@ -26,7 +26,7 @@ from .telemetry.exposition import (
     CONTENT_TYPE,
     OPENMETRICS,
     OPENMETRICS_TYPE,
-    Given,
+    SourceLabels,
     join_pages,
     to_openmetrics,
     write_metrics,
@@ -132,11 +132,11 @@ class Pages:
         """Write what this process counts."""
         return write_metrics(self.own_sources())
 
-    def own_sources(self) -> Iterator[tuple[Given, Metrics]]:
+    def own_sources(self) -> Iterator[tuple[SourceLabels, Metrics]]:
         """Give everything that is counted here, with this worker's number where there are several."""
         return self.sources(() if self._workers is None else (("worker", str(self._workers.index)),))
 
-    def sources(self, given: Given = ()) -> Iterator[tuple[Given, Metrics]]:
+    def sources(self, given: SourceLabels = ()) -> Iterator[tuple[SourceLabels, Metrics]]:
         """Give everything that is counted here: the host's own, and each bridge's under its name."""
         yield given, self._metrics.metrics
         yield given, self._registry.metrics

@@ -17,7 +17,7 @@ OPENMETRICS_TYPE = OPENMETRICS + b"; version=1.0.0; charset=utf-8"
 
 _HELP = b"# HELP "
 
-Given = tuple[tuple[str, str], ...]
+SourceLabels = tuple[tuple[str, str], ...]
 """Labels that every value of a metric gets."""
 
 
@@ -33,16 +33,16 @@ def to_openmetrics(page: bytes) -> bytes:
     return ("\n".join([*lines, "# EOF"]) + "\n").encode()
 
 
-def write_metrics(sources: Iterable[tuple[Given, Metrics]]) -> bytes:
+def write_metrics(sources: Iterable[tuple[SourceLabels, Metrics]]) -> bytes:
     """Write the metrics of several sources, each with its own labels."""
-    families: dict[str, list[tuple[Given, Metric]]] = {}
+    families: dict[str, list[tuple[SourceLabels, Metric]]] = {}
     for given, metrics in sources:
         for metric in metrics.all:
             families.setdefault(metric.name, []).append((given, metric))
     return "".join(line for name, members in families.items() for line in _family(name, members)).encode()
 
 
-def _family(name: str, members: list[tuple[Given, Metric]]) -> Iterator[str]:
+def _family(name: str, members: list[tuple[SourceLabels, Metric]]) -> Iterator[str]:
     first = members[0][1]
     yield f"# HELP {name} {_escaped(first.about, quotes=False)}\n# TYPE {name} {first.kind}\n"
     for given, metric in members:
@@ -50,7 +50,7 @@ def _family(name: str, members: list[tuple[Given, Metric]]) -> Iterator[str]:
             yield from _values(name, given, metric)
 
 
-def _values(name: str, given: Given, metric: Metric) -> Iterator[str]:
+def _values(name: str, given: SourceLabels, metric: Metric) -> Iterator[str]:
     if not isinstance(metric, Histogram):
         for labels, value in metric.values.items():
             yield _line(name, given, zip(metric.labels, labels, strict=False), value)
@@ -64,7 +64,7 @@ def _values(name: str, given: Given, metric: Metric) -> Iterator[str]:
         yield _line(f"{name}_count", given, own, sum(counts))
 
 
-def _line(name: str, given: Given, labels: Iterable[tuple[str, str]], value: float) -> str:
+def _line(name: str, given: SourceLabels, labels: Iterable[tuple[str, str]], value: float) -> str:
     pairs = ",".join(f'{label}="{_escaped(text)}"' for label, text in (*given, *labels))
     return f"{name}{{{pairs}}} {value}\n" if pairs else f"{name} {value}\n"
 
