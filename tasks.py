@@ -1,119 +1,320 @@
-"""Tasks: the verbs of the Makefile for machines without make: `python -m tasks test`.
+"""Tasks: every verb of the project, `python3 tasks.py VERB`. The Makefile calls this file and nothing else.
 
-Like make's, each verb first makes what it needs in `.venv`. A test keeps both in step.
+Each verb first makes what it needs, so any of them may be the first on a new machine. Variables
+(`COVERAGE=1`, `OF=aoc`, `ARGS=--ci`, `SECONDS=300`, `BASE=HEAD~3`, `LOCK_FLAGS=--upgrade`) come from the
+environment or follow the verb, as with make. Needs nothing but Python: it runs before anything is installed.
 """
 
+from __future__ import annotations
+
 import hashlib
+import os
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Callable, NamedTuple  # noqa: UP035 - an old Python must get as far as being refused
 
 ROOT = Path(__file__).parent
-VENV = ROOT / ".venv"
-BIN = VENV / ("Scripts" if sys.platform == "win32" else "bin")
-STAMP = VENV / ".tasks"
+SCRIPTS = "Scripts" if sys.platform == "win32" else "bin"
+BIN = ROOT / ".venv" / SCRIPTS
 CODE = [name for name in ("src", "tests", "bench", "examples", "release", "docs") if (ROOT / name).is_dir()]
-
-VERBS: dict[str, tuple[str, list[list[str]]]] = {
-    "setup": ("make .venv with the locked tools and the project itself", []),
-    "test": ("run the tests", [["pytest", "-n", "4", "--dist", "loadfile"]]),
-    "coverage": (
-        "run the tests, child processes measured too; fails below 95 % coverage",
-        [
-            ["coverage", "erase"],
-            ["coverage", "run", "-m", "pytest", "-n", "4", "--dist", "loadfile"],
-            ["coverage", "combine", "--quiet"],
-            ["coverage", "report"],
-        ],
+UV = "uv==0.13.7"
+PYTEST = ["pytest", "-n", "4", "--dist", "loadfile"]
+STORES = [
+    "tests/runtime/stores",
+    "tests/runtime/tasks",
+    "tests/aoc/database",
+    "tests/host/replicas",
+    "tests/host/auth/test_shared_throttle.py",
+    "tests/host/auth/test_token_database.py",
+    "tests/host/auth/test_revocation.py",
+    "tests/host/test_database.py",
+    "tests/host/telemetry/test_audit.py",
+    "tests/commands/test_db.py",
+    *(
+        f"tests/mercury/calling/test_{name}.py"
+        for name in ("budget", "postgres_budget", "postgres_usage", "rate_limits", "cache")
     ),
-    "check": (
-        "lint, format, types, layers, generated documents",
-        [
-            ["ruff", "check"],
-            ["ruff", "format", "--check"],
-            ["mypy", *CODE],
-            ["lint-imports", "--no-logo"],
-            ["python", "docs/generate.py", "--check"],
-            ["python", "-m", "release.install_links", "--check"],
-        ],
-    ),
-    "docs": (
-        "make .env.example, docs/configuration.md, docs/api.md and the README's buttons from the code",
-        [["python", "docs/generate.py"], ["python", "-m", "release.install_links"]],
-    ),
-    "conformance": (
-        "run the official conformance suite (needs Node)",
-        [["python", "-m", "tests.conformance"]],
-    ),
-    "dist": (
-        "build what people install into dist: wheel, sdist, archive, bundles",
-        [["python", "-m", "release", "dist"]],
-    ),
-    "smoke": (
-        "build it, install it outside of the project and use every bridge",
-        [["python", "-m", "release", "smoke"]],
-    ),
-}
+]
+"""Everything that replicas share."""
 MADE = (".venv", ".node", ".bench", "build", "dist", "htmlcov", ".hypothesis", ".coverage")
 MADE_BY_TOOLS = (".pytest_cache", ".mypy_cache", ".ruff_cache", ".import_linter_cache")
 
 
-def main(words: list[str]) -> int:
-    """Run the verbs that are named, in their order."""
-    unknown = [word for word in words if word not in {*VERBS, "clean"}]
-    if unknown or not words:
-        for verb, (about, _) in VERBS.items():
-            print(f"  python -m tasks {verb:12} {about}")
-        print(f"  python -m tasks {'clean':12} remove everything that a verb made")
-        return 2 if unknown else 0
-    for verb in words:
-        status = clean() if verb == "clean" else run(verb)
-        if status:
-            return status
-    return 0
+class Verb(NamedTuple):
+    """A verb: its line in the list, and what it does, once .venv is ready unless it says otherwise."""
+
+    about: str
+    run: Callable[[], None]
+    needs_venv: bool = True
 
 
-def run(verb: str) -> int:
-    """Run the commands of a verb up to the first that fails, and return its status."""
-    set_up()
-    for program, *arguments in VERBS[verb][1]:
-        print(f"{program} {' '.join(arguments)}", flush=True)
-        status = subprocess.run([BIN / program, *arguments], cwd=ROOT, check=False).returncode  # noqa: S603
-        if status:
-            return status
-    return 0
+def variable(name: str, default: str = "") -> str:
+    """Return a variable; an empty one counts as not set, as with make."""
+    return os.environ.get(name, "").strip() or default
+
+
+def run(*words: str, folder: Path | None = None, is_shown: bool = True, **environment: str) -> None:
+    """Run a program of .venv, or of another folder, and end with its status if it fails."""
+    if is_shown:
+        print(shlex.join(words), flush=True)
+    done = subprocess.run(  # noqa: S603
+        [(folder or BIN) / words[0], *words[1:]], cwd=ROOT, env={**os.environ, **environment}, check=False
+    )
+    if done.returncode:
+        sys.exit(done.returncode if done.returncode > 0 else 128 - done.returncode)
+
+
+def module(name: str, *arguments: str) -> Callable[[], None]:
+    """Return a verb that runs a module with what ARGS says."""
+    return lambda: run("python", "-m", name, *arguments, *shlex.split(variable("ARGS")))
+
+
+def make_venv(folder: Path, name: str, sources: list[str], install: list[str]) -> Path:
+    """Make a venv or bring it up to date, unless its sources are those of the last time; return its programs.
+
+    The stamp holds a hash of them: a checkout changes the times of files that it does not change.
+    """
+    state = hashlib.sha256(b"".join((ROOT / source).read_bytes() for source in sources)).hexdigest()
+    stamp, programs = folder / f".{name}", folder / SCRIPTS
+    if not stamp.is_file() or stamp.read_text(encoding="ascii") != state:
+        if not (programs / ("python.exe" if sys.platform == "win32" else "python")).exists():
+            import venv  # which the embeddable Python for Windows lacks, and tests read this file there
+
+            venv.create(folder, with_pip=True, symlinks=sys.platform != "win32")
+        run("python", "-m", "pip", "install", "--quiet", *install, folder=programs)
+        stamp.write_text(state, encoding="ascii")
+    return programs
+
+
+def locked(name: str) -> list[str]:
+    """Return what makes pip install exactly what is locked."""
+    return ["--require-hashes", "-r", f"requirements/{name}.txt"]
 
 
 def set_up() -> None:
-    """Make .venv, or bring it up to date where what it is made from has changed."""
-    sources = [ROOT / "requirements" / "dev.txt", ROOT / "pyproject.toml"]
-    state = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
-    if STAMP.is_file() and STAMP.read_text(encoding="ascii") == state:
-        return
-    if not (BIN / ("python.exe" if sys.platform == "win32" else "python")).exists():
-        import venv  # which the embeddable Python for Windows lacks, and tests read this file there
-
-        venv.create(VENV, with_pip=True)
-    pip = [str(BIN / "python"), "-m", "pip", "install", "--quiet"]
-    locked = ["--require-hashes", "-r", "requirements/dev.txt"]
+    """Make .venv in two steps, so that a change of pyproject.toml alone costs a second."""
+    make_venv(ROOT / ".venv", "tools", ["requirements/dev.txt"], locked("dev"))
     own = ["--no-deps", "--no-build-isolation", "--no-index", "--editable", "."]
-    for arguments in (locked, own):
-        subprocess.run([*pip, *arguments], cwd=ROOT, check=True)  # noqa: S603
-    STAMP.write_text(state, encoding="ascii")
+    make_venv(ROOT / ".venv", "project", ["pyproject.toml", "src/bridgehead/__init__.py"], own)
 
 
-def clean() -> int:
-    """Remove everything that a verb made."""
-    for name in (*MADE, *MADE_BY_TOOLS):
+def test() -> None:
+    """Measuring child processes takes twice the CPU time, so only CI asks for it."""
+    if variable("COVERAGE"):
+        return coverage()
+    return run(*PYTEST)
+
+
+def coverage() -> None:
+    """Combine what every process measured."""
+    run("coverage", "erase")
+    run("coverage", "run", "-m", *PYTEST)
+    run("coverage", "combine", "--quiet")
+    run("coverage", "report")
+
+
+def check() -> None:
+    """Run the fastest first."""
+    run("ruff", "check")
+    run("ruff", "format", "--check")
+    run("mypy", *CODE)
+    run("lint-imports", "--no-logo")
+    run("python", "docs/generate.py", "--check")
+    run("python", "-m", "release.install_links", "--check")
+
+
+def docs() -> None:
+    """Write what `check` compares."""
+    run("python", "docs/generate.py")
+    run("python", "-m", "release.install_links")
+
+
+def site() -> None:
+    """Use a venv of its own: no other verb needs the generator."""
+    programs = make_venv(ROOT / "build/site/tools", "installed", ["requirements/site.txt"], locked("site"))
+    run("python", "docs/site.py", folder=programs)
+
+
+def demo() -> None:
+    """Use a venv with what people install, so that it does not wait for the tools of development."""
+    if not (ROOT / "build/demo/.runtime").exists():
+        print("Getting ready, once: about 20 seconds and 80 MB in build/demo.", end=" ")
+        print("The demo itself takes about 10 seconds.", flush=True)
+    programs = make_venv(ROOT / "build/demo", "runtime", ["requirements/runtime.txt"], locked("runtime"))
+    run("python", "-m", "bridgehead", "demo", folder=programs, is_shown=False, PYTHONPATH="src")
+
+
+def bench() -> None:
+    """Measure the engine, or the part that OF names."""
+    of = variable("OF")
+    run("python", "-m", f"bench.{of}" if of else "bench")
+
+
+def stores() -> None:
+    """Use the system's servers; without this verb, tests use those of the development requirements."""
+    redis = shutil.which("redis-server") or shutil.which("valkey-server") or ""
+    run(*PYTEST, *STORES, BRIDGEHEAD_STORES="1", BRIDGEHEAD_TEST_REDIS_SERVER=redis)
+
+
+def deploy() -> None:
+    """Install the checkers of manifests first: they take long, and no other verb needs them."""
+    run("python", "-m", "pip", "install", "--quiet", *locked("deploy"))
+    run("pytest", "-n", "0", "tests/deploy", BRIDGEHEAD_DEPLOY="1")
+
+
+def fuzz() -> None:
+    """Begin anywhere unless ARGS has a seed."""
+    run("python", "-m", "tests.fuzz", "--seconds", variable("SECONDS", "120"), *shlex.split(variable("ARGS")))
+
+
+def soak() -> None:
+    """Half an hour, unless SECONDS says otherwise."""
+    run("python", "-m", "bench.host.soak", "--seconds", variable("SECONDS", "1800"))
+
+
+def lock() -> None:
+    """Use a venv of its own: only a change of dependencies needs the locker. What is locked stays locked."""
+    programs = make_venv(ROOT / "build/lock", UV, [], [UV])
+    options = ["--universal", "--python-version", "3.11", "--generate-hashes", "--no-emit-index-url"]
+    options += ["--no-emit-find-links", "--quiet", "--custom-compile-command", "make lock"]
+    options += shlex.split(variable("LOCK_FLAGS"))
+    extras = [word for extra in ("oauth", "otel", "postgres", "redis") for word in ("--extra", extra)]
+    for name, sources, constraint in (
+        ("runtime", ["pyproject.toml"], ""),
+        ("team", ["pyproject.toml", *extras], "runtime"),
+        ("dev", ["pyproject.toml", "--group", "dev"], "runtime"),
+        ("deploy", ["--group", "deploy"], "dev"),
+        ("site", ["--group", "site"], "dev"),
+        ("installers", ["--group", "installers"], "dev"),
+        ("build", ["--group", "build"], "dev"),
+    ):
+        constraints = ["--constraint", f"requirements/{constraint}.txt"] if constraint else []
+        output = ["--output-file", f"requirements/{name}.txt"]
+        run("uv", "pip", "compile", *options, *sources, *constraints, *output, folder=programs)
+
+
+def clean() -> None:
+    """Remove what no commit has."""
+    for name in (*MADE, *MADE_BY_TOOLS, *(path.name for path in ROOT.glob(".coverage.*"))):
         path = ROOT / name
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+        elif path.exists():
+            path.unlink()
     for name in CODE:
         for cache in (ROOT / name).rglob("__pycache__"):
             shutil.rmtree(cache, ignore_errors=True)
+
+
+def show_help() -> None:
+    """List the verbs."""
+    print("make VERB, or without make: python3 tasks.py VERB")
+    for name, verb in VERBS.items():
+        print(f"  {name:12} {verb.about}")
+
+
+VERBS = {
+    "help": Verb("show this list", show_help, needs_venv=False),
+    "setup": Verb("make .venv with the locked tools and the project itself", lambda: None),
+    "test": Verb("run the tests", test),
+    "coverage": Verb("run the tests, child processes measured too; fails below 95 % coverage", coverage),
+    "check": Verb("lint, format, types, layers, generated documents", check),
+    "docs": Verb(
+        "make .env.example, docs/configuration.md, docs/api.md and the README's buttons from the code", docs
+    ),
+    "pictures": Verb("draw the pictures in docs/images", module("docs.pictures")),
+    "site": Verb(
+        "make a website of the documents in build/site/html; fails on a broken link", site, needs_venv=False
+    ),
+    "demo": Verb("see every bridge at work in the terminal, offline", demo, needs_venv=False),
+    "bench": Verb(
+        "measure the engine beside its peers; OF=aoc, bitburner, mercury, host, scale or tasks measures that",
+        bench,
+    ),
+    "compare": Verb(
+        "measure this tree beside another state of it; BASE=REVISION names that",
+        lambda: run("python", "-m", "bench.before_after", variable("BASE", "HEAD~1")),
+    ),
+    "conformance": Verb("run the official conformance suite (needs Node)", module("tests.conformance")),
+    "stores": Verb(
+        "run the tests of what replicas share on the system's redis-server, PostgreSQL and PgBouncer", stores
+    ),
+    "scale": Verb(
+        "run two replicas behind HAProxy: conformance, rolling restart (needs Node and haproxy)",
+        module("tests.scale"),
+    ),
+    "interop": Verb("talk to the official clients and the Inspector (needs Node)", module("tests.interop")),
+    "deploy": Verb(
+        "run balancers in front of replicas, and check manifests, compose files and units", deploy
+    ),
+    "browser": Verb(
+        "show the apps and the dashboard in Chromium (needs Node; ARGS=--pictures keeps pictures)",
+        module("tests.browser"),
+    ),
+    "mutants": Verb(
+        "see that the tests notice faults in the modules that matter most; "
+        "OF=durable tries one, OF=--changed what is not measured",
+        lambda: run("python", "-m", "tests.mutants", *shlex.split(variable("OF"))),
+    ),
+    "adversary": Verb(
+        "send raw bad requests to the HTTP server and to its peers, and compare", module("tests.adversary")
+    ),
+    "fuzz": Verb(
+        "search for bytes that break the HTTP server or JSON-RPC; SECONDS=3600 searches for an hour",
+        fuzz,
+    ),
+    "soak": Verb(
+        "treat the host badly for half an hour and see that it does not grow; SECONDS=300 is shorter",
+        soak,
+    ),
+    "pythons": Verb("run the engine's tests on the newer Pythons of this machine", module("tests.pythons")),
+    "windows": Verb(
+        "run the tests on CPython for Windows (needs Wine; ARGS='tests/aoc --python 3.12' runs some)",
+        module("tests.windows"),
+    ),
+    "frameworks": Verb(
+        "talk to the clients of agent frameworks (ARGS=--ci for those that CI tries)",
+        module("tests.frameworks"),
+    ),
+    "dist": Verb(
+        "build what people install into dist: wheel, sdist, archive, bundles", module("release", "dist")
+    ),
+    "smoke": Verb(
+        "build it, install it outside of the project and use every bridge", module("release", "smoke")
+    ),
+    "lock": Verb(
+        "remake requirements/ from pyproject.toml; LOCK_FLAGS=--upgrade takes the newest versions",
+        lock,
+        needs_venv=False,
+    ),
+    "clean": Verb("remove everything that a verb made", clean, needs_venv=False),
+}
+
+
+def main(words: list[str]) -> int:
+    """Run the verbs in order, up to the first that fails; NAME=VALUE sets a variable for all of them."""
+    if sys.version_info < (3, 11):  # noqa: UP036 - the Makefile runs this with whatever python3 is
+        print(
+            f"Bridgehead needs Python 3.11 or newer, and '{sys.executable}' is not that. "
+            "Name another one: make setup PYTHON=python3.12",
+            file=sys.stderr,
+        )
+        return 1
+    os.environ.setdefault("PIP_DISABLE_PIP_VERSION_CHECK", "1")
+    verbs = [word for word in words if "=" not in word] or ["help"]
+    os.environ.update(dict(word.split("=", 1) for word in words if "=" in word))
+    unknown = [verb for verb in verbs if verb not in VERBS]
+    if unknown:
+        show_help()
+        print(f"Unknown verb {unknown[0]!r}.", file=sys.stderr)
+        return 2
+    for verb in verbs:
+        if VERBS[verb].needs_venv:
+            set_up()
+        VERBS[verb].run()
     return 0
 
 

@@ -9,7 +9,7 @@ import random
 import tempfile
 from pathlib import Path
 
-from bridgehead.aoc.event import open_event
+from bridgehead.aoc.workspace import open_workspace
 from bridgehead.aoc.ranking.board import Filters
 from bridgehead.aoc.ranking.plot import THEMES, draw
 from bridgehead.aoc.settings import AocSettings
@@ -77,7 +77,7 @@ def draw_leaderboard() -> None:
         speeds = Path(folder) / "speeds"
         speeds.mkdir()
         write_records(speeds)
-        event = open_event(AocSettings({"AOC_DATA_DIR": folder}))
+        event = open_workspace(AocSettings({"AOC_DATA_DIR": folder}))
         for theme in THEMES:
             print(draw(event, Filters(), str(IMAGES / f"aoc-leaderboard-{theme}.svg"), theme))
 

@@ -1,6 +1,6 @@
-"""The verbs for machines without make are those of the Makefile, and do the same."""
+"""The task runner: verbs, their variables, and the Makefile that hands both on."""
 
-import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -8,33 +8,89 @@ import pytest
 
 import tasks
 
-MAKEFILE = (Path(__file__).parents[1] / "Makefile").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
 
 
-def recipe(verb: str) -> tuple[str, list[list[str]]]:
-    """Read what a verb of the Makefile says of itself, and the programs of .venv that it runs."""
-    found = re.search(rf"^{verb}:.*?## (.*)\n((?:\t.*\n)*)", MAKEFILE, re.MULTILINE)
-    assert found, f"the Makefile has no {verb}"
-    lines = found[2].replace("$(CODE)", " ".join(tasks.CODE)).splitlines()
-    return found[1], [line.strip().removeprefix("$(BIN)/").split() for line in lines]
-
-
-@pytest.mark.parametrize("verb", tasks.VERBS)
-def test_a_verb_does_what_it_does_with_make(verb: str) -> None:
-    assert tasks.VERBS[verb] == recipe(verb)
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """Note what would be run, in a .venv that is ready."""
+    commands: list[tuple[str, ...]] = []
+    monkeypatch.setattr(tasks, "set_up", lambda: None)
+    monkeypatch.setattr(tasks, "run", lambda *words, **_: commands.append(words))
+    for name in ("COVERAGE", "OF", "ARGS", "SECONDS", "BASE", "LOCK_FLAGS"):
+        monkeypatch.setenv(name, "")  # so that what a test sets is undone
+    return commands
 
 
 def test_an_unknown_verb_shows_those_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert tasks.main(["tset"]) == 2
-    assert [line.split()[3] for line in capsys.readouterr().out.splitlines()] == [*tasks.VERBS, "clean"]
+    shown = capsys.readouterr()
+    assert [line.split()[0] for line in shown.out.splitlines()[1:]] == list(tasks.VERBS)
+    assert shown.err == "Unknown verb 'tset'.\n"
 
 
-def test_a_verb_runs_its_commands_up_to_the_first_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "set_up", lambda: None)
-    monkeypatch.setattr(
-        tasks, "BIN", Path(sys.executable).parent
-    )  # these tests may run in another environment
-    failing = [["python", "-c", "raise SystemExit(3)"], ["python", "-c", "raise SystemExit(4)"]]
-    monkeypatch.setitem(tasks.VERBS, "check", ("", failing))
+def test_without_a_verb_it_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert tasks.main([]) == 0
+    assert "  test         run the tests\n" in capsys.readouterr().out
 
-    assert tasks.main(["setup", "check"]) == 3
+
+def test_a_failing_program_ends_it_with_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The tests may run in another environment than .venv.
+    monkeypatch.setattr(tasks, "BIN", Path(sys.executable).parent)
+
+    with pytest.raises(SystemExit) as ended:
+        tasks.run("python", "-c", "raise SystemExit(3)")
+    assert ended.value.code == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["fuzz"], [("python", "-m", "tests.fuzz", "--seconds", "120")]),
+        (
+            ["fuzz", "SECONDS=30", "ARGS=--seed 7"],
+            [("python", "-m", "tests.fuzz", "--seconds", "30", "--seed", "7")],
+        ),
+        (["bench", "OF=aoc"], [("python", "-m", "bench.aoc")]),
+        (["compare"], [("python", "-m", "bench.before_after", "HEAD~1")]),
+        (["compare", "BASE=v0.2"], [("python", "-m", "bench.before_after", "v0.2")]),
+        (["mutants", "OF=durable"], [("python", "-m", "tests.mutants", "durable")]),
+        (["frameworks", "ARGS=--ci"], [("python", "-m", "tests.frameworks", "--ci")]),
+        (["test"], [("pytest", "-n", "4", "--dist", "loadfile")]),
+    ],
+)
+def test_variables_reach_what_a_verb_runs(
+    words: list[str], expected: list[tuple[str, ...]], ran: list[tuple[str, ...]]
+) -> None:
+    assert tasks.main(words) == 0
+    assert ran == expected
+
+
+def test_coverage_as_a_variable_makes_test_measure(ran: list[tuple[str, ...]]) -> None:
+    tasks.main(["test", "COVERAGE=1"])
+    assert ran[-1] == ("coverage", "report")
+
+
+def test_the_demo_does_not_wait_for_the_tools_of_development() -> None:
+    assert not tasks.VERBS["demo"].needs_venv
+
+
+def test_what_is_tested_with_the_systems_servers_exists() -> None:
+    assert [path for path in tasks.STORES if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs make")
+def test_make_hands_verbs_and_variables_on(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "Makefile").write_bytes((ROOT / "Makefile").read_bytes())
+    (tmp_path / "tasks.py").write_text("import os, sys; print(sys.argv[1], os.environ.get('ARGS'))\n")
+    for words, said in (([], "help None"), (["docs", "fuzz", "ARGS=a b"], "docs a b\nfuzz a b")):
+        done = subprocess.run(
+            ["make", "--silent", f"PYTHON={sys.executable}", *words],
+            cwd=tmp_path,
+            env={"PATH": "/usr/local/bin:/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.strip() == said

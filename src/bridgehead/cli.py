@@ -60,14 +60,15 @@ def main() -> int:
 
 
 def _run(name: str, arguments: list[str]) -> int:
+    from bridgehead.runtime import env_file
     from bridgehead.runtime.errors import BridgeError
 
     try:
-        return _choose(name, arguments, _environment())
+        return _choose(name, arguments, env_file.merge(os.environ, env_file.read()))
     except BridgeError as error:
         sys.stderr.write(f"bridgehead {name}: {error}\n")
         return _WRONG_USAGE
-    except KeyboardInterrupt:  # a person has seen enough
+    except KeyboardInterrupt:
         return _INTERRUPTED
 
 
@@ -98,7 +99,7 @@ def _choose(name: str, arguments: list[str], environment: "Mapping[str, str]") -
 
 
 def _greet(bridge: "Manifest") -> None:
-    """Tell whoever typed the name of a bridge that it waits for a client, not for a person."""
+    """Explain to a person at a terminal that the bridge waits for an MCP client."""
     name = bridge.name
     sys.stderr.write(
         f"Bridgehead {__version__}: {bridge.title}, waiting for an MCP client on standard input.\n"
@@ -109,8 +110,8 @@ def _greet(bridge: "Manifest") -> None:
 
 
 def _show(command: "Commands", arguments: list[str], environment: "Mapping[str, str]") -> int:
-    """Run what writes for a person or a pipe, which may read no further or be full."""
-    from errno import ENOSPC
+    """Run a command; its output may be a pipe that is closed early, or a full disk."""
+    from errno import EINVAL, ENOSPC
 
     from bridgehead.runtime.command_line import tolerate_encoding
 
@@ -119,44 +120,30 @@ def _show(command: "Commands", arguments: list[str], environment: "Mapping[str, 
         status = int(command.main(arguments, environment))
         sys.stdout.flush()
     except OSError as failure:
+        # EINVAL is how a closed pipe looks on Windows.
+        is_closed = isinstance(failure, BrokenPipeError) or (os.name == "nt" and failure.errno == EINVAL)
         if failure.errno == ENOSPC:
             sys.stderr.write("bridgehead: No space left to write the output. Free some and run it again.\n")
-        elif not _is_unread(failure):
+        elif not is_closed:
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to write goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the flush at exit fails again
         return 1
     return status
 
 
-def _is_unread(failure: OSError) -> bool:
-    """Tell whether nobody reads what is written any more; a pipe of Windows calls that a wrong argument."""
-    from errno import EINVAL
-
-    return isinstance(failure, BrokenPipeError) or (os.name == "nt" and failure.errno == EINVAL)
-
-
-def _environment() -> "Mapping[str, str]":
-    """Give the environment, with what a file named `.env` in the current folder adds to it."""
-    from bridgehead.runtime import env_file
-
-    return env_file.merge(os.environ, env_file.read())
-
-
 def _help() -> str:
     from bridgehead.commands import COMMANDS
-
-    return _HELP.format(
-        bridges="\n".join(f"  {name:11} {about}" for name, about in _list_bridges()),
-        commands="\n".join(f"  {name:11} {about}" for name, (_, about) in COMMANDS.items()),
-    )
-
-
-def _list_bridges() -> list[tuple[str, str]]:
-    """Give each bridge with one line about it; of a plugin only where it comes from, to import nothing."""
     from bridgehead.runtime import plugins
 
-    own = [(name, plugins.load(name).summary) for name in plugins.built_in_names()]
-    return own + [(one.name, f"from {one.source}") for one in plugins.installed_plugins() if not one.problem]
+    bridges = [(name, plugins.load(name).summary) for name in plugins.built_in_names()]
+    # Of a plugin only its package: its summary would mean importing it, and it may be broken or slow.
+    bridges += [
+        (plugin.name, f"from {plugin.source}") for plugin in plugins.installed_plugins() if not plugin.problem
+    ]
+    return _HELP.format(
+        bridges="\n".join(f"  {name:11} {about}" for name, about in bridges),
+        commands="\n".join(f"  {name:11} {about}" for name, (_, about) in COMMANDS.items()),
+    )
 
 
 def _print(text: str) -> int:
@@ -165,7 +152,7 @@ def _print(text: str) -> int:
 
 
 def _refuse(reason: str, like: str = "") -> int:
-    """Say in one line what is wrong, and what was probably meant or where to look."""
+    """Print one line with the reason and the most similar command, and return the exit status."""
     from difflib import get_close_matches
 
     from bridgehead.commands import COMMANDS

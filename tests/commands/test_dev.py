@@ -2,14 +2,15 @@
 
 import json
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Queue
 from typing import Any
-from urllib.request import urlopen
 
+from bridgehead.commands.dev import inspector_command
 from tests.support.person import COMMAND, Person
 from tests.support.waiting import PATIENCE
 
@@ -153,15 +154,23 @@ def test_the_terminal_shows_each_message_with_its_size_and_time(person: Person) 
     assert " ms" in answered
 
 
-def test_a_page_is_offered_where_it_is_asked_for(person: Person) -> None:
+def test_inspect_prints_a_command_that_starts_the_bridge(person: Person) -> None:
     write_module(person, "hello")
-    with developing(person, "small", "--inspect", "--quiet") as client:
-        url = client.wait_for("The traffic is at").split()[-1]
-        greet(client)
-        with urlopen(f"{url}events", timeout=PATIENCE) as events:  # noqa: S310 - our own address
-            first = json.loads(events.readline().decode().removeprefix("data: "))
+    done = person.run("dev", "small", "--inspect")
+    words = done.stdout.split()
 
-    assert (first["what"], first["sender"]) == ("initialize", "client")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert words[:3] == ["npx", "@modelcontextprotocol/inspector", "--"]
+    assert words[4:] == ["-m", "bridgehead", "dev", "small", "--quiet"]
+
+
+def test_the_inspector_gets_the_settings_of_a_bridge_without_their_values() -> None:
+    command = inspector_command("mercury", {"MERCURY_API_KEY": "sk-secret", "AOC_DIR": "x"})
+
+    passed = "%MERCURY_API_KEY%" if sys.platform == "win32" else "$MERCURY_API_KEY"
+    assert f' -e "MERCURY_API_KEY={passed}" -- ' in command
+    assert "sk-secret" not in command
+    assert "AOC_DIR" not in command
 
 
 def test_a_module_that_is_not_there_is_one_line(person: Person) -> None:

@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from bridgehead.commands.traffic import KEPT, Entry, Traffic, show
+from bridgehead.commands.traffic import Entry, Traffic, show
 
 
 class Times:
@@ -19,11 +19,12 @@ class Times:
 
 
 def test_an_answer_names_what_it_answers_and_how_long_that_took() -> None:
-    traffic = Traffic(Times())
+    entries: list[Entry] = []
+    traffic = Traffic(entries.append, Times())
     traffic.add("client", b'{"id":1,"method":"tools/call","params":{"name":"greet"}}')
     traffic.add("server", b'{"id":1,"result":{}}')
 
-    asked, answered = traffic.entries
+    asked, answered = entries
     assert (asked.what, asked.milliseconds, asked.size) == ("tools/call greet", None, 56)
     assert answered.what == "tools/call greet"
     assert answered.milliseconds is not None
@@ -31,13 +32,14 @@ def test_an_answer_names_what_it_answers_and_how_long_that_took() -> None:
 
 
 def test_questions_of_the_server_are_told_from_those_of_the_client() -> None:
-    traffic = Traffic()
+    entries: list[Entry] = []
+    traffic = Traffic(entries.append)
     traffic.add("client", b'{"id":1,"method":"tools/list"}')
     traffic.add("server", b'{"id":1,"method":"elicitation/create"}')
     traffic.add("client", b'{"id":1,"result":{}}')
     traffic.add("server", b'{"id":1,"result":{}}')
 
-    assert [entry.what for entry in traffic.entries] == [
+    assert [entry.what for entry in entries] == [
         "tools/list",
         "elicitation/create",
         "elicitation/create",
@@ -45,29 +47,21 @@ def test_questions_of_the_server_are_told_from_those_of_the_client() -> None:
     ]
 
 
-def test_errors_are_marked_and_what_is_not_json_is_kept_as_it_is() -> None:
-    traffic = Traffic()
+def test_errors_are_marked_and_what_is_not_json_is_shown_as_not_mcp() -> None:
+    entries: list[Entry] = []
+    traffic = Traffic(entries.append)
     traffic.add("server", b'{"id":1,"error":{"code":1,"message":"no"}}')
     traffic.add("server", b'{"id":2,"result":{"isError":true}}')
-    traffic.add("client", b"hello\xff")
-    traffic.add("client", b"[1]")
+    undecoded = traffic.add("client", b"hello\xff"), traffic.add("client", b"[1]")
 
-    assert [entry.is_error for entry in traffic.entries] == [True, True, False, False]
-    assert traffic.entries[2].text == "hello\ufffd"
-
-
-def test_only_the_latest_are_kept() -> None:
-    traffic = Traffic()
-    for _ in range(KEPT + 5):
-        traffic.add("client", b'{"method":"ping"}')
-
-    assert len(traffic.entries) == KEPT
-    assert traffic.entries[-1].number == KEPT + 5
+    assert [entry.is_error for entry in entries] == [True, True, False, False]
+    assert entries[2].what == "(not MCP)"
+    assert undecoded == ({}, {})
 
 
 def test_a_line_shows_hostile_names_as_text() -> None:
     console = Console(file=io.StringIO(), width=100, color_system=None)
-    show(console, Entry(1, 0.0, "client", "tools/call [red]x[/]", 1234, None, is_error=False, text=""))
+    show(console, Entry(0.0, "client", "tools/call [red]x[/]", 1234, None, is_error=False))
 
     assert isinstance(console.file, io.StringIO)
     assert "→ tools/call [red]x[/]  1,234 bytes" in console.file.getvalue()

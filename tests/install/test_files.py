@@ -129,12 +129,12 @@ def test_an_installation_that_does_not_end_is_not_waited_for_forever(
         assert filelock.has_fcntl or sys.platform == "win32"  # it was imported while there was one
         monkeypatch.setitem(sys.modules, "fcntl", None)
     with (
-        files.alone(home),
+        files.install_lock(home),
         pytest.raises(InstallError, match="is still running"),
-        files.alone(home, within=0.1),
+        files.install_lock(home, within=0.1),
     ):
         pytest.fail("two at once")
-    with files.alone(home, within=0.1), files.alone(home + "/nowhere"):
+    with files.install_lock(home, within=0.1), files.install_lock(home + "/nowhere"):
         pass
     assert list(tmp_path.iterdir()) == []
 

@@ -70,7 +70,7 @@ class RemoteFailure(BridgeError):
     @property
     def is_missing_file(self) -> bool:
         """Whether the game said that there is no such file, in the words of either generation."""
-        # 2.x appends "Filename: …", and a file's own name may contain these words.
+        # 3.x appends "Filename: …", and a file's own name may contain these words.
         text = self.remote_message.lower().partition("filename:")[0]
         return "exist" in text or "not found" in text
 

@@ -1,6 +1,6 @@
 """Completion: scripts that let a shell complete `bridgehead`, and the words they ask for.
 
-The words come out of the parsers of the commands, so that there is nothing to keep in step.
+The words come from the parsers of the commands, so nothing has to be kept in step.
 """
 
 from __future__ import annotations
@@ -84,21 +84,17 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
 
 
 def words(before: list[str], environment: Mapping[str, str]) -> list[str]:
-    """Give what may come after some words."""
+    """Return the words that may follow those of a command line; `before` has no `bridgehead`."""
     if not before:
         return [*plugins.names(), *COMMANDS, "help", "--version", "--help"]
     if before == ["help"]:
         return [*plugins.names(), *COMMANDS]
-    chosen = _load_parser(before[0])
-    return [] if chosen is None else chosen.complete(before[1:], environment)
-
-
-def _load_parser(name: str) -> Parser | None:
+    name, *rest = before
     if name in COMMANDS:
-        found: Parser = import_module(COMMANDS[name][0]).parser()
-        return found
+        completed: list[str] = import_module(COMMANDS[name][0]).parser().complete(rest, environment)
+        return completed
     try:
         commands = plugins.load(name).load_commands()
-    except BridgeError:
-        return None
-    return commands.parser() if commands is not None else None
+    except BridgeError:  # a plugin that does not load; a shell has no use for its error
+        return []
+    return [] if commands is None else commands.parser().complete(rest, environment)

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
+import subprocess
 import sys
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -27,17 +29,15 @@ from bridgehead.runtime.errors import InvalidArgument
 from .client_entries import end_server
 from .traffic import Traffic, show
 
-if TYPE_CHECKING:
-    from .inspector import Inspector
-
 _ABOUT = """\
 Serve a bridge on standard input and output, restart it whenever its files change, and show the traffic.
 Put this command into a client's configuration in place of the bridge's own.
 
   bridgehead dev weather_bridge.bridge          a module with `manifest` or `bridge`
-  bridgehead dev aoc --inspect                  a bridge by its name, with a page that shows every message
+  bridgehead dev aoc --inspect                  print the command that opens a bridge in the MCP Inspector
 """
 CHILD = "--child"
+INSPECTOR = "@modelcontextprotocol/inspector"
 END_SECONDS = 2.0
 LOOK_MS = 500
 _RESTARTED = -32603
@@ -49,8 +49,11 @@ def parser() -> Parser:
     found = Parser(prog="bridgehead dev", description=_ABOUT)
     target = found.add_argument("target", metavar="MODULE", help="a module, or the name of a bridge")
     completed_by(target, lambda *_: plugins.names())
-    found.add_argument("--inspect", action="store_true", help="show the traffic on a local web page")
-    found.add_argument("--port", type=int, default=0, help="the port of that page (default: a free one)")
+    found.add_argument(
+        "--inspect",
+        action="store_true",
+        help="print the command that opens the bridge in the official MCP Inspector (needs Node), and exit",
+    )
     found.add_argument("--quiet", action="store_true", help="do not write the traffic to the terminal")
     return found
 
@@ -61,6 +64,10 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
         return _serve_module(arguments[1], environment)
     given = parser().parse_args(arguments)
     command, folder = _find(given.target)
+    if given.inspect:
+        # Not `environment`: what stands in .env is read again by the bridge, and the shell does not know it.
+        sys.stdout.write(f"{inspector_command(given.target, os.environ)}\n")
+        return 0
     return run_on_loop(_serve(command, folder, given))
 
 
@@ -85,6 +92,22 @@ def _find(target: str) -> tuple[list[str], Path]:
     return command, Path(home.origin).parent
 
 
+def inspector_command(target: str, environment: Mapping[str, str]) -> str:
+    """Return the shell command that opens `bridgehead dev TARGET` in the official Inspector.
+
+    The Inspector hands a server only a few variables such as PATH, so the bridge's own settings that are set
+    here are named with `-e`. Their values are left to the shell: a key must not appear on the terminal.
+    """
+    settings = plugins.load(target).settings.declared if target in plugins.names() else ()
+    is_windows = sys.platform == "win32"
+    names = [setting.name for setting in settings if environment.get(setting.name)]
+    passed = [f'-e "{name}=%{name}%"' if is_windows else f'-e "{name}=${name}"' for name in names]
+    server = [sys.executable, "-m", "bridgehead", "dev", target, "--quiet"]
+    # After `--` the Inspector reads no options of its own, so `-m` and `--quiet` reach Python and the bridge.
+    start = ["npx", INSPECTOR, *passed, "--"]
+    return " ".join([*start, subprocess.list2cmdline(server) if is_windows else shlex.join(server)])
+
+
 def _serve_module(name: str, environment: Mapping[str, str]) -> int:
     """Serve what a module declares; this is the process that is started again and again."""
     from importlib import import_module
@@ -106,16 +129,8 @@ def _serve_module(name: str, environment: Mapping[str, str]) -> int:
 async def _serve(command: list[str], folder: Path, given: Any) -> int:
     from rich.console import Console
 
-    traffic = Traffic()
     console = Console(stderr=True, highlight=False)
-    if not given.quiet:
-        traffic.listeners.append(lambda entry: show(console, entry))
-    inspector: Inspector | None = None
-    if given.inspect:
-        from .inspector import Inspector
-
-        inspector = Inspector(traffic)
-        console.print(f"The traffic is at [bold]{await inspector.start(given.port)}[/]")
+    traffic = Traffic(lambda entry: None if given.quiet else show(console, entry))
     console.print(f"Watching [bold]{folder}[/]. Press Ctrl+C to stop.")
     relay = Relay(command, traffic)
     watching = asyncio.create_task(_watch(folder, relay, console))
@@ -123,8 +138,6 @@ async def _serve(command: list[str], folder: Path, given: Any) -> int:
         await relay.run()
     finally:
         watching.cancel()
-        if inspector is not None:
-            await inspector.stop()
     return 0
 
 

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from .reloading import Reloader
     from .replicas.replica import Replica
     from .telemetry.access_log import AccessLog
-    from .telemetry.exporting import Telemetry
     from .telemetry.metrics import HostMetrics
+    from .telemetry.otlp import Telemetry
     from .views import Views
 
 T = TypeVar("T")

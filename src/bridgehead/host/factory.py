@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from .database import HostDatabase
     from .events.webhook import Webhook
     from .replicas.replica import Replica
-    from .telemetry.exporting import Telemetry
+    from .telemetry.otlp import Telemetry
     from .workers.forwarding import Workers
 
 

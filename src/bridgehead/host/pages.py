@@ -26,7 +26,7 @@ from .telemetry.exposition import (
     CONTENT_TYPE,
     OPENMETRICS,
     OPENMETRICS_TYPE,
-    Given,
+    SourceLabels,
     join_pages,
     to_openmetrics,
     write_metrics,
@@ -128,11 +128,11 @@ class Pages:
         """Render the metrics of this process."""
         return write_metrics(self.own_sources())
 
-    def own_sources(self) -> Iterator[tuple[Given, Metrics]]:
+    def own_sources(self) -> Iterator[tuple[SourceLabels, Metrics]]:
         """Yield `sources`, labelled with this worker's number if there are several."""
         return self.sources(() if self._workers is None else (("worker", str(self._workers.index)),))
 
-    def sources(self, given: Given = ()) -> Iterator[tuple[Given, Metrics]]:
+    def sources(self, given: SourceLabels = ()) -> Iterator[tuple[SourceLabels, Metrics]]:
         """Yield every metric set with its labels: the host's, the stores', and each bridge's."""
         yield given, self._metrics.metrics
         yield given, self._registry.metrics

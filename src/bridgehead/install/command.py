@@ -59,7 +59,7 @@ def run(arguments: list[str], machine: Machine, manifest_of: ManifestOf) -> int:
         return _list(machine)
     _check(line, options)
     try:
-        with files.alone(machine.home):
+        with files.install_lock(machine.home):
             return _apply(options, machine, manifest_of)
     except BridgeError as failure:
         sys.stderr.write(f"bridgehead install: {failure}\n")

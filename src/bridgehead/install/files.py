@@ -7,88 +7,85 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
-from types import ModuleType
 
 from bridgehead.runtime import durable
 
 from .errors import InstallError, malformed
 
 BACKUPS = 5
-"""How many former states of a file are kept beside it."""
+"""Backups kept beside a file, newest first."""
 _PRIVATE = 0o600
 _OWN_WRITE = 0o200
 LOCK_SECONDS = 10.0
-_AGAIN_SECONDS = 0.02
+_POLL_SECONDS = 0.02
 _LOCK_FILE = ".bridgehead-install.lock"
 
 
 @contextmanager
-def alone(home: str, within: float = LOCK_SECONDS) -> Iterator[None]:
-    """Keep other installations of this user waiting meanwhile, where the system can.
+def install_lock(home: str, within: float = LOCK_SECONDS) -> Iterator[None]:
+    """Hold the lock that keeps two installations of one user from changing the same files.
 
-    It is the home folder that is locked: it is there, and no file is left behind. Windows cannot lock one;
-    there it is a file in it, which is gone afterwards.
+    Raises InstallError after `within` seconds. Without a home folder, or on a file system without locks, it
+    holds nothing.
     """
+    busy = InstallError("Another bridgehead install is still running.", next_step="Run this again.")
     try:
         import fcntl
     except ImportError:
-        with _alone_by_file(Path(home) / _LOCK_FILE, within) if Path(home).is_dir() else nullcontext():
+        with _windows_lock(Path(home), within, busy):
             yield
         return
     try:
+        # The lock is on the home folder itself: it always exists, and no lock file is left behind.
         folder = os.open(home, os.O_RDONLY)
-    except OSError:  # a user without a home has nothing to be shared either
+    except OSError:
         yield
         return
     try:
-        until = time.monotonic() + within
-        while not _locked(fcntl, folder):
-            if time.monotonic() > until:
-                raise _not_alone()
-            time.sleep(_AGAIN_SECONDS)
+        deadline = time.monotonic() + within
+        while True:
+            try:
+                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as failure:
+                if failure.errno not in (errno.EAGAIN, errno.EACCES):
+                    break  # a network file system without locks
+            else:
+                break
+            if time.monotonic() > deadline:
+                raise busy
+            time.sleep(_POLL_SECONDS)
         yield
     finally:
-        os.close(folder)
+        os.close(folder)  # which releases the lock
 
 
 @contextmanager
-def _alone_by_file(path: Path, within: float) -> Iterator[None]:
+def _windows_lock(home: Path, within: float, busy: InstallError) -> Iterator[None]:
+    """Lock a file in the home folder, because Windows cannot lock a folder."""
     from filelock import FileLock, Timeout
 
-    lock = FileLock(path, timeout=within, poll_interval=_AGAIN_SECONDS)
+    path = home / _LOCK_FILE
+    lock = FileLock(path, timeout=within, poll_interval=_POLL_SECONDS)
     try:
-        lock.acquire()
+        if home.is_dir():
+            lock.acquire()
     except Timeout:
-        raise _not_alone() from None
-    except OSError:  # a home that cannot be written to has nothing to be shared either
+        raise busy from None
+    except OSError:  # a home that cannot be written to: there is nothing to install into either
         yield
         return
     try:
         yield
     finally:
         lock.release()
-        with suppress(OSError):  # the next one has it already
+        with suppress(OSError):  # another installation has it open already
             path.unlink()
 
 
-def _not_alone() -> InstallError:
-    return InstallError("Another bridgehead install is still running.", next_step="Run this again.")
-
-
-def _locked(fcntl: ModuleType, descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as failure:
-        if failure.errno in (errno.EAGAIN, errno.EACCES):
-            return False
-        # and a file system without locks has none
-    return True
-
-
 def choose(places: Iterable[PurePath]) -> Path:
-    """Return the first place with a file, or else with a folder, or else the last."""
+    """Return the first path that is a file, else the first whose folder exists, else the last."""
     candidates = [found for place in places for found in _expand(place)]
     with_file = [path for path in candidates if path.is_file()]
     with_folder = [path for path in candidates if path.parent.is_dir()]
@@ -96,7 +93,7 @@ def choose(places: Iterable[PurePath]) -> Path:
 
 
 def exists(place: PurePath) -> bool:
-    """Tell whether there is something at a place, which may be a pattern."""
+    """Return whether a path, or any match of a pattern, exists."""
     return any(path.exists() for path in _expand(place))
 
 
@@ -127,38 +124,38 @@ def read(path: Path) -> str | None:
 
 
 def write(path: Path, before: str | None, after: str | None, stamp: str) -> Path | None:
-    """Bring a file from one text to another, or away with it, and return the backup that was made."""
-    real = path.resolve()  # a link stays one, and what it leads to changes
-    if read(real) != before:
+    """Replace the file, or delete it if `after` is None; return the path of its backup.
+
+    Raises InstallError if the file no longer has the text `before`.
+    """
+    target = path.resolve()  # a symbolic link stays, and the file that it points to changes
+    if read(target) != before:
         raise InstallError(f"{path} was changed by another program just now.", next_step="Run this again.")
-    if before is not None and not real.stat().st_mode & _OWN_WRITE:
+    if before is not None and not target.stat().st_mode & _OWN_WRITE:
         problem = f"{path} is read-only. Nothing was written."
         raise InstallError(problem, next_step="Make it writable, or change it where it comes from.")
     try:
-        return _write(real, before, after, stamp)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        mode = target.stat().st_mode & 0o777 if before is not None else _PRIVATE
+        backup = None
+        if before is not None:
+            # Backups are for the user alone, whatever the file's mode: entries may hold keys.
+            backup = target.with_name(f"{target.name}.bridgehead-{stamp}.bak")
+            durable.replace(backup, before.encode(), mode=mode & _PRIVATE)
+        if after is None:
+            durable.remove(target)
+        else:
+            durable.replace(target, after.encode(), mode=mode)
+            target.chmod(mode)  # the umask may have taken bits away from the new file
+        _prune_backups(target)
     except OSError as failure:
         raise InstallError(f"{path} cannot be written: {failure.strerror}. It is as it was.") from failure
-
-
-def _write(path: Path, before: str | None, after: str | None, stamp: str) -> Path | None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    mode = path.stat().st_mode & 0o777 if before is not None else _PRIVATE
-    backup = None
-    if before is not None:
-        backup = path.with_name(f"{path.name}.bridgehead-{stamp}.bak")
-        durable.replace(backup, before.encode(), mode=mode & _PRIVATE)
-    if after is None:
-        durable.remove(path)
-    else:
-        durable.replace(path, after.encode(), mode=mode)
-        path.chmod(mode)  # a new file has less than this where the user's mask says so
-    _prune(path)
     return backup
 
 
-def _prune(path: Path) -> None:
+def _prune_backups(path: Path) -> None:
     pattern = re.compile(re.escape(path.name) + r"\.bridgehead-[0-9TZ.]+\.bak")
     backups = sorted(other for other in path.parent.iterdir() if pattern.fullmatch(other.name))
     for old in backups[:-BACKUPS]:
-        with suppress(PermissionError):  # on Windows, somebody reads it; the next change prunes it
+        with suppress(PermissionError):  # open in another program on Windows; the next change prunes it
             old.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 """Access log: a line for each request, or for each that was rejected or failed.
 
-Lines about rejections are bounded for each address, so that whoever is rejected very often fills no disk;
-what was left out is counted and said.
+Lines about rejections are limited for each address, so that a client that is rejected all the time cannot
+fill the disk. The lines that are left out are counted, and the count is logged.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ..request import HostRequest, hide_tokens, trace_fields
 
 LINES_PER_MINUTE = 60
 SETTLE_SECONDS = 60.0
-"""How long it may take until it is said how many lines were left out."""
-_MOST_ADDRESSES = 10_000
+"""Seconds between lines about what was left out."""
+_ADDRESS_LIMIT = 10_000
 _FAILED = 400
 _OWN_FAULT = 500
 
@@ -26,7 +26,7 @@ log = logs.logger("host.access")
 
 
 class AccessLog:
-    """Writes about requests as much as is wanted."""
+    """Logs requests by their status; `all`, `failures` or `off`."""
 
     def __init__(self, wanted: str, clock: Clock) -> None:
         self.set_level(wanted)
@@ -34,13 +34,13 @@ class AccessLog:
         self._left_out: Counter[str] = Counter()
 
     def set_level(self, wanted: str) -> None:
-        """Say which requests get a line: all, failures, or off."""
-        self._least = {"all": 0, "failures": _FAILED, "off": 1000}[wanted]
+        """Set which requests get a line: all, failures, or off."""
+        self._minimum_status = {"all": 0, "failures": _FAILED, "off": 1000}[wanted]
 
     def write(self, request: HostRequest, status: int, seconds: float) -> None:
-        """Write about a request that is over."""
+        """Log a finished request. Failed authentication gets a line even if the log is off."""
         is_unauthenticated = request.reason.startswith("token_")
-        if status < self._least and not is_unauthenticated:  # which is always worth a line
+        if status < self._minimum_status and not is_unauthenticated:
             return
         if status < _FAILED:
             log.info("request", **_fields(request, status, seconds))
@@ -57,8 +57,8 @@ class AccessLog:
             log_line(event, **_fields(request, status, seconds), **self._take_left_out(request.address))
 
     def write_early(self, reason: str, address: str, status: int) -> None:
-        """Write about something that was rejected before it was a request; the status is 0 where none was."""
-        if self._least <= _FAILED and self._has_room(address):
+        """Log a connection that was rejected before it sent a request; status 0 means that none was sent."""
+        if self._minimum_status <= _FAILED and self._has_room(address):
             answered = {"status": status} if status else {}
             log.warn(
                 "connection rejected",
@@ -69,10 +69,10 @@ class AccessLog:
             )
 
     def _has_room(self, address: str) -> bool:
-        """Tell whether an address may have another line, and count what it may not."""
+        """Return whether an address may have another line; count the line as left out if not."""
         if not self._lines.take(address, LINES_PER_MINUTE):
             return True
-        if len(self._left_out) < _MOST_ADDRESSES or address in self._left_out:
+        if len(self._left_out) < _ADDRESS_LIMIT or address in self._left_out:
             self._left_out[address] += 1
         return False
 
@@ -81,13 +81,13 @@ class AccessLog:
         return {"left_out": left_out} if left_out else {}
 
     async def run(self) -> None:
-        """Say now and then what was left out, for addresses that do not come again."""
+        """Log what was left out once a minute, for addresses that do not come again."""
         while True:
             await asyncio.sleep(SETTLE_SECONDS)
             self.settle()
 
     def settle(self) -> None:
-        """Say how much was left out, in one line for all addresses."""
+        """Log how many lines were left out, in one line for all addresses."""
         if self._left_out:
             log.warn("further rejections", left_out=self._left_out.total(), addresses=len(self._left_out))
             self._left_out.clear()

@@ -1,7 +1,7 @@
-"""Audit: one line in the log for each call that changes something. Who, what, and what came of it.
+"""Audit: one log line for each call of a tool that is not read-only: client, tool and outcome.
 
-A call of a tool that only reads leaves none here: the access log and the metrics have it. The words are those
-of every other line: `client` is who calls, `request` the id under which all lines about it are found.
+Calls of read-only tools are in the access log and the metrics. `client` and `request` mean the same as in all
+other lines; `request` joins the lines about one request.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Audit = Callable[[Invocation, Outcome, float], None]
 
 
 StoreAudit = Callable[[float, Mapping[str, Any]], None]
-"""Takes a moment and the fields of a line, and stores it where all replicas' are."""
+"""Takes the time (seconds since the epoch) and fields of a line, and stores it for all replicas."""
 
 
 def audit_changes(name: str, bridge: Bridge[Any], store: StoreAudit | None = None) -> Audit:
-    """Make what writes about the calls of a bridge that change something, and is told of all of them."""
+    """Return a function to run after every call of a bridge; it logs those that may change something."""
 
     def end(call: Invocation, outcome: Outcome, seconds: float) -> None:
         tool = bridge.tools.get(call.name) if call.kind == "tool" else None

@@ -1,7 +1,7 @@
-"""Exposition: the page that shows everything that is counted, as Prometheus and OpenMetrics read it.
+"""Exposition: the /metrics page in the formats of Prometheus and OpenMetrics.
 
-Written by hand: the format is a name, labels and a number a line, and the counters are our own. A metric of a
-bridge gets the label `bridge`; those of the same name become one family.
+Written by hand: a line is a name, labels and a number. Metrics of the same name, from several bridges, become
+one family; the label `bridge` tells them apart.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ OPENMETRICS_TYPE = OPENMETRICS + b"; version=1.0.0; charset=utf-8"
 
 _HELP = b"# HELP "
 
-Given = tuple[tuple[str, str], ...]
-"""Labels that every value of a metric gets."""
+SourceLabels = tuple[tuple[str, str], ...]
+"""Labels that a source adds to all its metrics, such as `bridge`."""
 
 
 def to_openmetrics(page: bytes) -> bytes:
-    """Make OpenMetrics of a page: a counter's family has no `_total`, and the page says where it ends."""
+    """Convert a Prometheus page: families of counters lose `_total`, and the page ends with # EOF."""
     lines = []
     for line in page.decode().splitlines():
         if line.startswith(("# HELP ", "# TYPE ")):
@@ -33,39 +33,38 @@ def to_openmetrics(page: bytes) -> bytes:
     return ("\n".join([*lines, "# EOF"]) + "\n").encode()
 
 
-def write_metrics(sources: Iterable[tuple[Given, Metrics]]) -> bytes:
+def write_metrics(sources: Iterable[tuple[SourceLabels, Metrics]]) -> bytes:
     """Write the metrics of several sources, each with its own labels."""
-    families: dict[str, list[tuple[Given, Metric]]] = {}
-    for given, metrics in sources:
+    families: dict[str, list[tuple[SourceLabels, Metric]]] = {}
+    for source_labels, metrics in sources:
         for metric in metrics.all:
-            families.setdefault(metric.name, []).append((given, metric))
-    return "".join(line for name, members in families.items() for line in _family(name, members)).encode()
+            families.setdefault(metric.name, []).append((source_labels, metric))
+    lines: list[str] = []
+    for name, members in families.items():
+        first = members[0][1]
+        lines.append(f"# HELP {name} {_escaped(first.about, quotes=False)}\n# TYPE {name} {first.kind}\n")
+        for source_labels, metric in members:
+            if metric.kind == first.kind:  # a family has one type
+                lines += _values(name, source_labels, metric)
+    return "".join(lines).encode()
 
 
-def _family(name: str, members: list[tuple[Given, Metric]]) -> Iterator[str]:
-    first = members[0][1]
-    yield f"# HELP {name} {_escaped(first.about, quotes=False)}\n# TYPE {name} {first.kind}\n"
-    for given, metric in members:
-        if metric.kind == first.kind:
-            yield from _values(name, given, metric)
-
-
-def _values(name: str, given: Given, metric: Metric) -> Iterator[str]:
+def _values(name: str, source_labels: SourceLabels, metric: Metric) -> Iterator[str]:
     if not isinstance(metric, Histogram):
         for labels, value in metric.values.items():
-            yield _line(name, given, zip(metric.labels, labels, strict=False), value)
+            yield _line(name, source_labels, zip(metric.labels, labels, strict=False), value)
         return
     for labels, counts in metric.counts.items():
         own = tuple(zip(metric.labels, labels, strict=False))
         bounds = (*(f"{bound:g}" for bound in metric.bounds), "+Inf")
         for bound, count in zip(bounds, accumulate(counts), strict=True):
-            yield _line(f"{name}_bucket", given, (*own, ("le", bound)), count)
-        yield _line(f"{name}_sum", given, own, metric.sums[labels])
-        yield _line(f"{name}_count", given, own, sum(counts))
+            yield _line(f"{name}_bucket", source_labels, (*own, ("le", bound)), count)
+        yield _line(f"{name}_sum", source_labels, own, metric.sums[labels])
+        yield _line(f"{name}_count", source_labels, own, sum(counts))
 
 
-def _line(name: str, given: Given, labels: Iterable[tuple[str, str]], value: float) -> str:
-    pairs = ",".join(f'{label}="{_escaped(text)}"' for label, text in (*given, *labels))
+def _line(name: str, source_labels: SourceLabels, labels: Iterable[tuple[str, str]], value: float) -> str:
+    pairs = ",".join(f'{label}="{_escaped(text)}"' for label, text in (*source_labels, *labels))
     return f"{name}{{{pairs}}} {value}\n" if pairs else f"{name} {value}\n"
 
 
@@ -75,15 +74,13 @@ def _escaped(text: str, *, quotes: bool = True) -> str:
 
 
 def join_pages(texts: Iterable[bytes]) -> bytes:
-    """Make one text of those of several processes: each family once, with the values of all."""
+    """Join the pages of several workers: each family once, with the values of all."""
     families: dict[bytes, bytes] = {}
     for text in texts:
         for family in text.split(_HELP)[1:]:
             name = family.split(b" ", 1)[0]
             head = families.get(name)
-            families[name] = _HELP + family if head is None else head + _without_head(family)
+            # The first two lines are HELP and TYPE, which a family has once.
+            values = b"".join(family.splitlines(keepends=True)[2:])
+            families[name] = _HELP + family if head is None else head + values
     return b"".join(families.values())
-
-
-def _without_head(family: bytes) -> bytes:
-    return b"".join(family.splitlines(keepends=True)[2:])

@@ -1,4 +1,4 @@
-"""OTLP records: log lines and metrics as a collector gets them."""
+"""OTLP: log lines and metrics as a collector gets them."""
 
 import asyncio
 from pathlib import Path
@@ -34,6 +34,8 @@ async def test_log_lines_and_metrics_are_exported_where_that_is_asked_for(tmp_pa
     assert (point.as_int, attributes_of(point)) == (1, {"bridge": "alpha", "tool": "alpha_write"})
     (took,) = collector.metrics["bridgehead_tool_seconds"].histogram.data_points
     assert (took.count, sum(took.bucket_counts)) == (1, 1)
+    assert not took.HasField("min"), "not counted, so not claimed to be 0"
+    assert not took.HasField("max")
     assert collector.metrics["process_start_time_seconds"].gauge.data_points[0].as_double > 0
 
 

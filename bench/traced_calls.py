@@ -1,0 +1,240 @@
+"""How far a call goes: the distinct functions and files of bridgehead that four calls enter, and the frames.
+
+    python -m bench.traced_calls [--list]
+
+Each server runs with `sys.setprofile` in all its threads and is warm: the call is made twice before the one
+that is counted, so that nothing is counted that happens only once. `--list` names the functions too.
+Comprehensions, lambdas and nested functions count as functions of their own: CPython has a code object for
+each.
+"""
+
+import argparse
+import json
+import os
+import runpy
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.request import Request, urlopen
+
+from bench.http import free_port
+from bench.mercury.upstream import KEY, MODEL, running
+from bench.process import NotRunning, Process
+from bench.table import draw
+
+SOURCE = str(Path(__file__).resolve().parents[1] / "src" / "bridgehead") + os.sep
+SERVER = "--server"
+SETTLE_SECONDS = 0.5
+"""After a call, until what follows its answer (a line of the log, a flush) is over."""
+START_SECONDS = 60.0
+Call = Callable[[str, dict[str, Any]], dict[str, Any]]
+
+
+# --- in the server --------------------------------------------------------------------------------------
+
+
+def serve(control: str, words: list[str]) -> None:
+    """Run `bridgehead WORDS`, count what is entered, and tell the counts over a Unix socket.
+
+    Each connection gets what was entered since the one before it, as JSON: frames by file and function.
+    """
+    entered: dict[tuple[str, str], int] = {}
+
+    def profile(frame: Any, event: str, _argument: object) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(SOURCE):
+            key = code.co_filename[len(SOURCE) :], code.co_qualname
+            entered[key] = entered.get(key, 0) + 1
+
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(control)
+    listening.listen()
+
+    def tell() -> None:
+        while True:
+            asker, _ = listening.accept()
+            with asker:
+                found = [(*key, frames) for key, frames in sorted(entered.items())]
+                entered.clear()
+                asker.sendall(json.dumps(found).encode())
+
+    # Begun before threads are profiled, so that it does not count itself.
+    threading.Thread(target=tell, daemon=True).start()
+    threading.setprofile(profile)
+    sys.setprofile(profile)
+    sys.argv = ["bridgehead", *words]
+    runpy.run_module("bridgehead", run_name="__main__", alter_sys=True)
+
+
+# --- around it ------------------------------------------------------------------------------------------
+
+
+def entered_since(control: Path) -> list[tuple[str, str, int]]:
+    """Return what the server entered since the last time."""
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.connect(str(control))
+        with asking.makefile("rb") as answer:
+            return [tuple(row) for row in json.loads(answer.read())]
+
+
+@contextmanager
+def traced(folder: Path, *words: str, **settings: str) -> Iterator[tuple[Process, Path]]:
+    """Run a traced server in a folder of its own, with these settings alone."""
+    control = folder / "control"
+    settings |= {"BRIDGEHEAD_STATE_DIR": str(folder / "state"), "LOG_LEVEL": "error"}
+    path = os.pathsep.join(filter(None, sys.path))
+    pairs = [f"{name}={value}" for name, value in ({"PYTHONPATH": path} | settings).items()]
+    command = (sys.executable, "-m", "bench.traced_calls", SERVER, str(control), *words)
+    with (
+        Process(("env", f"--chdir={folder}", *pairs, *command)) as process,
+        process.within(START_SECONDS * 3),
+    ):
+        yield process, control
+
+
+def over_stdio(process: Process) -> Call:
+    """Do the handshake and return what calls a tool."""
+    output = os.fdopen(process.stdout, "rb", closefd=False)
+    numbers = iter(range(1, 10_000))
+
+    def request(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        number = next(numbers)
+        message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        os.write(process.stdin, json.dumps(message).encode() + b"\n")
+        for line in output:
+            answer: dict[str, Any] = json.loads(line)
+            if answer.get("id") == number:
+                return answer
+        raise NotRunning(process.complaint())
+
+    client = {"name": "bench", "version": "1"}
+    request("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client})
+    os.write(process.stdin, b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+    return lambda tool, arguments: request("tools/call", {"name": tool, "arguments": arguments})
+
+
+def over_http(process: Process, port: int) -> Call:
+    """Return what calls a tool without a session (revision 2026-07-28)."""
+
+    def call(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+        params = {"_meta": meta, "name": tool, "arguments": arguments}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": "2026-07-28",
+            "Mcp-Method": "tools/call",
+            "Mcp-Name": tool,
+        }
+        request = Request(f"http://127.0.0.1:{port}/mcp", json.dumps(message).encode(), headers)
+        if not process.alive:
+            raise NotRunning(process.complaint())
+        with urlopen(request, timeout=START_SECONDS) as answer:  # noqa: S310 - our own address
+            found: dict[str, Any] = json.loads(answer.read())
+            return found
+
+    return call
+
+
+def count(
+    call: Call, control: Path, tool: str, arguments: Callable[[int], dict[str, Any]]
+) -> list[tuple[str, str, int]]:
+    """Call until it works, once more, and then count one call."""
+    deadline = time.monotonic() + START_SECONDS
+    for number in range(1, 10_000):
+        try:
+            answer = call(tool, arguments(number))
+        except URLError:  # it does not listen yet
+            answer = {}
+        if "result" in answer and not answer["result"].get("isError"):
+            break
+        if time.monotonic() > deadline:
+            raise NotRunning(f"{tool} did not work: {json.dumps(answer)[:300]}")
+        time.sleep(0.1)
+    call(tool, arguments(number + 1))
+    time.sleep(SETTLE_SECONDS)
+    entered_since(control)
+    call(tool, arguments(number + 2))
+    time.sleep(SETTLE_SECONDS)
+    return entered_since(control)
+
+
+def trace_all(folder: Path) -> dict[str, list[tuple[str, str, int]]]:
+    """Trace the four calls, each in a server of its own."""
+    found = {}
+    folders = iter([folder / name for name in ("mercury", "bitburner", "aoc", "host")])
+
+    def home() -> Path:
+        made = next(folders)
+        made.mkdir()
+        return made
+
+    def record(number: int) -> dict[str, Any]:
+        return {"day": 1, "phase": 1, "llm_name": "bench", "speed_ms": number}
+
+    with (
+        running() as upstream,
+        traced(home(), "mercury", MERCURY_API_URL=upstream.url, MERCURY_API_KEY=KEY) as (server, control),
+    ):
+        found["mercury_chat_completion, stdio"] = count(
+            over_stdio(server),
+            control,
+            "mercury_chat_completion",
+            # Another question each time: an answer from the cache would end early.
+            lambda number: {"model": MODEL, "messages": [{"role": "user", "content": f"Tell {number}."}]},
+        )
+    address = f"127.0.0.1:{free_port()}"
+    game = (sys.executable, "-m", "bridgehead", "bitburner", "simulate", "--url", f"ws://{address}")
+    with (
+        traced(home(), "bitburner", BITBURNER_LISTEN=address) as (server, control),
+        Process(game),
+    ):
+        found["write_file, stdio"] = count(
+            over_stdio(server),
+            control,
+            "write_file",
+            lambda number: {"filename": "traced.js", "content": f"export const number = {number};\n"},
+        )
+    with traced(home(), "aoc") as (server, control):
+        found["record_speed, stdio"] = count(over_stdio(server), control, "record_speed", record)
+    port = free_port()
+    with traced(home(), "serve", "--bridges", "aoc", "--port", str(port)) as (server, control):
+        found["record_speed, HTTP"] = count(over_http(server, port), control, "record_speed", record)
+    return found
+
+
+def main() -> int:
+    """Trace the calls and print a table."""
+    parser = argparse.ArgumentParser(prog="python -m bench.traced_calls", description=__doc__)
+    parser.add_argument("--list", action="store_true", help="name the functions, by call and file")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        found = trace_all(Path(folder))
+    if options.list:
+        for title, rows in found.items():
+            print(f"{title}\n" + "".join(f"  {file}:{name} {frames}\n" for file, name, frames in rows))
+    table = [["call", "functions", "files", "frames"]]
+    for title, rows in found.items():
+        files = {file for file, _, _ in rows}
+        table.append([title, str(len(rows)), str(len(files)), str(sum(frames for *_, frames in rows))])
+    print(draw(table))
+    return 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == [SERVER]:
+        serve(sys.argv[2], sys.argv[3:])
+    else:
+        sys.exit(main())
