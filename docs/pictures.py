@@ -9,10 +9,10 @@ import random
 import tempfile
 from pathlib import Path
 
-from bridgehead.aoc.workspace import open_workspace
 from bridgehead.aoc.ranking.board import Filters
 from bridgehead.aoc.ranking.plot import THEMES, draw
 from bridgehead.aoc.settings import AocSettings
+from bridgehead.aoc.workspace import open_workspace
 from bridgehead.runtime import plugins
 from docs import call_path, chart, terminal
 from release.install_links import OFFERED, button_name
