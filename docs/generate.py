@@ -45,8 +45,23 @@ Examples = Mapping[str, Mapping[str, dict[str, Any]]]
 
 # --- settings ----------------------------------------------------------------------------------------------
 
+IN_ENV_EXAMPLE = frozenset(
+    {
+        # The contracts' own variables.
+        *("BITBURNER_RPC_URL", "RPC_TIMEOUT_MS", "RPC_RECONNECT_BASE_MS", "RPC_RECONNECT_MAX_MS"),
+        *("FILE_WRITE_MAX_BYTES", "MCP_LOG_LEVEL", "MERCURY_API_KEY", "MERCURY_API_URL", "REQUEST_TIMEOUT"),
+        *("MAX_REQUEST_SIZE", "CACHE_TTL", "RATE_LIMIT_WINDOW", "RATE_LIMIT_MAX", "LOG_LEVEL"),
+        *("MCP_SERVER_HOST", "MCP_SERVER_PORT"),
+        # Those that people set beside them.
+        *("AOC_DATA_DIR", "AOC_YEAR", "BITBURNER_LISTEN", "BITBURNER_CONFIRM_DELETE"),
+        *("MERCURY_MODEL", "MERCURY_BUDGET_USD", "BRIDGEHEAD_STATE_DIR", "BRIDGEHEAD_AUTH"),
+        *("BRIDGEHEAD_PUBLIC_URL", "BRIDGEHEAD_DATABASE_URL", "BRIDGEHEAD_REDIS_URL"),
+    }
+)
+"""The settings in `.env.example`. docs/configuration.md has all."""
 ENV = """\
-# Settings of Bridgehead, each with its default; docs/configuration.md tells more. Made by "make docs".
+# The settings of Bridgehead that people set most, each with its default. docs/configuration.md lists all of
+# them. Made by "make docs".
 #
 # Copy what you need into a file named .env in the folder that bridgehead is started in, and remove the # in
 # front of it. The environment goes before that file.
@@ -97,11 +112,12 @@ def configuration(parts: Mapping[str, Declared]) -> str:
 
 
 def env_example(parts: Mapping[str, Declared]) -> str:
-    """Write .env.example: every setting, commented out, with its default."""
+    """Write .env.example: the settings that people set most, commented out, with their defaults."""
     pieces = [ENV]
     for group in groups(parts):
-        pieces.append(f"# --- {group.title} ".ljust(WIDTH, "-") + "\n")
-        pieces.extend(_setting_lines(setting) for setting in group.settings)
+        lines = [_setting_lines(setting) for setting in group.settings if setting.name in IN_ENV_EXAMPLE]
+        if lines:
+            pieces += [f"# --- {group.title} ".ljust(WIDTH, "-") + "\n", *lines]
     return "\n".join(pieces)
 
 
