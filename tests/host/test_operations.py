@@ -70,7 +70,7 @@ def test_every_reason_is_documented() -> None:
     code = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     reasons = set(re.findall(r'"(token_[a-z]+)"', code)) - {"token_id", "token_endpoint", "token_type"}
     reasons |= set(re.findall(r'self\._(?:report\(|on_reject\(|reject\(accepted, )"([a-z_]+)"', code))
-    reasons |= set(re.findall(r'Refusal\(\d+, "([a-z_]+)"', code))
+    reasons |= set(re.findall(r'ClosingResponse\(\d+, "([a-z_]+)"', code))
     reasons |= set(re.findall(r'HostRejection\([^()]*?(?:\([^()]*\)[^()]*?)*?, "([a-z_]+)"', code))
     table = PAGE.partition("| reason | means |")[2].partition("\n\n")[0]
 
