@@ -31,8 +31,8 @@ class Option(Struct, forbid_unknown_fields=True):
 class Question(Struct, forbid_unknown_fields=True):
     """One thing to decide."""
 
-    # The API has maps by names and labels of the caller's own, which strict function calling does not know.
-    # So an agent writes lists, and `to_body` makes the maps.
+    # The API takes maps with keys of the caller's choice, which strict function calling cannot express. So an
+    # agent writes lists, and `to_body` makes the maps.
 
     name: Annotated[str, Meta(min_length=1, description="Yours; the answer has it too")]
     type: Annotated[
@@ -65,8 +65,12 @@ class Question(Struct, forbid_unknown_fields=True):
         return body
 
     def _to_criteria(self, options: list[Option]) -> Any:
+        """Return a list for a score, else meanings by label; raises if the options do not fit the type."""
         if self.type == "score":
-            return [_describe(option) for option in options]
+            return [
+                option.label if option.meaning is UNSET else f"{option.label}: {option.meaning}"
+                for option in options
+            ]
         meanings = {option.label: None if option.meaning is UNSET else option.meaning for option in options}
         if len(meanings) < len(options):
             raise _refuse(f"two options of {self.name!r} have the same label.")
@@ -77,10 +81,6 @@ class Question(Struct, forbid_unknown_fields=True):
                 f"the options of {self.name!r}, a noul, are labelled true and false, and nothing else."
             )
         return {label: meaning for label, meaning in meanings.items() if meaning is not None}
-
-
-def _describe(step: Option) -> str:
-    return step.label if step.meaning is UNSET else f"{step.label}: {step.meaning}"
 
 
 def _refuse(problem: str) -> MercuryError:
