@@ -1,4 +1,4 @@
-"""Service: the simulated API's addresses, and what each of them answers."""
+"""Service: the endpoints of the simulated API."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FIM_PATH = f"{PREFIX}/fim/completions"
 _EDIT_PATH = f"{PREFIX}/edit/completions"
 _DECISIONS_PATH = f"{PREFIX}/decisions"
 _WORTH_REMEMBERING = 8192
-"""Bytes; the answers to longer requests are made each time."""
+"""Bytes; answers to longer requests are not cached."""
 _LISTS = {
     f"{PREFIX}/models": "",
     f"{_CHAT_PATH}/models": catalogue.CHAT,
@@ -34,17 +34,20 @@ R = TypeVar("R", bound=Asked)
 
 
 class Service:
-    """Answers requests from nothing but what they say."""
+    """Answers requests; keeps nothing between them but a cache."""
 
     def __init__(self, models: Sequence[Model], now: Callable[[], float]) -> None:
         self._models = {model.id: model for model in models}
-        self._lists = {path: _listed(models, endpoint) for path, endpoint in _LISTS.items()}
+        self._lists: dict[str, Whole] = {}
+        for path, endpoint in _LISTS.items():
+            listed = [model for model in models if not endpoint or endpoint in model.endpoints]
+            self._lists[path] = Whole(msgspec.json.encode({"object": "list", "data": listed}))
         self._now = now
         self._numbers = count(1)
         self._chat = msgspec.json.Decoder(ChatRequest)
         self._fim = msgspec.json.Decoder(FimRequest)
         self._edit = msgspec.json.Decoder(EditRequest)
-        # The same request has the same answer, and whoever measures asks the same many times.
+        # An answer depends on the request alone, and benchmarks repeat the same request.
         self._remembered = lru_cache(maxsize=256)(self._chat_answer)
         self._posts = {
             _CHAT_PATH: self._answer_chat,
@@ -66,7 +69,7 @@ class Service:
         return self._lists[path]
 
     def text(self, body: dict[str, Any]) -> str:
-        """Return what the request with this body is answered with, or the arguments of the tool it calls."""
+        """Return the text of the answer to this body, or the arguments of the tool it calls."""
         encoded = msgspec.json.encode(body)
         if "prompt" in body:
             fim = _decoded(self._fim, encoded)
@@ -105,11 +108,24 @@ class Service:
         return rendering.whole(answer, self._envelope("edit"), "edit.completion")
 
     def _answer_decision(self, body: bytes) -> Whole:
-        """Decide the same about everything: yes, the first label, the middle of the scale."""
-        asked = msgspec.json.decode(body)
-        answers = {name: _decide(question) for name, question in asked["questions"].items()}
+        """Answer every question alike: yes, the first label, the middle of the scale."""
+        request = msgspec.json.decode(body)
+        answers: dict[str, dict[str, Any]] = {}
+        for name, question in request["questions"].items():
+            kind, criteria = question["type"], question.get("criteria")
+            if kind == "choice" and criteria:
+                label = next(iter(criteria))
+                answer = {"choice": label, "confidence": 1.0, "probabilities": {label: 1.0}}
+            elif kind == "score" and criteria:
+                middle = len(criteria) // 2
+                legend = {str(number): text for number, text in enumerate(criteria)}
+                certain = {str(middle): 1.0}
+                answer = {"score": middle, "confidence": 1.0, "probabilities": certain, "legend": legend}
+            else:
+                kind, answer = "noul", {"noul": 0.9}
+            answers[name] = {"type": kind, **answer}
         usage = {"input_tokens": len(body) // 4, "output_tokens": len(answers)}
-        return Whole(msgspec.json.encode({"answers": answers, "model": asked["model"], "usage": usage}))
+        return Whole(msgspec.json.encode({"answers": answers, "model": request["model"], "usage": usage}))
 
     def _envelope(self, kind: str) -> Envelope:
         return Envelope(f"{kind}-{next(self._numbers):012x}", int(self._now()))
@@ -131,21 +147,3 @@ def _decoded(decoder: msgspec.json.Decoder[R], body: bytes) -> R:
         raise Refusal(400, str(error), param=place.rstrip("`") or None) from None
     except msgspec.DecodeError:
         raise Refusal(400, "We could not parse the JSON body of your request.") from None
-
-
-def _decide(question: dict[str, Any]) -> dict[str, Any]:
-    kind, criteria = question["type"], question.get("criteria")
-    if kind == "choice" and criteria:
-        label = next(iter(criteria))
-        return {"type": kind, "choice": label, "confidence": 1.0, "probabilities": {label: 1.0}}
-    if kind == "score" and criteria:
-        middle = len(criteria) // 2
-        legend = {str(number): text for number, text in enumerate(criteria)}
-        certain = {str(middle): 1.0}
-        return {"type": kind, "score": middle, "confidence": 1.0, "probabilities": certain, "legend": legend}
-    return {"type": "noul", "noul": 0.9}
-
-
-def _listed(models: Sequence[Model], endpoint: str) -> Whole:
-    chosen = [model for model in models if not endpoint or endpoint in model.endpoints]
-    return Whole(msgspec.json.encode({"object": "list", "data": chosen}))
