@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, cycle, islice, repeat
 
 from .exchange import JSON, Answered, Exchange
 from .faults import Fault
-from .refusals import Refusal
+from .refusals import Refusal, injected
 from .rendering import DONE, Streamed, Whole
 
 PIECES_AT_ONCE = 32
@@ -22,12 +22,19 @@ _PLAIN = Fault()
 
 
 async def deliver(
-    exchange: Exchange, reply: Whole | Streamed, fault: Fault | None, chunk_delay: float
+    exchange: Exchange,
+    reply: Whole | Streamed,
+    fault: Fault | None,
+    chunk_delay: float,
+    now: Callable[[], float],
 ) -> Answered:
-    """Send an answer, spoilt by the fault if there is one."""
+    """Send an answer, spoilt or replaced by the fault if there is one."""
     fault = fault or _PLAIN
     if fault.delay:
         await asyncio.sleep(fault.delay)
+    if fault.status != 200:  # noqa: PLR2004 - the status of every other fault
+        refusal = injected(fault.status, fault.code, fault.message)
+        return exchange.respond(fault.status, refusal.body, (JSON, *fault.headers(now())))
     if fault.kind == "drop":
         return exchange.cut()
     if isinstance(reply, Whole):

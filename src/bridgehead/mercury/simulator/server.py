@@ -17,10 +17,10 @@ from bridgehead.mcp.http.server import Server, listen
 
 from .catalogue import MODELS, Model
 from .delivery import deliver
-from .exchange import JSON, Answered, Exchange
+from .exchange import Answered, Exchange
 from .faults import Fault, Faults, Orders
 from .journal import Journal, Request
-from .refusals import Refusal, injected
+from .refusals import Refusal
 from .rendering import Streamed, Whole
 from .service import PREFIX, Service
 
@@ -131,16 +131,19 @@ class Simulator:
     # --- serving -------------------------------------------------------------------------------------------
 
     def _handle(self, http: HttpRequest) -> Handled:
-        return self._answer(http, bytes(http.body)) if http.is_complete else self._receive(http)
+        if http.is_complete:
+            return self._answer(http, bytes(http.body))
 
-    async def _receive(self, http: HttpRequest) -> Answered:
-        body = bytearray()
-        while piece := await http.read():
-            body += piece
-            if len(body) > MAX_BODY_BYTES:
-                return Response.json(Refusal(413).body, 413)
-        handled = self._answer(http, bytes(body))
-        return handled if isinstance(handled, Response) else await handled
+        async def receive() -> Answered:
+            body = bytearray()
+            while piece := await http.read():
+                body += piece
+                if len(body) > MAX_BODY_BYTES:
+                    return Response.json(Refusal(413).body, 413)
+            handled = self._answer(http, bytes(body))
+            return handled if isinstance(handled, Response) else await handled
+
+        return receive()
 
     def _answer(self, http: HttpRequest, body: bytes) -> Handled:
         pairs = list(http.header_pairs)
@@ -161,15 +164,7 @@ class Simulator:
             return exchange.respond(reply.status, reply.body)
         if fault is not None and fault.kind == "refused":
             return exchange.run(self._cut_everything(exchange, fault.delay))
-        if fault is not None and fault.status != 200:  # noqa: PLR2004 - the status of no fault
-            return exchange.run(self._fail(exchange, fault))
-        return exchange.run(deliver(exchange, reply, fault, self.chunk_delay))
-
-    async def _fail(self, exchange: Exchange, fault: Fault) -> Answered:
-        if fault.delay:
-            await asyncio.sleep(fault.delay)
-        refusal = injected(fault.status, fault.code, fault.message)
-        return exchange.respond(fault.status, refusal.body, (JSON, *fault.headers(self._now())))
+        return exchange.run(deliver(exchange, reply, fault, self.chunk_delay, self._now))
 
     # --- orders from another process -----------------------------------------------------------------------
 

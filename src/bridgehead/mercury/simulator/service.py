@@ -21,6 +21,7 @@ _CHAT_PATH = f"{PREFIX}/chat/completions"
 _FIM_PATH = f"{PREFIX}/fim/completions"
 _EDIT_PATH = f"{PREFIX}/edit/completions"
 _DECISIONS_PATH = f"{PREFIX}/decisions"
+_POSTS = frozenset({_CHAT_PATH, _FIM_PATH, _EDIT_PATH, _DECISIONS_PATH})
 _WORTH_REMEMBERING = 8192
 """Bytes; answers to longer requests are not cached."""
 _LISTS = {
@@ -49,23 +50,35 @@ class Service:
         self._edit = msgspec.json.Decoder(EditRequest)
         # An answer depends on the request alone, and benchmarks repeat the same request.
         self._remembered = lru_cache(maxsize=256)(self._chat_answer)
-        self._posts = {
-            _CHAT_PATH: self._answer_chat,
-            _FIM_PATH: self._answer_fim,
-            _EDIT_PATH: self._answer_edit,
-            _DECISIONS_PATH: self._answer_decision,
-        }
 
     def reply(self, method: str, path: str, body: bytes) -> Whole | Streamed:
         """Answer a request; raises Refusal."""
-        if path in self._posts:
-            if method != "POST":
-                raise Refusal(405)
-            return self._posts[path](body)
-        if path not in self._lists:
+        if path not in self._lists and path not in _POSTS:
             raise Refusal(404)
-        if method != "GET":
+        if method != ("POST" if path in _POSTS else "GET"):
             raise Refusal(405)
+        if path == _CHAT_PATH:
+            find = self._remembered if len(body) < _WORTH_REMEMBERING else self._chat_answer
+            chat, answer = find(body)
+            envelope = self._envelope("chatcmpl")
+            if not chat.stream:
+                return rendering.whole(answer, envelope, "chat.completion")
+            return rendering.streamed_chat(
+                answer, envelope, diffusing=chat.diffusing, with_usage=chat.wants_usage
+            )
+        if path == _FIM_PATH:
+            fim = _decoded(self._fim, body)
+            answer = answers.fim(fim, self._model(fim, catalogue.FIM))
+            envelope = self._envelope("cmpl")
+            if not fim.stream:
+                return rendering.whole(answer, envelope, "text_completion")
+            return rendering.streamed_text(answer, envelope, with_usage=fim.wants_usage)
+        if path == _EDIT_PATH:
+            edit = _decoded(self._edit, body)
+            answer = answers.edit(edit, self._model(edit, catalogue.EDIT))
+            return rendering.whole(answer, self._envelope("edit"), "edit.completion")
+        if path == _DECISIONS_PATH:
+            return self._answer_decision(body)
         return self._lists[path]
 
     def text(self, body: dict[str, Any]) -> str:
@@ -83,29 +96,6 @@ class Service:
     def _chat_answer(self, body: bytes) -> tuple[ChatRequest, Answer]:
         request = _decoded(self._chat, body)
         return request, answers.chat(request, self._model(request, catalogue.CHAT))
-
-    def _answer_chat(self, body: bytes) -> Whole | Streamed:
-        find = self._remembered if len(body) < _WORTH_REMEMBERING else self._chat_answer
-        request, answer = find(body)
-        envelope = self._envelope("chatcmpl")
-        if not request.stream:
-            return rendering.whole(answer, envelope, "chat.completion")
-        return rendering.streamed_chat(
-            answer, envelope, diffusing=request.diffusing, with_usage=request.wants_usage
-        )
-
-    def _answer_fim(self, body: bytes) -> Whole | Streamed:
-        request = _decoded(self._fim, body)
-        answer = answers.fim(request, self._model(request, catalogue.FIM))
-        envelope = self._envelope("cmpl")
-        if not request.stream:
-            return rendering.whole(answer, envelope, "text_completion")
-        return rendering.streamed_text(answer, envelope, with_usage=request.wants_usage)
-
-    def _answer_edit(self, body: bytes) -> Whole:
-        request = _decoded(self._edit, body)
-        answer = answers.edit(request, self._model(request, catalogue.EDIT))
-        return rendering.whole(answer, self._envelope("edit"), "edit.completion")
 
     def _answer_decision(self, body: bytes) -> Whole:
         """Answer every question alike: yes, the first label, the middle of the scale."""

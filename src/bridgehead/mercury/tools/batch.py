@@ -85,13 +85,25 @@ async def run(args: Batch, ctx: Context[Service]) -> BatchResult:
         names, args.files = args.files, UNSET
         quoted = quote_files(names, await read_files(names, ctx))
         args.prompts = [f"{prompt}\n\n{quoted}" for prompt in args.prompts]
+    service = ctx.state
+    system = [] if args.system is UNSET else [ChatMessage("system", args.system)]
+    options = {name: value for name, value in asdict(args).items() if name in ChatOptions.__struct_fields__}
     total = len(args.prompts)
     pending = iter(range(total))  # shared by the workers: each takes the next prompt that nobody has
     items: dict[int, Completion | BridgeError] = {}
 
     async def work() -> None:
         for index in pending:
-            items[index] = await _complete_prompt(args, args.prompts[index], ctx)
+            messages = [*system, ChatMessage("user", args.prompts[index])]
+            try:
+                call = service.make_call(BATCH, CHAT, Chat(messages=messages, **options), ctx)
+                now = service.clock.monotonic()
+                cached = service.completer.lookup(call, ctx, now)
+                items[index] = (
+                    await service.completer.complete(call, ctx) if cached is None else cached.at(now)
+                )
+            except BridgeError as error:  # stops no other prompt
+                items[index] = error
             await ctx.progress(len(items), total=total)
 
     beating = asyncio.create_task(_beat(ctx, items, total))
@@ -116,22 +128,6 @@ async def _beat(ctx: Context[Service], items: Sized, total: int) -> None:
         beats += 1
         # MCP requires progress to grow, so each beat comes closer to the next whole number, never to it.
         await ctx.progress(done + beats / (beats + 1), total=total)
-
-
-async def _complete_prompt(args: Batch, prompt: str, ctx: Context[Service]) -> Completion | BridgeError:
-    """Return the failure of a prompt instead of raising it: the others go on."""
-    service = ctx.state
-    messages = [ChatMessage("user", prompt)]
-    if args.system is not UNSET:
-        messages.insert(0, ChatMessage("system", args.system))
-    options = {name: value for name, value in asdict(args).items() if name in ChatOptions.__struct_fields__}
-    try:
-        call = service.make_call(BATCH, CHAT, Chat(messages=messages, **options), ctx)
-        now = service.clock.monotonic()
-        cached = service.completer.lookup(call, ctx, now)
-        return await service.completer.complete(call, ctx) if cached is None else cached.at(now)
-    except BridgeError as error:
-        return error
 
 
 def _summarize(ends: list[Completion | BridgeError]) -> BatchResult:

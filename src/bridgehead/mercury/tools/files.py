@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING
 
 from bridgehead.mcp import Context, list_roots
 from bridgehead.mcp.lazy_imports import asyncio
@@ -17,9 +16,6 @@ from bridgehead.mcp.lazy_imports import asyncio
 from ..calling.service import Service
 from ..errors import MercuryError
 from .prompts import fence
-
-if TYPE_CHECKING:
-    from bridgehead.mcp import Root
 
 _WALKS = os.open in os.supports_dir_fd
 """Whether a file can be opened relative to an open folder; false on Windows."""
@@ -35,25 +31,23 @@ async def read_files(names: list[str], ctx: Context[Service]) -> list[str]:
         raise _refuse("files", "this server does not read files", "Paste the text, or set MERCURY_FILES=1.")
     if not ctx.can_ask(list_roots()):
         raise _refuse("files", "this client offers no roots to read in", "Paste the text instead.")
-    folders = [folder for root in await ctx.roots() if (folder := _find_folder(root))]
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    folders = []
+    for root in await ctx.roots():
+        url = urlsplit(root.uri)
+        if url.scheme != "file" or url.netloc not in ("", "localhost"):
+            continue
+        folder = url2pathname(url.path)
+        if folder and not folder.startswith("\\\\"):  # on Windows a share of another machine
+            folders.append(folder)
     return [await asyncio.to_thread(_read, folders, name, settings.max_file_size) for name in names]
 
 
 def quote_files(names: list[str], texts: list[str]) -> str:
     """Return the files as text for a prompt, each under its name in a code fence."""
     return "\n\n".join(f"{name}:\n{fence(text, '')}" for name, text in zip(names, texts, strict=True))
-
-
-def _find_folder(root: Root) -> str:
-    """Return the folder of a root, or "" if it is not on this machine."""
-    from urllib.parse import urlsplit
-    from urllib.request import url2pathname
-
-    url = urlsplit(root.uri)
-    if url.scheme != "file" or url.netloc not in ("", "localhost"):
-        return ""
-    folder = url2pathname(url.path)
-    return "" if folder.startswith("\\\\") else folder  # \\\\server\\share on Windows
 
 
 def _read(folders: list[str], name: str, max_bytes: int) -> str:
