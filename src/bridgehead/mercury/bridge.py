@@ -46,7 +46,7 @@ def make_bridge(settings: MercurySettings, metrics: Metrics | None = None) -> Br
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[Service]:
         async with open_service(settings) as service:
-            opened[:] = [service]
+            opened[:] = [service]  # in place: the metrics hold this list
             yield service
 
     bridge: Bridge[Service] = Bridge(
@@ -137,6 +137,7 @@ def far_side(service: Service | None) -> FarSide:
         return FarSide(is_up=False, detail="The API keeps failing, so nothing is sent to it for a moment.")
     if service.mercury.problem:
         return FarSide(is_up=False, detail=service.mercury.problem)
+    # Without Mercury's own API nothing works; without a provider of the routes file most calls still do.
     down += [name for name, provider in service.providers.items() if provider.problem and name not in down]
     if down:
         return FarSide(is_up=True, detail=f"Providers that keep failing: {', '.join(down)}.")
@@ -181,6 +182,9 @@ def first_step(settings: MercurySettings) -> str:
     if not settings.api_keys and settings.api_key_file is None:
         return "Set MERCURY_API_KEY to a key from platform.inceptionlabs.ai, and run this again."
     return "Ask your agent: “Let Mercury write a regular expression for ISO dates.”"
+
+
+# The modules behind these two are imported on use: the manifest is loaded by every start.
 
 
 async def _report(service: Service) -> Report:

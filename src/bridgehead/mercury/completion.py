@@ -26,7 +26,7 @@ class Tokens(Struct, omit_defaults=True, frozen=True):
 
 
 class Metadata(Struct, omit_defaults=True):
-    """What there is to know of an answer beside its text."""
+    """Model, usage, cost and times of an answer."""
 
     model: str
     usage: Tokens
@@ -49,7 +49,7 @@ class CalledFunction(Struct, frozen=True):
 
 
 class ToolCall(Struct, frozen=True):
-    """A tool that the model wants to be called."""
+    """A tool call that the model asks for."""
 
     id: str
     function: CalledFunction

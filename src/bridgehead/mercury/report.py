@@ -88,6 +88,7 @@ def _describe_api(service: Service) -> tuple[Fact, ...]:
 
 
 def _tabulate(dimension: str, history: list[UsageRow]) -> ReportTable:
+    # Dearest first. Uncertain money counts: it may have been spent.
     def rank(row: UsageRow) -> tuple[float, int, str]:
         return -row.counts.cost_usd - row.counts.uncertain_usd, -row.counts.calls, getattr(row, dimension)
 

@@ -210,6 +210,7 @@ def _figures(counts: UsageCounts) -> list[str]:
     numbers = (counts.calls, counts.errors, counts.cache_hits, counts.prompt_tokens, counts.completion_tokens)
     return [
         *(f"{number:,}" for number in numbers),
+        # "+": some calls had no known price and are not part of the sum.
         f"${counts.cost_usd:,.4f}{'+' if counts.unpriced else ''}",
         f"${counts.uncertain_usd:,.4f}",
         f"${counts.reserved_usd:,.4f}",

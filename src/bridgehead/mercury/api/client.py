@@ -109,6 +109,7 @@ class ApiClient:
         has_begun = False
         try:
             async with asyncio.timeout(limit.seconds):
+                # Entered by hand, because the limit for the first byte covers the head alone.
                 response = await self._begin(exchange, limit)
                 try:
                     if response.status != _OK:

@@ -25,6 +25,7 @@ def read_response(body: bytes, request: wire.Request, seconds: float) -> Complet
         raise _unusable("it is not what the API's description says") from problem
     if response.error is not None:
         raise broken_off(response.error, "")
+    # A decision has answers instead of choices. They become the text, so that all else works as for a chat.
     if request.path == wire.DECISIONS and response.answers is not None:
         response.choices = [wire.Choice(text=wire.write(response.answers).decode(), finish_reason="stop")]
     if not response.choices:
@@ -52,7 +53,7 @@ def read_response(body: bytes, request: wire.Request, seconds: float) -> Complet
 def read_stream(answer: StreamedAnswer, request: wire.Request, started: float, now: float) -> Completion:
     """Read a streamed answer that has ended."""
     used = read_usage(answer.usage)
-    first = answer.first_token_at
+    first = answer.first_token_at  # tokens a second are counted from here, without the wait before
     generating = now - (started if first is None else first)
     return Completion(
         answer.text,

@@ -49,6 +49,8 @@ def count_held(text: str) -> int:
     """
     held = 0
     for secret in logs.secrets():
+        # A whole secret is redacted already, so only a shorter beginning of one can be left. The earliest
+        # start wins: it holds back the most.
         tail = text[1 - len(secret) :]
         start = tail.find(secret[0])
         while start >= 0 and not secret.startswith(tail[start:]):

@@ -43,6 +43,7 @@ class Request(Struct):
     def payload(self) -> bytes:
         """The body as sent; a stream is asked to end with its usage."""
         body = self.sent_body or self.body
+        # The stream options are spliced in before the closing brace; the body is never decoded again.
         return body[:-1] + _STREAMED if self.is_streamed else body
 
     @property

@@ -82,6 +82,7 @@ def chat(request: ChatRequest, model: Model) -> Answer:
         reasoning=reasoning,
     )
     answer.seed = seed
+    # As the vendor's prompt cache: the messages before the last one, in whole blocks.
     answer.cached_tokens = sum(counts[:-1]) // _CACHE_BLOCK * _CACHE_BLOCK
     if tool is not None:
         answer.tool = tool.function.name

@@ -146,6 +146,7 @@ class Faults:
         if self._always is not None and self._always.is_for(path, body):
             return self._always
         if self._rate and self._chance.random() < self._rate:
+            # Drawn before it is matched, so the sequence depends on the seed and the number of requests only.
             fault = self._chance.choice(self._among)
             return fault if fault.is_for(path, body) else None
         return None

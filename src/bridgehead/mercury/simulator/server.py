@@ -26,7 +26,7 @@ from .service import PREFIX, Service
 
 HOST = "127.0.0.1"
 REFUSED_SECONDS = 0.2
-KEEP_SECONDS = 3600.0
+KEEP_SECONDS = 3600.0  # only clients and faults close connections, never an idle timer
 MAX_BODY_BYTES = 64 * 1024 * 1024
 
 

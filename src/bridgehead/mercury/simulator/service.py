@@ -87,6 +87,7 @@ class Service:
         if "prompt" in body:
             fim = _decoded(self._fim, encoded)
             return answers.fim(fim, self._model(fim, catalogue.FIM)).text
+        # The body alone does not name its endpoint, and an edit looks like a chat: the model decides.
         chat = _decoded(self._chat, encoded)
         if self._models.get(chat.model) and catalogue.EDIT in self._models[chat.model].endpoints:
             edit = _decoded(self._edit, encoded)

@@ -33,6 +33,7 @@ _SENTENCES = tuple(
 )
 _DEFINITION = re.compile(r"^([ \t]*)(?:async )?def (\w+)\(\s*(?:(?:self|cls)\s*,\s*)?(\w*)", re.MULTILINE)
 _RETURNED = re.compile(r"^\s*return (\w+)", re.MULTILINE)
+# The constants of the C standard's example of rand(): the same numbers in every Python version.
 _MULTIPLIER = 1_103_515_245
 _INCREMENT = 12_345
 _PIECE = 4

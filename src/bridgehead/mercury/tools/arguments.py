@@ -131,7 +131,7 @@ class ResponseFormat(Struct, forbid_unknown_fields=True):
 
 
 class CallArguments(Arguments):
-    """What every call to a model can be told."""
+    """Arguments of every call to a model."""
 
     model: Model | UnsetType = UNSET
     cache: CacheUse | UnsetType = UNSET
@@ -143,7 +143,7 @@ class CallArguments(Arguments):
 
 
 class CompletionArguments(CallArguments):
-    """What every completion can be told."""
+    """Arguments of every completion."""
 
     temperature: Temperature | UnsetType = UNSET
     max_tokens: MaxTokens | UnsetType = UNSET

@@ -35,7 +35,7 @@ class Batch(ChatOptions, kw_only=True):
 
 
 class BatchItem(Struct, omit_defaults=True):
-    """What came of one prompt."""
+    """Result of one prompt."""
 
     index: int
     content: str | UnsetType = UNSET
@@ -52,7 +52,7 @@ class BatchError(Struct, omit_defaults=True):
 
 
 class BatchResult(Struct, omit_defaults=True):
-    """What came of all prompts, in their order."""
+    """Results of all prompts, in their order."""
 
     results: list[BatchItem]
     succeeded: int

@@ -60,6 +60,7 @@ def complete(
     cached = service.completer.lookup(call, ctx, now)
     if cached is None:
         return _complete(call, ctx)
+    # The engine answers a plain value in the same loop turn; only waiting for the API needs a coroutine.
     service.cache.remember(call, bytes(ctx.arguments))
     return cached.to_result(now, ctx.revision)
 
@@ -67,7 +68,7 @@ def complete(
 def recall(ctx: Context[Service]) -> Encoded | None:
     """Return the cached answer to arguments that came before byte for byte, if any."""
     if not ctx.revision.structured_output:
-        return None
+        return None  # older revisions need another encoding than the one that is cached
     service = ctx.state
     now = service.clock.monotonic()
     cached = service.completer.recognize(ctx, identify_client(ctx), now)
@@ -121,6 +122,7 @@ async def stream(args: Chat, ctx: Context[Service]) -> Encoded | Answer[Completi
     from .progress import Progress
 
     service = ctx.state
+    # Before files are appended: the page of the diffusion app finds its run by the message as it was sent.
     about = args.messages[-1].content or ""
     await add_files(args, ctx)
     call = service.make_call(STREAM, CHAT, args, ctx, stream=True)

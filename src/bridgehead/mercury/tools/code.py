@@ -62,6 +62,7 @@ async def choose_model(args: CallArguments, path: str, service: Service) -> None
         return  # a route may choose the model
     default = args.model = own_default or service.settings.model
     able = await service.list_able_models(path)
+    # A default that the list does not know is tried: only the API can tell.
     if default in service.catalogue.names and able and default not in able:
         raise MercuryError(
             "MODEL_NOT_SUITABLE",

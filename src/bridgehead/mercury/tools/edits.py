@@ -119,6 +119,7 @@ class NextEdit(CompletionArguments, kw_only=True):
             if column > len(line.rstrip("\r\n")) + 1:
                 raise _wrong("cursor", f"line {number} has {len(line.rstrip())} columns, not {column}")
             lines[number - 1] = f"{line[: column - 1]}{CURSOR}{line[column - 1 :]}"
+        # `_tag` ends the region with a line feed, so the region's own last one is dropped.
         before, region, after = lines[: first - 1], lines[first - 1 : last], lines[last:]
         return "".join([*before, _tag("code_to_edit", "".join(region).removesuffix("\n")), "\n", *after])
 

@@ -90,6 +90,7 @@ class Progress:
         """Send the news or a heartbeat, or rearm if neither is due."""
         silent = self._loop.time() - self._last
         if self._sending is not None or (self._news is None and silent < self._heartbeat):
+            # Never at once: while a notification waits for a slow client, the timer would spin.
             self._arm(self._loop.time() + max(0.001, min(self._heartbeat, self._heartbeat - silent)))
             return
 

@@ -17,14 +17,14 @@ USAGE = "mercury_usage"
 
 
 class UsedByModel(Struct):
-    """What was used, in all and by model."""
+    """Usage in total and by model."""
 
     total: UsageCounts
     models: dict[str, UsageCounts]
 
 
 class CacheState(Struct):
-    """What is in the cache, and how often it helped."""
+    """Content of the cache, and its hits since the start."""
 
     entries: int
     bytes: int
@@ -34,7 +34,7 @@ class CacheState(Struct):
 
 
 class BudgetState(Struct, omit_defaults=True):
-    """The day's money, of all processes that share it. Committed is settled, uncertain and reserved."""
+    """The day's budget, shared by all processes. Committed is settled plus uncertain plus reserved."""
 
     day: str
     limit_usd: float
@@ -49,7 +49,7 @@ Dimension = Literal["day", "model", "client"]
 
 
 class UsageArguments(Struct, forbid_unknown_fields=True):
-    """What of the past is to be told as well."""
+    """How much history to add, and how to split it."""
 
     days: Annotated[
         int, Meta(ge=0, le=400, description="Also report the history of so many days up to today")
@@ -62,7 +62,7 @@ Row = dict[str, str | float]
 
 
 class UsageReport(Struct, omit_defaults=True):
-    """Everything there is to know of usage."""
+    """The result of the tool."""
 
     since_start: UsedByModel
     today: UsedByModel
@@ -88,7 +88,7 @@ def declare(bridge: Bridge[Service]) -> None:
 
 
 async def report(args: UsageArguments, ctx: Context[Service]) -> UsageReport:
-    """Report what was used."""
+    """Report usage, cache, limits and budgets."""
     service, cache = ctx.state, ctx.state.cache
     day, budgets = await service.budget.spending(ctx.connection.principal or ANONYMOUS)
     daily: BudgetState | None = None
@@ -104,6 +104,7 @@ async def report(args: UsageArguments, ctx: Context[Service]) -> UsageReport:
             "reserved_usd": spending.reserved,
         }
         rounded = {name: round(amount, 9) for name, amount in amounts.items()}
+        # `budget` of the contract is everybody's day; months and clients' own budgets are listed beside it.
         if cap.client is None and not cap.is_monthly:
             daily = daily or BudgetState(day, **rounded)
         else:
